@@ -13,7 +13,7 @@ use aqmlab_recording::{ColumnData, Recording, Table};
 use aqmlab_scenario::{DatagramSource, FlowChoice, FlowSource, PacketChoice, PacketEvent, Plan};
 use aqmlab_sim::{Control, run};
 use aqmlab_traffic::packmime::Carried;
-use aqmlab_traffic::{Identity, Population};
+use aqmlab_traffic::{Identity, Population, Woken};
 use aqmlab_units::{Instant, Span};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
@@ -530,7 +530,9 @@ fn carried(plan: &Plan, seed: u64, connections: usize) -> Vec<Carried> {
     }
     let mut wake = population.begin();
     let mut open = || {
-        let opening = population.on_wake(wake.take()?);
+        let Woken::Opens(opening) = population.on_wake(wake.take()?) else {
+            unreachable!("a cloud only opens")
+        };
         wake = opening.wake;
         opening.carried.map(|carried| *carried)
     };

@@ -26,6 +26,6 @@ pub use flow_counts::{Count, FlowCounts};
 pub use flow_rows::{FlowRow, flow_table};
 pub use path::{FlowPath, Hop, OwnPipe, hops, stages};
 pub use recording::{Engine, RunFacts, all_parts, parts};
-pub use requests::{recorded_exchange, request_recorder, wants_request_rows};
+pub use requests::{ended_page, recorded_exchange, request_recorder, wants_request_rows};
 pub use schedule::{Completions, Milestone, Schedule, queue_stop_is_reached};
 pub use user_rows::UserRows;

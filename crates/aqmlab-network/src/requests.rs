@@ -2,7 +2,7 @@
 
 use aqmlab_recording::{Exchange, RequestRecorder, RequestSettings, SizeBands, TableWriter, schema};
 use aqmlab_scenario::{ClassPlan, Plan, RequestPlan};
-use aqmlab_traffic::{ExchangeDone, Identity};
+use aqmlab_traffic::{ExchangeDone, Identity, PageEnded};
 use aqmlab_units::Instant;
 
 /// Whether there is to be a row for each request: a host that has a directory gives a file for them.
@@ -28,6 +28,7 @@ pub fn request_recorder(plan: &Plan, seed: u64, rows: Option<TableWriter>) -> Op
         seed,
         t0: Instant::ZERO + plan.warmup,
         classes,
+        fetches_pages: plan.classes.iter().map(|class| class.workload.fetches_pages()).collect(),
         bands: size_bands(&plan.record.requests).expect("the bands of a plan are checked"),
         sample: plan.record.requests.sample as usize,
     };
@@ -51,6 +52,20 @@ pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Optio
         request: done.request,
         response: done.response,
     })
+}
+
+/// What a population says of a page of its class number `class`, for the recorder: as if it were one exchange, with the
+/// number of the user's pages as the connection's and the number of objects as its own.
+pub fn ended_page(class: u32, page: &PageEnded) -> Exchange {
+    Exchange {
+        class,
+        of: Identity { user: page.user, serial: page.number },
+        number: page.objects,
+        opens_connection: page.opened_connection,
+        start: page.began,
+        request: page.request,
+        response: page.weight,
+    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ impl Recording {
     /// Adds what became of the run's requests.
     pub fn add_requests(&mut self, requests: RequestRecord) {
         self.tables.extend(requests.tables);
+        self.tables.extend(requests.pages.into_iter().flatten());
         self.streamed.extend(requests.rows);
     }
 

@@ -266,6 +266,52 @@ pub const REQUEST_SAMPLE: Schema = Schema {
     ],
 };
 
+/// Exact counts and sums of pages, a row for each class that fetches pages and each band of their weights.
+pub const PAGE_SUMMARY: Schema = Schema {
+    name: "page_summary",
+    columns: &[
+        ("class", Str),
+        ("page_low_bytes", U64),
+        ("page_high_bytes", NullableU64),
+        ("completed", U64),
+        ("failed", U64),
+        ("censored", U64),
+        ("request_bytes", U64),
+        ("page_bytes", U64),
+        ("page_time_sum_ns", U128),
+        ("page_time_max_ns", NullableU64),
+    ],
+};
+
+/// Bins of the distributions of page times, by class and band.
+pub const PAGE_HISTOGRAMS: Schema = Schema {
+    name: "page_histograms",
+    columns: &[
+        ("class", Str),
+        ("page_low_bytes", U64),
+        ("kind", Str),
+        ("low", U64),
+        ("high", U64),
+        ("weight", U64),
+    ],
+};
+
+/// A uniform sample of the pages that were completed, of fixed size for each class.
+pub const PAGE_SAMPLE: Schema = Schema {
+    name: "page_sample",
+    columns: &[
+        ("class", Str),
+        ("user", U64),
+        ("page", U64),
+        ("objects", U64),
+        ("opens_connection", U64),
+        ("start_ns", U64),
+        ("request_bytes", U64),
+        ("page_bytes", U64),
+        ("page_time_ns", U64),
+    ],
+};
+
 /// Every request; there only if asked for.
 pub const REQUESTS: Schema = Schema {
     name: "requests",
@@ -298,5 +344,8 @@ pub const ALL: &[&Schema] = &[
     &REQUEST_SUMMARY,
     &REQUEST_HISTOGRAMS,
     &REQUEST_SAMPLE,
+    &PAGE_SUMMARY,
+    &PAGE_HISTOGRAMS,
+    &PAGE_SAMPLE,
     &REQUESTS,
 ];

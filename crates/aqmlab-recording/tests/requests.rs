@@ -22,7 +22,7 @@ const T1: Instant = Instant::from_ns(9_000_000_000);
 fn settings(seed: u64, sample: usize) -> RequestSettings {
     let bands = SizeBands::by_factor(Bytes::new(1000), 10, 4).expect("bands");
     let classes = vec![None, Some("web".to_owned()), Some("api".to_owned())];
-    RequestSettings { seed, t0: T0, classes, bands, sample }
+    RequestSettings { seed, t0: T0, fetches_pages: vec![false; classes.len()], classes, bands, sample }
 }
 
 fn recorder(sample: usize) -> RequestRecorder {
@@ -294,7 +294,9 @@ fn a_run_without_a_directory_writes_the_rows_that_it_held() {
     let _ = fs::remove_dir_all(&folder);
     let file = TableWriter::in_memory(&schema::REQUESTS).expect("no file");
     let recorder = RequestRecorder::new(settings(1, 1), Some(file));
-    let RequestRecord { tables, rows } = recorder.finish().expect("nothing");
+    let RequestRecord { tables, pages: None, rows } = recorder.finish().expect("nothing") else {
+        panic!("no pages")
+    };
     let rows = rows.expect("asked for");
     assert_eq!(rows.rows, 0);
     let recording = Recording { manifest: manifest(), tables: tables.to_vec(), streamed: vec![rows.clone()] };

@@ -8,7 +8,8 @@ use aqmlab_qdisc::{Ecn, Loss};
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::{Carried, HostDelay, PackMime};
 use aqmlab_traffic::{
-    Arrivals, Cloud, End, Identity, PacketSource, Population, Requests, Session, Starts, Users,
+    Arrivals, Cloud, End, Identity, PacketSource, PageObject, PageUsers, Population, Requests, Session,
+    Starts, Users,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -33,6 +34,11 @@ impl FlowSource {
     /// What a connection does that has this from its cloud.
     pub fn carried(carried: Carried) -> Self {
         FlowSource::Session(Session::Requests(Requests::of_web(carried.exchanges)))
+    }
+
+    /// What a connection does that asks for these at once, and for more whenever its user does.
+    pub fn multiplexed(objects: Vec<PageObject>) -> Self {
+        FlowSource::Session(Session::multiplexed(objects))
     }
 }
 
@@ -126,6 +132,10 @@ impl ClassPlan {
             PopulationPlan::Users(think) => {
                 Population::Users(Users::new(starts, think.clone(), draws("think")))
             }
+            PopulationPlan::Pages(plan) => {
+                let users = PageUsers::new(starts, plan.clone(), draws("pages"), draws("think"));
+                Population::Pages(Box::new(users))
+            }
             PopulationPlan::Cloud(cloud) => {
                 let start = starts.first().map_or(Instant::ZERO, |&(at, _)| at);
                 let model = PackMime::new(cloud.per_s, cloud.pauses, &draws("packmime"));
@@ -144,7 +154,7 @@ impl ClassPlan {
     /// its user; where connections arrive one by one, values of its own.
     pub const fn host_index(&self, of: Identity) -> u64 {
         match self.population {
-            PopulationPlan::List | PopulationPlan::Users(_) => of.user as u64,
+            PopulationPlan::List | PopulationPlan::Users(_) | PopulationPlan::Pages(_) => of.user as u64,
             PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_) => of.serial as u64,
         }
     }
@@ -164,7 +174,7 @@ impl ClassPlan {
     /// What a flow or connection does, which starts at `now`.
     ///
     /// # Panics
-    /// If its class is a cloud: see [`FlowSource::carried`].
+    /// If its class is a cloud, or fetches pages: what opens its connections says what they carry.
     pub fn source(&self, of: Identity, now: Instant, seed: u64) -> FlowSource {
         let index = of.index();
         let draws = |what| Stream::indexed(seed, format_args!("traffic/{}/{what}", self.name), index);
@@ -184,7 +194,9 @@ impl ClassPlan {
                 Sessions::Greedy(times) => Session::greedy(times.clone(), draws("on"), draws("off")),
                 Sessions::Bursts(bursty) => Session::bursts(bursty.clone(), draws("burst"), draws("off")),
                 Sessions::Trace { trace, .. } => trace.session(index as usize),
-                Sessions::Web => unreachable!("a cloud says what its connections carry"),
+                Sessions::Web | Sessions::Pages => {
+                    unreachable!("what opens these connections says what they carry")
+                }
                 Sessions::Requests(plan) => {
                     let family = |what| Stream::new(seed, format_args!("traffic/{}/{what}", self.name));
                     let (draws, numbers) = (family("exchange"), family("exchanges"));

@@ -2,7 +2,7 @@
 
 use aqmlab_units::{Bytes, Span};
 
-use crate::plan::{ClassPlan, Plan, Workload};
+use crate::plan::{ClassPlan, Plan, PopulationPlan, Workload};
 
 // Measured on a simulated 10 Gbit/s dumbbell with 200 000 TCP flows: 1.6 kB a flow with all its packets on their way,
 // 57 B a sample of a flow. The figures here are rounded up.
@@ -13,6 +13,10 @@ const TCP_FLOW: u64 = 2048;
 const SESSION: u64 = 160;
 /// State of a source of packets.
 const PACKET_FLOW: u64 = 256;
+/// An object of a page, twice: in the page, and where it is under way.
+const OBJECT: u64 = 112;
+/// Objects of a page that nine in ten do not exceed.
+const LARGE_PAGE: u64 = 185;
 /// A sample of a flow, as the recorder holds it until it is written.
 const FLOW_SAMPLE: u64 = 64;
 /// A sample of a queue, with its law's values.
@@ -55,6 +59,10 @@ pub fn memory(plan: &Plan) -> Estimate {
 }
 
 fn flow_bytes(class: &ClassPlan) -> u64 {
+    if let PopulationPlan::Pages(plan) = &class.population {
+        let objects = plan.objects.as_ref().map_or(LARGE_PAGE, |objects| objects.mean().0);
+        return plan.origins.mean().0 * (TCP_FLOW + SESSION) + objects * OBJECT;
+    }
     match class.workload {
         Workload::Bulk { .. } => TCP_FLOW,
         Workload::Sessions { .. } => TCP_FLOW + SESSION,

@@ -26,6 +26,7 @@ mod kind;
 pub mod language;
 mod live;
 mod names;
+mod pages;
 mod part;
 mod parts;
 mod pass;

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::registry::{catalogue, info};
 use aqmlab_traffic::packmime::PackMime;
-use aqmlab_traffic::{Arrivals, Bursty, ExchangePlan, OnOff, PacketSource, SingleExchange, Users};
+use aqmlab_traffic::{Arrivals, Bursty, ExchangePlan, OnOff, PacketSource, PagePlan, SingleExchange, Users};
 use aqmlab_transport::Congestion;
 
 use crate::draws;
@@ -28,6 +28,7 @@ const SCHEDULE: &str = "scenario.schedule";
 const ARRIVALS: &str = "traffic.arrivals";
 const USERS: &str = "traffic.users";
 const PACKMIME: &str = "traffic.packmime";
+const PAGES: &str = "traffic.pages";
 
 /// All parts below the hosts.
 pub fn all_parts() -> Parts {
@@ -46,6 +47,7 @@ pub fn all_parts() -> Parts {
         (ARRIVALS, Arrivals::VERSION),
         (USERS, Users::VERSION),
         (PACKMIME, PackMime::VERSION),
+        (PAGES, PagePlan::VERSION),
     ];
     let disciplines = catalogue().iter().map(|info| (discipline(info.name), info.version));
     let controls = Congestion::ALL.iter().map(|of| (control(*of), of.version()));
@@ -130,6 +132,7 @@ fn workload(workload: &Workload) -> &'static [&'static str] {
         Workload::Sessions { sessions: Sessions::Trace { .. }, .. } => &[EXCHANGE],
         Workload::Sessions { sessions: Sessions::Requests(_), .. } => &[REQUESTS],
         Workload::Sessions { sessions: Sessions::Web, .. } => &[PACKMIME, REQUESTS],
+        Workload::Sessions { sessions: Sessions::Pages, .. } => &[PAGES],
         Workload::OnOff { .. } => &[ON_OFF, PACKETS],
         Workload::Packets { .. } => &[PACKETS],
         Workload::Schedule(_) => &[SCHEDULE],
@@ -142,6 +145,7 @@ fn population(population: &PopulationPlan) -> &'static [&'static str] {
         PopulationPlan::Arrivals(_) => &[ARRIVALS],
         PopulationPlan::Users(_) => &[USERS],
         PopulationPlan::Cloud(_) => &[PACKMIME],
+        PopulationPlan::Pages(_) => &[PAGES],
     }
 }
 

@@ -6,7 +6,8 @@ use aqmlab_params::{Alias, Origin, Settings};
 use aqmlab_qdisc::{Dscp, Ecn};
 use aqmlab_traffic::packmime::PausesOf;
 use aqmlab_traffic::{
-    Bursty, Distribution, End, ExchangePlan, Gaps, OnOff, PacketSizes, Probability, Quantity, Spacing,
+    Bursty, Distribution, End, ExchangePlan, Gaps, OnOff, PacketSizes, PagePlan, Probability, Quantity,
+    Spacing,
 };
 use aqmlab_transport::Profile;
 use aqmlab_units::{Bytes, Rate, Span};
@@ -221,6 +222,19 @@ pub enum PopulationPlan {
     Users(Arc<Distribution>),
     /// Connections open as PackMime-HTTP has it; all count as one flow.
     Cloud(CloudPlan),
+    /// Each flow is a user, who fetches such pages, and thinks before he fetches the next.
+    Pages(Arc<PagePlan>),
+}
+
+impl PopulationPlan {
+    /// How long a user thinks, if there are users.
+    pub fn think(&self) -> Option<&Distribution> {
+        match self {
+            PopulationPlan::Users(think) => Some(think),
+            PopulationPlan::Pages(plan) => Some(&plan.think),
+            PopulationPlan::List | PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_) => None,
+        }
+    }
 }
 
 /// A cloud of web users: see [`PackMime`](aqmlab_traffic::packmime::PackMime).
@@ -250,7 +264,9 @@ impl ClassPlan {
                 trace.exchanges().iter().any(|exchange| exchange.request > 0),
                 trace.exchanges().iter().any(|exchange| exchange.response > 0),
             ),
-            Workload::Sessions { sessions: Sessions::Requests(_) | Sessions::Web, .. } => (true, true),
+            Workload::Sessions {
+                sessions: Sessions::Requests(_) | Sessions::Web | Sessions::Pages, ..
+            } => (true, true),
             _ => (true, false),
         };
         let there = there.then_some(self.path.as_slice());
@@ -359,6 +375,8 @@ pub enum Sessions {
     Requests(Arc<ExchangePlan>),
     /// The exchanges that their cloud gives them.
     Web,
+    /// What their users ask for, page by page.
+    Pages,
 }
 
 impl Plan {
@@ -375,9 +393,16 @@ impl Workload {
             Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } => {
                 trace.exchanges().iter().any(|exchange| exchange.response > 0)
             }
-            Workload::Sessions { sessions: Sessions::Requests(_) | Sessions::Web, .. } => true,
+            Workload::Sessions {
+                sessions: Sessions::Requests(_) | Sessions::Web | Sessions::Pages, ..
+            } => true,
             _ => false,
         }
+    }
+
+    /// Whether its users fetch pages.
+    pub const fn fetches_pages(&self) -> bool {
+        matches!(self, Workload::Sessions { sessions: Sessions::Pages, .. })
     }
 
     /// The parameters of its connections, if it has any.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use aqmlab_qdisc::Ecn;
 use aqmlab_traffic::packmime::PausesOf;
-use aqmlab_traffic::{Begin, Distribution, End, Gaps, OnOff, PacketSizes, Spacing};
+use aqmlab_traffic::{Begin, Device, Distribution, End, Gaps, OnOff, PacketSizes, PagePlan, Spacing};
 use aqmlab_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -260,6 +260,16 @@ pub enum PausesJson {
     Cloud,
 }
 
+/// Whose web pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceJson {
+    /// those of desktop computers
+    Desktop,
+    /// those of mobile phones
+    Mobile,
+}
+
 /// What the flows of a class do.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -319,6 +329,37 @@ pub enum WorkloadJson {
         http_1_0: bool,
         /// whether each connection draws delays of its own, instead of the class's round-trip time
         own_delays: bool,
+        /// the endpoints' parameters
+        tcp: TcpJson,
+    },
+    /// TCP connections of users who fetch web pages
+    Pages {
+        /// whose tables hold
+        device: DeviceJson,
+        /// of a page, if not the device's
+        #[serde(skip_serializing_if = "Option::is_none")]
+        weight_bytes: Option<DistributionJson<u64>>,
+        /// of a page, if not the device's
+        #[serde(skip_serializing_if = "Option::is_none")]
+        objects: Option<DistributionJson<u64>>,
+        /// rank correlation of both, where they are the device's
+        correlation: f64,
+        /// of scripts, style sheets, fonts and images among the objects beside the document
+        shares: [f64; 4],
+        /// how deep a page is
+        waves: u32,
+        /// of a page
+        origins: DistributionJson<u64>,
+        /// of each request
+        request_bytes: DistributionJson<u64>,
+        /// at the server, from a request until its response is ready
+        server_delay_ns: DistributionJson<u64>,
+        /// at the client, from a wave to the next
+        parse_ns: DistributionJson<u64>,
+        /// a user's time from the end of a page to his next page
+        think_ns: DistributionJson<u64>,
+        /// whether connections stay open for the user's next page
+        keeps_connections: bool,
         /// the endpoints' parameters
         tcp: TcpJson,
     },
@@ -797,9 +838,8 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
         },
         Sessions::Requests(exchanges) => {
             let (rate_per_s, think_ns) = match population {
-                PopulationPlan::List | PopulationPlan::Cloud(_) => (None, None),
                 PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => (Some(*per_s), None),
-                PopulationPlan::Users(think) => (None, Some(distribution(think, Span::as_ns))),
+                other => (None, other.think().map(|think| distribution(think, Span::as_ns))),
             };
             let size = |of| distribution(of, Bytes::get);
             let time = |of| distribution(of, Span::as_ns);
@@ -829,6 +869,10 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
                 tcp,
             }
         }
+        Sessions::Pages => {
+            let PopulationPlan::Pages(plan) = population else { unreachable!("users fetch pages") };
+            pages_json(plan, tcp)
+        }
         Sessions::Trace { trace, own_delays } => WorkloadJson::Trace {
             file: trace.file.clone(),
             digest: trace.digest.clone(),
@@ -836,6 +880,28 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
             own_delays: own_delays.then_some(true),
             tcp,
         },
+    }
+}
+
+fn pages_json(plan: &PagePlan, tcp: TcpJson) -> WorkloadJson {
+    let time = |of| distribution(of, Span::as_ns);
+    WorkloadJson::Pages {
+        device: match plan.device {
+            Device::Desktop => DeviceJson::Desktop,
+            Device::Mobile => DeviceJson::Mobile,
+        },
+        weight_bytes: plan.weight.as_ref().map(|weight| distribution(weight, Bytes::get)),
+        objects: plan.objects.as_ref().map(|objects| distribution(objects, |count| count.0)),
+        correlation: plan.correlation,
+        shares: plan.shares,
+        waves: plan.waves,
+        origins: distribution(&plan.origins, |count| count.0),
+        request_bytes: distribution(&plan.request, Bytes::get),
+        server_delay_ns: time(&plan.server_delay),
+        parse_ns: time(&plan.parse),
+        think_ns: time(&plan.think),
+        keeps_connections: plan.keeps_connections,
+        tcp,
     }
 }
 

@@ -183,9 +183,10 @@ impl Pass<'_, '_> {
                     self.error(&section.at("rtt"), &section.sub("rtt"), message);
                 }
             }
-            PopulationPlan::Users(think) => {
+            PopulationPlan::Users(_) | PopulationPlan::Pages(_) => {
+                let thinks = plan.population.think().is_some_and(|think| !think.mean().is_zero());
                 let travels = !propagation.is_zero() || rtt.is_some_and(|rtt| !rtt.mean().is_zero());
-                if think.mean().is_zero() && !travels {
+                if !thinks && !travels {
                     let message = "a user who never thinks, over a path without any delay, opens connections without end at \
                                    one moment; write a time to think";
                     self.error(&section.at("think"), &section.sub("think"), message);
@@ -199,7 +200,7 @@ impl Pass<'_, '_> {
         let per_s = match plan.classes[class].population {
             PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => per_s,
             PopulationPlan::Cloud(cloud) => cloud.per_s,
-            PopulationPlan::List | PopulationPlan::Users(_) => return,
+            PopulationPlan::List | PopulationPlan::Users(_) | PopulationPlan::Pages(_) => return,
         };
         let expected = plan.stop.at.as_secs_f64() * per_s;
         if expected > MOST_CONNECTIONS / 2.0 {

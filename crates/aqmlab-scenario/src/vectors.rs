@@ -1,6 +1,6 @@
 //! Connection vectors: what the connections of a class do, exchange by exchange, before any network has had its say.
 
-use aqmlab_traffic::{Identity, Opening, PlannedExchange};
+use aqmlab_traffic::{Identity, Opening, PlannedExchange, Woken};
 use aqmlab_units::{Instant, Span};
 
 use crate::draws::FlowSource;
@@ -49,7 +49,9 @@ impl ClassPlan {
                     until.saturating_since(Instant::ZERO)
                 ));
             }
-            let Opening { open, wake: then, carried } = population.on_wake(next);
+            let Woken::Opens(Opening { open, wake: then, carried, .. }) = population.on_wake(next) else {
+                unreachable!("only users of pages ask again")
+            };
             let delays = match &carried {
                 Some(carried) => self.own_delays(carried),
                 None => self.listed_delays(open.index()),
@@ -94,6 +96,10 @@ impl ClassPlan {
                 sessions: Sessions::Trace { .. } | Sessions::Requests(_) | Sessions::Web,
                 ..
             } => Ok(()),
+            Workload::Sessions { sessions: Sessions::Pages, .. } => Err(format!(
+                "the connections of \"{}\" carry many exchanges at a time, and connection vectors have one after the other",
+                self.name
+            )),
             _ => Err(format!(
                 "the flows of \"{}\" carry no exchanges; classes of kind \"packmime\", \"requests\" and \"trace\" do",
                 self.name

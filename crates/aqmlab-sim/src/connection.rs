@@ -29,7 +29,8 @@ pub struct Connection {
 pub struct Applications {
     /// What they do.
     pub session: Session,
-    /// When they act by themselves next; far future if they wait for something to arrive.
+    /// When they act by themselves next; far future if they wait for something to arrive. At all times where they wait for
+    /// their user, for he may act at any time.
     pub wakes_at: Instant,
     /// Whose connection it is.
     pub of: Identity,
@@ -106,7 +107,7 @@ impl Connection {
         StreamPosition { delivered: endpoint.delivered().get(), acked: endpoint.acked().get() }
     }
 
-    /// The request under way, if its client waits for a response, ends at `at` without one. `class` is the connection's.
+    /// The requests under way for whose responses the client waits end at `at` without one. `class` is the connection's.
     #[cold]
     pub fn cut_off_request(
         &self,
@@ -118,10 +119,12 @@ impl Connection {
         let waiting = self.applications.as_ref().filter(|_| !self.closed[End::Client as usize]);
         if let Some(requests) = requests
             && let Some(Applications { session, of, .. }) = waiting.map(|of| &**of)
-            && let Some(exchange) = session.under_way()
-            && let Some(exchange) = recorded_exchange(class.into(), *of, &exchange)
         {
-            requests.ended(&exchange, how, at);
+            for exchange in session.under_way() {
+                if let Some(exchange) = recorded_exchange(class.into(), *of, &exchange) {
+                    requests.ended(&exchange, how, at);
+                }
+            }
         }
     }
 

@@ -1,10 +1,13 @@
 //! The network of a run: links with their ports, classes with their paths, built from the plan.
 
-use aqmlab_network::{FlowPath, stages};
+use std::collections::BTreeMap;
+
+use aqmlab_network::{FlowPath, ended_page, stages};
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Port, Registry};
+use aqmlab_recording::{Ending, RequestRecorder};
 use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, StagePlace, Workload, base_rtt};
-use aqmlab_traffic::{ConnectionEvent, Identity, Population, Wake};
+use aqmlab_traffic::{ConnectionEvent, Identity, PageEnded, Population, Wake};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Serialiser, Span};
 
@@ -64,6 +67,8 @@ pub struct Opener {
     pub class: u32,
     /// The number of the class's first flow in the run.
     pub first_number: u32,
+    /// Where the connections are on which users ask again and again.
+    pub open: BTreeMap<Identity, FlowRef>,
 }
 
 impl Opener {
@@ -81,12 +86,34 @@ impl Opener {
     pub fn notify<Q: EventQueue>(
         &mut self,
         scheduler: &mut Scheduler<Q>,
+        requests: &mut Option<Box<RequestRecorder>>,
         now: Instant,
         of: Identity,
         event: ConnectionEvent,
     ) {
-        let wake = self.population.on_event(now, of, event);
-        self.schedule(scheduler, wake);
+        if matches!(event, ConnectionEvent::Closed | ConnectionEvent::Failed) {
+            self.open.remove(&of);
+        }
+        let reaction = self.population.on_event(now, of, event);
+        self.schedule(scheduler, reaction.wake);
+        if let Some(page) = reaction.page {
+            let how = if page.failed { Ending::Failed } else { Ending::Completed };
+            self.record_page(requests, &page, how);
+        }
+    }
+
+    /// The pages that are under way are cut off.
+    pub fn cut_off_pages(&mut self, requests: &mut Option<Box<RequestRecorder>>, now: Instant) {
+        for page in self.population.give_up_pages(now) {
+            self.record_page(requests, &page, Ending::Censored);
+        }
+    }
+
+    #[cold]
+    fn record_page(&self, requests: &mut Option<Box<RequestRecorder>>, page: &PageEnded, how: Ending) {
+        if let Some(requests) = requests {
+            requests.page_ended(&ended_page(self.class, page), how, page.at);
+        }
     }
 }
 
@@ -178,6 +205,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
                     },
                     class: number as u32,
                     first_number,
+                    open: BTreeMap::new(),
                 },
                 stopping: None,
                 tcp: class.workload.tcp().map(|tcp| Box::new(tcp.clone())),

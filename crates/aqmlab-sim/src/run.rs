@@ -116,6 +116,9 @@ fn finish<Q: EventQueue>(
     world.in_transit.fates.check(resident).map_err(RunError::NetworkBooks)?;
     world.check_options().map_err(RunError::OptionBooks)?;
     let (mut recorder, mut requests) = (world.recorder, world.requests);
+    for class in &mut world.classes {
+        class.opener.cut_off_pages(&mut requests, t1);
+    }
     for flow in world.in_transit.flows.drain() {
         recorder.flow_ended(&flow, &world.classes[usize::from(flow.id.class)]);
         if let Body::Tcp(connection) = &flow.body {

@@ -208,6 +208,14 @@ fn small() -> impl Strategy<Value = Small> {
                 "kind = \"requests\"\nrate = \"30/s\"\nrequest = \"300B\"\n\
                  response = { exponential = \"9kB\" }\ntcp = { time_wait = \"10ms\" }"
             ),
+            2 => Just(
+                "kind = \"pages\"\nusers = 3\nthink = { exponential = \"100ms\" }\nweight = { pareto = \"40kB\", shape = 1.3 }\n\
+                 objects = { uniform = [1, 30] }\norigins = { uniform = [1, 4] }\nserver_delay = { exponential = \"5ms\" }"
+            ),
+            2 => Just(
+                "kind = \"pages\"\nusers = 2\nthink = \"50ms\"\nweight = \"30kB\"\nobjects = 12\norigins = 3\nparse = \"0s\"\n\
+                 connections = \"kept\"\nstop = \"2s\"\ntcp = { ack_every = 1, time_wait = \"0s\" }"
+            ),
             1 => Just(
                 "kind = \"requests\"\nrate = \"5/s\"\nrequest = \"30kB\"\nresponse = \"300B\"\nexchanges = 2\n\
                  pause = { exponential = \"200ms\" }\nserver_delay = \"10ms\"\ntcp = { ecn = true }"

@@ -17,6 +17,7 @@ mod distribution;
 mod on_off;
 mod packets;
 pub mod packmime;
+mod pages;
 mod pareto;
 mod population;
 mod quantity;
@@ -27,9 +28,11 @@ mod step;
 pub use distribution::Distribution;
 pub use on_off::{Begin, OnOff};
 pub use packets::{PacketSizes, PacketSource, Spacing};
+pub use pages::{Device, Multiplexed, ObjectType, Page, PageEnded, PageObject, PagePlan, PageUsers};
 pub use pareto::Pareto;
 pub use population::{
-    Arrivals, Cloud, ConnectionEvent, Gaps, Identity, Opening, Population, Starts, Users, Wake,
+    Arrivals, Cloud, ConnectionEvent, Gaps, Identity, Opening, Population, Reaction, Starts, Users, Wake,
+    Woken,
 };
 pub use quantity::{Count, Probability, Quantity};
 pub use requests::{ExchangePlan, Requests};

@@ -13,6 +13,7 @@ use aqmlab_units::{Instant, Span};
 
 use crate::distribution::Distribution;
 use crate::packmime::{Carried, OpenedByCloud, PackMime};
+use crate::pages::{PageEnded, PageObject, PageUsers};
 use crate::step::ExchangeDone;
 
 /// A connection within its class: whose it is, and how many that user has opened before.
@@ -47,6 +48,59 @@ pub struct Wake {
 
 /// What a population does when it is woken.
 #[derive(Clone, Debug)]
+pub enum Woken {
+    /// It opens a connection.
+    Opens(Opening),
+    /// A user asks for more on a connection that is open.
+    Asks {
+        /// Which one.
+        of: Identity,
+        /// What for.
+        objects: Vec<PageObject>,
+        /// Wants to be woken again.
+        wake: Option<Wake>,
+    },
+    /// A user closes a connection, on which nothing is under way.
+    Closes {
+        /// Which one.
+        of: Identity,
+        /// Wants to be woken again.
+        wake: Option<Wake>,
+    },
+}
+
+impl Woken {
+    /// The same, and it wants to be woken so.
+    pub fn waking(mut self, next: Option<Wake>) -> Self {
+        match &mut self {
+            Woken::Opens(Opening { wake, .. }) | Woken::Asks { wake, .. } | Woken::Closes { wake, .. } => {
+                *wake = next;
+            }
+        }
+        self
+    }
+
+    /// When and for whom it wants to be woken again.
+    pub const fn wake(&self) -> Option<Wake> {
+        match self {
+            Woken::Opens(Opening { wake, .. }) | Woken::Asks { wake, .. } | Woken::Closes { wake, .. } => {
+                *wake
+            }
+        }
+    }
+}
+
+/// What a population makes of news.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Reaction {
+    /// Whom it wants to be woken for, and when.
+    pub wake: Option<Wake>,
+    /// The page that has ended with that.
+    pub page: Option<PageEnded>,
+}
+
+/// A connection that opens.
+#[derive(Clone, Debug)]
 pub struct Opening {
     /// Opens this connection now.
     pub open: Identity,
@@ -54,11 +108,13 @@ pub struct Opening {
     pub wake: Option<Wake>,
     /// What the connection has from its cloud, where a cloud opens it; else its draws go by its identity.
     pub carried: Option<Box<Carried>>,
+    /// What it asks for at once, where it opens for a page; else there is nothing here.
+    pub objects: Vec<PageObject>,
 }
 
 impl Opening {
     const fn of(open: Identity, wake: Option<Wake>) -> Self {
-        Opening { open, wake, carried: None }
+        Opening { open, wake, carried: None, objects: Vec::new() }
     }
 }
 
@@ -86,6 +142,8 @@ pub enum Population {
     Users(Users),
     /// A cloud of web users, as PackMime-HTTP has them.
     Cloud(Box<Cloud>),
+    /// Users who fetch pages, each over several connections at a time.
+    Pages(Box<PageUsers>),
 }
 
 impl Population {
@@ -96,6 +154,7 @@ impl Population {
             Population::Arrivals(arrivals) => Some(arrivals.next()),
             Population::Users(users) => users.firsts.next(),
             Population::Cloud(cloud) => Some(cloud.next()),
+            Population::Pages(users) => users.begin(),
         }
     }
 
@@ -103,20 +162,30 @@ impl Population {
     ///
     /// # Panics
     /// If it has not.
-    pub fn on_wake(&mut self, wake: Wake) -> Opening {
-        match self {
+    pub fn on_wake(&mut self, wake: Wake) -> Woken {
+        Woken::Opens(match self {
             Population::List(starts) => starts.on_wake(wake),
             Population::Arrivals(arrivals) => arrivals.on_wake(),
             Population::Users(users) => users.on_wake(wake),
             Population::Cloud(cloud) => cloud.on_wake(),
-        }
+            Population::Pages(users) => return users.on_wake(wake),
+        })
     }
 
     /// What has become of a connection at `now`; whom it wants to be woken for because of that, and when.
-    pub fn on_event(&mut self, now: Instant, of: Identity, event: ConnectionEvent) -> Option<Wake> {
+    pub fn on_event(&mut self, now: Instant, of: Identity, event: ConnectionEvent) -> Reaction {
         match self {
-            Population::List(_) | Population::Arrivals(_) | Population::Cloud(_) => None,
-            Population::Users(users) => users.on_event(now, of, event),
+            Population::List(_) | Population::Arrivals(_) | Population::Cloud(_) => Reaction::default(),
+            Population::Users(users) => Reaction { wake: users.on_event(now, of, event), page: None },
+            Population::Pages(users) => users.on_event(now, of, event),
+        }
+    }
+
+    /// The run is over at `now`, or the class stops: the pages that are under way, which end with that.
+    pub fn give_up_pages(&mut self, now: Instant) -> Vec<PageEnded> {
+        match self {
+            Population::Pages(users) => users.give_up(now),
+            _ => Vec::new(),
         }
     }
 
@@ -126,6 +195,7 @@ impl Population {
             Population::List(starts) => starts.memory_bytes(),
             Population::Arrivals(_) => 0,
             Population::Cloud(_) => Cloud::MEMORY_BYTES,
+            Population::Pages(users) => users.memory_bytes(),
             Population::Users(users) => users.firsts.memory_bytes() + users.users.len() * size_of::<User>(),
         }
     }
@@ -145,11 +215,11 @@ impl Starts {
         Starts { to_come: starts }
     }
 
-    fn next(&self) -> Option<Wake> {
+    pub(crate) fn next(&self) -> Option<Wake> {
         self.to_come.last().map(|&(at, user)| Wake { at, user })
     }
 
-    fn on_wake(&mut self, wake: Wake) -> Opening {
+    pub(crate) fn on_wake(&mut self, wake: Wake) -> Opening {
         let next = self.to_come.pop();
         assert_eq!(next, Some((wake.at, wake.user)), "a list is woken for its next start");
         // The memory is wanted for the connections themselves.
@@ -159,7 +229,7 @@ impl Starts {
         Opening::of(Identity::first_of(wake.user), self.next())
     }
 
-    fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         size_of_val(&*self.to_come)
     }
 }
@@ -245,7 +315,7 @@ impl Cloud {
         let OpenedByCloud { gap, carried } = self.model.open();
         self.next_at += gap;
         let carried = core::mem::replace(&mut self.carried, carried);
-        Opening { open, wake: Some(self.next()), carried: Some(Box::new(carried)) }
+        Opening { carried: Some(Box::new(carried)), ..Opening::of(open, Some(self.next())) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the applications at both ends of a connection do: write, pause, answer, close.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -8,6 +9,7 @@ use aqmlab_units::{Bytes, Instant};
 
 use crate::distribution::Distribution;
 use crate::on_off::{OnOff, Period, Periods};
+use crate::pages::{Multiplexed, PageObject};
 use crate::requests::Requests;
 use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step, StreamPosition};
 
@@ -25,6 +27,8 @@ pub enum Session {
     Single(SingleExchange),
     /// Any number of exchanges, one after the other.
     Requests(Requests),
+    /// Any number of exchanges, many at a time, whenever a user asks.
+    Multiplexed(Box<Multiplexed>),
 }
 
 /// See [`Session::Greedy`].
@@ -99,6 +103,11 @@ impl Session {
         Session::Bursts(ByteBursts { plan, size_draws, off_draws, offs, bursts, written, on })
     }
 
+    /// Asks for these when it opens, and for more whenever its user does.
+    pub fn multiplexed(objects: Vec<PageObject>) -> Self {
+        Session::Multiplexed(Box::new(Multiplexed::new(objects)))
+    }
+
     /// The connection is about to be opened.
     pub fn begin(&mut self, now: Instant) -> Step {
         match self {
@@ -106,6 +115,27 @@ impl Session {
             Session::Bursts(bursts) => bursts.begin(now),
             Session::Single(exchange) => exchange.begin(now),
             Session::Requests(requests) => requests.begin(now),
+            Session::Multiplexed(many) => many.begin(now),
+        }
+    }
+
+    /// The client's user asks for more.
+    ///
+    /// # Panics
+    /// If it is not multiplexed.
+    pub fn ask(&mut self, now: Instant, objects: &[PageObject]) -> Step {
+        match self {
+            Session::Multiplexed(many) => many.ask(now, objects),
+            _ => unreachable!("a user asks on multiplexed connections"),
+        }
+    }
+
+    /// Whether the client does nothing, whatever arrives, until its user asks for more or closes. Only the user
+    /// knows when that is.
+    pub fn is_idle(&self) -> bool {
+        match self {
+            Session::Multiplexed(many) => many.is_idle(),
+            _ => false,
         }
     }
 
@@ -116,32 +146,37 @@ impl Session {
             Session::Bursts(bursts) => bursts.burst(),
             Session::Single(_) => Step::default(),
             Session::Requests(requests) => requests.on_timer(now),
+            Session::Multiplexed(many) => many.on_timer(now),
         }
     }
 
-    /// After each arrival at one end. Nothing is written at the other.
+    /// After each arrival at one end, and again where [`Step::more`] says so. Nothing is written at the other.
     pub fn on_progress(&mut self, now: Instant, end: End, progress: StreamPosition) -> Step {
         match (self, end) {
             (Session::Bursts(bursts), End::Client) => bursts.look(now, progress.acked),
             (Session::Greedy(_), _) | (Session::Bursts(_), End::Server) => Step::default(),
             (Session::Single(exchange), _) => exchange.look(end, progress.delivered),
             (Session::Requests(requests), _) => requests.look(now, end, progress.delivered),
+            (Session::Multiplexed(many), _) => many.look(now, end, progress.delivered),
         }
     }
 
-    /// The exchange that has begun and is not done, as it will be when it is; `None` if there is none.
-    pub fn under_way(&self) -> Option<ExchangeDone> {
-        match self {
+    /// The exchanges that have begun and are not done, as they will be when they are.
+    pub fn under_way(&self) -> Vec<ExchangeDone> {
+        let one = match self {
             Session::Greedy(_) | Session::Bursts(_) => None,
             Session::Single(exchange) => (!exchange.done).then(|| exchange.as_done()),
             Session::Requests(requests) => requests.under_way(),
-        }
+            Session::Multiplexed(many) => return many.under_way(),
+        };
+        one.into_iter().collect()
     }
 
-    /// The exchanges of a connection that has not begun, without carrying them out; none of one that has no exchanges.
+    /// The exchanges of a connection that has not begun, without carrying them out; none of one that has no exchanges, or
+    /// several at a time.
     pub fn planned(self) -> Vec<PlannedExchange> {
         match self {
-            Session::Greedy(_) | Session::Bursts(_) => Vec::new(),
+            Session::Greedy(_) | Session::Bursts(_) | Session::Multiplexed(_) => Vec::new(),
             Session::Single(SingleExchange { request, response, .. }) => alloc::vec![PlannedExchange {
                 request: request.get(),
                 response: response.get(),
@@ -157,7 +192,7 @@ impl Session {
         match self {
             Session::Greedy(_) | Session::Bursts(_) => End::Server,
             Session::Single(exchange) if exchange.response.get() == 0 => End::Server,
-            Session::Single(_) | Session::Requests(_) => End::Client,
+            Session::Single(_) | Session::Requests(_) | Session::Multiplexed(_) => End::Client,
         }
     }
 }

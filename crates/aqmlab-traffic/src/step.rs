@@ -57,6 +57,8 @@ pub struct Step {
     pub wake_at: Option<Instant>,
     /// This exchange is done, just now.
     pub done: Option<ExchangeDone>,
+    /// Another one is done as well: the session is to look again at once.
+    pub more: bool,
 }
 
 /// One exchange as the applications carry it out.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::{
-    Arrivals, ConnectionEvent, Distribution, ExchangeDone, Gaps, Identity, Population, Starts, Users, Wake,
+    Arrivals, ConnectionEvent, Distribution, ExchangeDone, Gaps, Identity, Opening, Population, Starts,
+    Users, Wake, Woken,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -29,6 +30,11 @@ fn users(think: Distribution, starts: Vec<(Instant, u32)>) -> Population {
     Population::Users(Users::new(starts, Arc::new(think), Stream::new(1, "think")))
 }
 
+fn opening(woken: Woken) -> Opening {
+    let Woken::Opens(opening) = woken else { panic!("nobody asks again: {woken:?}") };
+    opening
+}
+
 #[test]
 fn identities_of_first_connections_draw_as_their_users_do_and_no_two_alike() {
     assert_eq!(Identity::first_of(7).index(), 7);
@@ -47,9 +53,13 @@ fn a_list_opens_each_connection_at_its_start_and_no_other() {
     let mut opened = Vec::new();
     let mut next = list.begin();
     while let Some(wake) = next {
-        let turn = list.on_wake(wake);
+        let turn = opening(list.on_wake(wake));
         opened.push((wake.at, turn.open));
-        assert_eq!(list.on_event(wake.at, turn.open, ConnectionEvent::Closed), None, "nobody opens another");
+        assert_eq!(
+            list.on_event(wake.at, turn.open, ConnectionEvent::Closed).wake,
+            None,
+            "nobody opens another"
+        );
         next = turn.wake;
     }
     let first_of = Identity::first_of;
@@ -71,10 +81,10 @@ fn poisson_arrivals_have_exponential_gaps_of_the_mean_and_serials_without_end() 
         let gap = (wake.at - before).as_secs_f64();
         (sum, squares) = (sum + gap, squares + gap * gap);
         before = wake.at;
-        let turn = arrivals.on_wake(wake);
+        let turn = opening(arrivals.on_wake(wake));
         assert_eq!(turn.open, Identity { user: 0, serial });
         assert_eq!(
-            arrivals.on_event(before, turn.open, ConnectionEvent::Failed),
+            arrivals.on_event(before, turn.open, ConnectionEvent::Failed).wake,
             None,
             "it waits for nothing"
         );
@@ -92,17 +102,21 @@ fn a_user_thinks_after_the_last_exchange_and_opens_the_next_connection() {
     let mut one = users(Distribution::Constant(Span::ms(30)), vec![(at_ms(5), 0)]);
     let first = one.begin().expect("the first start");
     assert_eq!(first, Wake { at: at_ms(5), user: 0 });
-    let turn = one.on_wake(first);
+    let turn = opening(one.on_wake(first));
     assert_eq!((turn.open, turn.wake), (Identity { user: 0, serial: 0 }, None));
-    assert_eq!(one.on_event(at_ms(6), turn.open, ConnectionEvent::Opened), None);
-    assert_eq!(one.on_event(at_ms(7), turn.open, done(false)), None, "an exchange follows");
-    let wake = one.on_event(at_ms(8), turn.open, done(true));
+    assert_eq!(one.on_event(at_ms(6), turn.open, ConnectionEvent::Opened).wake, None);
+    assert_eq!(one.on_event(at_ms(7), turn.open, done(false)).wake, None, "an exchange follows");
+    let wake = one.on_event(at_ms(8), turn.open, done(true)).wake;
     assert_eq!(wake, Some(Wake { at: at_ms(38), user: 0 }));
-    assert_eq!(one.on_event(at_ms(9), turn.open, ConnectionEvent::Closed), None, "he thinks already");
-    let second = one.on_wake(wake.expect("just seen"));
+    assert_eq!(one.on_event(at_ms(9), turn.open, ConnectionEvent::Closed).wake, None, "he thinks already");
+    let second = opening(one.on_wake(wake.expect("just seen")));
     assert_eq!((second.open, second.wake), (Identity { user: 0, serial: 1 }, None));
-    assert_eq!(one.on_event(at_ms(39), turn.open, ConnectionEvent::Closed), None, "that was the one before");
-    let after_failure = one.on_event(at_ms(50), second.open, ConnectionEvent::Failed);
+    assert_eq!(
+        one.on_event(at_ms(39), turn.open, ConnectionEvent::Closed).wake,
+        None,
+        "that was the one before"
+    );
+    let after_failure = one.on_event(at_ms(50), second.open, ConnectionEvent::Failed).wake;
     assert_eq!(after_failure, Some(Wake { at: at_ms(80), user: 0 }), "he tries again");
 }
 
@@ -114,14 +128,16 @@ fn what_users_draw_does_not_depend_on_the_order_in_which_others_are_heard() {
         let mut wake = all.begin();
         let mut open = Vec::new();
         while let Some(next) = wake {
-            let turn = all.on_wake(next);
+            let turn = opening(all.on_wake(next));
             open.push(turn.open);
             wake = turn.wake;
         }
         assert_eq!(open, [0, 1, 2].map(Identity::first_of));
         let mut wakes: Vec<Wake> = order
             .iter()
-            .map(|&user| all.on_event(at_ms(100), Identity::first_of(user), done(true)).expect("he thinks"))
+            .map(|&user| {
+                all.on_event(at_ms(100), Identity::first_of(user), done(true)).wake.expect("he thinks")
+            })
             .collect();
         wakes.sort_unstable_by_key(|wake| wake.user);
         wakes

@@ -3,7 +3,7 @@
 use aqmlab_network::stages;
 use aqmlab_params::{Settings, Value};
 use aqmlab_scenario::{ClassPlan, LinkPlan, Plan, PopulationPlan};
-use aqmlab_traffic::Gaps;
+use aqmlab_traffic::{Distribution, Gaps};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Span};
 
@@ -86,13 +86,21 @@ fn ports_of(plan: &Plan, (number, class): (usize, &ClassPlan)) -> u64 {
         }
         // A cloud opens in bursts over all time scales.
         PopulationPlan::Cloud(cloud) => ((4.0 * cloud.per_s * opens_until) as u64 + 64).min(AMPLE_PORTS),
-        PopulationPlan::Users(think) => {
-            let cycle = think.mean() + plan.propagation(number) + own_round_trip(plan, number);
-            let connections = 1.0 + opens_until / cycle.as_secs_f64().max(1e-3);
-            let expected = (class.count as f64 * connections) as u64;
-            expected.min(AMPLE_PORTS).max(class.count.saturating_mul(2))
+        PopulationPlan::Users(think) => opened_by_users(plan, number, think, 1),
+        PopulationPlan::Pages(pages) => {
+            opened_by_users(plan, number, &pages.think, pages.origins.mean().0 + 1)
         }
     }
+}
+
+/// The connections of users who open `at_a_time` of them, and again when they have thought.
+fn opened_by_users(plan: &Plan, number: usize, think: &Distribution, at_a_time: u64) -> u64 {
+    let class = &plan.classes[number];
+    let opens_until = class.stop_at.map_or(plan.stop.at, |at| at.min(plan.stop.at)).as_secs_f64();
+    let cycle = think.mean() + plan.propagation(number) + own_round_trip(plan, number);
+    let connections = 1.0 + opens_until / cycle.as_secs_f64().max(1e-3);
+    let expected = ((class.count * at_a_time) as f64 * connections) as u64;
+    expected.min(AMPLE_PORTS).max((class.count * at_a_time).saturating_mul(2))
 }
 
 /// The least number of frames that a plan needs, and the number that it gets if they are small.

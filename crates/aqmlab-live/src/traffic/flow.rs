@@ -4,7 +4,7 @@ use std::io;
 
 use aqmlab_network::End;
 use aqmlab_scenario::{ClassPlan, Workload};
-use aqmlab_traffic::{Act, ExchangeDone, Identity, Session, Step, StreamPosition};
+use aqmlab_traffic::{Act, ExchangeDone, Identity, PageObject, Session, Step, StreamPosition};
 use aqmlab_units::{Bytes, Instant, Span};
 
 use super::counts::KernelCounts;
@@ -105,9 +105,21 @@ impl Connection {
         self.act(&step)
     }
 
-    /// The session looks how far the streams have come at both ends: when it wants to be woken, and the exchange that is done.
-    pub fn look(&mut self, now: Instant) -> (Option<Instant>, Option<ExchangeDone>) {
-        let Some(session) = &mut self.session else { return (None, None) };
+    /// Its user asks for more, or closes if that is for nothing.
+    pub fn ask(&mut self, now: Instant, objects: &[PageObject]) {
+        match &mut self.session {
+            Some(session) if !objects.is_empty() => {
+                let step = session.ask(now, objects);
+                self.act(&step);
+            }
+            _ => self.client.close(),
+        }
+    }
+
+    /// The session looks how far the streams have come at both ends: when it wants to be woken, and the exchanges that are
+    /// done.
+    pub fn look(&mut self, now: Instant) -> (Option<Instant>, Vec<ExchangeDone>) {
+        let Some(session) = &mut self.session else { return (None, Vec::new()) };
         let acked = match session {
             Session::Bursts(_) => self.client.acked(),
             _ => 0,
@@ -115,19 +127,23 @@ impl Connection {
         let at_client = StreamPosition { delivered: self.client.read_bytes(), acked };
         let delivered = self.server.as_ref().map_or(0, Stream::read_bytes);
         let at_server = StreamPosition { delivered, acked: 0 };
-        let (mut wake_at, mut done) = (None, None);
+        let (mut wake_at, mut done) = (None, Vec::new());
         for (end, position) in [(End::Server, at_server), (End::Client, at_client)] {
-            let Some(session) = &mut self.session else { break };
-            let step = session.on_progress(now, end, position);
-            done = done.or(step.done);
-            wake_at = self.act(&step).or(wake_at);
+            while let Some(session) = &mut self.session {
+                let step = session.on_progress(now, end, position);
+                done.extend(step.done);
+                wake_at = self.act(&step).or(wake_at);
+                if !step.more {
+                    break;
+                }
+            }
         }
         (wake_at, done)
     }
 
-    /// The exchange that has begun and is not done.
-    pub fn under_way(&self) -> Option<ExchangeDone> {
-        self.session.as_ref()?.under_way()
+    /// The exchanges that have begun and are not done.
+    pub fn under_way(&self) -> Vec<ExchangeDone> {
+        self.session.as_ref().map_or_else(Vec::new, Session::under_way)
     }
 
     /// The sending application is finished, whatever its session had in mind.
@@ -244,11 +260,11 @@ impl Flow {
         }
     }
 
-    /// The exchange that its applications have begun and not done.
-    pub fn request_under_way(&self) -> Option<ExchangeDone> {
+    /// The exchanges that its applications have begun and not done.
+    pub fn requests_under_way(&self) -> Vec<ExchangeDone> {
         match &self.body {
             Body::Tcp(connection) => connection.under_way(),
-            Body::Packets(_) => None,
+            Body::Packets(_) => Vec::new(),
         }
     }
 

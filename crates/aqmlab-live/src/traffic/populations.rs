@@ -4,10 +4,10 @@
 //! It is driven as the simulator drives the same populations: woken at instants that it has asked for, and notified of what
 //! becomes of each connection. What has ended leaves a row of `flows`, its own or its user's, and a free port, and nothing else.
 
-use aqmlab_network::{Completions, UserRows, recorded_exchange, request_recorder};
+use aqmlab_network::{Completions, UserRows, ended_page, recorded_exchange, request_recorder};
 use aqmlab_recording::{Ending, RequestRecord, RequestRecorder};
 use aqmlab_scenario::{ClassPlan, Completed, Plan};
-use aqmlab_traffic::{ConnectionEvent, ExchangeDone, Identity, Opening, Population, Wake};
+use aqmlab_traffic::{ConnectionEvent, ExchangeDone, Identity, PageEnded, Population, Reaction, Wake, Woken};
 use aqmlab_units::Instant;
 
 use super::port_pool::PortPool;
@@ -74,10 +74,11 @@ impl Populations {
     }
 
     /// A class is woken: what opens now, and what it wants to be woken for next.
-    pub fn on_wake(&mut self, class: usize, wake: Wake) -> Opening {
+    pub fn on_wake(&mut self, class: usize, wake: Wake) -> Woken {
         let of = &mut self.classes[class];
-        let opening = of.population.on_wake(wake);
-        Opening { wake: opening.wake.filter(|wake| wake.at < of.until), ..opening }
+        let woken = of.population.on_wake(wake);
+        let next = woken.wake().filter(|wake| wake.at < of.until);
+        woken.waking(next)
     }
 
     /// A client port for the connection `of`; `None` if none is free, or there are as many connections as may be.
@@ -107,8 +108,18 @@ impl Populations {
         of: Identity,
         event: ConnectionEvent,
     ) -> Option<Wake> {
-        let class = &mut self.classes[class];
-        class.population.on_event(now, of, event).filter(|wake| wake.at < class.until)
+        let Reaction { wake, page } = self.classes[class].population.on_event(now, of, event);
+        if let Some(page) = page {
+            let how = if page.failed { Ending::Failed } else { Ending::Completed };
+            self.page_ended(class, &page, how);
+        }
+        wake.filter(|wake| wake.at < self.classes[class].until)
+    }
+
+    fn page_ended(&mut self, class: usize, page: &PageEnded, how: Ending) {
+        if let Some(requests) = &mut self.requests {
+            requests.page_ended(&ended_page(class as u32, page), how, page.at);
+        }
     }
 
     /// The number of a flow in the run: of one of a list, or of a connection's user.
@@ -160,8 +171,14 @@ impl Populations {
         self.users.warmup_ended();
     }
 
-    /// The rows of `flows` in the order of their numbers, and what became of requests.
-    pub fn finish(mut self) -> (Vec<FlowRow>, Option<RequestRecord>) {
+    /// The run has ended at `end`: the rows of `flows` in the order of their numbers, and what became of requests and pages.
+    pub fn finish(mut self, end: Instant) -> (Vec<FlowRow>, Option<RequestRecord>) {
+        for class in 0..self.classes.len() {
+            let ClassPopulation { population, until, .. } = &mut self.classes[class];
+            for page in population.give_up_pages(end.min(*until)) {
+                self.page_ended(class, &page, Ending::Censored);
+            }
+        }
         self.ended.extend(self.users.into_flows());
         self.ended.sort_unstable_by_key(|row| row.number);
         let requests = self.requests.map(RequestRecorder::finish).transpose();
@@ -173,6 +190,7 @@ impl Populations {
 mod tests {
     use aqmlab_network::FlowCounts;
     use aqmlab_recording::{ColumnData, Table};
+    use aqmlab_traffic::Opening;
     use aqmlab_units::{Bytes, Span};
 
     use super::*;
@@ -205,6 +223,11 @@ mod tests {
             opened_connection: true,
             last: true,
         }
+    }
+
+    fn opening(woken: Woken) -> Opening {
+        let Woken::Opens(opening) = woken else { panic!("nobody asks again: {woken:?}") };
+        opening
     }
 
     fn row(of: Identity, start: Instant, sent: u64) -> FlowRow {
@@ -260,7 +283,7 @@ mod tests {
                 }
                 let place = wakes.iter().position(|wake| wake.at == next_wake).expect("it is there");
                 let wake = wakes.swap_remove(place);
-                let opening = self.populations.on_wake(WEB, wake);
+                let opening = opening(self.populations.on_wake(WEB, wake));
                 wakes.extend(opening.wake);
                 match self.populations.take_port(WEB, opening.open, wake.at) {
                     Some(port) => {
@@ -294,7 +317,7 @@ mod tests {
         let mut opened = Vec::new();
         let mut wake = populations.begin(0);
         while let Some(next) = wake {
-            let opening = populations.on_wake(0, next);
+            let opening = opening(populations.on_wake(0, next));
             opened.push(populations.take_port(0, opening.open, next.at));
             wake = opening.wake;
         }
@@ -361,7 +384,7 @@ mod tests {
         populations.request_ended(WEB, of(2, 1), &done(at(11_000)), Ending::Completed, at(11_500));
         populations.request_ended(WEB, of(0, 0), &done(at(12_000)), Ending::Failed, at(12_100));
         populations.request_ended(WEB, of(4, 0), &done(at(59_000)), Ending::Censored, at(60_000));
-        let (rows, requests) = populations.finish();
+        let (rows, requests) = populations.finish(at(60_000));
         let found: Vec<_> =
             rows.iter().map(|row| (row.number, row.counts.sent_bytes, row.at_warmup.sent_bytes)).collect();
         assert_eq!(found, [(3, Some(70), Some(0)), (5, Some(1500), Some(1000))]);

@@ -5,6 +5,9 @@
 //! What counts is what ends within the measured interval `(t0, t1]`, whenever it began; what has not ended at `t1` is
 //! *censored*, and kept with the time that it has waited by then. `docs/recording.md` has the tables.
 //!
+//! Pages are recorded alike, in tables of their own: a page counts as one exchange, from its first connection's opening to
+//! the last byte of its last object. Their bands are by the bytes of the page.
+//!
 //! A host says of each exchange once how it ended. It may say so ahead of its clock, and in any order: histograms, sums and
 //! the sample do not depend on the order, and rows are written in the order of their ends. What no server answers is no
 //! request.
@@ -22,7 +25,7 @@ use log::Log;
 use sample::{Kept, Sample};
 
 use crate::error::RecordingError;
-use crate::schema;
+use crate::schema::{self, Schema};
 use crate::streamed::{StreamedTable, TableWriter};
 use crate::table::Table;
 
@@ -74,6 +77,8 @@ pub struct RequestSettings {
     pub t0: Instant,
     /// The name of each class; of those only that make requests.
     pub classes: Vec<Option<String>>,
+    /// Whether each class fetches pages, which are recorded beside its requests.
+    pub fetches_pages: Vec<bool>,
     /// How responses are told apart by their sizes.
     pub bands: SizeBands,
     /// How many completed exchanges the sample of each class has at most.
@@ -86,6 +91,8 @@ pub struct RequestRecorder {
     bands: SizeBands,
     /// By class; none for one that makes no requests.
     classes: Vec<Option<Class>>,
+    /// The same of pages.
+    pages: Vec<Option<Class>>,
     log: Option<Log>,
 }
 
@@ -94,6 +101,8 @@ pub struct RequestRecorder {
 pub struct RequestRecord {
     /// [`schema::REQUEST_SUMMARY`], [`schema::REQUEST_HISTOGRAMS`], [`schema::REQUEST_SAMPLE`].
     pub tables: [Table; 3],
+    /// [`schema::PAGE_SUMMARY`], [`schema::PAGE_HISTOGRAMS`], [`schema::PAGE_SAMPLE`], if a class fetches pages.
+    pub pages: Option<[Table; 3]>,
     /// [`schema::REQUESTS`], if every exchange was to be written.
     pub rows: Option<StreamedTable>,
 }
@@ -137,19 +146,20 @@ impl RequestRecorder {
     /// # Panics
     /// If `rows` is another table.
     pub fn new(settings: RequestSettings, rows: Option<TableWriter>) -> Self {
-        let RequestSettings { seed, t0, classes, bands, sample } = settings;
+        let RequestSettings { seed, t0, classes, fetches_pages, bands, sample } = settings;
         let log =
             rows.map(|file| Log::new(file, classes.iter().map(|c| c.clone().unwrap_or_default()).collect()));
-        let class = |name: Option<String>| {
-            name.map(|name| Class {
-                draws: Stream::new(seed, format_args!("requests/{name}/sample")),
-                name,
-                bands: vec![Band::default(); bands.count()],
-                sample: Sample::new(sample),
-            })
+        let class = |what: &str, name: String| Class {
+            draws: Stream::new(seed, format_args!("{what}/{name}/sample")),
+            name,
+            bands: vec![Band::default(); bands.count()],
+            sample: Sample::new(sample),
         };
-        let classes = classes.into_iter().map(class).collect();
-        RequestRecorder { t0, bands, classes, log }
+        let pages = classes.iter().zip(fetches_pages);
+        let pages = pages.map(|(name, fetches)| Some(class("pages", name.clone().filter(|_| fetches)?)));
+        let pages = pages.collect();
+        let classes = classes.into_iter().map(|name| Some(class("requests", name?))).collect();
+        RequestRecorder { t0, bands, classes, pages, log }
     }
 
     /// An exchange has ended at `at`.
@@ -161,21 +171,20 @@ impl RequestRecorder {
             return;
         }
         let class = self.classes[exchange.class as usize].as_mut().expect("its class makes requests");
-        let took = at.saturating_since(exchange.start);
-        let band = &mut class.bands[self.bands.of(exchange.response)];
-        match how {
-            Ending::Completed => {
-                band.complete(exchange, took);
-                class.draw(exchange, took);
-            }
-            Ending::Failed => band.failed += 1,
-            Ending::Censored => {
-                band.censored += 1;
-                band.waited_ns.add(took.as_ns(), 1);
-            }
-        }
+        class.ended(self.bands.of(exchange.response), exchange, how, at);
         if let Some(log) = &mut self.log {
             log.note(exchange, how, at);
+        }
+    }
+
+    /// A page has ended at `at`; see the module for what stands for it. Of pages there are no rows.
+    ///
+    /// # Panics
+    /// If its class fetches no pages.
+    pub fn page_ended(&mut self, page: &Exchange, how: Ending, at: Instant) {
+        if at > self.t0 {
+            let class = self.pages[page.class as usize].as_mut().expect("its class fetches pages");
+            class.ended(self.bands.of(page.response), page, how, at);
         }
     }
 
@@ -198,7 +207,7 @@ impl RequestRecorder {
             let bins = |band: &Band| band.response_time_ns.memory_bytes() + band.waited_ns.memory_bytes();
             class.sample.memory_bytes() + class.bands.iter().map(bins).sum::<usize>()
         };
-        let classes: usize = self.classes.iter().flatten().map(of_class).sum();
+        let classes: usize = self.classes.iter().chain(&self.pages).flatten().map(of_class).sum();
         classes + self.log.as_ref().map_or(0, Log::memory_bytes)
     }
 
@@ -208,25 +217,53 @@ impl RequestRecorder {
     /// If rows could not be written.
     pub fn finish(mut self) -> Result<RequestRecord, RecordingError> {
         let rows = self.log.take().map(Log::finish).transpose()?;
-        let mut tables = [
-            Table::new(&schema::REQUEST_SUMMARY),
-            Table::new(&schema::REQUEST_HISTOGRAMS),
-            Table::new(&schema::REQUEST_SAMPLE),
-        ];
-        let [summary, histograms, sample] = &mut tables;
-        for class in self.classes.into_iter().flatten() {
-            for (number, band) in class.bands.iter().enumerate() {
-                let edges = self.bands.edges(number);
-                band.push_sums(summary, &class.name, edges);
-                band.push_bins(histograms, &class.name, edges.0);
-            }
-            class.sample.push(sample, &class.name);
-        }
-        Ok(RequestRecord { tables, rows })
+        let tables_of = |classes, schemas, kind| tables(&self.bands, classes, schemas, kind);
+        let requests = [&schema::REQUEST_SUMMARY, &schema::REQUEST_HISTOGRAMS, &schema::REQUEST_SAMPLE];
+        let tables = tables_of(self.classes, requests, "response_time_ns");
+        let of_pages = [&schema::PAGE_SUMMARY, &schema::PAGE_HISTOGRAMS, &schema::PAGE_SAMPLE];
+        let any = self.pages.iter().any(Option::is_some);
+        let pages = any.then(|| tables_of(self.pages, of_pages, "page_time_ns"));
+        Ok(RequestRecord { tables, pages, rows })
     }
 }
 
+/// The tables of these schemas; in the histograms `kind` is the time of what was completed.
+fn tables(
+    bands: &SizeBands,
+    classes: Vec<Option<Class>>,
+    schemas: [&'static Schema; 3],
+    kind: &str,
+) -> [Table; 3] {
+    let mut tables = schemas.map(Table::new);
+    let [summary, histograms, sample] = &mut tables;
+    for class in classes.into_iter().flatten() {
+        for (number, band) in class.bands.iter().enumerate() {
+            let edges = bands.edges(number);
+            band.push_sums(summary, &class.name, edges);
+            band.push_bins(histograms, &class.name, edges.0, kind);
+        }
+        class.sample.push(sample, &class.name);
+    }
+    tables
+}
+
 impl Class {
+    fn ended(&mut self, band: usize, exchange: &Exchange, how: Ending, at: Instant) {
+        let took = at.saturating_since(exchange.start);
+        let band = &mut self.bands[band];
+        match how {
+            Ending::Completed => {
+                band.complete(exchange, took);
+                self.draw(exchange, took);
+            }
+            Ending::Failed => band.failed += 1,
+            Ending::Censored => {
+                band.censored += 1;
+                band.waited_ns.add(took.as_ns(), 1);
+            }
+        }
+    }
+
     /// The exchange may come into the sample.
     fn draw(&mut self, exchange: &Exchange, took: Span) {
         let key = self.draws.member(exchange.of.index()).at(exchange.number.into());
@@ -259,10 +296,8 @@ impl Band {
         ]);
     }
 
-    fn push_bins(&self, table: &mut Table, class: &str, low: Bytes) {
-        for (kind, histogram) in
-            [("response_time_ns", &self.response_time_ns), ("waited_ns", &self.waited_ns)]
-        {
+    fn push_bins(&self, table: &mut Table, class: &str, low: Bytes, completed: &str) {
+        for (kind, histogram) in [(completed, &self.response_time_ns), ("waited_ns", &self.waited_ns)] {
             for bin in histogram.bins() {
                 table.push([
                     class.into(),

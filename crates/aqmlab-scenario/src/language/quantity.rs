@@ -66,6 +66,13 @@ pub(super) const COUNTS: Drawn = Drawn {
     forms: &["uniform", "list", "empirical"],
 };
 
+/// Origins of a web page.
+pub(super) const ORIGINS: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 10 }, ..COUNTS };
+
+/// Objects of a web page: all of them are held while the page is fetched.
+pub(super) const OBJECTS: Drawn =
+    Drawn { kind: Kind::Integer { min: 1, max: 100_000 }, example: "70", ..COUNTS };
+
 /// Probabilities over flows.
 pub(super) const CHANCES: Drawn = Drawn {
     kind: CHANCE,

@@ -3,7 +3,9 @@
 use aqmlab_params::{Alias, Default, Kind};
 use aqmlab_units::Span;
 
-use super::quantity::{COUNT, COUNTS, MOMENT, PACKET, PERIODS, RATE, STARTS, TIMES, TRANSFER, TRANSFERS};
+use super::quantity::{
+    COUNT, COUNTS, MOMENT, OBJECTS, ORIGINS, PACKET, PERIODS, RATE, STARTS, TIMES, TRANSFER, TRANSFERS,
+};
 use crate::field::{Field, Form, Variant, default, required, ruled};
 
 /// The kinds of traffic.
@@ -29,6 +31,12 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
         help: "TCP connections of web users, as PackMime-HTTP draws them: when they open, what they ask for and get, and how far \
                clients and servers are",
         fields: &[CLASS, PACKMIME],
+    },
+    Variant {
+        kind: "pages",
+        help: "TCP connections of users who fetch web pages as of 2025: several connections a page, with many requests at a time \
+               on each",
+        fields: &[CLASS, PAGES],
     },
     Variant {
         kind: "trace",
@@ -247,6 +255,87 @@ const PACKMIME: &[Field] = &[
         Form::One(Kind::Choice(&["1.1", "1.0"])),
         Default::Choice("1.1"),
         "version of HTTP: 9 % of connections carry several exchanges, or, with \"1.0\", each carries one",
+    ),
+    TCP,
+];
+
+/// The crawls of the Web Almanac.
+pub(crate) const DEVICES: &[&str] = &["desktop", "mobile"];
+
+/// How long the connections of a page stay open.
+pub(crate) const CONNECTIONS: &[&str] = &["page", "kept"];
+
+const SHARE: Form = Form::One(Kind::Number { min: 0.0, max: 1.0 });
+
+const PAGES: &[Field] = &[
+    required("users", Form::One(COUNT), "how many users there are; each fetches one page after the other"),
+    required("think", Form::Drawn(&PERIODS), "a user's time from the end of a page to his next page"),
+    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins his first page"),
+    default(
+        "device",
+        Form::One(Kind::Choice(DEVICES)),
+        Default::Choice("desktop"),
+        "whose pages: the tables of page weight, of requests a page and of sizes of objects (HTTP Archive, Web Almanac 2025, \
+         chapter page weight)",
+    ),
+    ruled(
+        "weight",
+        Form::Drawn(&TRANSFERS),
+        "as the device's table has it",
+        "bytes of all objects of a page",
+    ),
+    ruled(
+        "objects",
+        Form::Drawn(&OBJECTS),
+        "as the device's table has it",
+        "objects of a page, the document included, each with a request of its own",
+    ),
+    default(
+        "correlation",
+        Form::One(Kind::Number { min: -1.0, max: 1.0 }),
+        Default::Number(0.6),
+        "rank correlation (Spearman) of weight and number of objects over pages, as the tables have them",
+    ),
+    default(
+        "scripts",
+        SHARE,
+        Default::Number(0.3),
+        "share of scripts among the objects beside the document; what these four shares leave is data",
+    ),
+    default("styles", SHARE, Default::Number(0.11), "the same of style sheets"),
+    default("fonts", SHARE, Default::Number(0.05), "the same of fonts"),
+    default("images", SHARE, Default::Number(0.22), "the same of images"),
+    default(
+        "waves",
+        Form::One(Kind::Integer { min: 1, max: 3 }),
+        Default::Integer(3),
+        "how deep a page is: document, then scripts, style sheets and fonts, then images and data; 2: document, then all else; \
+         1: all at once",
+    ),
+    default(
+        "origins",
+        Form::Drawn(&ORIGINS),
+        Default::Integer(5),
+        "origins of a page; each has a connection, and an object has one of them by chance",
+    ),
+    default("request", Form::Drawn(&TRANSFERS), Default::Bytes(500), "bytes of each request"),
+    default(
+        "server_delay",
+        Form::Drawn(&PERIODS),
+        Default::Span(Span::ZERO),
+        "at the server, from the last byte of a request until its response is ready",
+    ),
+    default(
+        "parse",
+        Form::Drawn(&PERIODS),
+        Default::Span(Span::ZERO),
+        "at the client, from the last byte of a wave to the requests of the next",
+    ),
+    default(
+        "connections",
+        Form::One(Kind::Choice(CONNECTIONS)),
+        Default::Choice("page"),
+        "\"page\": they close with their page; \"kept\": they stay open for the user's next page",
     ),
     TCP,
 ];

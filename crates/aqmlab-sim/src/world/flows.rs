@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use aqmlab_network::{End, FlowPath};
 use aqmlab_recording::{Ending, StoppedBy};
 use aqmlab_scenario::{ClassPlan, Completed, FlowSource, Workload};
-use aqmlab_traffic::{Identity, Opening, Step, Wake};
+use aqmlab_traffic::{Identity, Opening, PageObject, Step, Wake, Woken};
 use aqmlab_transport::ENDLESS;
 use aqmlab_units::{Bytes, Instant};
 
@@ -18,10 +18,22 @@ use crate::packet::{FlowId, SimPacket, Toward};
 use crate::scheduler::FlowObject;
 
 impl<Q: EventQueue> World<'_, Q> {
-    /// A population has been woken: its next flow or connection begins.
-    pub(super) fn start(&mut self, class: u32, user: u32) {
+    /// A population has been woken.
+    pub(super) fn wake_population(&mut self, class: u32, user: u32) {
+        let opener = &mut self.classes[class as usize].opener;
+        let woken = opener.population.on_wake(Wake { at: self.now, user });
+        let wake = woken.wake();
+        match woken {
+            Woken::Opens(opening) => self.start(class, opening),
+            Woken::Asks { of, objects, .. } => self.ask(class, of, &objects),
+            Woken::Closes { of, .. } => self.ask(class, of, &[]),
+        }
+        self.classes[class as usize].opener.schedule(&mut self.scheduler, wake);
+    }
+
+    /// The next flow or connection of a class begins.
+    fn start(&mut self, class: u32, Opening { open, carried, objects, .. }: Opening) {
         let c = &mut self.classes[class as usize];
-        let Opening { open, wake, carried } = c.opener.population.on_wake(Wake { at: self.now, user });
         let number = if c.opener.is_list {
             c.opener.first_number + open.user
         } else {
@@ -32,9 +44,10 @@ impl<Q: EventQueue> World<'_, Q> {
         let plan = &self.plan.classes[class as usize];
         let path = FlowPath::new(self.plan, class as usize, c.propagation, Some(open), self.seed);
         let (access, stages) = c.own_path(&path.carrying(carried.as_deref()));
-        let source = match carried {
-            Some(carried) => FlowSource::carried(*carried),
-            None => plan.source(open, self.now, self.seed),
+        let (asks_again, source) = match carried {
+            Some(carried) => (false, FlowSource::carried(*carried)),
+            None if !objects.is_empty() => (true, FlowSource::multiplexed(objects)),
+            None => (false, plan.source(open, self.now, self.seed)),
         };
         let body = self.body(plan, open, source);
         let flow = self.in_transit.flows.insert(|slot| Flow {
@@ -49,11 +62,28 @@ impl<Q: EventQueue> World<'_, Q> {
             body,
             rare: stages.map(Rare::stages),
         });
+        if asks_again {
+            self.classes[class as usize].opener.open.insert(open, flow);
+        }
         if self.classes[class as usize].stopping.is_some() {
             self.schedule_stop(class, number, flow);
         }
         self.begin(flow);
-        self.classes[class as usize].opener.schedule(&mut self.scheduler, wake);
+    }
+
+    /// A user asks for more on a connection, or closes it if that is for nothing.
+    fn ask(&mut self, class: u32, of: Identity, objects: &[PageObject]) {
+        let Some(&flow) = self.classes[class as usize].opener.open.get(&of) else { return };
+        let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
+        let connection = f.connection();
+        if objects.is_empty() {
+            connection.sender.close();
+        } else if let Some(applications) = &mut connection.applications {
+            applications.wakes_at = Instant::FAR_FUTURE;
+            let step = applications.session.ask(self.now, objects);
+            connection.act(&step);
+        }
+        self.serve(flow, End::Client);
     }
 
     /// What a flow or connection of a class is, which starts now.
@@ -172,6 +202,7 @@ impl<Q: EventQueue> World<'_, Q> {
         let mut stopping: Vec<_> = living.map(|(at, flow)| (flow.id.number, at)).collect();
         stopping.sort_unstable_by_key(|&(number, _)| Reverse(number));
         self.classes[class as usize].stopping = Some(stopping);
+        self.classes[class as usize].opener.cut_off_pages(&mut self.requests, self.now);
         self.stop_next(class);
     }
 

@@ -232,7 +232,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             Notice::LinkDeadline { link } => self.link_deadline(link),
             Notice::SendDelayed { flow, end } => self.send_delayed(flow, end),
             Notice::Emit { flow } => self.emit(flow),
-            Notice::Start { class, user } => self.start(class, user),
+            Notice::Start { class, user } => self.wake_population(class, user),
             Notice::StopClass { class } => self.stop_class(class),
             Notice::StopSending { class, flow } => self.stop_sending(class, flow),
             Notice::Milestone(milestone) => self.reach(milestone),

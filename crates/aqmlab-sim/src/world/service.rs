@@ -4,7 +4,7 @@ use aqmlab_network::{End, Milestone, recorded_exchange};
 use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_recording::{Ending, Fates, RequestRecorder};
 use aqmlab_scenario::Completed;
-use aqmlab_traffic::ConnectionEvent;
+use aqmlab_traffic::{ConnectionEvent, ExchangeDone, Identity};
 use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
@@ -171,9 +171,9 @@ impl<Q: EventQueue> World<'_, Q> {
     #[cold]
     fn conclude(&mut self, slot: u32, outcome: Served) {
         for (completed, what) in
-            [(outcome.completed, Completed::Flows), (outcome.answered, Completed::Requests)]
+            [(u32::from(outcome.completed), Completed::Flows), (outcome.answered, Completed::Requests)]
         {
-            if completed {
+            for _ in 0..completed {
                 let class = self.in_transit.flows.of_packet(slot).id.class;
                 self.count_completed(class, what);
             }
@@ -242,8 +242,8 @@ struct Reached {
 struct Served {
     /// The receiver has got everything, just now.
     completed: bool,
-    /// The client has got the response to its request, just now.
-    answered: bool,
+    /// So many responses have come to their client, just now.
+    answered: u32,
     /// Both ends have closed.
     over: bool,
     /// There are packets in the outbox.
@@ -315,8 +315,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
         let endpoint = connection.endpoint(end);
         endpoint.on_segment_with_sack(self.now, &segment, &options.sack, marked, profile);
-        let answered = connection.applications.is_some()
-            && self.reborrow().notify_session(opener, connection, &id, at, end);
+        let answered = match connection.applications {
+            Some(_) => self.reborrow().notify_session(opener, connection, &id, at, end),
+            None => 0,
+        };
         let served = self.serve(class, flow, at, end, None, Sending::MayWait);
         Served { answered, ..served }
     }
@@ -348,7 +350,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             access,
             sent_out: false,
         };
-        let (mut complete, mut answered, mut opened) = (false, false, false);
+        let (mut complete, mut answered, mut opened) = (false, 0, false);
         if let Some((segment, marked)) = arrival {
             if sending == Sending::MayWait && !opener.is_list {
                 connection.catch_up(end, self.now, profile);
@@ -373,7 +375,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                     if !opener.is_list {
                         *over = connection.has_ended(end);
                         let event = if in_order { ConnectionEvent::Closed } else { ConnectionEvent::Failed };
-                        notify_population(self.scheduler, self.now, opener, connection, end, event);
+                        self.reborrow().notify_population(opener, connection, end, event);
                     }
                     break;
                 }
@@ -385,7 +387,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             }
         }
         if opened && !opener.is_list {
-            notify_population(self.scheduler, self.now, opener, connection, end, ConnectionEvent::Opened);
+            self.reborrow().notify_population(opener, connection, end, ConnectionEvent::Opened);
         }
         if waits {
             delay_sending(self.scheduler, self.now, connection, id.number, at, end, profile);
@@ -401,36 +403,64 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         Served { completed: complete, answered, over, to_send }
     }
 
-    /// An end's application looks how far its streams have come: whether a request has been answered.
+    /// An end's application looks how far its streams have come: how many requests have been answered.
     #[inline(never)]
     fn notify_session(
-        self,
+        mut self,
         opener: &mut Opener,
         connection: &mut Connection,
         id: &FlowId,
         at: FlowRef,
         end: End,
-    ) -> bool {
+    ) -> u32 {
         let position = connection.position(end);
-        let Some(applications) = &mut connection.applications else { return false };
-        let step = applications.session.on_progress(self.now, end, position);
-        if let Some(wake_at) = step.wake_at {
-            applications.wakes_at = wake_at;
-            self.scheduler.timer(wake_at, id.number, FlowObject::Source, Notice::Emit { flow: at });
-        }
-        let mut answered = false;
-        if let Some(done) = step.done {
-            let of = applications.of;
-            if let Some(requests) = self.requests
-                && let Some(exchange) = recorded_exchange(id.class.into(), of, &done)
-            {
-                answered = true;
-                requests.ended(&exchange, Ending::Completed, self.now);
+        let mut answered = 0;
+        loop {
+            let Some(applications) = &mut connection.applications else { return answered };
+            let step = applications.session.on_progress(self.now, end, position);
+            if let Some(wake_at) = step.wake_at {
+                applications.wakes_at = wake_at;
+                self.scheduler.timer(wake_at, id.number, FlowObject::Source, Notice::Emit { flow: at });
             }
-            opener.notify(self.scheduler, self.now, of, ConnectionEvent::ExchangeDone(done));
+            if let Some(done) = step.done {
+                if applications.session.is_idle() {
+                    applications.wakes_at = Instant::ZERO;
+                }
+                let of = applications.of;
+                answered += u32::from(self.reborrow().exchange_done(opener, id.class, of, done));
+            }
+            connection.act(&step);
+            if !step.more {
+                return answered;
+            }
         }
-        connection.act(&step);
+    }
+
+    /// An exchange is done: whether a request has been answered with that.
+    fn exchange_done(self, opener: &mut Opener, class: u16, of: Identity, done: ExchangeDone) -> bool {
+        let mut answered = false;
+        if let Some(requests) = self.requests
+            && let Some(exchange) = recorded_exchange(class.into(), of, &done)
+        {
+            answered = true;
+            requests.ended(&exchange, Ending::Completed, self.now);
+        }
+        opener.notify(self.scheduler, self.requests, self.now, of, ConnectionEvent::ExchangeDone(done));
         answered
+    }
+
+    /// The population that has opened a connection learns from the client's end what becomes of it.
+    #[cold]
+    fn notify_population(
+        self,
+        opener: &mut Opener,
+        connection: &Connection,
+        end: End,
+        event: ConnectionEvent,
+    ) {
+        if let Some(applications) = connection.applications.as_ref().filter(|_| end == End::Client) {
+            opener.notify(self.scheduler, self.requests, self.now, applications.of, event);
+        }
     }
 
     /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none. If its delay
@@ -490,21 +520,6 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             connection.armed[end as usize] = deadline;
             self.scheduler.endpoint_timer(deadline, number, at, end);
         }
-    }
-}
-
-/// The population that has opened a connection learns from the client's end what becomes of it.
-#[cold]
-fn notify_population<Q: EventQueue>(
-    scheduler: &mut Scheduler<Q>,
-    now: Instant,
-    opener: &mut Opener,
-    connection: &Connection,
-    end: End,
-    event: ConnectionEvent,
-) {
-    if let Some(applications) = connection.applications.as_ref().filter(|_| end == End::Client) {
-        opener.notify(scheduler, now, applications.of, event);
     }
 }
 

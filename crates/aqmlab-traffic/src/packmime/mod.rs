@@ -24,6 +24,7 @@ pub use connection::WebConnection;
 
 use connection::Pauses;
 use driver::Driver;
+pub(crate) use variates::normal;
 use variates::weibull;
 
 /// Values from which gaps and delays are predicted.
@@ -215,7 +216,7 @@ pub struct HostDelay;
 impl HostDelay {
     /// A draw that depends on no other.
     pub fn draw(of: End, draws: &mut Stream) -> Span {
-        delay(of, variates::normal(draws))
+        delay(of, normal(draws))
     }
 
     /// The mean, to a tenth of a millisecond.

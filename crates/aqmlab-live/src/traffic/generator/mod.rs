@@ -5,12 +5,14 @@
 mod socket_events;
 mod timer_events;
 
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
 use aqmlab_network::{End, Schedule};
 use aqmlab_qdisc::Histogram;
 use aqmlab_recording::{Ending, RequestRecord, StoppedBy, Table, schema};
 use aqmlab_scenario::Plan;
+use aqmlab_traffic::Identity;
 use aqmlab_units::{Instant, Span};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -71,6 +73,8 @@ pub struct Generator<'a> {
     flows: Vec<Vec<Option<Box<Flow>>>>,
     /// Flows opened so far.
     opened: u32,
+    /// By class, the connections on which users ask again and again.
+    asked_on: BTreeMap<(u16, Identity), FlowKey>,
     series: Table,
     socket_errors: SocketErrors,
     lateness_ns: Histogram,
@@ -111,6 +115,7 @@ impl<'a> Generator<'a> {
             servers: Vec::new(),
             flows: ports.iter().map(none).collect(),
             opened: 0,
+            asked_on: BTreeMap::new(),
             series: series_table(),
             socket_errors: SocketErrors::default(),
             lateness_ns: Histogram::new(),
@@ -195,7 +200,7 @@ impl<'a> Generator<'a> {
         }
         self.schedule.end(end, StoppedBy::Time);
         for flow in self.flows.iter_mut().flatten().filter_map(Option::take) {
-            if let Some(exchange) = flow.request_under_way() {
+            for exchange in flow.requests_under_way() {
                 let class = usize::from(flow.key.class);
                 self.populations.request_ended(class, flow.of, &exchange, Ending::Censored, end);
             }
@@ -204,7 +209,7 @@ impl<'a> Generator<'a> {
                 connection.abort();
             }
         }
-        let (rows, requests) = self.populations.finish();
+        let (rows, requests) = self.populations.finish(end);
         Outcome {
             rows,
             series: self.series,

@@ -99,7 +99,7 @@ impl Generator<'_> {
         if opened {
             self.notify_population(key, now, ConnectionEvent::Opened);
         }
-        if let Some(done) = done {
+        for done in done {
             if let Some(&mut Flow { of, .. }) = self.flow(key) {
                 self.populations.request_ended(key.class.into(), of, &done, Ending::Completed, now);
                 if !done.response.is_zero() {
@@ -167,9 +167,10 @@ impl Generator<'_> {
     }
 
     /// What a flow waits for, if it does, has not come by `at`, and will not.
-    pub(super) fn request_cut_off(&mut self, key: FlowKey, how: Ending, at: Instant) {
+    pub(super) fn requests_cut_off(&mut self, key: FlowKey, how: Ending, at: Instant) {
         let Some(flow) = self.flow(key) else { return };
-        if let (Some(exchange), of) = (flow.request_under_way(), flow.of) {
+        let of = flow.of;
+        for exchange in flow.requests_under_way() {
             self.populations.request_ended(key.class.into(), of, &exchange, how, at);
         }
     }
@@ -185,9 +186,10 @@ impl Generator<'_> {
     }
 
     fn end_flow(&mut self, key: FlowKey, how: ConnectionEvent, now: Instant) {
-        self.request_cut_off(key, Ending::Failed, now);
+        self.requests_cut_off(key, Ending::Failed, now);
         self.notify_population(key, now, how);
         let Some(flow) = self.flows[usize::from(key.class)][key.row as usize].take() else { return };
+        self.asked_on.remove(&(key.class, flow.of));
         self.populations.flow_ended(flow.row());
         self.populations.give_back(key.class.into(), key.row, now);
         if let (Body::Tcp(connection), ConnectionEvent::Failed) = (flow.body, how) {

@@ -5,8 +5,7 @@ use std::io;
 use aqmlab_network::{End, FlowPath, Milestone};
 use aqmlab_recording::{Cell, Ending};
 use aqmlab_scenario::FlowSource;
-use aqmlab_traffic::packmime::Carried;
-use aqmlab_traffic::{ConnectionEvent, Identity, Opening, Session, Wake};
+use aqmlab_traffic::{ConnectionEvent, Identity, Opening, PageObject, Session, Wake, Woken};
 use aqmlab_units::{Instant, Span};
 
 use super::{Generator, OPENED, PER_PASS, socket_error};
@@ -51,9 +50,15 @@ impl Generator<'_> {
     fn open(&mut self, class: usize, wake: Wake) -> Result<(), LiveError> {
         let (at, now) = (wake.at, self.clock.now());
         self.lateness_ns.add(now.saturating_since(at).as_ns(), 1);
-        let Opening { open: of, wake: next, carried } = self.populations.on_wake(class, wake);
-        self.wake_population(class, next);
-        match self.start(class, of, carried.as_deref(), at, now)? {
+        let woken = self.populations.on_wake(class, wake);
+        self.wake_population(class, woken.wake());
+        let opening = match woken {
+            Woken::Opens(opening) => opening,
+            Woken::Asks { of, objects, .. } => return Ok(self.ask(class, of, &objects, at)),
+            Woken::Closes { of, .. } => return Ok(self.ask(class, of, &[], at)),
+        };
+        let of = opening.open;
+        match self.start(class, opening, at, now)? {
             Some(flow) => {
                 if let Some(stop_at) = self.plan.classes[class].stop_at {
                     self.timers.add((Instant::ZERO + stop_at).max(at), TimerEvent::Stop(flow));
@@ -68,6 +73,15 @@ impl Generator<'_> {
         Ok(())
     }
 
+    /// A user asks for more on a connection, or closes it if that is for nothing.
+    fn ask(&mut self, class: usize, of: Identity, objects: &[PageObject], at: Instant) {
+        let Some(&key) = self.asked_on.get(&(class as u16, of)) else { return };
+        if let Some(Flow { body: Body::Tcp(connection), .. }) = self.flow(key) {
+            connection.ask(at, objects);
+            self.see_to(key, at);
+        }
+    }
+
     /// A flow gets its client port and its sockets; `None` if there are none for it, which is counted.
     ///
     /// # Errors
@@ -75,11 +89,11 @@ impl Generator<'_> {
     fn start(
         &mut self,
         class: usize,
-        of: Identity,
-        carried: Option<&Carried>,
+        Opening { open: of, carried, objects, .. }: Opening,
         at: Instant,
         now: Instant,
     ) -> Result<Option<FlowKey>, LiveError> {
+        let carried = carried.as_deref();
         let plan = &self.plan.classes[class];
         let path = FlowPath::new(self.plan, class, self.plan.propagation(class), Some(of), self.seed);
         let path = path.carrying(carried);
@@ -87,10 +101,17 @@ impl Generator<'_> {
             let Some(row) = self.populations.take_port(class, of, now) else { break };
             let source = match carried {
                 Some(carried) => FlowSource::carried(carried.clone()),
+                None if !objects.is_empty() => FlowSource::multiplexed(objects.clone()),
                 None => plan.source(of, at, self.seed),
             };
             match self.body(class, row, of, source, &path) {
-                Ok(body) => return Ok(Some(self.insert(class, row, of, at, path.whole_base_rtt(), body))),
+                Ok(body) => {
+                    let key = self.insert(class, row, of, at, path.whole_base_rtt(), body);
+                    if !objects.is_empty() {
+                        self.asked_on.insert((key.class, of), key);
+                    }
+                    return Ok(Some(key));
+                }
                 Err(error) if self.populations.is_list(class) => {
                     let name = format!("flow {} of class `{}`", of.user, plan.name);
                     return Err(socket_error("start", name)(error));
@@ -209,7 +230,7 @@ impl Generator<'_> {
     }
 
     fn stop(&mut self, key: FlowKey, now: Instant) {
-        self.request_cut_off(key, Ending::Censored, now);
+        self.requests_cut_off(key, Ending::Censored, now);
         let Some(flow) = self.flow(key) else { return };
         match &mut flow.body {
             Body::Tcp(connection) => {

@@ -1,0 +1,191 @@
+//! Web pages of today: what a page consists of, and in which order it is fetched.
+//!
+//! A page is a document and the objects in it. They are asked for in waves: the document; scripts, style sheets and
+//! fonts; images and data. A wave begins when all objects of the one before have arrived. Each origin of the page has one
+//! connection, on which responses follow each other in the order of their requests ([`Multiplexed`]).
+//!
+//! Page weight and number of objects are drawn, rank-correlated; types and sizes of the objects are drawn, and the sizes
+//! are then scaled so that their sum is the page's weight. So the marginals of weight and of the number of objects are
+//! those of the source, and those of the sizes are not: within a page sizes have the source's ratios.
+
+mod almanac;
+mod multiplexed;
+mod users;
+
+use alloc::vec::Vec;
+
+use aqmlab_random::Stream;
+use aqmlab_units::{Bytes, Span};
+
+pub use almanac::{Device, ObjectType};
+pub use multiplexed::Multiplexed;
+pub use users::{PageEnded, PageUsers};
+
+use crate::distribution::Distribution;
+use crate::packmime::normal;
+use crate::quantity::Count;
+
+/// What the pages of a class are like, and how its users fetch them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PagePlan {
+    /// Whose tables hold.
+    pub device: Device,
+    /// Bytes of all objects of a page; `None`: the device's.
+    pub weight: Option<Distribution<Bytes>>,
+    /// Objects of a page, the document included; `None`: the device's.
+    pub objects: Option<Distribution<Count>>,
+    /// Spearman's rank correlation of weight and number of objects, where both are the device's.
+    pub correlation: f64,
+    /// The share of scripts, style sheets, fonts and images among the objects in the document, in this order; the rest is
+    /// data.
+    pub shares: [f64; 4],
+    /// How deep dependencies are: from 1, where all is asked for at once, to 3.
+    pub waves: u32,
+    /// Origins of a page, from 1 to 255.
+    pub origins: Distribution<Count>,
+    /// Bytes of each request.
+    pub request: Distribution<Bytes>,
+    /// At the server, from the last byte of a request to its response.
+    pub server_delay: Distribution,
+    /// At the client, from the last byte of a wave to the requests of the next.
+    pub parse: Distribution,
+    /// From the end of a page to the user's next.
+    pub think: Distribution,
+    /// Whether connections stay open for the user's next page.
+    pub keeps_connections: bool,
+}
+
+/// An object as it is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageObject {
+    /// The first is 0.
+    pub wave: u8,
+    /// Whose connection carries it; the document's is 0.
+    pub origin: u8,
+    /// Bytes of the request, at least one.
+    pub request: u64,
+    /// At the server, from the last byte of the request to the response.
+    pub server_delay: Span,
+    /// Bytes of the response, at least one.
+    pub response: u64,
+}
+
+/// A page as it is drawn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// In the order in which they are asked for: by wave, then by origin.
+    pub objects: Vec<PageObject>,
+    /// Before the second wave, and before the third.
+    pub parse: [Span; 2],
+}
+
+/// The types of the objects in a document, in the order of [`PagePlan::shares`].
+const EMBEDDED: [ObjectType; 4] =
+    [ObjectType::Script, ObjectType::Style, ObjectType::Font, ObjectType::Image];
+
+/// Which of a page's own draws.
+#[derive(Clone, Copy)]
+enum OfPage {
+    Weight = 0,
+    Objects = 1,
+    Origins = 2,
+    Parse = 3,
+}
+
+/// Which of an object's draws.
+#[derive(Clone, Copy)]
+enum OfObject {
+    Type = 0,
+    Size = 1,
+    Origin = 2,
+    Request = 3,
+    ServerDelay = 4,
+}
+
+const OF_OBJECT: u64 = 5;
+
+impl PagePlan {
+    /// Rises by one whenever this moves a result.
+    pub const VERSION: u32 = 1;
+
+    /// Page number `page` of a user, whose family of draws `draws` is.
+    pub fn draw(&self, user: u32, page: u32, draws: &Stream) -> Page {
+        let index = u64::from(user) + u64::from(page);
+        let own = draws.member(page.into()).member(0);
+        let of_page = |which: OfPage| own.from_draw(which as u64);
+        let (weight, count) = self.weight_and_count(index, of_page);
+        let Count(origins) = self.origins.draw(index, &mut of_page(OfPage::Origins));
+        let mut objects = self.objects(index, count, origins, &draws.member(page.into()).member(1));
+        scale(&mut objects, weight);
+        let mut objects: Vec<PageObject> = objects.into_iter().map(|(object, _)| object).collect();
+        // The document stays first, and objects of one wave and origin in the order of the draws.
+        objects.sort_by_key(|object| (object.wave, object.origin));
+        let mut parse = of_page(OfPage::Parse);
+        Page { objects, parse: [(); 2].map(|()| self.parse.draw(index, &mut parse)) }
+    }
+
+    fn weight_and_count(&self, index: u64, draws: impl Fn(OfPage) -> Stream) -> (u64, u64) {
+        let z = normal(&mut draws(OfPage::Weight));
+        // Normal variables with this correlation have the given one of their ranks (Pearson 1907).
+        let r = 2.0 * libm::sin(core::f64::consts::PI / 6.0 * self.correlation);
+        let own = normal(&mut draws(OfPage::Objects));
+        let weight = match &self.weight {
+            Some(weight) => weight.draw(index, &mut draws(OfPage::Weight)).get(),
+            None => libm::round(self.device.weight().at(z)) as u64,
+        };
+        let count = match &self.objects {
+            Some(objects) => objects.draw(index, &mut draws(OfPage::Objects)).0,
+            None => libm::round(self.device.requests().at(r * z + libm::sqrt(1.0 - r * r) * own)) as u64,
+        };
+        (weight, count.max(1))
+    }
+
+    /// The objects, the document first, each with its size before scaling.
+    fn objects(&self, index: u64, count: u64, origins: u64, draws: &Stream) -> Vec<(PageObject, f64)> {
+        let object = |number: u64| {
+            let draw = |which: OfObject| draws.from_draw(number * OF_OBJECT + which as u64);
+            let (of, origin) = match number {
+                0 => (ObjectType::Document, 0),
+                _ => (self.type_at(draw(OfObject::Type).unit()), draw(OfObject::Origin).below(origins)),
+            };
+            let size = self.device.object(of).at(normal(&mut draw(OfObject::Size)));
+            let object = PageObject {
+                wave: of.wave().min(self.waves - 1) as u8,
+                origin: origin as u8,
+                request: self.request.draw(index + number, &mut draw(OfObject::Request)).get().max(1),
+                server_delay: self.server_delay.draw(index + number, &mut draw(OfObject::ServerDelay)),
+                response: 1,
+            };
+            (object, size)
+        };
+        (0..count).map(object).collect()
+    }
+
+    /// The type of an object in a document; `u` is uniform.
+    fn type_at(&self, u: f64) -> ObjectType {
+        let mut below = 0.0;
+        for (of, share) in EMBEDDED.into_iter().zip(self.shares) {
+            below += share;
+            if u < below {
+                return of;
+            }
+        }
+        ObjectType::Data
+    }
+}
+
+/// Gives each object its share of the weight, in proportion to its size, and at least one byte: together they have the
+/// weight to the byte, or one byte each if that is more.
+fn scale(objects: &mut [(PageObject, f64)], weight: u64) {
+    let all: f64 = objects.iter().map(|(_, size)| size).sum();
+    let shared = weight.saturating_sub(objects.len() as u64);
+    let (mut sizes, mut given) = (0.0, 0);
+    let last = objects.len() - 1;
+    for (number, (object, size)) in objects.iter_mut().enumerate() {
+        sizes += *size;
+        let until =
+            if number == last { shared } else { ((shared as f64 * (sizes / all)) as u64).min(shared) };
+        object.response = 1 + until.saturating_sub(given);
+        given = given.max(until);
+    }
+}

@@ -1,0 +1,155 @@
+//! One multiplexed connection: many exchanges at once.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use aqmlab_units::{Bytes, Instant};
+
+use super::PageObject;
+use crate::step::{Act, End, ExchangeDone, Step};
+
+/// The applications at both ends of a connection that carries many exchanges at once, as HTTP/2 and HTTP/3 do.
+///
+/// The client writes its requests at once, whatever else is under way. The server works on all that have arrived at the
+/// same time, each for its own delay, and writes responses in the order of the requests, which is what RFC 9218 says of
+/// responses that are of no use before they are whole. A response whose turn it is not waits, although it is ready. Frames
+/// of different responses are not interleaved, and there are no priorities. The client closes.
+#[derive(Clone, Debug)]
+pub struct Multiplexed {
+    /// What it asks for when it opens.
+    first: Vec<PageObject>,
+    /// Asked for and not answered in full, in the order of the requests.
+    under_way: VecDeque<Exchange>,
+    /// Of those: whose requests the server has got, and whose responses it has written.
+    arrived: usize,
+    written: usize,
+    /// Bytes that the client has written, and the server.
+    asked: u64,
+    answered: u64,
+    /// The number of the next exchange.
+    number: u32,
+    /// The server waits for the response whose turn it is.
+    waits: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    number: u32,
+    object: PageObject,
+    began: Instant,
+    /// Bytes that the server has got when the request has arrived.
+    asked: u64,
+    /// When the response is ready, once the request has arrived.
+    ready: Instant,
+    /// Bytes that the client has got when the response has arrived, once it is written.
+    answered: u64,
+}
+
+impl Multiplexed {
+    /// Asks for these when it opens.
+    pub(crate) fn new(first: Vec<PageObject>) -> Self {
+        Multiplexed {
+            first,
+            under_way: VecDeque::new(),
+            arrived: 0,
+            written: 0,
+            asked: 0,
+            answered: 0,
+            number: 0,
+            waits: false,
+        }
+    }
+
+    pub(crate) fn begin(&mut self, now: Instant) -> Step {
+        let first = core::mem::take(&mut self.first);
+        self.ask(now, &first)
+    }
+
+    /// The client asks for these.
+    pub(crate) fn ask(&mut self, now: Instant, objects: &[PageObject]) -> Step {
+        let before = self.asked;
+        for &object in objects {
+            self.asked += object.request;
+            let (number, asked) = (self.number, self.asked);
+            self.under_way.push_back(Exchange { number, object, began: now, asked, ready: now, answered: 0 });
+            self.number += 1;
+        }
+        Step { client: Some(Act::Write(self.asked - before)), ..Step::default() }
+    }
+
+    /// The response whose turn it is is ready.
+    pub(crate) fn on_timer(&mut self, now: Instant) -> Step {
+        self.waits = false;
+        self.answer(now)
+    }
+
+    pub(crate) fn look(&mut self, now: Instant, end: End, delivered: u64) -> Step {
+        match end {
+            End::Server => self.take_requests(now, delivered),
+            End::Client => self.take_response(delivered),
+        }
+    }
+
+    fn take_requests(&mut self, now: Instant, delivered: u64) -> Step {
+        while let Some(exchange) = self.under_way.get_mut(self.arrived).filter(|of| of.asked <= delivered) {
+            exchange.ready = now.saturating_add(exchange.object.server_delay);
+            self.arrived += 1;
+        }
+        if self.waits { Step::default() } else { self.answer(now) }
+    }
+
+    /// The server writes what is ready and has its turn, and waits for the next.
+    fn answer(&mut self, now: Instant) -> Step {
+        let before = self.answered;
+        let mut wake_at = None;
+        while self.written < self.arrived {
+            let exchange = &mut self.under_way[self.written];
+            if exchange.ready > now {
+                wake_at = Some(exchange.ready);
+                break;
+            }
+            self.answered += exchange.object.response;
+            exchange.answered = self.answered;
+            self.written += 1;
+        }
+        self.waits = wake_at.is_some();
+        let new = self.answered - before;
+        Step { server: (new > 0).then_some(Act::Write(new)), wake_at, ..Step::default() }
+    }
+
+    /// The oldest response, if it has arrived.
+    fn take_response(&mut self, delivered: u64) -> Step {
+        let is_there = |of: &Exchange| of.answered <= delivered;
+        if self.written == 0 || !is_there(&self.under_way[0]) {
+            return Step::default();
+        }
+        let done = self.under_way.pop_front().map(Exchange::as_done);
+        self.arrived -= 1;
+        self.written -= 1;
+        let more = self.written > 0 && is_there(&self.under_way[0]);
+        Step { done, more, ..Step::default() }
+    }
+
+    /// Whether it has nothing to do until it is asked.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// The exchanges that have begun and are not done.
+    pub(crate) fn under_way(&self) -> Vec<ExchangeDone> {
+        self.under_way.iter().copied().map(Exchange::as_done).collect()
+    }
+}
+
+impl Exchange {
+    fn as_done(self) -> ExchangeDone {
+        ExchangeDone {
+            number: self.number,
+            request: Bytes::new(self.object.request),
+            response: Bytes::new(self.object.response),
+            began: self.began,
+            opened_connection: self.number == 0,
+            last: false,
+        }
+    }
+}

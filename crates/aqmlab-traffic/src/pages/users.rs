@@ -1,0 +1,288 @@
+//! Users who fetch pages, each over several connections at a time.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use aqmlab_random::Stream;
+use aqmlab_units::{Bytes, Instant};
+
+use super::{Page, PageObject, PagePlan};
+use crate::population::{ConnectionEvent, Identity, Opening, Reaction, Starts, Wake, Woken};
+
+/// Users who fetch one page after the other and think in between. A user opens a connection to each origin of the page when
+/// the page first needs it. A wave of objects begins when all of the wave before have arrived and the client has parsed them.
+/// The page ends with its last object; if a connection fails, the page ends when nothing is under way any more, and has failed.
+///
+/// Of one user there is one wake to come at most: what happens at several connections at one instant is several wakes at
+/// that instant. Whatever the order in which a host reports what happened at a user's connections, the user does the same.
+#[derive(Clone, Debug)]
+pub struct PageUsers {
+    firsts: Starts,
+    plan: Arc<PagePlan>,
+    /// Member i: the pages of user i.
+    pages: Stream,
+    /// Member i: the times to think of user i.
+    thoughts: Stream,
+    users: Vec<User>,
+}
+
+#[derive(Clone, Default, Debug)]
+struct User {
+    /// Connections opened so far.
+    opened: u32,
+    /// Pages begun so far.
+    pages: u32,
+    /// By origin, those that are open.
+    connections: Vec<Option<Open>>,
+    page: Option<Box<UnderWay>>,
+}
+
+/// An open connection.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    serial: u32,
+    /// Objects of the wave that have not arrived.
+    under_way: u32,
+}
+
+/// A page that is being fetched.
+#[derive(Clone, Debug)]
+struct UnderWay {
+    page: Page,
+    /// Objects that have been asked for: the first of the page.
+    asked: usize,
+    /// Those of them that have neither arrived nor failed.
+    under_way: u32,
+    /// Connections that are still to be closed, counted by origins; the page is over then.
+    closing: Option<usize>,
+    began: Instant,
+    /// When the latest of what has arrived or failed did so.
+    latest: Instant,
+    failed: bool,
+    opened_connection: bool,
+}
+
+/// What has become of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageEnded {
+    /// Whose it was.
+    pub user: u32,
+    /// Its number among the user's pages; the first is 0.
+    pub number: u32,
+    /// How many objects it has.
+    pub objects: u32,
+    /// Whether its document opened a connection.
+    pub opened_connection: bool,
+    /// When its first connection was opened, or its document asked for on one that was open.
+    pub began: Instant,
+    /// When its last object arrived, or what was under way failed.
+    pub at: Instant,
+    /// Bytes of its requests.
+    pub request: Bytes,
+    /// Bytes of its objects.
+    pub weight: Bytes,
+    /// Whether a connection failed before all had arrived.
+    pub failed: bool,
+}
+
+impl PageUsers {
+    /// Users whose first pages begin so (latest first, one for each). What they fetch, and how long they think, are draws of
+    /// the user's member of these two families.
+    pub fn new(starts: Vec<(Instant, u32)>, plan: Arc<PagePlan>, pages: Stream, thoughts: Stream) -> Self {
+        let users = alloc::vec![User::default(); starts.len()];
+        PageUsers { firsts: Starts::new(starts), plan, pages, thoughts, users }
+    }
+
+    pub(crate) fn begin(&self) -> Option<Wake> {
+        self.firsts.next()
+    }
+
+    pub(crate) fn on_wake(&mut self, wake: Wake) -> Woken {
+        let user = &mut self.users[wake.user as usize];
+        if user.page.is_none() {
+            let page = self.plan.draw(wake.user, user.pages, &self.pages.member(wake.user.into()));
+            user.page = Some(Box::new(UnderWay::new(page, wake.at)));
+            user.pages = user.pages.wrapping_add(1);
+        }
+        if user.page.as_ref().is_some_and(|page| page.closing.is_some()) {
+            return self.close_next(wake);
+        }
+        let is_first_page = user.pages == 1;
+        let (woken, wave_is_asked_for) = user.ask_next(wake.user);
+        let next = match wave_is_asked_for {
+            false => Some(wake),
+            // First pages are a list, and each asks for the next.
+            true if is_first_page && user.is_in_first_wave() => self.firsts.on_wake(wake).wake,
+            true => None,
+        };
+        woken.waking(next)
+    }
+
+    /// Closes the next connection of a page that is over; after the last the user thinks.
+    fn close_next(&mut self, wake: Wake) -> Woken {
+        let user = &mut self.users[wake.user as usize];
+        let from = user.page.as_ref().and_then(|page| page.closing).unwrap_or_default();
+        let mut open = (from..user.connections.len()).filter(|&origin| user.connections[origin].is_some());
+        let (origin, next) = (open.next().expect("a connection is to be closed"), open.next());
+        let serial = user.connections[origin].take().map_or(0, |open| open.serial);
+        let of = Identity { user: wake.user, serial };
+        let wake = match next {
+            Some(next) => {
+                user.page.as_mut().expect("a page is over").closing = Some(next);
+                Some(wake)
+            }
+            None => {
+                user.page = None;
+                Some(self.think(wake.at, wake.user))
+            }
+        };
+        Woken::Closes { of, wake }
+    }
+
+    fn think(&self, from: Instant, user: u32) -> Wake {
+        let page = self.users[user as usize].pages.wrapping_sub(1);
+        let mut draws = self.thoughts.member(user.into()).from_draw(page.into());
+        let think = self.plan.think.draw(u64::from(user) + u64::from(page), &mut draws);
+        Wake { at: from.saturating_add(think), user }
+    }
+
+    pub(crate) fn on_event(&mut self, now: Instant, of: Identity, event: ConnectionEvent) -> Reaction {
+        let user = &mut self.users[of.user as usize];
+        let is_of = |open: &Option<Open>| open.is_some_and(|open| open.serial == of.serial);
+        let Some(origin) = user.connections.iter().position(is_of) else { return Reaction::default() };
+        let open = user.connections[origin].as_mut().expect("just found");
+        let gone = match event {
+            ConnectionEvent::Opened => return Reaction::default(),
+            ConnectionEvent::ExchangeDone(_) => {
+                open.under_way -= 1;
+                1
+            }
+            ConnectionEvent::Closed | ConnectionEvent::Failed => {
+                let gone = open.under_way;
+                user.connections[origin] = None;
+                gone
+            }
+        };
+        let Some(page) = user.page.as_mut().filter(|_| gone > 0) else { return Reaction::default() };
+        page.failed |= !matches!(event, ConnectionEvent::ExchangeDone(_));
+        page.under_way -= gone;
+        page.latest = page.latest.max(now);
+        match page.under_way {
+            0 => self.wave_over(of.user),
+            _ => Reaction::default(),
+        }
+    }
+
+    /// Nothing that has been asked for is under way any more.
+    fn wave_over(&mut self, of: u32) -> Reaction {
+        let user = &mut self.users[of as usize];
+        let page = user.page.as_mut().expect("a wave is over");
+        if let Some(next) = page.page.objects.get(page.asked).filter(|_| !page.failed) {
+            let parse = page.page.parse[usize::from(next.wave) - 1];
+            return Reaction {
+                wake: Some(Wake { at: page.latest.saturating_add(parse), user: of }),
+                page: None,
+            };
+        }
+        let ended = page.as_ended(of, user.pages);
+        let (any_open, latest) = (user.connections.iter().any(Option::is_some), page.latest);
+        let wake = if any_open && !self.plan.keeps_connections {
+            page.closing = Some(0);
+            Wake { at: latest, user: of }
+        } else {
+            user.page = None;
+            self.think(latest, of)
+        };
+        Reaction { wake: Some(wake), page: Some(ended) }
+    }
+
+    /// Ends what is under way, at `now`.
+    pub(crate) fn give_up(&mut self, now: Instant) -> Vec<PageEnded> {
+        let ended = self.users.iter_mut().enumerate().filter_map(|(index, user)| {
+            let page = user.page.take().filter(|page| page.closing.is_none())?;
+            Some(PageEnded { at: now, ..page.as_ended(index as u32, user.pages) })
+        });
+        ended.collect()
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let of_user = |user: &User| {
+            let page = user.page.as_ref().map_or(0, |page| page.page.objects.capacity());
+            let connections = user.connections.capacity() * size_of::<Option<Open>>();
+            size_of::<User>() + connections + page * size_of::<PageObject>()
+        };
+        self.firsts.memory_bytes() + self.users.iter().map(of_user).sum::<usize>()
+    }
+}
+
+impl User {
+    /// Asks for what is next in the wave, which is all of one origin; whether that is all of the wave.
+    fn ask_next(&mut self, index: u32) -> (Woken, bool) {
+        let page = self.page.as_mut().expect("a page is under way");
+        let to_come = &page.page.objects[page.asked..];
+        let PageObject { wave, origin, .. } = to_come[0];
+        let of_origin = |object: &&PageObject| (object.wave, object.origin) == (wave, origin);
+        let asked: Vec<PageObject> = to_come.iter().take_while(of_origin).copied().collect();
+        let whole_wave = to_come.get(asked.len()).is_none_or(|next| next.wave != wave);
+        if page.under_way == 0 {
+            page.under_way = to_come.iter().take_while(|object| object.wave == wave).count() as u32;
+        }
+        page.asked += asked.len();
+        let origin = usize::from(origin);
+        if self.connections.len() <= origin {
+            self.connections.resize(origin + 1, None);
+        }
+        let under_way = asked.len() as u32;
+        let woken = match &mut self.connections[origin] {
+            Some(open) => {
+                open.under_way = under_way;
+                Woken::Asks { of: Identity { user: index, serial: open.serial }, objects: asked, wake: None }
+            }
+            none => {
+                let of = Identity { user: index, serial: self.opened };
+                *none = Some(Open { serial: self.opened, under_way });
+                self.opened = self.opened.wrapping_add(1);
+                page.opened_connection |= wave == 0;
+                Woken::Opens(Opening { open: of, wake: None, carried: None, objects: asked })
+            }
+        };
+        (woken, whole_wave)
+    }
+
+    /// Whether all that has been asked for is of the page's first wave.
+    fn is_in_first_wave(&self) -> bool {
+        self.page.as_ref().is_some_and(|page| page.page.objects[page.asked - 1].wave == 0)
+    }
+}
+
+impl UnderWay {
+    const fn new(page: Page, began: Instant) -> Self {
+        UnderWay {
+            page,
+            asked: 0,
+            under_way: 0,
+            closing: None,
+            began,
+            latest: began,
+            failed: false,
+            opened_connection: false,
+        }
+    }
+
+    /// `pages` is how many the user has begun.
+    fn as_ended(&self, user: u32, pages: u32) -> PageEnded {
+        let sum = |of: fn(&PageObject) -> u64| Bytes::new(self.page.objects.iter().map(of).sum());
+        PageEnded {
+            user,
+            number: pages.wrapping_sub(1),
+            objects: self.page.objects.len() as u32,
+            opened_connection: self.opened_connection,
+            began: self.began,
+            at: self.latest,
+            request: sum(|object| object.request),
+            weight: sum(|object| object.response),
+            failed: self.failed,
+        }
+    }
+}
