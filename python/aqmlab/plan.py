@@ -14,8 +14,9 @@ BULK = "bulk"
 TRACE = "trace"
 REQUESTS = "requests"
 PACKMIME = "packmime"
-OVER_TCP = frozenset({BULK, "on_off_tcp", REQUESTS, PACKMIME, TRACE})
-ANSWERED = frozenset({REQUESTS, PACKMIME, TRACE})
+PAGES = "pages"
+OVER_TCP = frozenset({BULK, "on_off_tcp", REQUESTS, PACKMIME, PAGES, TRACE})
+ANSWERED = frozenset({REQUESTS, PACKMIME, PAGES, TRACE})
 """Kinds of traffic whose servers send data too."""
 """The kinds of traffic that react to congestion."""
 
@@ -172,6 +173,9 @@ class TrafficClass:
             return f", connections of {workload['file']}"
         if self.kind == PACKMIME:
             return f", PackMime-HTTP, {workload['rate_per_s']:g} connections a second"
+        if self.kind == PAGES:
+            think = drawn_text(workload["think_ns"], "ns")
+            return f", web pages for {workload['device']}, users who think: {think}"
         if self.kind == REQUESTS:
             sizes = (drawn_text(workload[key], "bytes") for key in ("request_bytes", "response_bytes"))
             opened = (
@@ -360,6 +364,7 @@ __all__ = [
     "BULK",
     "OVER_TCP",
     "PACKMIME",
+    "PAGES",
     "REQUESTS",
     "TRACE",
     "Access",

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         ("a_run_ends_when_enough_flows_have_completed", completed),
         ("requests_are_timed_from_the_hand_over_to_the_last_byte", requests),
         ("users_and_arrivals_open_connections_as_long_as_the_run_lasts", populations),
+        ("users_fetch_pages_over_several_connections_at_a_time", pages),
         ("a_run_ends_when_a_queue_has_dropped_enough", condition),
         ("what_a_machine_cannot_is_refused_before_anything_flows", refused),
     ])
@@ -280,6 +281,34 @@ fn populations() -> Result<(), LiveError> {
     assert!(trouble.is_empty(), "{trouble:?}");
     assert_eq!(live.frames.of_no_flow, 0, "every connection has been announced");
     assert_eq!(sum(&run, "flow_series", "flow"), 0, "connections of users have no samples");
+    Ok(())
+}
+
+fn pages() -> Result<(), LiveError> {
+    let of = |name: &str, connections: &str| {
+        format!(
+            "[[traffic]]\nname = \"{name}\"\nkind = \"pages\"\nusers = 4\nthink = \"100ms\"\nweight = \"60kB\"\nobjects = 20\n\
+             origins = 3\nserver_delay = \"5ms\"\nconnections = \"{connections}\"\nrtt = {{ spread = [\"20ms\", \"40ms\"] }}\n"
+        )
+    };
+    let traffic = of("closed", "page") + &of("kept", "kept");
+    let head = "duration = \"6s\"\nwarmup = \"1s\"";
+    let run = run(&plan(head, "{ kind = \"droptail\", limit = \"400p\" }", &traffic), |_| false)?;
+    let [completed, failed] = ["completed", "failed"].map(|column| sum(&run, "page_summary", column));
+    // Sixty kilobytes at 10 Mbit/s, 48 ms a page: at most 20 pages a second of all users; a busy machine does a few.
+    assert!((20..130).contains(&completed) && failed == 0, "{completed} completed, {failed} failed");
+    assert_eq!(sum(&run, "page_sample", "objects"), 20 * completed);
+    assert_eq!(sum(&run, "page_sample", "page_bytes"), 60_000 * completed);
+    let objects = sum(&run, "request_summary", "completed");
+    assert!((20 * completed..20 * (completed + 8)).contains(&objects), "{objects} of {completed} pages");
+    // Three waves of a round trip and 5 ms each: no machine is quicker.
+    let took = sum(&run, "page_sample", "page_time_ns");
+    assert!(took > completed * 75_000_000, "{took}");
+    assert_eq!(run.recording.table("flows").expect("there are flows").rows(), 8, "users are flows");
+    let live = run.recording.manifest.live.as_ref().expect("a live run reports on itself");
+    let trouble: Vec<_> = live.generator.trouble.iter().filter(|(_, count)| **count > 0).collect();
+    assert!(trouble.is_empty(), "{trouble:?}");
+    assert_eq!(live.frames.of_no_flow, 0, "every connection has been announced");
     Ok(())
 }
 

@@ -78,10 +78,15 @@ fn samples(duration: Span, interval: Span) -> u64 {
 /// Why `plan` is too large for `cap`, with the figures; `None` if it fits.
 pub(crate) fn refusal(plan: &Plan, cap: Bytes) -> Option<String> {
     let estimate = memory(plan);
+    let smaller = if plan.classes.iter().any(|class| class.workload.fetches_pages()) {
+        "pages of fewer objects"
+    } else {
+        "sample less often in [record]"
+    };
     (estimate.total() > cap).then(|| {
         format!(
             "`{}` flows need about {} of memory ({} for their state, {} for samples); at most {} are allowed: write fewer \
-             flows, or sample less often in [record]",
+             flows, or {smaller}",
             estimate.flows,
             rounded(estimate.total()),
             rounded(estimate.flow_state),

@@ -15,26 +15,29 @@ pub const VERSION: u32 = 1;
 
 mod distribution;
 mod on_off;
+mod opening;
 mod packets;
 pub mod packmime;
+mod page_users;
 mod pages;
 mod pareto;
 mod population;
 mod quantity;
 mod requests;
 mod session;
+mod starts;
 mod step;
 
 pub use distribution::Distribution;
 pub use on_off::{Begin, OnOff};
+pub use opening::{ConnectionEvent, Identity, Opening, Reaction, Wake, Woken};
 pub use packets::{PacketSizes, PacketSource, Spacing};
-pub use pages::{Device, Multiplexed, ObjectType, Page, PageEnded, PageObject, PagePlan, PageUsers};
+pub use page_users::PageUsers;
+pub use pages::{Device, Multiplexed, ObjectType, Page, PageEnded, PageObject, PagePlan};
 pub use pareto::Pareto;
-pub use population::{
-    Arrivals, Cloud, ConnectionEvent, Gaps, Identity, Opening, Population, Reaction, Starts, Users, Wake,
-    Woken,
-};
+pub use population::{Arrivals, Cloud, Gaps, Population, Users};
 pub use quantity::{Count, Probability, Quantity};
 pub use requests::{ExchangePlan, Requests};
 pub use session::{Bursty, ByteBursts, Greedy, Session, SingleExchange};
+pub use starts::Starts;
 pub use step::{Act, End, ExchangeDone, PlannedExchange, Step, StreamPosition};

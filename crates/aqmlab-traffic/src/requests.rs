@@ -8,8 +8,8 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::distribution::Distribution;
+use crate::opening::Identity;
 use crate::packmime::WebConnection;
-use crate::population::Identity;
 use crate::quantity::Count;
 use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step};
 

@@ -5,6 +5,7 @@ from aqmlab.metrics import control as _control
 from aqmlab.metrics import flow as _flow
 from aqmlab.metrics import losses as _losses
 from aqmlab.metrics import oscillation as _oscillation
+from aqmlab.metrics import pages as _pages
 from aqmlab.metrics import phenomena as _phenomena
 from aqmlab.metrics import queue as _queue
 from aqmlab.metrics import requests as _requests
@@ -52,4 +53,16 @@ __all__ = [
 ]
 
 # Importing the modules is what registers their metrics.
-_ = (_classes, _control, _flow, _losses, _oscillation, _phenomena, _queue, _requests, _scaling, _thresholds)
+_ = (
+    _classes,
+    _control,
+    _flow,
+    _losses,
+    _oscillation,
+    _pages,
+    _phenomena,
+    _queue,
+    _requests,
+    _scaling,
+    _thresholds,
+)

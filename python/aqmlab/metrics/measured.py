@@ -163,6 +163,9 @@ class QueueTotals:
 class RequestTotals:
     """A row of ``request_summary``: requests of one class whose responses are of one size band.
 
+    Pages are recorded alike: there it is a row of ``page_summary``, a page counts as one request, and its
+    weight is the size of the response.
+
     Attributes
     ----------
     response_low_bytes, response_high_bytes
@@ -257,6 +260,8 @@ class Measured:
         Counts of queues by kind of packet; ``None`` if there are none.
     kind
         The kind of packets that is looked at.
+    pages
+        Of classes that fetch pages, by class and band of their weights.
     """
 
     run: Run
@@ -268,6 +273,7 @@ class Measured:
     requests: Sequence[RequestTotals] = ()
     kinds: KindCounts | None = field(default=None, repr=False)
     kind: str = EVERY_KIND
+    pages: Sequence[RequestTotals] = ()
 
     def __repr__(self) -> str:
         places = ", ".join(dict.fromkeys(queue for queue, _ in self.queues))
@@ -341,9 +347,16 @@ class Measured:
 
     def requests_of(self, class_name: str) -> list[RequestTotals]:
         """Requests of a class that is looked at, by size band; of all such classes for ``*``."""
+        return self._of(self.requests, class_name)
+
+    def pages_of(self, class_name: str) -> list[RequestTotals]:
+        """Pages of a class that is looked at, by band of their weights; of all such classes for ``*``."""
+        return self._of(self.pages, class_name)
+
+    def _of(self, parts: Sequence[RequestTotals], class_name: str) -> list[RequestTotals]:
         return [
             totals
-            for totals in self.requests
+            for totals in parts
             if is_of(totals.class_name, class_name) and totals.class_name not in self.left_out
         ]
 
@@ -530,8 +543,8 @@ def measure(tables: Tables) -> tuple[Measured, ...]:
     flows: list[list[Sequence[Any]]] = [[] for _ in tables.runs]
     for index, *values in tables.rows("flows", f"run, {FLOW_COLUMNS}", "ORDER BY run, flow"):
         flows[index].append(values)
-    requests = _requests(tables)
     kinds = KindCounts(tables, _BY_KIND)
+    requests, pages = _waits(tables, "request", "response"), _waits(tables, "page", "page")
     return tuple(
         Measured(
             run,
@@ -541,6 +554,7 @@ def measure(tables: Tables) -> tuple[Measured, ...]:
             tables,
             requests=requests.get(run.path, ()),
             kinds=kinds,
+            pages=pages.get(run.path, ()),
         )
         for i, run in enumerate(tables.runs)
     )
@@ -577,27 +591,27 @@ def _histograms(tables: Tables) -> dict[tuple[int, str, str, str], Histogram]:
     }
 
 
-def _requests(tables: Tables) -> dict[Path, list[RequestTotals]]:
-    """By the paths of the runs that have requests."""
-    runs = [run for run in tables.runs if "request_summary" in run.manifest.tables]
+def _waits(tables: Tables, what: str, size: str) -> dict[Path, list[RequestTotals]]:
+    """Requests or pages, ``what`` their tables begin with, by the paths of the runs that have some."""
+    runs = [run for run in tables.runs if f"{what}_summary" in run.manifest.tables]
     if not runs:
         return {}
     bins = ", ".join(f"list({name} ORDER BY low)" for name in ("low", "high", "weight"))
-    by = "run, class, response_low_bytes, kind"
+    by = f"run, class, {size}_low_bytes, kind"
     histograms = {
         tuple(key): Histogram(tuple(low), tuple(high), tuple(weight))
         for *key, low, high, weight in tables.rows(
-            "request_histograms", f"{by}, {bins}", f"GROUP BY {by}", runs
+            f"{what}_histograms", f"{by}, {bins}", f"GROUP BY {by}", runs
         )
     }
     found: dict[Path, list[RequestTotals]] = {}
-    columns = "response_low_bytes, response_high_bytes, completed, failed, censored, response_time_sum_ns"
+    columns = f"{size}_low_bytes, {size}_high_bytes, completed, failed, censored, {size}_time_sum_ns"
     for index, class_name, low, high, completed, failed, censored, sum_ns in tables.rows(
-        "request_summary", f"run, class, {columns}", "ORDER BY run, class, response_low_bytes", runs
+        f"{what}_summary", f"run, class, {columns}", f"ORDER BY run, class, {size}_low_bytes", runs
     ):
         taken, waited = (
             histograms.get((index, class_name, low, kind), EMPTY_HISTOGRAM)
-            for kind in ("response_time_ns", "waited_ns")
+            for kind in (f"{size}_time_ns", "waited_ns")
         )
         ended = (completed, failed, censored)
         totals = RequestTotals(class_name, low, high, *ended, taken, waited, int(sum_ns))

@@ -10,16 +10,14 @@
 
 mod almanac;
 mod multiplexed;
-mod users;
 
 use alloc::vec::Vec;
 
 use aqmlab_random::Stream;
-use aqmlab_units::{Bytes, Span};
+use aqmlab_units::{Bytes, Instant, Span};
 
 pub use almanac::{Device, ObjectType};
 pub use multiplexed::Multiplexed;
-pub use users::{PageEnded, PageUsers};
 
 use crate::distribution::Distribution;
 use crate::packmime::normal;
@@ -77,6 +75,29 @@ pub struct Page {
     pub objects: Vec<PageObject>,
     /// Before the second wave, and before the third.
     pub parse: [Span; 2],
+}
+
+/// What has become of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageEnded {
+    /// Whose it was.
+    pub user: u32,
+    /// Its number among the user's pages; the first is 0.
+    pub number: u32,
+    /// How many objects it has.
+    pub objects: u32,
+    /// Whether its document opened a connection.
+    pub opened_connection: bool,
+    /// When its first connection was opened, or its document asked for on one that was open.
+    pub began: Instant,
+    /// When its last object arrived, or what was under way failed.
+    pub at: Instant,
+    /// Bytes of its requests.
+    pub request: Bytes,
+    /// Bytes of its objects.
+    pub weight: Bytes,
+    /// Whether a connection failed before all had arrived.
+    pub failed: bool,
 }
 
 /// The types of the objects in a document, in the order of [`PagePlan::shares`].

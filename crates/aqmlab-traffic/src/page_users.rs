@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant};
 
-use super::{Page, PageObject, PagePlan};
-use crate::population::{ConnectionEvent, Identity, Opening, Reaction, Starts, Wake, Woken};
+use crate::opening::{ConnectionEvent, Identity, Opening, Reaction, Wake, Woken};
+use crate::pages::{Page, PageEnded, PageObject, PagePlan};
+use crate::starts::Starts;
 
 /// Users who fetch one page after the other and think in between. A user opens a connection to each origin of the page when
 /// the page first needs it. A wave of objects begins when all of the wave before have arrived and the client has parsed them.
@@ -61,29 +62,6 @@ struct UnderWay {
     latest: Instant,
     failed: bool,
     opened_connection: bool,
-}
-
-/// What has become of a page.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PageEnded {
-    /// Whose it was.
-    pub user: u32,
-    /// Its number among the user's pages; the first is 0.
-    pub number: u32,
-    /// How many objects it has.
-    pub objects: u32,
-    /// Whether its document opened a connection.
-    pub opened_connection: bool,
-    /// When its first connection was opened, or its document asked for on one that was open.
-    pub began: Instant,
-    /// When its last object arrived, or what was under way failed.
-    pub at: Instant,
-    /// Bytes of its requests.
-    pub request: Bytes,
-    /// Bytes of its objects.
-    pub weight: Bytes,
-    /// Whether a connection failed before all had arrived.
-    pub failed: bool,
 }
 
 impl PageUsers {

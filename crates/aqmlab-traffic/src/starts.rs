@@ -1,0 +1,40 @@
+//! Starts that are known beforehand.
+
+use alloc::vec::Vec;
+
+use aqmlab_units::Instant;
+
+use crate::opening::{Identity, Opening, Wake};
+
+/// A first connection for each user: see [`Population::List`](crate::Population::List).
+#[derive(Clone, Debug)]
+pub struct Starts {
+    /// The next one last.
+    to_come: Vec<(Instant, u32)>,
+}
+
+impl Starts {
+    /// When each user's connection starts, latest first.
+    pub fn new(starts: Vec<(Instant, u32)>) -> Self {
+        debug_assert!(starts.is_sorted_by(|a, b| a.0 >= b.0), "the latest start comes first");
+        Starts { to_come: starts }
+    }
+
+    pub(crate) fn next(&self) -> Option<Wake> {
+        self.to_come.last().map(|&(at, user)| Wake { at, user })
+    }
+
+    pub(crate) fn on_wake(&mut self, wake: Wake) -> Opening {
+        let next = self.to_come.pop();
+        assert_eq!(next, Some((wake.at, wake.user)), "a list is woken for its next start");
+        // The memory is wanted for the connections themselves.
+        if self.to_come.len() < self.to_come.capacity() / 4 {
+            self.to_come.shrink_to(self.to_come.len() * 2);
+        }
+        Opening::of(Identity::first_of(wake.user), self.next())
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of_val(&*self.to_come)
+    }
+}

@@ -1,0 +1,86 @@
+"""Web pages: what a run records of them, and their metrics, against a sample that has them all."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+
+import pytest
+
+import aqmlab
+from aqmlab.metrics import find
+
+SCENARIO = """
+duration = "60s"
+warmup = "5s"
+[topology]
+kind = "dumbbell"
+rate = "50Mbit"
+delay = "10ms"
+queue = { kind = "droptail", limit = "2bdp" }
+[[traffic]]
+name = "web"
+kind = "pages"
+from = "right"
+to = "left"
+users = 15
+think = { exponential = "1s" }
+start = { uniform = ["0s", "1s"] }
+weight = { pareto = "200kB", shape = 1.3, max = "10MB" }
+objects = { uniform = [1, 40] }
+rtt = "40ms"
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+[record]
+requests = { sample = 100000 }
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    return aqmlab.run(
+        tomllib.loads(SCENARIO), output=tmp_path_factory.mktemp("pages") / "run", runs=1, report=False
+    )
+
+
+@pytest.fixture(scope="module")
+def times(recorded):
+    return [row[0] for row in recorded.tables.rows("page_sample", "page_time_ns", "ORDER BY page_time_ns")]
+
+
+def value(recorded, name, class_name="web"):
+    return find(name).compute(recorded.measured()[0], "bottleneck", class_name)
+
+
+@pytest.mark.parametrize(
+    ("name", "share"), [("page_time_median_s", 0.5), ("page_time_p90_s", 0.9), ("page_time_p95_s", 0.95)]
+)
+def test_quantiles_are_those_of_the_sorted_times(recorded, times, name, share):
+    assert len(times) > 200
+    exact = times[math.ceil(share * len(times)) - 1] / 1e9
+    assert value(recorded, name) == pytest.approx(exact, rel=0.01)
+    assert value(recorded, name, "*") == value(recorded, name)
+
+
+def test_mean_and_counts_are_those_of_the_sample(recorded, times):
+    assert value(recorded, "page_time_mean_s") == pytest.approx(sum(times) / len(times) / 1e9)
+    assert value(recorded, "pages_completed") == len(times)
+    assert value(recorded, "pages_failed") == 0
+    assert 0 < value(recorded, "pages_censored") <= 15
+
+
+def test_a_page_takes_as_long_as_its_objects(recorded):
+    """Every object of a page ends by its end, and one of them at its end."""
+    objects = recorded.tables.rows("request_sample", "user, start_ns, start_ns + response_time_ns")
+    pages = recorded.tables.rows("page_sample", "user, start_ns, start_ns + page_time_ns, objects")
+    for user, start, end, count in pages[20:60]:
+        ends = [done for of, asked, done in objects if of == user and start <= asked < end]
+        assert len(ends) == count
+        assert max(ends) == end
+
+
+def test_a_class_without_pages_has_no_page_times(recorded):
+    for name in ("page_time_median_s", "page_time_mean_s", "pages_completed", "pages_censored"):
+        assert value(recorded, name, "ftp") is None
+    assert value(recorded, "requests_completed") > 10 * value(recorded, "pages_completed")
