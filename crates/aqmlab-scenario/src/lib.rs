@@ -12,6 +12,7 @@
 
 mod arms;
 mod changes;
+mod cloud_delays;
 mod crossing;
 mod delay;
 mod distribution;
