@@ -137,22 +137,18 @@ impl Flow {
 
     /// The flow's counts so far.
     pub fn counts(&self) -> FlowCounts {
-        self.counts_of(End::Client).plus(self.counts_of(End::Server))
+        let ends = self.counts_of(End::Client).plus(self.counts_of(End::Server));
+        FlowCounts { lost_outside_queues_packets: self.lost_packets(), ..ends }
+    }
+
+    /// Packets lost outside the queues so far. They are counted at the instant of the loss, and by neither end.
+    fn lost_packets(&self) -> u64 {
+        self.access.as_ref().map_or(0, AccessLinks::lost_packets)
+            + self.router_stages().map_or(0, |stages| stages.lost_packets)
     }
 
     /// What one end has counted so far.
-    pub fn counts_of(&self, end: End) -> FlowCounts {
-        let lost_outside_queues_packets = match end {
-            End::Client => {
-                self.access.as_ref().map_or(0, AccessLinks::lost_packets)
-                    + self.router_stages().map_or(0, |stages| stages.lost_packets)
-            }
-            End::Server => 0,
-        };
-        FlowCounts { lost_outside_queues_packets, ..self.body_counts(end) }
-    }
-
-    fn body_counts(&self, end: End) -> FlowCounts {
+    fn counts_of(&self, end: End) -> FlowCounts {
         match (&self.body, end) {
             (Body::Tcp(connection), _) => connection.counts(end),
             (Body::Packets(d), End::Client) => FlowCounts {
@@ -175,11 +171,22 @@ impl Flow {
 }
 
 impl Flow {
+    /// The warm-up ends: keeps the flow's counts as those of this instant.
+    pub fn end_warmup(&mut self) {
+        self.keep_for_warmup(End::Client);
+        self.keep_for_warmup(End::Server);
+        let lost = self.lost_packets();
+        self.snapshots().lost_in_warmup = lost;
+    }
+
     /// Keeps the counts of one end as those at the end of the warm-up, unless that has been done.
     pub fn keep_for_warmup(&mut self, end: End) {
         let counts = self.counts_of(end);
-        let snapshots = self.rare.get_or_insert_default().snapshots.get_or_insert_default();
-        snapshots.warmup[end as usize].get_or_insert(counts);
+        self.snapshots().warmup[end as usize].get_or_insert(counts);
+    }
+
+    fn snapshots(&mut self) -> &mut Snapshots {
+        self.rare.get_or_insert_default().snapshots.get_or_insert_default()
     }
 
     /// Keeps one end for the next sample, unless that has been done.
@@ -212,9 +219,11 @@ impl Flow {
 
     /// The counts at the end of the warm-up; none for a flow that started later.
     pub fn counts_at_warmup(&self) -> FlowCounts {
-        let [sender, receiver] =
-            self.rare.as_ref().and_then(|rare| Some(rare.snapshots.as_ref()?.warmup)).unwrap_or_default();
-        sender.unwrap_or_default().plus(receiver.unwrap_or_default())
+        let kept = self.rare.as_ref().and_then(|rare| rare.snapshots.as_ref());
+        kept.map_or(FlowCounts::default(), |snapshots| {
+            let [sender, receiver] = snapshots.warmup.map(Option::unwrap_or_default);
+            FlowCounts { lost_outside_queues_packets: snapshots.lost_in_warmup, ..sender.plus(receiver) }
+        })
     }
 }
 
@@ -226,6 +235,9 @@ impl Flow {
 pub struct Snapshots {
     /// Counts of each end at the end of the warm-up, also when that has passed.
     pub warmup: [Option<FlowCounts>; 2],
+    /// Packets lost outside the queues by the end of the warm-up. No loss is dealt with ahead of time: they are kept at that
+    /// instant, not with an end.
+    lost_in_warmup: u64,
     /// The sender at the next sample.
     pub sender: Option<SenderSample>,
     /// The receiver at the next sample.

@@ -64,6 +64,43 @@ fn measured_is_the_whole_less_what_was_before() {
     assert_eq!(flows(&before, "short", "delivered_bytes"), [5000; 4]);
 }
 
+/// Packets get lost in a router while hosts have been served ahead of the end of the warm-up, over a long link: a loss counts
+/// when it happens, and not when the host does.
+#[test]
+fn losses_in_routers_are_measured_from_the_cut() {
+    let run = |head: &str| {
+        let text = format!(
+            r#"
+            {head}
+            [topology]
+            kind = "dumbbell"
+            rate = "20Mbit"
+            delay = "80ms"
+            [[traffic]]
+            name = "ftp"
+            kind = "bulk"
+            count = 30
+            rtt = {{ uniform = ["200ms", "300ms"] }}
+            [[delay]]
+            at = "right"
+            loss = 0.05
+            [record]
+            flows = "0s"
+            "#
+        );
+        record(&text, 1)
+    };
+    let all = |warmup| run(&format!("duration = \"4s\"\nwarmup = \"{warmup}\""));
+    for warmup in ["2s", "2500ms", "3s"] {
+        let all = all(warmup);
+        let before = run(&format!("duration = \"{warmup}\""));
+        let [whole, head] = [&all, &before].map(|r| flows(r, "ftp", "lost_outside_queues_packets"));
+        assert!(head.iter().sum::<u128>() > 50, "{warmup}: {head:?}");
+        let difference: Vec<_> = whole.iter().zip(&head).map(|(a, b)| a - b).collect();
+        assert_eq!(flows(&all, "ftp", "measured_lost_outside_queues_packets"), difference, "{warmup}");
+    }
+}
+
 /// Forty transfers, one every 100 ms; the run is to stop when ten are complete. Those of the warm-up, 2 s, do not
 /// count: the tenth that does begins at 2.9 s or, where those of before the cut complete after it, a little earlier.
 #[test]

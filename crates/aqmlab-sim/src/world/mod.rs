@@ -4,7 +4,7 @@ mod flows;
 mod packets;
 mod service;
 
-use aqmlab_network::{Completions, End, Milestone, Schedule, request_recorder};
+use aqmlab_network::{Completions, Milestone, Schedule, request_recorder};
 use aqmlab_qdisc::{Packet, Registry};
 use aqmlab_recording::{Fates, RequestRecorder, StoppedBy, Tally};
 use aqmlab_scenario::Plan;
@@ -293,8 +293,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             link.port.measure_from(self.now);
         }
         for flow in self.in_transit.flows.iter_mut() {
-            flow.keep_for_warmup(End::Client);
-            flow.keep_for_warmup(End::Server);
+            flow.end_warmup();
         }
         self.watch_stop_condition();
     }
