@@ -162,14 +162,14 @@ impl Session {
     }
 
     /// The exchanges that have begun and are not done, as they will be when they are.
-    pub fn under_way(&self) -> Vec<ExchangeDone> {
-        let one = match self {
-            Session::Greedy(_) | Session::Bursts(_) => None,
-            Session::Single(exchange) => (!exchange.done).then(|| exchange.as_done()),
-            Session::Requests(requests) => requests.under_way(),
-            Session::Multiplexed(many) => return many.under_way(),
+    pub fn under_way(&self) -> impl Iterator<Item = ExchangeDone> {
+        let (one, many) = match self {
+            Session::Greedy(_) | Session::Bursts(_) => (None, None),
+            Session::Single(exchange) => ((!exchange.done).then(|| exchange.as_done()), None),
+            Session::Requests(requests) => (requests.under_way(), None),
+            Session::Multiplexed(many) => (None, Some(many)),
         };
-        one.into_iter().collect()
+        one.into_iter().chain(many.into_iter().flat_map(|many| many.under_way()))
     }
 
     /// The exchanges of a connection that has not begun, without carrying them out; none of one that has no exchanges, or

@@ -160,14 +160,14 @@ fn responses_come_in_the_order_of_their_requests_and_several_may_be_done_at_once
     assert!(done.more, "the second has arrived as well");
     let done = session.on_progress(at_ms(31), End::Client, got(1020));
     assert_eq!((done.done.map(|done| done.number), done.more), (Some(1), false));
-    assert_eq!(session.under_way().len(), 1);
+    assert_eq!(session.under_way().count(), 1);
     assert_eq!(session.ask(at_ms(40), &[object(1, 0, 7)]).client, Some(Act::Write(100)));
     assert_eq!(session.on_progress(at_ms(50), End::Server, got(400)).server, Some(Act::Write(7)));
     let done = session.on_progress(at_ms(60), End::Client, got(4027));
     assert_eq!((done.done.map(|done| (done.number, done.began)), done.more), (Some((2, at_ms(0))), true));
     let done = session.on_progress(at_ms(60), End::Client, got(4027));
     assert_eq!(done.done.map(|done| (done.number, done.began, done.last)), Some((3, at_ms(40), false)));
-    assert!(session.is_idle() && session.under_way().is_empty());
+    assert!(session.is_idle() && session.under_way().count() == 0);
 }
 
 /// Two users whose pages have two origins each.

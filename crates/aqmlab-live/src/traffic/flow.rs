@@ -143,7 +143,7 @@ impl Connection {
 
     /// The exchanges that have begun and are not done.
     pub fn under_way(&self) -> Vec<ExchangeDone> {
-        self.session.as_ref().map_or_else(Vec::new, Session::under_way)
+        self.session.iter().flat_map(Session::under_way).collect()
     }
 
     /// The sending application is finished, whatever its session had in mind.

@@ -136,8 +136,8 @@ impl Multiplexed {
     }
 
     /// The exchanges that have begun and are not done.
-    pub(crate) fn under_way(&self) -> Vec<ExchangeDone> {
-        self.under_way.iter().copied().map(Exchange::as_done).collect()
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = ExchangeDone> {
+        self.under_way.iter().copied().map(Exchange::as_done)
     }
 }
 
