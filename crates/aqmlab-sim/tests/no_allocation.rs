@@ -2,8 +2,10 @@
 mod support;
 
 use allocation_counter::{AllocationInfo, measure};
+use aqmlab_recording::Recording;
 use aqmlab_sim::{Control, run};
 use aqmlab_units::Span;
+use support::integers;
 
 /// Twenty connections, each with forty segments under way, and a packet source behind one queue, which always has
 /// packets waiting and room for them all.
@@ -63,27 +65,29 @@ fn users(more: &str) -> String {
     )
 }
 
-fn allocated(text: &str, seconds: u64) -> (AllocationInfo, u64) {
+fn allocated(text: &str, seconds: u64) -> (AllocationInfo, Recording) {
     let mut plan = support::plan(text);
     plan.stop.at = Span::s(seconds);
-    let mut events = 0;
+    let mut recording = None;
     let counted = measure(|| {
-        events = run(&plan, 1, &Control::default()).expect("it runs").manifest.events;
+        recording = Some(run(&plan, 1, &Control::default()).expect("it runs"));
     });
-    (counted, events)
+    (counted, recording.expect("it has run"))
 }
 
-fn allocations(text: &str, seconds: u64) -> (u64, u64) {
-    let (counted, events) = allocated(text, seconds);
-    (counted.count_total, events)
+/// Allocations, and how many links packets have passed.
+fn allocations(text: &str, seconds: u64) -> (u64, u128) {
+    let (counted, recording) = allocated(text, seconds);
+    let run = recording.table("run").expect("every recording has a run");
+    (counted.count_total, integers(run, "packet_hops")[0])
 }
 
 fn assert_steady(text: &str, from: u64) {
     let (short, few) = allocations(text, from);
     let (long, many) = allocations(text, from + 10);
-    assert!(many > few + 40_000, "{few} and {many} events");
+    assert!(many > few + 40_000, "{few} and {many} packet-hops");
     assert!(short > 50, "the counter sees the tables being made: {short}");
-    assert_eq!(long, short, "{} events more", many - few);
+    assert_eq!(long, short, "{} packet-hops more", many - few);
 }
 
 #[test]
@@ -124,6 +128,6 @@ fn nor_do_requests() {
 fn the_end_of_a_class_costs_nothing_before_it_comes() {
     let ([without, with], seconds) = (["", r#"stop = "90s""#], 60);
     let [without, with] = [without, with].map(|more| allocated(&users(more), seconds));
-    assert_eq!(without.1, with.1, "events");
+    assert_eq!(without.1.manifest.events, with.1.manifest.events, "events");
     assert!(with.0.bytes_max <= without.0.bytes_max + 1000, "{with:?}, without stop {without:?}");
 }
