@@ -529,14 +529,14 @@ fn carried(plan: &Plan, seed: u64, connections: usize) -> Vec<Carried> {
         return Vec::new();
     }
     let mut wake = population.begin();
-    let mut open = || {
+    let open = || {
         let Woken::Opens(opening) = population.on_wake(wake.take()?) else {
             unreachable!("a cloud only opens")
         };
         wake = opening.wake;
         opening.carried.map(|carried| *carried)
     };
-    std::iter::from_fn(|| open()).take(connections).collect()
+    std::iter::from_fn(open).take(connections).collect()
 }
 
 /// A packet that a host sent in the simulator.

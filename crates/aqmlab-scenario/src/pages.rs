@@ -66,7 +66,7 @@ impl Pass<'_, '_> {
         let sum: f64 = shares.iter().sum();
         // A sum of decimal fractions may be off by their last digits.
         if sum > 1.0 + 1e-9 {
-            let written = SHARES.into_iter().filter(|key| section.node(key).is_some()).last();
+            let written = SHARES.into_iter().rfind(|key| section.node(key).is_some());
             let key = written.unwrap_or(SHARES[0]);
             let message = format!(
                 "the shares of {} add up to {sum:.4}; they may add up to 1 at most (what is left is data)",

@@ -54,8 +54,14 @@ impl Generator<'_> {
         self.wake_population(class, woken.wake());
         let opening = match woken {
             Woken::Opens(opening) => opening,
-            Woken::Asks { of, objects, .. } => return Ok(self.ask(class, of, &objects, at)),
-            Woken::Closes { of, .. } => return Ok(self.ask(class, of, &[], at)),
+            Woken::Asks { of, objects, .. } => {
+                self.ask(class, of, &objects, at);
+                return Ok(());
+            }
+            Woken::Closes { of, .. } => {
+                self.ask(class, of, &[], at);
+                return Ok(());
+            }
         };
         let of = opening.open;
         match self.start(class, opening, at, now)? {
