@@ -77,16 +77,18 @@ impl Pass<'_, '_> {
         Some(classes)
     }
 
-    /// Notes a class that is not enabled: of its keys, no other is an effective parameter.
-    fn disable(&mut self, name: &str, path: &str) {
+    /// Notes a class that is not enabled: of its keys, entered from number `first` on, no other is an effective parameter.
+    fn disable(&mut self, name: &str, path: &str, first: usize) {
         self.disabled.push(name.to_string());
-        let (of_class, enabled) = (format!("{path}."), format!("{path}.enabled"));
-        self.parameters.retain(|p| !p.path.starts_with(&of_class) || p.path == enabled);
+        let enabled = format!("{path}.enabled");
+        let of_class = self.parameters.split_off(first);
+        self.parameters.extend(of_class.into_iter().filter(|p| p.path == enabled));
     }
 
     fn class(&mut self, node: &Node, index: usize, network: &Network<'_>) -> Option<ClassDraft> {
         let called = item_name("traffic", index, &node.value);
         let path = format!("traffic.{called}");
+        let first = self.parameters.len();
         let variant = self.variant(node, &path, TRAFFIC_KINDS)?;
         let section = self.open_section(node, &path, variant.all_fields())?;
         let others: &[&str] = if self.has_live_of_old(&section) { &["kind", OLD_KEY] } else { &["kind"] };
@@ -175,7 +177,7 @@ impl Pass<'_, '_> {
             only_live,
         };
         if !enabled? {
-            self.disable(&plan.name, &path);
+            self.disable(&plan.name, &path, first);
         }
         self.check_class(&section, &plan);
         self.check_requests(&section, &plan, propagation(network, &plan.path, &plan.return_path));
