@@ -225,7 +225,7 @@ def test_metrics_are_listed_a_line_each(aqmlab):
     assert [line.split()[0] for line in lines] == [entry["name"] for entry in entries]
     assert all(line.endswith(entry["definition"]) for line, entry in zip(lines, entries, strict=True))
     by_name = {entry["name"]: entry for entry in entries}
-    assert by_name["goodput_bps"]["asked_of"] == ["queue", "class", "window"]
+    assert by_name["goodput_bps"]["asked_of"] == ["queue", "class", "router", "window"]
     assert by_name["queueing_delay_p99_s"]["asked_of"] == ["queue", "class"]
     assert [p["name"] for p in by_name["average_in_band_percent"]["parameters"]] == ["low", "high"]
 

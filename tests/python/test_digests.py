@@ -244,11 +244,11 @@ def test_verify_tells_what_it_has_looked_at(copied, spoilt, aqmlab_cli):
     ended = aqmlab_cli("verify", copied, spoilt, spoilt.parent.parent, copied / "droptail" / "seed-1")
     assert ended.returncode == 0
     first, second, third, fourth = ended.stdout.splitlines()
-    assert first.startswith(f"ok       {copied}: 3 recordings, 21 tables, ")
+    assert first.startswith(f"ok       {copied}: 3 recordings, 24 tables, ")
     assert first.endswith("; 1 run missing")
     assert second.startswith(f"ok       {spoilt}: 4 recordings, ")
     assert third.startswith(f"ok       {spoilt.parent.parent}: 4 recordings, ")
-    assert ": 1 recording, 7 tables, " in fourth
+    assert ": 1 recording, 8 tables, " in fourth
     found = json.loads(aqmlab_cli("verify", copied, "--json").stdout)
     assert [found["directories"][0][key] for key in ("recordings", "missing", "damaged")] == [3, 1, []]
     ended = aqmlab_cli("verify", copied.parent, copied)
