@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab import both
 from aqmlab.both import Both
@@ -27,8 +27,12 @@ from aqmlab.sweeps.experiment_directory import (
     begun,
     latest,
 )
-from aqmlab.sweeps.sweep import Sweep, Watcher
+from aqmlab.sweeps.parcel import RECORDINGS
+from aqmlab.sweeps.sweep import LOCAL, Sweep, Watcher, cluster_of
 from aqmlab.sweeps.task import LIVE, SIMULATOR, Capture
+
+if TYPE_CHECKING:
+    from aqmlab.sweeps.connection import Cluster
 
 ONE_CASE = "live runs are of one case: leave the [sweep] out, or make arms of it"
 
@@ -41,6 +45,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     runs: int | None = None,
     arms: str | Sequence[str] | None = None,
     jobs: int | None = None,
+    executor: str | Cluster = LOCAL,
     pcap: str | Sequence[str] = (),
     pcap_bytes: int | None = None,
     progress: Watcher | None = None,
@@ -60,7 +65,10 @@ def run(  # noqa: PLR0913 (keyword arguments)
     arms
         Names of the arms to run, or one name; all if not given.
     jobs
-        Runs in parallel; one per processor by default. Results do not depend on it.
+        Runs in parallel on this machine; one per processor by default. Results do not depend on it.
+    executor
+        Where runs are done, as of :func:`aqmlab.sweep`; a cluster brings whole recordings unless it says
+        otherwise.
     pcap
         Ports whose packets go into ``packets.pcapng`` of each recording, by the names of their links;
         ``["all"]`` for all.
@@ -93,12 +101,12 @@ def run(  # noqa: PLR0913 (keyword arguments)
     KeyboardInterrupt
         If interrupted; finished runs are kept.
     """
-    workers = job_count(jobs)
+    wishes = _Wishes(resume, job_count(jobs), cluster_of(executor, jobs, RECORDINGS), progress)
     capture = Capture.chosen(pcap, pcap_bytes)
     cases = Cases(
         scenario, seed=seed, runs=runs, arms=arms, capture=capture, instead="run it with `aqmlab sweep`"
     )
-    return _reported(_run(cases, output, _Wishes(resume=resume, jobs=workers, watcher=progress)), report)
+    return _reported(_run(cases, output, wishes), report)
 
 
 def run_live(  # noqa: PLR0913 (keyword arguments)
@@ -160,6 +168,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
     runs: int | None = None,
     arms: str | Sequence[str] | None = None,
     jobs: int | None = None,
+    executor: str | Cluster = LOCAL,
     force: bool = False,
     pcap: str | Sequence[str] = (),
     pcap_bytes: int | None = None,
@@ -175,6 +184,8 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
     ----------
     scenario, output, seed, runs, arms, jobs, pcap, pcap_bytes, progress, resume
         As of :func:`run`.
+    executor
+        Where it is simulated, as of :func:`run`; live runs are of this machine.
     force, interrupted
         As of :func:`run_live`.
 
@@ -183,13 +194,13 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
     AqmlabError
         As of both.
     """
-    workers = job_count(jobs)
+    cluster = cluster_of(executor, jobs, RECORDINGS)
+    wishes = _Wishes(resume, job_count(jobs), cluster, progress, force, interrupted)
     capture = Capture.chosen(pcap, pcap_bytes)
     live, simulated = (
         Cases(scenario, seed=seed, runs=runs, arms=arms, host=host, capture=capture, instead=ONE_CASE)
         for host in (LIVE, SIMULATOR)
     )
-    wishes = _Wishes(resume=resume, jobs=workers, watcher=progress, force=force, interrupted=interrupted)
     directory = _begun_both(simulated, output) if resume else None
     if directory is None:
         about = json.dumps({"format_version": 1, "title": live.about["title"]}) + "\n"
@@ -222,6 +233,7 @@ class _Wishes(NamedTuple):
 
     resume: bool
     jobs: int = 1
+    cluster: Cluster | None = None
     watcher: Watcher | None = None
     force: bool = False
     interrupted: Callable[[], object] | None = None
@@ -243,6 +255,7 @@ def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
             AskedExperiment(place, cases),
             jobs=wishes.jobs,
             watcher=wishes.watcher,
+            cluster=None if cases.host == LIVE else wishes.cluster,
             executor=live_executor if cases.host == LIVE else None,
         ).wait()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -98,6 +99,7 @@ def test_the_command_takes_an_address_a_file_or_the_environment(cluster, scenari
     [
         (["--scheduler", "tcp://127.0.0.1:1"], "`--scheduler` is of a Dask cluster; add `--executor dask`"),
         (["--executor", "dask"], "give `--scheduler tcp://HOST:8786`"),
+        (["--executor", "dask", "--scheduler", "tcp://a:1", "--jobs", "2"], "`--jobs 2` is of this machine"),
         (["--executor", "dusk"], "there is no executor `dusk`; did you mean `dask`?"),
         (["--executor", "dask", "--scheduler", "tcp://a:1", "--bring", "all"], "there is no choice `all`"),
         (["--executor", "dask", "--scheduler", "tcp://a:1", "--tls-key", "/no/key"], "no file `/no/key`"),
@@ -156,6 +158,62 @@ def test_without_a_shared_store_summaries_come_back_and_give_the_same_tables(sec
     assert tables(brought.path) == tables(undisturbed)
 
 
+def recorded(directory):
+    """All files of an experiment; of each recording the digests of its tables."""
+    files = {file.relative_to(directory) for file in directory.rglob("*")}
+    tables = {
+        file.parent.relative_to(directory): [*json.loads(file.read_text())["tables"].items()]
+        for file in directory.glob("*/*/manifest.json")
+    }
+    return files, tables, (directory / "experiment.json").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["cluster", "secluded"])
+def test_a_run_on_a_cluster_is_the_same_directory(kind, secluded, cluster, tmp_path):
+    one = tiny(runs=2, claim=[])
+    del one["sweep"]
+    (tmp_path / "one.toml").write_text(tomli_w.dumps(one))
+    here = aqmlab.run(tmp_path / "one.toml", output=tmp_path / "here", report=False)
+    found = {"cluster": cluster, "secluded": secluded}[kind]
+    parent = tmp_path if kind == "cluster" else secluded.out_of_sight
+    words = ["run", str(tmp_path / "one.toml"), "--no-report", "--executor", "dask", "--json"]
+    words += ["-o", str(parent / "there"), "--scheduler", found.address]
+    done = subprocess.run(
+        [sys.executable, "-m", "aqmlab", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert recorded(parent / "there") == recorded(tmp_path / "here")
+    there = aqmlab.load(parent / "there")
+    assert str(aqmlab.answer(there)) == str(aqmlab.answer(here))
+    # Nothing is left to do, and what is damaged is done again.
+    (parent / "there" / "red" / "seed-1" / "queues.parquet").write_bytes(b"?")
+    again = aqmlab.run(
+        tmp_path / "one.toml",
+        output=parent / "there",
+        resume=True,
+        report=False,
+        executor=aqmlab.Cluster(found.address),
+    )
+    assert again.damage() is None
+    assert recorded(parent / "there") == recorded(tmp_path / "here")
+
+
+def test_a_run_without_a_scheduler_leaves_no_directory(tmp_path, monkeypatch):
+    monkeypatch.setattr("aqmlab.sweeps.connection._CONNECT_S", 0.5)
+    one = tiny()
+    del one["sweep"]
+    one["claim"][0].pop("where")
+    with pytest.raises(aqmlab.HostError, match="cannot reach the scheduler"):
+        aqmlab.run(one, output=tmp_path / "one", executor=aqmlab.Cluster("tcp://127.0.0.1:1"))
+    assert not (tmp_path / "one").exists()
+
+
+@pytest.mark.parametrize("does", [aqmlab.run, aqmlab.run_both, aqmlab.sweep])
+def test_a_number_of_jobs_is_refused_with_a_cluster(does):
+    with pytest.raises(aqmlab.UsageError, match="`--jobs 2` is of this machine"):
+        does(tiny(), executor=aqmlab.Cluster("tcp://127.0.0.1:1"), jobs=2)
+
+
 def test_merging_prefers_whole_recordings_to_summaries(secluded, scenario, undisturbed):
     store = secluded.out_of_sight / "part"
     swept(aqmlab.Cluster(secluded.address), store, scenario, runs=1)
@@ -200,30 +258,71 @@ def test_a_task_names_a_function_and_no_code():
     assert len(pickled) < 100
 
 
-def test_a_worker_of_another_version_is_refused_by_name(scenario, undisturbed, tmp_path):
-    (tmp_path / "shim").mkdir()
-    (tmp_path / "shim" / "sitecustomize.py").write_text(
-        "from aqmlab.sweeps import remote\n"
-        "others = remote.versions() | {'aqmlab': '0.0.9', 'qdisc.red': '99'}\n"
-        "remote.versions = lambda: others\n"
+def shim(folder, **parts):
+    """The environment of a worker that says that it has other versions of some parts."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        f"from aqmlab.sweeps import remote\nothers = {{**remote.parts(), **{parts!r}}}\n"
+        "remote.parts = lambda: others\nremote.release = lambda: '0.0.9'\n"
     )
-    needed = ", ".join(f"{name} {remote.versions()[name]}" for name in ("aqmlab", "qdisc.red"))
+    return {"PYTHONPATH": str(folder)}
+
+
+def test_a_worker_whose_versions_differ_does_the_runs_that_do_not_need_them(scenario, undisturbed, tmp_path):
+    needed = f"qdisc.red {remote.parts()['qdisc.red']} (aqmlab {remote.release()})"
     with dask_cluster(tmp_path / "cluster", workers=0) as found:
-        found.start_worker(environment={"PYTHONPATH": str(tmp_path / "shim")})
+        found.start_worker(environment=shim(tmp_path / "shim", **{"qdisc.red": 99, "qdisc.pi": 99}))
         found.wait_workers(1)
         with pytest.raises(aqmlab.HostError) as refused:
             swept(aqmlab.Cluster(found.address), tmp_path / "store", scenario)
         assert "no worker of the scheduler" in str(refused.value)
-        assert f"it has aqmlab 0.0.9, qdisc.red 99; install what this sweep needs: {needed}" in str(
-            refused.value
-        )
+        assert f"it has qdisc.red 99 (aqmlab 0.0.9); install what is needed: {needed}" in str(refused.value)
+        done = {run.arm for run in aqmlab.load(refused_sweep(tmp_path / "store")).runs}
+        assert done <= {"DropTail"}
+        droptail = tiny(arm=[{"name": "DropTail"}], claim=[])
+        alone = swept(aqmlab.Cluster(found.address), tmp_path / "store", droptail)
+        assert alone.remarks == ()
+        assert len(alone.results.runs) == RUNS / 2
         found.start_worker()
         found.wait_workers(2)
         sweep = swept(aqmlab.Cluster(found.address), tmp_path / "store", scenario)
     (remark,) = sweep.remarks
     assert remark.startswith("worker tcp://127.0.0.1:")
-    assert "was given no more runs: it has aqmlab 0.0.9" in remark
+    assert "was given no more such runs: it has qdisc.red 99" in remark
     assert tables(sweep.path) == tables(undisturbed)
+
+
+def refused_sweep(store):
+    (path,) = (store / "sweeps").iterdir()
+    return path
+
+
+def test_a_worker_that_reads_requests_of_another_form_is_refused_by_name(scenario, tmp_path):
+    environment = shim(tmp_path / "shim")
+    with (tmp_path / "shim" / "sitecustomize.py").open("a") as more:
+        more.write("remote.FORMAT += 1\n")
+    with dask_cluster(tmp_path / "cluster", workers=0) as found:
+        found.start_worker(environment=environment)
+        found.wait_workers(1)
+        with pytest.raises(aqmlab.HostError, match=f"it has aqmlab 0.0.9; install {remote.release()}"):
+            swept(aqmlab.Cluster(found.address), tmp_path / "store", scenario)
+
+
+def test_how_far_a_run_is_comes_from_the_worker_while_it_goes_on(tmp_path):
+    environment = shim(tmp_path / "shim")
+    with (tmp_path / "shim" / "sitecustomize.py").open("a") as more:
+        more.write("remote._SECONDS_BETWEEN_NEWS = 0\n")
+    one = {**tiny(runs=1, claim=[], duration="20000s", arm=[{"name": "DropTail"}])}
+    del one["sweep"], one["record"]
+    seen = []
+    with dask_cluster(tmp_path / "cluster", workers=0) as found:
+        found.start_worker(environment=environment)
+        found.wait_workers(1)
+        where = aqmlab.Cluster(found.address)
+        aqmlab.run(one, output=tmp_path / "one", executor=where, report=False, progress=seen.append)
+    shares = [run.share for now in seen for run in now.under_way]
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < shares[-1] <= 1
 
 
 def certificates(folder):

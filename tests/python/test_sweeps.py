@@ -328,6 +328,18 @@ def test_a_worker_that_dies_each_time_fails_its_run_with_its_last_words(tmp_path
     assert "no store at" in outcome.reason
 
 
+def stop_in_a_run(worker, store):
+    """Stop a worker while it has something in the store that is not whole yet."""
+    for _ in range(1000):
+        os.kill(worker, signal.SIGSTOP)
+        time.sleep(0.01)
+        if list((store / "tmp").glob("*.lock")):
+            return
+        os.kill(worker, signal.SIGCONT)
+        time.sleep(0.001)
+    raise AssertionError("the worker is never in a run")
+
+
 def test_a_worker_that_is_killed_is_replaced_and_its_run_done(tmp_path):
     tasks = some_tasks(6)
     Store.made(tmp_path / "store")
@@ -335,8 +347,9 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_done(tmp_path):
     for task in tasks:
         executor.submit(task)
     outcomes = [outcome_of(executor)]
-    killed = executor.pids()
-    os.kill(killed[0], 9)
+    (worker,) = executor.pids()
+    stop_in_a_run(worker, tmp_path / "store")
+    os.kill(worker, signal.SIGKILL)
     outcomes += [outcome_of(executor) for _ in tasks[1:]]
     executor.close(now=False)
     assert [outcome.status for outcome in outcomes] == ["finished"] * len(tasks)

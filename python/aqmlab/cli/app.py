@@ -19,8 +19,10 @@ from aqmlab.cli.metrics import metrics
 from aqmlab.cli.options import (
     Arms,
     AsJson,
+    BringWhat,
     By,
     ClassName,
+    ExecutorName,
     Force,
     Jobs,
     Metrics,
@@ -33,7 +35,13 @@ from aqmlab.cli.options import (
     Resume,
     Runs,
     ScenarioFile,
+    Scheduler,
+    SchedulerFile,
     Seed,
+    TlsCaFile,
+    TlsCert,
+    TlsKey,
+    chosen_executor,
     ports_of,
 )
 from aqmlab.cli.papers import papers, reproduce
@@ -95,6 +103,13 @@ def run(
     seed: Seed = None,
     runs: Runs = None,
     jobs: Jobs = None,
+    executor: ExecutorName = "local",
+    scheduler: Scheduler = None,
+    scheduler_file: SchedulerFile = None,
+    bring: BringWhat = None,
+    tls_ca_file: TlsCaFile = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
     arm: Arms = None,
     pcap: Pcap = None,
     pcap_bytes: PcapBytes = None,
@@ -119,6 +134,9 @@ def run(
         "runs": runs,
         "arms": arm,
         "jobs": jobs,
+        "executor": chosen_executor(
+            executor, jobs, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key
+        ),
         "pcap": ports_of(pcap),
         "pcap_bytes": pcap_bytes,
         "resume": resume,

@@ -40,7 +40,10 @@ Runs = Annotated[int | None, typer.Option("--runs", help="The number of seeds; o
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "--jobs", "-j", envvar="AQMLAB_JOBS", help="Runs in parallel; one per processor by default."
+        "--jobs",
+        "-j",
+        envvar="AQMLAB_JOBS",
+        help="Runs in parallel on this machine; one per processor by default.",
     ),
 ]
 Arms = Annotated[list[str] | None, typer.Option("--arm", help="Only this arm; may be repeated.")]
@@ -100,7 +103,7 @@ BringWhat = Annotated[
     typer.Option(
         "--bring",
         metavar="WHAT",
-        help="What comes back from workers that do not see the store: summaries or recordings.",
+        help="What comes back from workers that do not see where recordings go: summaries or recordings.",
     ),
 ]
 TlsCaFile = Annotated[
@@ -119,6 +122,7 @@ StorePath = Annotated[
 
 def chosen_executor(
     executor: str,
+    jobs: int | None,
     scheduler: str | None,
     scheduler_file: Path | None,
     bring: str | None,
@@ -133,7 +137,7 @@ def chosen_executor(
     UsageError
         If they do not go together.
     """
-    from aqmlab.sweeps.sweep import DASK
+    from aqmlab.sweeps.sweep import DASK, cluster_of
 
     of_dask = {
         "--scheduler": scheduler,
@@ -151,14 +155,9 @@ def chosen_executor(
     from aqmlab.sweeps.connection import Cluster
     from aqmlab.sweeps.parcel import chosen
 
-    return Cluster(
-        scheduler,
-        scheduler_file,
-        None if bring is None else chosen(bring),
-        tls_ca_file,
-        tls_cert,
-        tls_key,
-    )
+    what = None if bring is None else chosen(bring)
+    cluster = Cluster(scheduler, scheduler_file, what, tls_ca_file, tls_cert, tls_key)
+    return cluster_of(cluster, jobs) or executor
 
 
 def ports_of(text: str | None) -> tuple[str, ...]:

@@ -141,7 +141,7 @@ def reproduce(
     _check_options(wanted, quick=quick, multiverse=multiverse, infer=infer, minutes=minutes)
     paper = find_paper(key)
     folder = output or store_path(store) / "papers" / paper.key
-    where = chosen_executor(executor, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key)
+    where = chosen_executor(executor, jobs, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key)
     common: dict[str, Any] = {
         "wanted": wanted,
         "seeds": seeds,

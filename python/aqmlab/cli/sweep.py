@@ -98,7 +98,7 @@ def sweep(
     faithful. Repeat an interrupted command to resume it.
     """
     set_quiet(quiet)
-    where = chosen_executor(executor, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key)
+    where = chosen_executor(executor, jobs, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key)
     asked: dict[str, Any] = {"store": store, "seed": seed, "runs": runs, "jobs": jobs, "shard": shard}
     hosts = ("live", "sim") if and_live else (host,)
     if dry_run:

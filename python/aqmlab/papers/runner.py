@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,7 @@ class Runner:
                 seed=seed,
                 runs=runs,
                 jobs=self.jobs,
-                executor=self._where(),
+                executor=self._where,
                 among=among,
                 progress=None if watcher is None else lambda now: watcher(title, now),
                 report=False,
@@ -93,10 +94,10 @@ class Runner:
         """Let go of results; what is asked for again is read from the store again."""
         self._done.clear()
 
+    @cached_property
     def _where(self) -> str | Cluster:
         """The executor; findings and figures may be of courses, which summaries have not."""
-        cluster = cluster_of(self.executor)
-        return LOCAL if cluster is None else replace(cluster, bring=cluster.bring or RECORDINGS)
+        return cluster_of(self.executor, self.jobs, RECORDINGS) or LOCAL
 
     def _file(self, experiment: PaperExperiment, text: str, name: str) -> Path:
         """The scenario as a file: the folder's own, or a variant that is kept in the store."""

@@ -238,6 +238,7 @@ class Cases:
             toml=zlib.decompress(self._texts[cell.case]).decode(),
             file_name=self.file_name,
             memory_bytes=cell.memory_bytes,
+            parts=cell.parts,
             host=self.host,
             pcap=self.capture.ports,
             pcap_bytes=self.capture.bytes,

@@ -47,6 +47,19 @@ class _Sent:
     allowed: frozenset[str] | None = None
 
 
+@dataclass(frozen=True)
+class _Refusal:
+    """Why a worker does no runs: with ``parts``, none that need other versions than those."""
+
+    reason: str
+    parts: Mapping[str, int] | None = None
+
+    def is_of(self, task: Task) -> bool:
+        if self.parts is None:
+            return True
+        return any(self.parts.get(name) != version for name, version in task.parts.items())
+
+
 class DaskExecutor:
     """Workers of a Dask cluster.
 
@@ -74,20 +87,22 @@ class DaskExecutor:
         self._waiting: deque[_Sent] = deque()
         self._sent: dict[str, _Sent] = {}
         self._outcomes: deque[Outcome] = deque()
-        self._refusals: dict[str, str] = {}
+        self._refusals: dict[str, _Refusal] = {}
+        self._under_way: dict[str, UnderWay] = {}
         self._brought = 0
         self._bring = bring
         with ExitStack() as stack:
             self._staging = stack.enter_context(place.staging())
             self._request = {
-                "versions": remote.versions(),
+                "format": remote.FORMAT,
+                "release": remote.release(),
                 "place": str(place.path.resolve()),
                 "token": self._token(),
                 "bring": bring,
                 "replace": replace,
                 "silence_s": cluster.silence_s,
             }
-            self._connection = stack.enter_context(Connection(cluster))
+            self._connection = stack.enter_context(Connection(cluster, {remote.NEWS: self._hear}))
             self._open = stack.pop_all()
         self.workers = max(sum(self._connection.workers.values()), 1)
 
@@ -117,8 +132,8 @@ class DaskExecutor:
         return self._outcomes.popleft()
 
     def under_way(self) -> Mapping[str, UnderWay]:
-        """Nothing: workers of a cluster report when a run has ended."""
-        return {}
+        """By name of the run, how far those are that have been under way for some seconds."""
+        return dict(self._under_way)
 
     def close(self, *, now: bool) -> None:
         """Let go of the cluster; with ``now`` runs that have not begun are not begun any more."""
@@ -135,7 +150,9 @@ class DaskExecutor:
     def remarks(self) -> list[str]:
         """What is worth knowing when all is done."""
         found = [
-            f"worker {address} was given no more runs: {reason}" for address, reason in self._refusals.items()
+            f"worker {address} was given no more {'' if refusal.parts is None else 'such '}runs:"
+            f" {refusal.reason}"
+            for address, refusal in self._refusals.items()
         ]
         if self._brought:
             what = "summaries" if self._bring == SUMMARIES else "recordings"
@@ -154,20 +171,40 @@ class DaskExecutor:
         return {"file": str(token.relative_to(self._place.path)), "content": content}
 
     def _send(self) -> None:
-        """Send what waits, to the workers that have not refused."""
-        allowed = None
+        """Send what waits, each to the workers that have not refused it."""
         if self._refusals:
-            allowed = frozenset(self._connection.workers) - self._refusals.keys()
-            gone = [key for key, sent in self._sent.items() if sent.allowed and not sent.allowed & allowed]
-            self._send_again(gone)
-            if not allowed:
+            workers = self._connection.workers.keys()
+            self._send_again(
+                [k for k, sent in self._sent.items() if sent.allowed and not sent.allowed & workers]
+            )
+            if not workers:
                 return
         while self._waiting:
-            files = _files_of(self._waiting[0].task)
+            files, allowed = _files_of(self._waiting[0].task), self._allowed(self._waiting[0].task)
             batch = [self._waiting.popleft()]
-            while self._waiting and len(batch) < _SENT_TOGETHER and _files_of(self._waiting[0].task) is files:
+            while (
+                self._waiting
+                and len(batch) < _SENT_TOGETHER
+                and _files_of(self._waiting[0].task) is files
+                and self._allowed(self._waiting[0].task) == allowed
+            ):
                 batch.append(self._waiting.popleft())
             self._send_batch(batch, files, allowed)
+
+    def _allowed(self, task: Task) -> frozenset[str] | None:
+        """The only workers that may do a task; ``None`` if all may.
+
+        Raises
+        ------
+        HostError
+            If none of those that are there may.
+        """
+        refused = {address for address, refusal in self._refusals.items() if refusal.is_of(task)}
+        workers = self._connection.workers.keys()
+        if workers and workers <= refused:
+            found = "; ".join(f"{address}: {self._refusals[address].reason}" for address in sorted(workers))
+            raise HostError(f"no worker of {self._cluster} can do the runs: {found}")
+        return frozenset(workers - refused) if refused else None
 
     def _send_batch(
         self, batch: Sequence[_Sent], files: Mapping[str, bytes], allowed: frozenset[str] | None
@@ -191,6 +228,8 @@ class DaskExecutor:
 
     def _send_again(self, keys: Sequence[str]) -> None:
         again = [self._sent.pop(key) for key in keys]
+        for sent in again:
+            self._under_way.pop(sent.task.name, None)
         self._connection.cancel([sent.future for sent in again if sent.future])
         self._waiting.extend(again)
 
@@ -200,6 +239,7 @@ class DaskExecutor:
             sent = self._sent.pop(key, None)
             if sent is None:
                 continue
+            self._under_way.pop(sent.task.name, None)
             if isinstance(result, dict):
                 self._take(sent, result)
             elif isinstance(result, ImportError | AttributeError):
@@ -208,6 +248,12 @@ class DaskExecutor:
                 self._outcomes.append(_failed(sent.task, result))
             else:
                 self._waiting.append(sent)
+
+    def _hear(self, event: tuple[float, Mapping[str, Any]]) -> None:
+        """How far a worker is with a run, of whatever client; in the thread of the connection."""
+        sent = self._sent.get(event[1]["key"])
+        if sent is not None:
+            self._under_way[sent.task.name] = UnderWay(sent.task.arm, sent.task.seed, **event[1]["now"])
 
     def _take(self, sent: _Sent, result: Mapping[str, Any]) -> None:
         """What a worker has answered."""
@@ -218,7 +264,7 @@ class DaskExecutor:
             wrong = self._put(sent.task, files)
             self._brought += not wrong
         if wrong:
-            self._refuse({result["worker"]: wrong})
+            self._refuse(result["worker"], _Refusal(wrong, result.get("parts")))
             self._waiting.append(sent)
         else:
             self._outcomes.append(Outcome(sent.task, **answer))
@@ -227,24 +273,17 @@ class DaskExecutor:
         """The function that does runs is not known where it was to be called."""
         lacking = self._connection.lacking()
         if lacking:
-            self._refuse(lacking)
+            for address, reason in lacking.items():
+                self._refuse(address, _Refusal(reason))
             self._waiting.append(sent)
         else:
             self._outcomes.append(_failed(sent.task, error))
 
-    def _refuse(self, reasons: Mapping[str, str]) -> None:
-        """Give workers no more runs.
-
-        Raises
-        ------
-        HostError
-            If there are no others.
-        """
-        for address, reason in reasons.items():
-            self._refusals.setdefault(address, reason)
-        if self._connection.workers and self._connection.workers.keys() <= self._refusals.keys():
-            found = "; ".join(f"{address}: {why}" for address, why in self._refusals.items())
-            raise HostError(f"no worker of {self._cluster} can do the runs: {found}")
+    def _refuse(self, address: str, refusal: _Refusal) -> None:
+        """Give a worker no more runs, or none that need other versions; what is more stays so."""
+        known = self._refusals.setdefault(address, refusal)
+        if known.parts is not None and refusal.parts is None:
+            self._refusals[address] = refusal
 
     def _put(self, task: Task, files: Mapping[str, bytes]) -> str:
         """Put what came back into its place; returns what is wrong with it, or an empty text."""

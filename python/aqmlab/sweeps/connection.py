@@ -7,7 +7,7 @@ import concurrent.futures
 import importlib.metadata
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -144,6 +144,8 @@ class Connection:
     ----------
     cluster
         To where.
+    heard
+        By topic, what is called with each event that workers log on it.
 
     Attributes
     ----------
@@ -156,8 +158,8 @@ class Connection:
         If there is no scheduler.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, heard: Mapping[str, Callable[[Any], None]]) -> None:
+        self._cluster, self._heard = cluster, heard
         self._client: Client | None = None
         self._lost_s: float | None = None
         self._tried_s = 0.0
@@ -274,6 +276,8 @@ class Connection:
 
         client = self._cluster.client(timeout_s)
         self.workers = dict(client.nthreads())
+        for topic, hear in self._heard.items():
+            client.subscribe_topic(topic, hear)
         self._ended = as_completed([], loop=client.loop, with_results=True, raise_errors=False)
         self._client, self._lost_s = client, None
         self._asked: concurrent.futures.Future[Any] | None = None

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,23 +20,36 @@ from typing import Any
 from aqmlab.errors import HostError
 from aqmlab.machine import SHARE_OF_MEMORY, memory_cap
 from aqmlab.sweeps.parcel import packed
-from aqmlab.sweeps.process import Keeper
+from aqmlab.sweeps.process import Hear, Keeper
 from aqmlab.sweeps.store import Store
 
+FORMAT = 1
+"""Of requests and of what answers them."""
 REFUSED = "refused"
 """The status of a run that this worker must not do."""
+NEWS = "aqmlab"
+"""The topic of Dask's events on which workers say how far runs are."""
 
 _IDLE_S = 60.0
 """How long a process waits for the next request."""
+_SECONDS_BETWEEN_NEWS = 2.0
+"""Of one run: the scheduler passes on those of all workers."""
 _here = threading.local()
 """Its ``keeper`` is the process of the thread, with the directory of the store that it serves."""
 
 
-def versions() -> dict[str, str]:
-    """What must be the same here and where the request comes from."""
+def parts() -> Mapping[str, int]:
+    """The versions of the parts of the program that are here."""
     from aqmlab import _core
 
-    return {"aqmlab": _core.__version__} | {name: str(version) for name, version in _core.PARTS.items()}
+    return _core.PARTS
+
+
+def release() -> str:
+    """The version of the program that is here."""
+    from aqmlab import _core
+
+    return _core.__version__
 
 
 def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str, Any]:
@@ -44,7 +58,7 @@ def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str,
     Parameters
     ----------
     request
-        JSON: ``task``, ``versions``, ``place``, ``token``, ``bring``, ``replace``, ``silence_s``.
+        JSON: ``format``, ``release``, ``task``, ``place``, ``token``, ``bring``, ``replace``, ``silence_s``.
     files
         By name, those that the scenario names.
 
@@ -52,15 +66,20 @@ def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str,
     -------
     dict
         ``answer``, as the process gave it; ``worker``, the address of this one; ``files`` of the recording by
-        name, if the place cannot be reached from here.
+        name, if the place cannot be reached from here; ``parts`` that are here, if the run needs others.
     """
     from distributed import get_worker
 
     worker = get_worker()
     asked = json.loads(request)
-    found = _differences(asked["versions"])
+    if asked["format"] != FORMAT:
+        found = (
+            f"it has aqmlab {release()}; install {asked['release']}, as it is where the request comes from"
+        )
+        return _refused(found, worker.address)
+    found = _differences(asked["task"]["parts"], asked["release"])
     if found:
-        return {"answer": {"status": REFUSED, "cause": REFUSED, "reason": found}, "worker": worker.address}
+        return {**_refused(found, worker.address), "parts": dict(parts())}
     scratch = Path(worker.local_directory) / "aqmlab"
     try:
         scratch.mkdir(exist_ok=True)
@@ -70,7 +89,7 @@ def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str,
         if not shared:
             task["name"] = task["digest"]
         answer = _keeper(place, asked["silence_s"]).answer(
-            {"task": task, "replace": asked["replace"], "memory_cap": _memory_cap(worker)}
+            {"task": task, "replace": asked["replace"], "memory_cap": _memory_cap(worker)}, _news(worker)
         )
         return {
             "answer": answer,
@@ -87,15 +106,32 @@ def _unable(reason: str, address: str) -> dict[str, Any]:
     return {"answer": {"status": "machine", "cause": "machine", "reason": reason}, "worker": address}
 
 
-def _differences(needed: Mapping[str, str]) -> str:
-    """In what this worker differs from what is needed; empty if in nothing."""
-    own = versions()
+def _refused(reason: str, address: str) -> dict[str, Any]:
+    return {"answer": {"status": REFUSED, "cause": REFUSED, "reason": reason}, "worker": address}
+
+
+def _differences(needed: Mapping[str, int], wanted: str) -> str:
+    """In what this worker differs from what a run needs; empty if in nothing."""
+    own = parts()
     other = [name for name in needed if own.get(name) != needed[name]]
     if not other:
         return ""
     has = ", ".join(f"{name} {own.get(name, 'unknown')}" for name in other)
     right = ", ".join(f"{name} {needed[name]}" for name in other)
-    return f"it has {has}; install what this sweep needs: {right}"
+    return f"it has {has} (aqmlab {release()}); install what is needed: {right} (aqmlab {wanted})"
+
+
+def _news(worker: Any) -> Hear:  # noqa: ANN401 (of Dask)
+    """What tells the client how far the run of this thread is, now and then."""
+    key, told_s = worker.get_current_task(), time.monotonic()
+
+    def hear(now: Mapping[str, Any]) -> None:
+        nonlocal told_s
+        if time.monotonic() - told_s >= _SECONDS_BETWEEN_NEWS:
+            told_s = time.monotonic()
+            worker.log_event(NEWS, {"key": key, "now": now})
+
+    return hear
 
 
 def _is_shared(place: Path, token: Mapping[str, str]) -> bool:
@@ -162,4 +198,4 @@ def _memory_cap(worker: Any) -> int:  # noqa: ANN401 (of Dask)
     return int(limit * SHARE_OF_MEMORY / threads) if limit else memory_cap(threads)
 
 
-__all__ = ["REFUSED", "attempt", "versions"]
+__all__ = ["FORMAT", "NEWS", "REFUSED", "attempt", "parts", "release"]

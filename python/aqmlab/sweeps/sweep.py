@@ -331,7 +331,7 @@ def _to_bring(cases: Cases, cluster: Cluster | None) -> Bring | None:
     """How much of the recordings has to be there in the end; ``None`` if that is not known to matter."""
     if cluster is None:
         return None
-    asked = cluster.checked().bring or SUMMARIES
+    asked = cluster.bring or SUMMARIES
     return RECORDINGS if cases.capture.ports else enough(cases.about, asked)
 
 
@@ -384,7 +384,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     seed, runs
         The first seed and how many in each cell; as in the scenario if not given.
     jobs
-        Runs in parallel; one per processor by default. Results do not depend on it.
+        Runs in parallel on this machine; one per processor by default. Results do not depend on it.
     executor
         Where runs are done: ``"local"``, in processes of this machine, or on the workers of a Dask cluster, a
         :class:`aqmlab.Cluster`; ``"dask"`` is the one that Dask is configured for.
@@ -425,7 +425,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     """
     part = Shard.parse(shard) if isinstance(shard, str) else shard
     workers = job_count(jobs)
-    cluster = cluster_of(executor)
+    cluster = cluster_of(executor, jobs)
     if host not in (SIMULATOR, LIVE):
         raise unknown("host", host, (SIMULATOR, LIVE))
     if host == LIVE and cluster is not None:
@@ -453,13 +453,26 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     )
 
 
-def cluster_of(executor: str | Cluster) -> Cluster | None:
+def cluster_of(
+    executor: str | Cluster, jobs: int | None = None, bring: Bring | None = None
+) -> Cluster | None:
     """The cluster that is meant; ``None`` for this machine.
+
+    Parameters
+    ----------
+    executor
+        As of :func:`sweep`.
+    jobs
+        Runs in parallel, where that is given.
+    bring
+        What comes back, where the cluster does not say.
 
     Raises
     ------
     UsageError
-        If there is no such executor.
+        If there is no such executor, or a number of jobs does not go with it.
+    HostError
+        If Dask is not installed.
     """
     if executor == LOCAL:
         return None
@@ -468,8 +481,13 @@ def cluster_of(executor: str | Cluster) -> Cluster | None:
             raise unknown("executor", executor, (LOCAL, DASK))
         from aqmlab.sweeps.connection import Cluster
 
-        return Cluster()
-    return executor
+        executor = Cluster()
+    if jobs is not None:
+        raise UsageError(
+            f"`--jobs {jobs}` is of this machine: a Dask cluster does as many runs at a time as its workers"
+            " have threads; leave it (or `AQMLAB_JOBS`) out"
+        )
+    return replace(executor.checked(), bring=executor.bring or bring)
 
 
 __all__ = ["Sweep", "Watcher", "sweep"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -77,6 +77,8 @@ class Task:
         Where that came from, for messages; files that it names are looked for beside it.
     memory_bytes
         What the run will need at least.
+    parts
+        The parts of the program that decide the result, each with the version that is needed.
     replace
         Whether it takes the place of a recording that is there, such as a damaged one.
     host
@@ -92,6 +94,7 @@ class Task:
     toml: str
     file_name: str
     memory_bytes: int
+    parts: Mapping[str, int]
     replace: bool = False
     host: str = SIMULATOR
     pcap: tuple[str, ...] = ()

@@ -68,17 +68,15 @@ def place_at(path: Path) -> Place:
 
 
 def serve(requests: Iterable[str], answers: TextIO, place: Place, parent: int) -> None:
-    """Do what is asked, line by line, until there are no more lines."""
-    try:
-        with place.staging() as staging:
-            for line in requests:
-                request = json.loads(line)
-                task = Task.from_json(request["task"])
-                progress = _signs(answers, parent)
-                _tell(answers, _attempt(place, staging, task, request, progress))
-    except HostError as error:
-        for _ in requests:
-            _tell(answers, _refusal(error))
+    """Do what is asked, line by line, until there are no more lines.
+
+    Between two requests there is nothing of the worker's in the place: on a cluster it outlives those who
+    ask.
+    """
+    for line in requests:
+        request = json.loads(line)
+        task = Task.from_json(request["task"])
+        _tell(answers, _attempt(place, task, request, _signs(answers, parent)))
 
 
 def _tell(answers: TextIO, answer: Mapping[str, Any]) -> None:
@@ -101,14 +99,11 @@ def _signs(answers: TextIO, parent: int) -> Callable[[Mapping[str, float]], None
 
 
 def _attempt(
-    place: Place,
-    staging: Path,
-    task: Task,
-    request: Mapping[str, Any],
-    progress: Callable[[Mapping[str, float]], None],
+    place: Place, task: Task, request: Mapping[str, Any], progress: Callable[[Mapping[str, float]], None]
 ) -> dict[str, Any]:
     try:
-        return _do(place, staging, task, request, progress)
+        with place.staging() as staging:
+            return _do(place, staging, task, request, progress)
     except MemoryCapError as error:
         return {"status": "failed", "cause": "memory", "reason": str(error)}
     except HostError as error:
