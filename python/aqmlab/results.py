@@ -347,6 +347,8 @@ class Results:
         if not runs:
             return {}
         where = self._asked_queue(runs, cell, queue, class_name)
+        if where is None:
+            return dict.fromkeys(run.run.seed for run in runs)
         return {run.run.seed: found.distribution(run, where, class_name, parameters) for run in runs}
 
     def _computed(self, asked: _Asked) -> Mapping[int, Value]:
@@ -355,6 +357,8 @@ class Results:
         if not runs:
             return {}
         queue = self._asked_queue(runs, asked.cell, asked.queue, asked.class_name)
+        if queue is None:
+            return dict.fromkeys(run.run.seed for run in runs)
         routers = {name for run in runs for name in run.run.plan.nodes}
         if asked.router not in routers and asked.router != EVERY_ROUTER:
             raise unknown("router", asked.router, sorted(routers))
@@ -364,13 +368,20 @@ class Results:
             for run in runs
         }
 
-    def _asked_queue(self, runs: Sequence[Measured], cell: Cell, queue: str | None, class_name: str) -> str:
-        """The queue that is asked of, or by which the cell is judged."""
+    def _asked_queue(
+        self, runs: Sequence[Measured], cell: Cell, queue: str | None, class_name: str
+    ) -> str | None:
+        """The queue that is asked of, or by which the cell is judged; ``None`` if only other cells have the class."""
         queues = {name for run in runs for name, _ in run.queues}
-        classes = {name for run in runs for _, name in run.queues}
-        for name in named_classes(class_name):
-            if name not in classes:
-                raise unknown("class", name, sorted(classes))
+        here = {name for run in runs for _, name in run.queues}
+        asked = named_classes(class_name)
+        if not here.issuperset(asked):
+            everywhere = here.union(entry.name for plan in self.plans for entry in plan.classes)
+            for name in asked:
+                if name not in everywhere:
+                    raise unknown("class", name, sorted(everywhere))
+            if here.isdisjoint(asked):
+                return None
         queue = self.queue_of(cell, class_name) if queue is None else queue
         if queue not in queues and queue != EVERY_QUEUE:
             raise unknown("queue", queue, sorted(queues))

@@ -7,13 +7,14 @@ import re
 import numpy as np
 import pytest
 
+from aqmlab.errors import UsageError
 from aqmlab.figures import estimate_parts
 from aqmlab.loading import of_runs
 from aqmlab.reports.render import render
 from aqmlab.stats import estimate
 from browser import ask, browse, data_of, needs_chromium
 from synthetic_sweep import synthetic
-from web_runs import ran, ran_over_rates
+from web_runs import ran, ran_one_web_at_a_time, ran_over_rates
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,11 @@ def experiment(tmp_path_factory):
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory):
     return ran_over_rates(tmp_path_factory.mktemp("swept"))
+
+
+@pytest.fixture(scope="module")
+def one_web(tmp_path_factory):
+    return ran_one_web_at_a_time(tmp_path_factory.mktemp("one"))
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +94,20 @@ def test_a_sweep_has_a_row_for_each_cell_and_class(swept):
     rows = rows_of(render(swept))
     heads = [tuple(" ".join(text) for text in row[:3]) for row in rows]
     assert heads == [(c.label("rate"), c.arm, name) for c in swept.cells for name in ("web", "api")]
+
+
+def test_a_class_that_some_cells_lack_has_no_rows_and_no_values_there(one_web):
+    rows = rows_of(render(one_web))
+    there = {"old": ("web", "api"), "new": ("pages",)}
+    heads = [tuple(" ".join(text) for text in row[:3]) for row in rows]
+    assert heads == [(c.label("kind"), c.arm, name) for c in one_web.cells for name in there[c.label("kind")]]
+    for cell in one_web.cells:
+        for name in ("web", "pages", "pages,web"):
+            values = one_web.values("requests_completed", cell, class_name=name)
+            defined = name == "pages,web" or name in there[cell.label("kind")]
+            assert all((value is not None) == defined for value in values.values())
+    with pytest.raises(UsageError, match="there is no class `page`; .*`pages`"):
+        one_web.values("requests_completed", one_web.cells[0], class_name="page")
 
 
 def test_without_requests_there_is_no_such_section():

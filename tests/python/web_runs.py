@@ -41,6 +41,26 @@ name = "CoDel"
 "topology.queue" = { kind = "codel", limit = "60p" }
 """
 RATES = ("5/s", "20/s")
+PAGES = """
+[[traffic]]
+name = "pages"
+kind = "pages"
+from = "right"
+to = "left"
+users = 8
+think = { exponential = "500ms" }
+start = { uniform = ["0s", "1s"] }
+weight = { pareto = "20kB", shape = 1.3, max = "200kB" }
+objects = { uniform = [1, 20] }
+"""
+ONE_WEB_AT_A_TIME = """
+[[sweep.zip]]
+name = "kind"
+labels = ["old", "new"]
+"traffic.web.enabled" = [true, false]
+"traffic.api.enabled" = [true, false]
+"traffic.pages.enabled" = [false, true]
+"""
 
 
 def ran(folder):
@@ -52,4 +72,16 @@ def ran_over_rates(folder):
     """Two seeds of each arm at two rates of requests."""
     file = folder / "web.toml"
     file.write_text(SCENARIO + f'[sweep]\n"traffic.web.rate" = {list(RATES)}\n', encoding="utf-8")
+    return aqmlab.sweep(file, store=folder / "store", runs=2).wait()
+
+
+def ran_with_pages(folder):
+    """Three seeds of three arms, with web pages beside the requests."""
+    return aqmlab.run(tomllib.loads(SCENARIO + PAGES), output=folder / "run", report=False)
+
+
+def ran_one_web_at_a_time(folder):
+    """Two seeds of each arm, with requests or with pages: each class is missing in half of the cells."""
+    file = folder / "one.toml"
+    file.write_text(SCENARIO + PAGES + ONE_WEB_AT_A_TIME, encoding="utf-8")
     return aqmlab.sweep(file, store=folder / "store", runs=2).wait()

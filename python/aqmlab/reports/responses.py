@@ -45,6 +45,7 @@ def responses_context(results: Results) -> dict[str, Any]:
         for cell in results.cells
         if results.runs_of(cell)
         for name in classes
+        if any(run.requests_of(name) for run in results.measured(cell))
         for row in _rows(results, cell, name, bands=not results.axes)
     ]
     columns = [
