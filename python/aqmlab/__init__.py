@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from aqmlab.recording import Run
     from aqmlab.results import Results
     from aqmlab.stats import Estimate
+    from aqmlab.sweeps.beside import beside
     from aqmlab.sweeps.connection import Cluster
     from aqmlab.sweeps.forecast import forecast
     from aqmlab.sweeps.merge import merge
@@ -70,6 +71,7 @@ __all__ = [
     "aqm_check",
     "aqm_list",
     "aqm_show",
+    "beside",
     "calibrate",
     "compare",
     "doctor",
@@ -113,6 +115,7 @@ _NAMES = {
     "aqmlab.results": ("Results",),
     "aqmlab.paths": ("compare", "load"),
     "aqmlab.stats": ("Estimate",),
+    "aqmlab.sweeps.beside": ("beside",),
     "aqmlab.sweeps.connection": ("Cluster",),
     "aqmlab.sweeps.forecast": ("forecast",),
     "aqmlab.sweeps.merge": ("merge",),

@@ -42,7 +42,7 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     Parameters
     ----------
     path
-        The directory of an experiment, a run or a sweep.
+        The directory of an experiment, a run or a sweep, or of one simulated and live.
     output
         The file to write; ``report.html`` in that directory if not given.
 
@@ -51,10 +51,11 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     Path
         The file.
     """
-    from aqmlab.paths import load
+    from aqmlab.both import is_both
+    from aqmlab.paths import load, load_both
     from aqmlab.reports import write_report
 
-    return write_report(load(path), output)
+    return write_report(load_both(path) if is_both(path) else load(path), output)
 
 
 def score_claims(path: Path | str, file: Path | str | None = None) -> tuple[Scored, ...]:

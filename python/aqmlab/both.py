@@ -1,4 +1,4 @@
-"""A scenario simulated and live: two experiments in one directory, and how they differ, arm by arm."""
+"""A scenario simulated and live: two experiments or two sweeps, and how they differ, case by case."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.answers import HEADLINE
-from aqmlab.errors import RecordingError
 from aqmlab.faithfulness import Faithfulness, verdicts
 from aqmlab.figures import change_text, counted
-from aqmlab.integrity import read_json
-from aqmlab.loading import load_recording
 from aqmlab.results import Results
 
 if TYPE_CHECKING:
-    from aqmlab.comparison import Comparison
+    from aqmlab.comparison import Compared, Comparison
 
 SIMULATED, LIVE = "simulated", "live"
-"""The folders of the two experiments, and what they are called."""
+"""What the two sides are called; of experiments their folders, too."""
 
 FILE = "both.json"
-"""The file that distinguishes such a directory from that of an experiment."""
+"""The file that distinguishes such a directory from that of an experiment or a sweep. Of sweeps it has the
+directory of each side, from its own."""
 
 
 _SUMMED_UP = {
@@ -41,9 +39,9 @@ class Both:
     path
         The directory of both.
     simulated, live
-        The two experiments: the same plans, the same seeds.
+        The two experiments or sweeps: the same plans, the same seeds.
     comparison
-        What is different live, for each metric and arm.
+        What is different live, for each metric and arm, or cell of a sweep.
     """
 
     path: Path
@@ -66,7 +64,7 @@ class Both:
 
     @property
     def summary(self) -> str:
-        """How far live and simulated are apart, in one sentence over all arms."""
+        """How far live and simulated are apart, in one sentence over all arms, or cells of a sweep."""
         parts = []
         for name, called in _SUMMED_UP.items():
             apart = [
@@ -79,7 +77,9 @@ class Both:
         if not parts:
             return "Nothing was delivered on one of the two sides, so there is nothing to compare."
         told = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
-        return f"Live against simulated, over {counted(len(self.live.arms), 'arm')}: {told}."
+        live = self.live
+        over = counted(len(live.cells), "cell") if live.axes else counted(len(live.arms), "arm")
+        return f"Live against simulated, over {over}: {told}."
 
     @property
     def note(self) -> str:
@@ -115,45 +115,32 @@ def _range(percent: Sequence[float]) -> str:
 
 
 def is_both(path: Path | str) -> bool:
-    """Whether a directory is what :func:`aqmlab.run_both` leaves."""
+    """Whether a directory is what :func:`aqmlab.run_both` or :func:`aqmlab.beside` leaves."""
     return (Path(path) / FILE).is_file()
 
 
-def load_both(path: Path | str) -> Both:
-    """Open what :func:`aqmlab.run_both` left.
-
-    Raises
-    ------
-    RecordingError
-        If one of the two is missing, incomplete or corrupt.
-    """
-    path = Path(path)
-    if not is_both(path):
-        raise RecordingError(f"no recording at `{path}`: `{FILE}` is not there")
-    read_json(path / FILE)
-    if not (path / SIMULATED).exists() and (path / LIVE).exists():
-        raise RecordingError(
-            f"`{path}` was ended before it was simulated; `aqmlab report {path / LIVE}` has the live runs"
-        )
-    simulated, live = load_recording(path / SIMULATED), load_recording(path / LIVE)
-    return Both(path, simulated, live, compared(simulated, live))
-
-
-def compared(simulated: Results, live: Results) -> Comparison:
-    """How live differs from simulated, metric by metric and in each arm by arm."""
+def of_sides(path: Path, simulated: Results, live: Results) -> Both:
+    """Two sides that are open already, with how they differ; ``path`` is the directory of both."""
     from aqmlab.comparison import compare_sides
     from aqmlab.pairing import side_of
 
-    return compare_sides(side_of(simulated, ""), side_of(live, ""), usual=HEADLINE)
+    sides = (side_of(simulated, ""), side_of(live, ""))
+    usual = None if live.axes else HEADLINE
+    return Both(path, simulated, live, compare_sides(*sides, usual=usual, names=(SIMULATED, LIVE)))
 
 
-def by_arm(both: Both) -> Mapping[str, list[Any]]:
-    """The comparisons of each arm, in the order of the scenario."""
+def grouped(both: Both) -> Mapping[str, list[tuple[str, Compared]]]:
+    """The comparisons as tables, each row with its head: of one case a table an arm, else one a metric."""
+    if both.live.axes:
+        metrics: dict[str, list[tuple[str, Compared]]] = {}
+        for one in both.comparison.compared:
+            metrics.setdefault(one.title, []).append((one.case, one))
+        return metrics
     only = both.live.arms[0] if len(both.live.arms) == 1 else ""
-    found: dict[str, list[Any]] = {arm: [] for arm in both.live.arms}
+    arms: dict[str, list[tuple[str, Compared]]] = {arm: [] for arm in both.live.arms}
     for one in both.comparison.compared:
-        found[one.case or only].append(one)
-    return found
+        arms[one.case or only].append((one.title, one))
+    return arms
 
 
-__all__ = ["FILE", "LIVE", "SIMULATED", "Both", "by_arm", "compared", "is_both", "load_both"]
+__all__ = ["FILE", "LIVE", "SIMULATED", "Both", "grouped", "is_both", "of_sides"]

@@ -137,14 +137,14 @@ class Comparison(Framed):
     def grids(self) -> Iterator[Grid]:
         """The same as a table of the metrics, or where there are several cases one of each metric."""
         if not any(one.case for one in self.compared):
-            yield self.grid_of_metrics("", self.compared)
+            yield self.grid_under("", ((one.title, one) for one in self.compared))
             return
         for title, of_metric in groupby(self.compared, lambda one: one.title):
-            yield self._grid([title], (([one.case], one) for one in of_metric))
+            yield self.grid_under(title, ((one.case, one) for one in of_metric))
 
-    def grid_of_metrics(self, title: str, compared: Iterable[Compared]) -> Grid:
-        """Some of the comparisons under a title, a row per metric."""
-        return self._grid([title], (([one.title], one) for one in compared))
+    def grid_under(self, title: str, rows: Iterable[tuple[str, Compared]]) -> Grid:
+        """Some of the comparisons under a title, each with the head of its row."""
+        return self._grid([title], (([head], one) for head, one in rows))
 
     def _grid(self, keys: Sequence[str], rows: Iterable[tuple[Sequence[str], Compared]]) -> Grid:
         heads = (self.first, self.second, "difference", "relative")
@@ -189,13 +189,15 @@ def compare_sides(  # noqa: PLR0913 (keyword arguments)
     queue: str | None = None,
     class_name: str = EVERY_CLASS,
     usual: Sequence[str] | None = None,
+    names: tuple[str, str] | None = None,
 ) -> Comparison:
     """:func:`aqmlab.compare` for results that are open already.
 
-    ``usual`` are the metrics that are compared, with those that the scenario asks for, where none is named.
+    ``usual`` are the metrics that are compared, with those that the scenario asks for, where none is named;
+    ``names`` what the sides are called, if not by what they differ in.
     """
     pairs, unmatched = match(one, other)
-    names = named(one, other)
+    names = names or named(one, other)
     given = given_names(metrics)
     if usual is None:
         usual = HEADLINE if len(pairs) == 1 else MAIN

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from aqmlab import both
 from aqmlab.both import Both
@@ -33,6 +33,8 @@ from aqmlab.sweeps.task import LIVE, SIMULATOR, Capture
 
 if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
+
+_Found = TypeVar("_Found", Results, Both)
 
 ONE_CASE = "live runs are of one case: leave the [sweep] out, or make arms of it"
 
@@ -174,6 +176,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
     pcap_bytes: int | None = None,
     progress: Watcher | None = None,
     interrupted: Callable[[], object] | None = None,
+    report: bool = True,
     resume: bool = False,
 ) -> Both:
     """Run a scenario live, then simulate it, and compare.
@@ -182,7 +185,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
 
     Parameters
     ----------
-    scenario, output, seed, runs, arms, jobs, pcap, pcap_bytes, progress, resume
+    scenario, output, seed, runs, arms, jobs, pcap, pcap_bytes, progress, report, resume
         As of :func:`run`.
     executor
         Where it is simulated, as of :func:`run`; live runs are of this machine.
@@ -206,14 +209,14 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
         about = json.dumps({"format_version": 1, "title": live.about["title"]}) + "\n"
         directory = begin_directory(output, simulated, {both.FILE: about})
     try:
-        _run(live, directory / both.LIVE, wishes)
-        _run(simulated, directory / both.SIMULATED, wishes)
+        measured = _run(live, directory / both.LIVE, wishes)
+        computed = _run(simulated, directory / both.SIMULATED, wishes)
     except BaseException:
         if not any((directory / name).exists() for name in (both.LIVE, both.SIMULATED)):
             (directory / both.FILE).unlink()
             directory.rmdir()
         raise
-    return both.load_both(directory)
+    return _reported(both.of_sides(directory, computed, measured), report)
 
 
 def _begun_both(cases: Cases, output: Path | str | None) -> Path | None:
@@ -260,12 +263,12 @@ def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
         ).wait()
 
 
-def _reported(experiment: Results, report: bool) -> Results:
+def _reported(found: _Found, report: bool) -> _Found:
     if report:
         from aqmlab.reports import write_report
 
-        write_report(experiment)
-    return experiment
+        write_report(found)
+    return found
 
 
 @contextmanager

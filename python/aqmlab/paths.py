@@ -6,8 +6,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from aqmlab import both
+from aqmlab.both import Both
 from aqmlab.comparison import Comparison, compare_sides
-from aqmlab.errors import UsageError
+from aqmlab.errors import RecordingError, UsageError
+from aqmlab.integrity import read_json
 from aqmlab.loading import load_recording
 from aqmlab.metrics import EVERY_CLASS
 from aqmlab.pairing import Side, side_of
@@ -38,6 +41,26 @@ def load(path: Path | str) -> Results:
 def is_sweep(path: Path | str) -> bool:
     """Whether a directory is that of a sweep."""
     return (Path(path) / SWEEP_FILE).is_file()
+
+
+def load_both(path: Path | str) -> Both:
+    """Open what :func:`aqmlab.run_both` or :func:`aqmlab.beside` left.
+
+    Raises
+    ------
+    RecordingError
+        If one of the two is missing, incomplete or corrupt.
+    """
+    path = Path(path)
+    if not both.is_both(path):
+        raise RecordingError(f"no recording at `{path}`: `{both.FILE}` is not there")
+    about = read_json(path / both.FILE)
+    simulated, live = (path / str(about.get(name, name)) for name in (both.SIMULATED, both.LIVE))
+    if not simulated.exists() and live.exists():
+        raise RecordingError(
+            f"`{path}` was ended before it was simulated; `aqmlab report {live}` has the live runs"
+        )
+    return both.of_sides(path, load(simulated).sound(), load(live).sound())
 
 
 def side(text: str, beside: Side | None = None) -> Side:
@@ -108,4 +131,4 @@ def _split(text: str) -> tuple[str, str]:
     return path, which
 
 
-__all__ = ["compare", "is_sweep", "load", "side"]
+__all__ = ["compare", "is_sweep", "load", "load_both", "side"]

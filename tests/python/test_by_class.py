@@ -163,6 +163,22 @@ def test_a_sweep_has_them_by_cell(tmp_path, aqmlab_cli):
     assert "By class of traffic" in page
 
 
+def test_the_report_of_one_class_of_a_sweep_has_a_page_of_its_own(tmp_path, aqmlab_cli):
+    small = {**copy.deepcopy(MIXED), "sweep": {"topology.rate": ["4Mbit", "6Mbit"]}, "runs": 1}
+    swept = aqmlab.sweep(small, store=tmp_path / "store")
+    swept.wait()
+    whole = (swept.path / "report.html").read_bytes()
+    ended = aqmlab_cli("report", swept.path, "--class", "sack", "--queue", "bottleneck")
+    assert ended.returncode == 0, ended.stderr
+    page = swept.path / "report-sack-bottleneck.html"
+    assert f"report     {page}" in ended.stderr
+    assert "Class sack alone." in page.read_text()
+    assert (swept.path / "report.html").read_bytes() == whole
+    ended = aqmlab_cli("report", swept.path, "--class", "sack", "-o", tmp_path / "sack.html")
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "sack.html").read_text() == page.read_text()
+
+
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
 def test_goodput_against_rtt_is_drawn(mixed, tmp_path, suffix):
     file = aqmlab.plot(mixed.path, "goodput-rtt", tmp_path / f"figure.{suffix}")

@@ -299,7 +299,7 @@ def test_seeds_of_both_make_pairs_with_intervals(router, small, tmp_path):
     goodput = next(one for one in found.comparison.compared if one.metric.name == "goodput_bps")
     assert goodput.found.estimate.n == 3
     assert goodput.found.estimate.half_width == 0
-    assert list(both.by_arm(found)) == ["DropTail", "RED + ECN"]
+    assert list(both.grouped(found)) == ["DropTail", "RED + ECN"]
     assert found.note.startswith("95 % t intervals over 3 seeds, each simulated and live with the same start")
     assert found.summary.startswith("Live against simulated, over 2 arms: goodput differs by 0.0 %")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -251,10 +252,33 @@ def test_a_sweep_of_live_runs(router, tmp_path, aqmlab_cli):
     assert len(found) == 4
     both = aqmlab_cli(*words, "--both")
     assert both.returncode == 0, both.stderr
-    assert f"{live.name} against {simulated.name}" in both.stdout
     assert both.stdout.startswith("faithful: 8 of 8 runs\n")
-    assert f"sweep      {live}" in both.stderr
-    assert f"sweep      {simulated}" in both.stderr
+    beside = live.with_name(live.name.removesuffix("-live") + "-both")
+    for path in (live, simulated, beside):
+        assert f"sweep      {path}" in both.stderr
+    assert re.search(r"^goodput \[Mbit/s\] +simulated +live +difference +relative$", both.stdout, re.M)
+    told = both.stdout.partition("Live against simulated, over 4 cells: goodput differs by 0.0 %.")
+    assert told[1], both.stdout
+    assert not (beside / "report.html").exists()
+    # The same from the directory, as JSON, in Python and on a page.
+    again = aqmlab_cli("report", beside)
+    assert again.returncode == 0, again.stderr
+    assert told[1] in again.stdout
+    as_json = json.loads(aqmlab_cli("report", beside, "--json").stdout)
+    events = [json.loads(line) for line in aqmlab_cli(*words, "--both", "--json").stdout.splitlines()]
+    assert events[-1] == {"event": "both", **as_json}
+    assert aqmlab.beside(load(simulated), load(live), report=False).to_json() == as_json
+    assert {entry["case"] for entry in as_json["comparison"]["compared"]} == {
+        f"{arm}, rate {rate}" for arm in ("DropTail", "RED") for rate in ("2Mbit", "4Mbit")
+    }
+    page = (beside / "report.html").read_text()
+    assert "<h3>goodput [Mbit/s]</h3>" in page
+    assert f'href="../{simulated.name}/report.html"' in page
+    assert (simulated / "report.html").exists()
+    assert "aqmlab sweep --both scenario.toml --seed 1 --runs 2" in page
+    other = aqmlab.sweep(file, store=tmp_path / "other", report=False).wait()
+    with pytest.raises(aqmlab.UsageError, match="are in two stores"):
+        aqmlab.beside(other, load(live))
     router("unfaithful")
     assert aqmlab_cli(*words, "--host", "live", "--force").returncode == 5
     ended = aqmlab_cli(*words, "--host", "alive")

@@ -202,8 +202,7 @@ def report(
     file, results = report_answer(
         path, output, metric, queue=queue, class_name=class_name, by=by, as_json=as_json
     )
-    if file is not None:
-        say(f"report     {file}")
+    say(f"report     {file}")
     refuse_damage(results)
 
 

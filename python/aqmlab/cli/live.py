@@ -134,7 +134,7 @@ def both(
     from aqmlab.experiment import run_both
 
     with interruptible(), ProgressLine(enabled=not quiet) as line:
-        found = run_both(scenario, **asked, progress=line.update, interrupted=tell_stopping)
+        found = run_both(scenario, **asked, progress=line.update, interrupted=tell_stopping, report=False)
     for warning in found.live.warnings:
         say(f"warning: {warning}")
     _tell_both(found, as_json=as_json)
@@ -149,7 +149,7 @@ def both(
 
 def report_both(path: Path, output: Path | None, *, as_json: bool) -> None:
     """Print how a scenario differs live and simulated, and write the report."""
-    from aqmlab.both import load_both
+    from aqmlab.paths import load_both
     from aqmlab.reports import write_report
 
     found = load_both(path)
@@ -163,22 +163,22 @@ def _tell_both(found: Both, *, as_json: bool) -> None:
         tell_json(found.to_json())
         return
     print_verdict(found.verdicts)
-    _print_sides(found)
+    print_sides(found)
     print_lateness(found.verdicts)
 
 
-def _print_sides(found: Both) -> None:
-    """A table an arm: what was simulated, what was measured live, and how far they are apart."""
-    from aqmlab.both import by_arm
+def print_sides(found: Both) -> None:
+    """A table an arm or a metric: what was simulated, what was measured live, and how far they are apart."""
+    from aqmlab.both import grouped
     from aqmlab.cli.tables import answer_console, print_grid
 
     console = answer_console()
     console.print(found.live.title, style="bold", markup=False)
     if found.live.question:
         console.print(found.live.question, markup=False)
-    for arm, rows in by_arm(found).items():
+    for title, rows in grouped(found).items():
         console.print()
-        print_grid(console, found.comparison.grid_of_metrics(arm, rows))
+        print_grid(console, found.comparison.grid_under(title, rows))
     console.print()
     console.print(found.summary, markup=False, soft_wrap=True)
     console.print(found.note, style="dim", markup=False, soft_wrap=True)
@@ -259,6 +259,7 @@ __all__ = [
     "end_unless_faithful",
     "live",
     "print_lateness",
+    "print_sides",
     "print_verdict",
     "report_both",
     "tell_experiment",

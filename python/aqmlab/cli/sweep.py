@@ -14,7 +14,13 @@ import typer
 
 from aqmlab.cli.claims import claims_json, end_with, print_claims
 from aqmlab.cli.console import interruptible, refuse_damage, say, set_quiet, tell_json
-from aqmlab.cli.live import complain_of_lost_packets, end_unless_faithful, print_verdict, tell_stopping
+from aqmlab.cli.live import (
+    complain_of_lost_packets,
+    end_unless_faithful,
+    print_sides,
+    print_verdict,
+    tell_stopping,
+)
 from aqmlab.cli.options import (
     AsJson,
     BringWhat,
@@ -111,8 +117,8 @@ def sweep(
         # Live runs are of this machine, whoever simulates.
         on = {"host": each, "executor": "local" if and_live and each == "live" else where}
         ended.append(_ended(scenario, {**asked, **on}, as_json=as_json, quiet=quiet, whole=shard is None))
-    if and_live and not as_json:
-        _print_difference(*ended)
+    if and_live and shard is None:
+        _tell_beside(*ended, as_json=as_json, report=not no_report)
     end_unless_faithful([verdict for under_way in ended for verdict in _verdicts(under_way)])
     end_with([claim for under_way in ended for claim in under_way.claims])
 
@@ -168,15 +174,19 @@ def _say_what_begins(under_way: Sweep) -> None:
         say(f"live runs: {duration_text(under_way.lasts_s)} in real time, one after the other")
 
 
-def _print_difference(live: Sweep, simulated: Sweep) -> None:
+def _tell_beside(live: Sweep, simulated: Sweep, *, as_json: bool, report: bool) -> None:
     """How live differs from simulated, cell by cell."""
-    from aqmlab.cli.compare import print_comparison
-    from aqmlab.comparison import compare_sides
-    from aqmlab.pairing import side_of
+    from aqmlab.sweeps.beside import beside
 
-    sides = (side_of(simulated.results, ""), side_of(live.results, ""))
-    print()
-    print_comparison(compare_sides(*sides))
+    found = beside(simulated.results, live.results, report=report)
+    if as_json:
+        print(json_text({"event": "both", **found.to_json()}))
+    else:
+        print()
+        print_sides(found)
+    say(f"sweep      {found.path}")
+    if report:
+        say(f"report     {found.path / 'report.html'}")
 
 
 def _print(under_way: Sweep, *, whole: bool) -> None:

@@ -56,7 +56,7 @@ def report_answer(
     class_name: str,
     by: str | None,
     as_json: bool,
-) -> tuple[Path | None, Results]:
+) -> tuple[Path, Results]:
     """Tell the answer of a recording or a sweep, and write its report, which covers what can be read."""
     from aqmlab.answers import answer
     from aqmlab.errors import UsageError
@@ -72,22 +72,13 @@ def report_answer(
         raise UsageError(
             "`--by kind` shows every queue, with metrics of its own; leave `--metric` and `--queue` out"
         )
-    parts = [name for name in (class_name, queue) if name not in (None, EVERY_CLASS)]
-    if swept and parts and not by and output is not None:
-        raise UsageError(
-            f"the report of a sweep is of all classes and queues; leave out `{parts[0]}`, or `-o`"
-        )
     results = load(path)
     if swept or by:
         results = results.sound()
     if swept and not (as_json or metrics or by):
         metrics = results.metrics or SHORT
     found = None if of_kinds else answer(results, metrics, queue=queue, class_name=class_name, by=by)
-    file = None
-    if not swept:
-        file = write_report(results, output, queue=None if by else queue, class_name=class_name)
-    elif by or not parts:
-        file = write_report(results, output)
+    file = write_report(results, output, queue=None if by else queue, class_name=class_name)
     if found is None:
         tell_losses(results, as_json=as_json)
     else:

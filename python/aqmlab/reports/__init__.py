@@ -26,12 +26,13 @@ def write_report(
 ) -> Path:
     """Write ``report.html``.
 
-    Of a scenario simulated and live, the reports of its two experiments are written too.
+    Of a scenario simulated and live, the reports of its two experiments are written too, and those of its two
+    sweeps, if they have none.
 
     Parameters
     ----------
     of
-        From :func:`aqmlab.load` or :func:`aqmlab.both.load_both`.
+        From :func:`aqmlab.load`, :func:`aqmlab.run_both` or :func:`aqmlab.beside`.
     output
         The file; ``report.html`` in the directory of the results if not given, or ``report-NAME.html`` where
         it is of one class or queue.
@@ -53,7 +54,8 @@ def write_report(
     queue = None if queue == "*" else queue
     if isinstance(of, Both):
         for side in (of.simulated, of.live):
-            write_report(side)
+            if not (side.axes and (side.path / "report.html").exists()):
+                write_report(side)
     if output is None:
         parts = [name for name in (class_name, queue) if name is not None and name != "*"]
         output = of.path / (f"report-{slug('-'.join(parts))}.html" if parts else "report.html")

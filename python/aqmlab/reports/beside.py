@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 from aqmlab.answers import Answer
-from aqmlab.both import LIVE, SIMULATED, Both, by_arm
+from aqmlab.both import LIVE, SIMULATED, Both, grouped
 from aqmlab.comparison import Compared, compare_sides
-from aqmlab.figures import with_unit
 from aqmlab.pairing import side_of
 from aqmlab.reports.charts import ChartAxis, PlainChart
 from aqmlab.reports.distributions import delay_cdf
@@ -23,11 +23,14 @@ def beside_context(both: Both) -> dict[str, Any]:
         "first": both.comparison.first,
         "second": both.comparison.second,
         "tables": [
-            {"name": arm, "rows": [{**_row(one), "missing": _missing(one)} for one in found]}
-            for arm, found in by_arm(both).items()
+            {"name": name, "rows": [{**_row(head, one), "missing": _missing(one)} for head, one in rows]}
+            for name, rows in grouped(both).items()
         ],
         "note": both.note,
-        "links": [{"name": name, "file": f"{name}/report.html"} for name, _ in _SIDES],
+        "links": [
+            {"name": name, "file": f"{os.path.relpath(side.path, both.path)}/report.html"}
+            for side, (name, _) in zip((both.simulated, both.live), _SIDES, strict=True)
+        ],
     }
 
 
@@ -41,15 +44,15 @@ def two_arms(answer: Answer) -> dict[str, Any] | None:
     return {
         "first": found.first,
         "second": found.second,
-        "tables": [{"name": "", "rows": list(map(_row, found.compared))}],
+        "tables": [{"name": "", "rows": [_row(one.title, one) for one in found.compared]}],
         "note": f"{found.multiple.note}." if found.multiple.note else "One run each: no interval.",
     }
 
 
-def _row(one: Compared) -> dict[str, Any]:
+def _row(head: str, one: Compared) -> dict[str, Any]:
     first, second, difference, relative = one.texts()
     return {
-        "label": with_unit(one.metric.label, one.metric.unit),
+        "label": head,
         "definition": one.metric.definition,
         "figures": (first, second),
         "differences": (difference, relative),

@@ -110,7 +110,7 @@ def _plain_charts(
     results = answer.results
     measured = [run for row in answer.rows for run in results.measured(row.cell)]
     points = {} if results.axes else rtt_points(measured, answer.arms, answer.queue)
-    sides = () if both is None else (both.simulated, results)
+    sides = () if both is None or results.axes else (both.simulated, results)
     return {
         "rtt": rtt_chart(points, answer.arms),
         "lateness": lateness_chart(found, answer.arms),

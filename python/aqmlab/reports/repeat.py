@@ -26,7 +26,8 @@ def repeat_context(of: Results | Both, results: Results) -> dict[str, Any]:
 def command(of: Results | Both) -> str:
     """The command that asks for the same runs, to be given in their directory."""
     if isinstance(of, Both):
-        results, words = of.simulated, ["run", "--both"]
+        results = of.simulated
+        words = ["sweep" if results.axes else "run", "--both"]
     else:
         live = any(run.manifest.live for run in of.runs)
         results = of

@@ -1,0 +1,66 @@
+"""A sweep simulated and live, side by side: a directory of both, next to those of the two sweeps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from aqmlab.both import FILE, LIVE, SIMULATED, Both, of_sides
+from aqmlab.errors import UsageError
+from aqmlab.files import write_whole
+from aqmlab.results import Results
+from aqmlab.sweeps.directory import store_of
+
+
+def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
+    """Compare what a sweep has come to simulated and live, cell by cell.
+
+    Parameters
+    ----------
+    simulated, live
+        From ``aqmlab.sweep(scenario).wait()`` and ``aqmlab.sweep(scenario, host="live").wait()``, with one
+        store.
+    report
+        Whether to make ``report.html`` of both.
+
+    Returns
+    -------
+    Both
+        Its ``path`` is a directory of the store that ``aqmlab report`` opens.
+
+    Raises
+    ------
+    UsageError
+        If the two are no sweeps of one store.
+    RecordingError
+        If neither has a finished run.
+    HostError
+        If the directory cannot be written.
+    """
+    store = store_of(live.path)
+    if store.path.resolve() != store_of(simulated.path).path.resolve():
+        raise UsageError(f"`{simulated.path}` and `{live.path}` are in two stores; `aqmlab merge` joins them")
+    directory = store.sweep_directory(f"{live.path.name.removesuffix(f'-{LIVE}')}-both")
+    found = of_sides(directory, simulated, live)
+    about = {
+        "format_version": 1,
+        "title": live.title,
+        SIMULATED: f"../{simulated.path.name}",
+        LIVE: f"../{live.path.name}",
+    }
+    files = {
+        "scenario.toml": Path(live.path / "scenario.toml").read_text(encoding="utf-8"),
+        FILE: json.dumps(about) + "\n",
+    }
+    with store.writing():
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            write_whole(directory / name, content)
+    if report:
+        from aqmlab.reports import write_report
+
+        write_report(found)
+    return found
+
+
+__all__ = ["beside"]
