@@ -51,9 +51,7 @@ TCP = {
     "max_window": 30,
     "ecn": True,
     "ack_every": 2,
-    "delayed_ack": "50ms",
     "nagle": False,
-    "recovery_burst": 2,
 }
 
 

@@ -107,9 +107,23 @@ def test_a_transfer(case, tmp_path):
     assert_same(mine, before_the_end(theirs(bulk=BULK, every=1, **given)))
 
 
-def test_a_request_with_its_response(tmp_path, monkeypatch):
+RESPONSES = {
+    "one segment": (500, {}),
+    "a full one and a part": (2000, {}),  # 2000 bytes wait for the timer of acknowledgments, the FIN for its beat
+    "each segment acknowledged": (2000, {"every": 1}),
+    "the last data is all that is outstanding": (4000, {}),
+    "the last data and the FIN lost": (4000, {"drop_back": [4]}),
+    "the last two lost": (5000, {"drop_back": [4, 5]}),
+    "several windows": (20_000, {}),
+}
+
+
+@pytest.mark.parametrize("case", RESPONSES)
+def test_a_request_with_its_response(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("one.csv").write_text("start_s,request_bytes,response_bytes\n0.12,400,500\n")
-    mine = list(ours(tmp_path, {"kind": "trace", "file": "one.csv", "tcp": {}}))
-    assert len(mine) == 8
-    assert_same(mine, theirs(response=500))
+    response, given = RESPONSES[case]
+    Path("one.csv").write_text(f"start_s,request_bytes,response_bytes\n0.12,400,{response}\n")
+    faults = {name: value for name, value in given.items() if name != "every"}
+    tcp = {"ack_every": given.get("every", 2)}
+    mine = list(ours(tmp_path, {"kind": "trace", "file": "one.csv", "tcp": tcp}, **faults))
+    assert_same(mine, theirs(response=response, **given))

@@ -59,9 +59,9 @@ pub use counters::Counters;
 pub use endpoint::{ENDLESS, Endpoint, Role};
 pub use event::StreamEvent;
 pub use profile::{
-    Congestion, EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase,
-    InitialSsthresh, PARAMS, PartialAck, Profile, ProfileInfo, ProfileValue, Recovery, RecoveryExit,
-    ReductionBase, RttArithmetic, SackPipe, TimeoutSsthresh, profile_settings, profiles,
+    AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin, HandshakeAck,
+    IdleRestart, Increase, InitialSsthresh, PARAMS, PartialAck, Profile, ProfileInfo, ProfileValue, Recovery,
+    RecoveryExit, ReductionBase, RttArithmetic, SackPipe, TimeoutSsthresh, profile_settings, profiles,
 };
 pub use sack::Sack;
 pub use segment::{Flags, Segment};

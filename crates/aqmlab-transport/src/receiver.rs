@@ -1,8 +1,8 @@
 //! The receiving half: reassembly and the decision when to acknowledge (RFC 5681, section 4.2).
 
-use aqmlab_units::Instant;
+use aqmlab_units::{Instant, Span};
 
-use crate::profile::Profile;
+use crate::profile::{AckCounting, DelayedAckTimer, Profile};
 use crate::sack::Sack;
 use crate::sequence::to_wire;
 use crate::trouble::Troubles;
@@ -31,14 +31,16 @@ pub(crate) struct Receiver {
     ack_deadline: Instant,
     /// The other side's first sequence number.
     initial: u32,
-    /// In-order segments not yet acknowledged.
-    unacked: u8,
-    ack_now: bool,
+    /// In-order segments, or bytes, not yet acknowledged; [`ACK_NOW`] if an acknowledgment is due.
+    unacked: u16,
     /// Something has arrived beyond a hole.
     holes: bool,
     /// The FIN is among what `next` counts.
     finished: bool,
 }
+
+/// More than may be left unacknowledged.
+const ACK_NOW: u16 = u16::MAX;
 
 impl Receiver {
     pub(crate) const fn new() -> Self {
@@ -47,7 +49,6 @@ impl Receiver {
             ack_deadline: Instant::FAR_FUTURE,
             initial: 0,
             unacked: 0,
-            ack_now: false,
             holes: false,
             finished: false,
         }
@@ -86,7 +87,7 @@ impl Receiver {
     #[inline]
     pub(crate) fn on_next_segment(&mut self, now: Instant, len: u32, profile: &Profile) {
         self.next += u64::from(len);
-        self.delay_ack(now, profile);
+        self.delay_ack(now, len, profile);
     }
 
     /// A segment with offsets `[from, to)` and perhaps a FIN at `to`.
@@ -102,9 +103,9 @@ impl Receiver {
         let end = to + u64::from(fin);
         if !self.accepts(from, end, profile) {
             if profile.delay_repeated_ack && end == self.next && !self.holes {
-                self.delay_ack(now, profile);
+                self.delay_ack(now, 0, profile);
             } else {
-                self.ack_now = true; // RFC 9293, 3.10.7.4: an unacceptable segment is answered with an ACK
+                self.ack_now(); // RFC 9293, 3.10.7.4: an unacceptable segment is answered with an ACK
             }
             return Arrival { duplicate: end <= self.next, ..Arrival::default() };
         }
@@ -116,7 +117,7 @@ impl Receiver {
                 fin,
                 profile.remembered_blocks(),
             );
-            self.ack_now = true; // RFC 5681, 4.2: at once when out of order
+            self.ack_now(); // RFC 5681, 4.2: at once when out of order
             return Arrival { duplicate, ..Arrival::default() };
         }
         let start = self.next;
@@ -127,9 +128,9 @@ impl Receiver {
         self.next += u64::from(finished);
         self.finished |= finished;
         if filled || finished {
-            self.ack_now = true; // RFC 5681, 4.2: at once when a hole is filled, in part or whole
+            self.ack_now(); // RFC 5681, 4.2: at once when a hole is filled, in part or whole
         } else {
-            self.delay_ack(now, profile);
+            self.delay_ack(now, delivered, profile);
         }
         Arrival { delivered, finished, duplicate: false }
     }
@@ -141,17 +142,44 @@ impl Receiver {
         !self.finished && end > self.next && from < self.next + u64::from(profile.receive_window)
     }
 
-    /// RFC 5681, 4.2: every second segment, or after the delay.
+    /// RFC 5681, 4.2: every second segment, or after the delay. `len` bytes are new.
     #[inline]
-    fn delay_ack(&mut self, now: Instant, profile: &Profile) {
-        if u32::from(self.unacked) + 1 >= profile.ack_every || self.is_quick(profile) {
-            self.ack_now = true;
+    fn delay_ack(&mut self, now: Instant, len: u32, profile: &Profile) {
+        if u32::from(self.unacked) + 1 >= profile.ack_at {
+            self.ack_now();
             return;
         }
-        self.unacked = self.unacked.saturating_add(1);
-        if self.ack_deadline == Instant::FAR_FUTURE {
-            self.ack_deadline = now.saturating_add(profile.delayed_ack);
+        if profile.ack_rules {
+            self.delay_ack_by_rules(now, len, profile);
+            return;
         }
+        self.owe(1, now, profile.delayed_ack);
+    }
+
+    /// So much more is not acknowledged, and is after the delay.
+    #[inline]
+    fn owe(&mut self, more: u16, now: Instant, delay: Span) {
+        self.unacked += more;
+        if self.ack_deadline == Instant::FAR_FUTURE {
+            self.ack_deadline = now.saturating_add(delay);
+        }
+    }
+
+    #[cold]
+    fn delay_ack_by_rules(&mut self, now: Instant, len: u32, profile: &Profile) {
+        let (more, limit) = match profile.ack_counting {
+            AckCounting::Segments => (1, profile.ack_every),
+            AckCounting::Bytes => (len, profile.ack_every * profile.mss),
+        };
+        if u32::from(self.unacked) + more >= limit || self.is_quick(profile) {
+            self.ack_now();
+            return;
+        }
+        let delay = match profile.delayed_ack_timer {
+            DelayedAckTimer::OneShot => profile.delayed_ack,
+            DelayedAckTimer::Periodic => until_beat(now, profile.delayed_ack),
+        };
+        self.owe(more as u16, now, delay); // below the limit, which fits
     }
 
     /// Are we within the first segments, which are acknowledged each?
@@ -206,20 +234,20 @@ impl Receiver {
     }
 
     /// Acknowledge at once.
+    #[inline]
     pub(crate) fn ack_now(&mut self) {
-        self.ack_now = true;
+        self.unacked = ACK_NOW;
     }
 
     /// Is an acknowledgment due?
     #[inline]
     pub(crate) fn owes_ack(&self) -> bool {
-        self.ack_now
+        self.unacked == ACK_NOW
     }
 
     /// A segment with an acknowledgment leaves.
     #[inline]
     pub(crate) fn ack_sent(&mut self) {
-        self.ack_now = false;
         self.unacked = 0;
         self.ack_deadline = Instant::FAR_FUTURE;
     }
@@ -233,13 +261,19 @@ impl Receiver {
     /// The time `now` has come.
     pub(crate) fn on_timer(&mut self, now: Instant) {
         if now >= self.ack_deadline {
-            self.ack_now = true;
+            self.ack_now();
         }
     }
 }
 
+/// How long it is from `now` to the next whole multiple of `period`, which is not now.
+fn until_beat(now: Instant, period: Span) -> Span {
+    period - Span::ns(now.as_ns() % period.as_ns())
+}
+
 #[cfg(test)]
 mod tests {
+    use aqmlab_params::{Origin, Value};
     use aqmlab_units::Span;
 
     use super::*;
@@ -289,6 +323,33 @@ mod tests {
         r.on_segment(Instant::ZERO, 101, 301, false, &mut troubles, &p);
         r.stop(&mut troubles);
         assert_eq!((r.received(&troubles), r.delivered()), (200, 0));
+    }
+
+    /// The scale of ns-2's interval_: at 300 ms it acknowledges what arrived between 200 ms and then.
+    #[test]
+    fn a_periodic_timer_beats_at_whole_multiples_of_its_period() {
+        let period = Span::ms(100);
+        for (at, beat) in [(Span::us(245_808), 300), (Span::ms(300), 400), (Span::ns(399_999_999), 400)] {
+            let now = Instant::ZERO + at;
+            assert_eq!(now + until_beat(now, period), Instant::ZERO + Span::ms(beat), "{at}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_counted_up_to_as_many_full_segments() {
+        let mut settings = crate::profile_settings("rfc").expect("built in");
+        settings.set("ack_counting", Value::Choice("bytes"), Origin::Given);
+        let p = Profile::from_settings(&settings).expect("consistent");
+        let (mut r, mut troubles, _) = receiver();
+        let mut arrive = |r: &mut Receiver, len| {
+            let from = r.next();
+            r.on_segment(Instant::ZERO, from, from + len, false, &mut troubles, &p);
+            r.owes_ack()
+        };
+        assert!(!arrive(&mut r, 1460) && !arrive(&mut r, 540) && !arrive(&mut r, 919));
+        assert!(arrive(&mut r, 1), "2920 bytes");
+        r.ack_sent();
+        assert!(!arrive(&mut r, 1460) && arrive(&mut r, 1460), "two full segments");
     }
 
     #[test]

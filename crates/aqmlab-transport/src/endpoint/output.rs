@@ -6,7 +6,7 @@ use super::{
     CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION, SELECTIVE,
 };
 use crate::connection::State;
-use crate::profile::{Congestion, HandshakeAck, IdleRestart, Profile, Recovery};
+use crate::profile::{Congestion, Fin, HandshakeAck, IdleRestart, Profile, Recovery};
 use crate::sack::BLOCK_BYTES;
 use crate::segment::{Flags, Segment};
 use crate::sequence::to_wire;
@@ -201,7 +201,8 @@ impl Endpoint {
         let len = self.segment_len(self.next(), profile);
         if len == 0 {
             // A FIN of its own; it takes no window.
-            return self.has_data() && self.state.is_synchronised();
+            let waits = profile.fin == Fin::Apart && self.flight > 0;
+            return self.has_data() && self.state.is_synchronised() && !waits;
         }
         if u64::from(self.flight + len) > window {
             return false;
@@ -230,7 +231,7 @@ impl Endpoint {
         let from = self.una + u64::from(ahead);
         let len = self.segment_len(from, profile).min(most);
         let last = from + u64::from(len) == self.stream_end;
-        let fin = last && self.notes.any(CLOSING) && self.stream_end != ENDLESS;
+        let fin = last && self.closes_with(len, profile);
         let end = ahead + len + u32::from(fin);
         if self.unacked == 0 || !self.rto.is_running() {
             self.rto.start(now, profile);
@@ -260,6 +261,14 @@ impl Endpoint {
             self.count_empty(fin && !again);
         }
         (segment, end)
+    }
+
+    /// Does the last segment of the stream, of `len` bytes, carry the FIN?
+    #[cold]
+    fn closes_with(&self, len: u32, profile: &Profile) -> bool {
+        let closing = self.notes.any(CLOSING) && self.stream_end != ENDLESS;
+        let apart = profile.fin == Fin::Apart && len > 0;
+        closing && (!apart || self.unacked == 0 || self.sent() > self.stream_end)
     }
 
     /// Counts `len` bytes at `from`, some or all of which have been sent before.

@@ -48,8 +48,7 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
     ProfileInfo {
         name: "ns2_fulltcp",
         summary: "ns-2.35's two-way agent with its defaults, Agent/TCP/FullTcp/Newreno: without loss, with single losses, \
-                  marks and timeouts segment by segment; its timer of acknowledgments, its FINs and several losses in \
-                  a window differ",
+                  marks and timeouts segment by segment; several losses in a window and a lost SYN differ",
         values: NS2_FULLTCP,
     },
     ProfileInfo {
@@ -125,8 +124,11 @@ static NS2_FULLTCP: &[ProfileValue] = &[
     value("initial_rto", Time(Span::s(3)), "ns-default.tcl, rtxcur_init_"),
     value("max_rto", Time(Span::s(60)), "ns-default.tcl, maxrto_"),
     value("ack_every", Integer(1), "ns-default.tcl, segsperack_"),
-    value("delayed_ack", Time(Span::ms(50)), "ns-default.tcl, interval_ of 100 ms: its timer beats at multiples, 50 ms after an arrival on average"),
+    value("ack_counting", Choice("bytes"), "tcp-full.cc, need_send(): bytes since the last ACK"),
+    value("delayed_ack", Time(Span::ms(100)), "ns-default.tcl, interval_"),
+    value("delayed_ack_timer", Choice("periodic"), "tcp-full.cc, timeout(): its timer beats at multiples"),
     value("nagle", Flag(true), "ns-default.tcl, nodelay_ is false"),
+    value("fin", Choice("apart"), "tcp-full.cc, output(): a FIN waits for what is outstanding"),
     value("idle_restart", Choice("rfc5681"), "tcp-full.cc, send_much(): after an idle time of a timeout"),
     value("ecn_at_one", Choice("ns2"), "tcp.cc, slowdown() below a window of one"),
     value("echo_outside_window", Flag(true), "tcp-full.cc, recv(): CE of each packet"),

@@ -15,9 +15,9 @@ use crate::sack::MAX_BLOCKS;
 pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::PARAMS;
 pub use words::{
-    Congestion, EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, IdleRestart, Increase,
-    InitialSsthresh, PartialAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackMemory, SackPipe,
-    TimeoutSsthresh,
+    AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin, HandshakeAck,
+    IdleRestart, Increase, InitialSsthresh, PartialAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic,
+    SackMemory, SackPipe, TimeoutSsthresh,
 };
 
 /// Everything an endpoint can be told, resolved. Shared by all flows of a class and passed to each call, so
@@ -72,11 +72,14 @@ pub struct Profile {
     pub syn_fallback_rto: Span,
     pub max_rto: Span,
     pub ack_every: u32,
+    pub ack_counting: AckCounting,
     pub delayed_ack: Span,
+    pub delayed_ack_timer: DelayedAckTimer,
     pub delay_repeated_ack: bool,
     pub quick_acks: u32,
     pub handshake_ack: HandshakeAck,
     pub nagle: bool,
+    pub fin: Fin,
     pub idle_restart: IdleRestart,
     pub ecn: bool,
     pub ecn_at_one: EcnAtOne,
@@ -91,6 +94,10 @@ pub struct Profile {
     pub syn_ack_timer: bool,
     pub data_retries: u32,
     pub time_wait: Span,
+    /// Segments of which the last is acknowledged at once; out of reach where bytes are counted.
+    pub(crate) ack_at: u32,
+    /// Whether acknowledgments that wait follow more rules than `ack_every` and `delayed_ack`.
+    pub(crate) ack_rules: bool,
 }
 
 /// What a count is that has no limit: more than can ever be reached.
@@ -160,11 +167,14 @@ impl Profile {
             syn_fallback_rto: s.span("syn_fallback_rto")?,
             max_rto: s.span("max_rto")?,
             ack_every: count(s, "ack_every")?,
+            ack_counting: AckCounting::read(s, "ack_counting")?,
             delayed_ack: s.span("delayed_ack")?,
+            delayed_ack_timer: DelayedAckTimer::read(s, "delayed_ack_timer")?,
             delay_repeated_ack: s.flag("delay_repeated_ack")?,
             quick_acks: count(s, "quick_acks")?,
             handshake_ack: HandshakeAck::read(s, "handshake_ack")?,
             nagle: s.flag("nagle")?,
+            fin: Fin::read(s, "fin")?,
             idle_restart: IdleRestart::read(s, "idle_restart")?,
             ecn: s.flag("ecn")?,
             ecn_at_one: EcnAtOne::read(s, "ecn_at_one")?,
@@ -179,9 +189,19 @@ impl Profile {
             syn_ack_timer: s.flag("syn_ack_timer")?,
             data_retries: limit(s, "data_retries")?,
             time_wait: s.span("time_wait")?,
+            ack_at: 0,
+            ack_rules: false,
         };
         profile.check()?;
-        Ok(profile)
+        Ok(profile.with_ack_rules())
+    }
+
+    /// What [`crate::receiver`] asks of each segment, so that it need not look at all rules.
+    fn with_ack_rules(self) -> Profile {
+        let bytes = self.ack_counting == AckCounting::Bytes;
+        let ack_at = if bytes { NO_LIMIT } else { self.ack_every };
+        let periodic = self.delayed_ack_timer == DelayedAckTimer::Periodic;
+        Profile { ack_at, ack_rules: bytes || periodic || self.quick_acks > 0, ..self }
     }
 
     /// How many of the blocks that it has reported a receiver remembers.
@@ -230,8 +250,24 @@ impl Profile {
             );
             return Err(ParamError::new("receive_window", message));
         }
+        self.check_acks()?;
         if self.rtt_arithmetic == RttArithmetic::Ns2 {
             self.check_tick()?;
+        }
+        Ok(())
+    }
+
+    fn check_acks(&self) -> Result<(), ParamError> {
+        if self.delayed_ack_timer == DelayedAckTimer::Periodic && self.delayed_ack.is_zero() {
+            let message = "delayed_ack must be above zero with delayed_ack_timer `periodic`";
+            return Err(ParamError::new("delayed_ack", message));
+        }
+        if self.ack_counting == AckCounting::Bytes && self.ack_every * self.mss > MOST_COUNTED {
+            let message = format!(
+                "ack_every `{}` times mss `{}B` exceeds the most that ack_counting `bytes` counts, `{MOST_COUNTED}B`",
+                self.ack_every, self.mss
+            );
+            return Err(ParamError::new("ack_every", message));
         }
         Ok(())
     }
@@ -251,6 +287,9 @@ impl Profile {
         Ok(())
     }
 }
+
+/// Bytes that a receiver may leave unacknowledged: it has 16 bits for them.
+const MOST_COUNTED: u32 = 65_535;
 
 /// Bytes of the largest IPv4 packet (RFC 791, 3.1: total length of 16 bits).
 const LARGEST_PACKET: u32 = 65_535;

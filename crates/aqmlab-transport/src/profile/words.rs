@@ -132,6 +132,35 @@ words! {
     }
 }
 words! {
+    /// What is counted between two acknowledgments of orderly data.
+    pub enum AckCounting {
+        /// Segments, of whatever size.
+        Segments = "segments",
+        /// Bytes: as many as `ack_every` full segments have (ns-2's FullTcp).
+        Bytes = "bytes",
+    }
+}
+words! {
+    /// When a delayed acknowledgment leaves.
+    pub enum DelayedAckTimer {
+        /// `delayed_ack` after the segment arrived.
+        OneShot = "one_shot",
+        /// At the next whole multiple of `delayed_ack` of the run, for all connections at once (BSD's fast timer; ns-2's
+        /// FullTcp).
+        Periodic = "periodic",
+    }
+}
+words! {
+    /// What the FIN leaves with.
+    pub enum Fin {
+        /// The last data.
+        WithData = "with_data",
+        /// The last data if nothing else is outstanding when it is first sent; else the FIN is a segment of its own once
+        /// all data is acknowledged (ns-2's FullTcp).
+        Apart = "apart",
+    }
+}
+words! {
     /// The active side's answer to the SYN-ACK.
     pub enum HandshakeAck {
         /// A pure ACK, then data.

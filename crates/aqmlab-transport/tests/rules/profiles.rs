@@ -4,7 +4,7 @@ use aqmlab_params::Value;
 use aqmlab_transport::{ENDLESS, Flags, Role, Segment};
 use aqmlab_units::{Instant, Span};
 
-use crate::bench::{Bench, MSS, iw, ms, segment};
+use crate::bench::{Bench, MSS, ack_of, iw, ms, segment};
 
 /// A sender past its handshake of 100 ms, and its first flight.
 fn sender(profile: &str) -> (Bench, Vec<Segment>) {
@@ -51,6 +51,40 @@ fn the_least_timeout_of_a_steady_path() {
         }
         assert_eq!(b.endpoint.rto(&b.profile), Span::ms(timeout), "{profile}");
     }
+}
+
+/// Payload and FIN of each.
+fn ends(sent: &[Segment]) -> Vec<(u32, bool)> {
+    sent.iter().map(|s| (s.len, s.flags.has(Flags::FIN))).collect()
+}
+
+/// As FullTcp does: beside `full_flow.tcl` in `tests/python/test_full_tcp.py`.
+#[test]
+fn a_fin_apart_waits_until_nothing_is_outstanding() {
+    let closed = |bytes: u32, fin| {
+        let mut b = Bench::established(&[iw(4), ("fin", Value::Choice(fin))]);
+        b.endpoint.withdraw();
+        b.now = ms(200);
+        b.arrive(ack_of(4));
+        b.endpoint.write(bytes.into());
+        b.endpoint.close();
+        let sent = b.drain();
+        (b, sent)
+    };
+    let (_, sent) = closed(500, "apart");
+    assert_eq!(ends(&sent), [(500, true)], "nothing else is outstanding");
+    let (_, sent) = closed(MSS + 500, "with_data");
+    assert_eq!(ends(&sent), [(MSS, false), (500, true)]);
+
+    let (mut b, sent) = closed(MSS + 500, "apart");
+    assert_eq!(ends(&sent), [(MSS, false), (500, false)]);
+    assert_eq!(b.ack(5), [], "500 bytes are outstanding");
+    assert_eq!(ends(&b.fire()), [(500, false)], "they left without it, and do so again");
+    assert_eq!(ends(&b.arrive(segment(1, 1 + 5 * MSS + 500, 0))), [(0, true)]);
+    assert_eq!(ends(&b.fire()), [(0, true)]);
+
+    let (mut b, _) = closed(500, "apart");
+    assert_eq!(ends(&b.fire()), [(500, true)], "it left with them, and does so again");
 }
 
 /// Rules: 6298 2.1; 6298 5.5

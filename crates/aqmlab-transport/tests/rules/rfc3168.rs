@@ -378,12 +378,13 @@ fn what_is_ecn_capable_by_profile() {
     ];
     assert_eq!(table.len(), aqmlab_transport::profiles().len(), "every profile");
     for (profile, expected) in table {
-        let bench = |role| Bench::of(profile, role, &[iw(2), ("ecn", Value::Flag(true))]);
+        let given = [iw(2), ("ecn", Value::Flag(true)), ("fin", Value::Choice("with_data"))];
+        let bench = |role| Bench::of(profile, role, &given);
         let mut b = bench(Role::Passive);
         let syn_ack = b.arrive(Segment { flags: SETUP, ack: 0, ..segment(0, 0, 0) })[0];
         b.arrive(segment(1, 1, 0));
         b.arrive(segment(1, 1, 100));
-        let pure = b.arrive(segment(101, 1, 100)).pop().expect("an ACK");
+        let pure = b.arrive(segment(101, 1, b.profile.mss)).pop().expect("an ACK");
         b.endpoint.close();
         let lone_fin = b.drain()[0];
         assert_eq!((pure.len, lone_fin.len), (0, 0));
