@@ -58,6 +58,11 @@ class Both:
         return comparison_html(self.comparison)
 
     @property
+    def sides(self) -> Mapping[str, Results]:
+        """The two by what they are called."""
+        return {SIMULATED: self.simulated, LIVE: self.live}
+
+    @property
     def verdicts(self) -> tuple[Faithfulness, ...]:
         """Those on the live runs."""
         return verdicts(self.live.runs)

@@ -371,7 +371,7 @@ class Results:
     def _asked_queue(
         self, runs: Sequence[Measured], cell: Cell, queue: str | None, class_name: str
     ) -> str | None:
-        """The queue that is asked of, or by which the cell is judged; ``None`` if only other cells have the class."""
+        """The queue asked of, or by which the cell is judged; ``None`` if only other cells have the class."""
         queues = {name for run in runs for name, _ in run.queues}
         here = {name for run in runs for _, name in run.queues}
         asked = named_classes(class_name)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from aqmlab.cli.live import print_lateness, print_verdict
+from aqmlab.cli.outcome import print_lateness, print_verdict
 from aqmlab.errors import RecordingError
 from aqmlab.faithfulness import faithfulness_of, verdicts
 from aqmlab.figures import NO_VALUE

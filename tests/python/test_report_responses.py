@@ -106,7 +106,7 @@ def test_a_class_that_some_cells_lack_has_no_rows_and_no_values_there(one_web):
             values = one_web.values("requests_completed", cell, class_name=name)
             defined = name == "pages,web" or name in there[cell.label("kind")]
             assert all((value is not None) == defined for value in values.values())
-    with pytest.raises(UsageError, match="there is no class `page`; .*`pages`"):
+    with pytest.raises(UsageError, match=r"there is no class `page`; .*`pages`"):
         one_web.values("requests_completed", one_web.cells[0], class_name="page")
 
 

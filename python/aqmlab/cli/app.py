@@ -12,26 +12,21 @@ from aqmlab.cli.aqm import aqm
 from aqmlab.cli.calibrate import calibrate
 from aqmlab.cli.claims import claims
 from aqmlab.cli.compare import compare
-from aqmlab.cli.console import Exit, guarded, interruptible, refuse_damage, say, set_quiet, tell_json
+from aqmlab.cli.console import Exit, guarded, interruptible, set_quiet, tell_json
 from aqmlab.cli.doctor import doctor
-from aqmlab.cli.live import both, live, report_both, tell_experiment
+from aqmlab.cli.live import both, live
 from aqmlab.cli.metrics import metrics
 from aqmlab.cli.options import (
     Arms,
     AsJson,
     BringWhat,
-    By,
-    ClassName,
     ExecutorName,
     Force,
     Jobs,
-    Metrics,
     NoReport,
     Pcap,
     PcapBytes,
-    Queue,
     Quiet,
-    RecordingPath,
     Resume,
     Runs,
     ScenarioFile,
@@ -44,10 +39,12 @@ from aqmlab.cli.options import (
     chosen_executor,
     ports_of,
 )
+from aqmlab.cli.outcome import tell_experiment
 from aqmlab.cli.papers import papers, reproduce
 from aqmlab.cli.plot import plot
 from aqmlab.cli.progress import ProgressLine
 from aqmlab.cli.quick_parse import read_quickly
+from aqmlab.cli.report import report
 from aqmlab.cli.sweep import merge, query, sweep
 from aqmlab.cli.vectors import vectors
 from aqmlab.cli.verify import verify
@@ -172,40 +169,7 @@ def show(
         print_scenario(answer, arm or [])
 
 
-@app.command()
-def report(
-    path: RecordingPath,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            help="The file to write; PATH/report.html by default, or PATH/report-NAME.html for one class"
-            " or queue.",
-        ),
-    ] = None,
-    metric: Metrics = None,
-    queue: Queue = None,
-    class_name: ClassName = "*",
-    by: By = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Print the results of a recording or a sweep and write its report."""
-    from aqmlab.both import is_both
-    from aqmlab.cli.tables import report_answer
-
-    set_quiet(quiet)
-    if is_both(path):
-        report_both(path, output, as_json=as_json)
-        return
-    file, results = report_answer(
-        path, output, metric, queue=queue, class_name=class_name, by=by, as_json=as_json
-    )
-    say(f"report     {file}")
-    refuse_damage(results)
-
-
+app.command()(report)
 app.command()(live)
 app.command()(doctor)
 app.command()(sweep)

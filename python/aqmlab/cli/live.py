@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from aqmlab.cli.claims import claims_json, end_with, print_claims, scored_claims
-from aqmlab.cli.console import Exit, complain, interruptible, say, set_quiet, tell_json
+from aqmlab.cli.claims import end_with, scored_claims
+from aqmlab.cli.console import interruptible, say, set_quiet
 from aqmlab.cli.doctor import tell_selftest
 from aqmlab.cli.options import (
     Arms,
@@ -24,12 +24,13 @@ from aqmlab.cli.options import (
     Seed,
     ports_of,
 )
+from aqmlab.cli.outcome import (
+    complain_of_lost_packets,
+    end_unless_faithful,
+    tell_both,
+    tell_experiment,
+)
 from aqmlab.cli.progress import ProgressLine
-
-if TYPE_CHECKING:
-    from aqmlab.both import Both
-    from aqmlab.faithfulness import Faithfulness
-    from aqmlab.results import Results
 
 _SELFTEST = "selftest"
 
@@ -93,35 +94,6 @@ def live(
     tell_experiment(experiment, as_json=as_json, no_report=no_report)
 
 
-def tell_experiment(experiment: Results, *, as_json: bool, no_report: bool) -> None:
-    """Print what an experiment has come to, write its report, and end as its claims and verdicts say."""
-    from aqmlab.answers import answer
-    from aqmlab.cli.tables import tell_answer
-    from aqmlab.faithfulness import verdicts
-
-    found = verdicts(experiment.runs)
-    for warning in experiment.warnings:
-        say(f"warning: {warning}")
-    scored = scored_claims(experiment)
-    if not as_json:
-        print_verdict(found)
-    more = (_verdicts_json(found) if found else {}) | claims_json(scored)
-    tell_answer(answer(experiment), as_json=as_json, more=more)
-    if not as_json:
-        print_lateness(found)
-        if scored:
-            print()
-            print_claims(scored)
-    say(f"recording  {experiment.path}")
-    complain_of_lost_packets(found)
-    if not no_report:
-        from aqmlab.reports import write_report
-
-        say(f"report     {write_report(experiment)}")
-    end_unless_faithful(found)
-    end_with(scored)
-
-
 def both(
     scenario: Path,
     asked: Mapping[str, Any],
@@ -137,7 +109,8 @@ def both(
         found = run_both(scenario, **asked, progress=line.update, interrupted=tell_stopping, report=False)
     for warning in found.live.warnings:
         say(f"warning: {warning}")
-    _tell_both(found, as_json=as_json)
+    scored = {name: scored_claims(side) for name, side in found.sides.items()}
+    tell_both(found, scored, as_json=as_json)
     say(f"recordings {found.path}")
     complain_of_lost_packets(found.verdicts)
     if not no_report:
@@ -145,43 +118,7 @@ def both(
 
         say(f"report     {write_report(found)}")
     end_unless_faithful(found.verdicts)
-
-
-def report_both(path: Path, output: Path | None, *, as_json: bool) -> None:
-    """Print how a scenario differs live and simulated, and write the report."""
-    from aqmlab.paths import load_both
-    from aqmlab.reports import write_report
-
-    found = load_both(path)
-    file = write_report(found, output)
-    _tell_both(found, as_json=as_json)
-    say(f"report     {file}")
-
-
-def _tell_both(found: Both, *, as_json: bool) -> None:
-    if as_json:
-        tell_json(found.to_json())
-        return
-    print_verdict(found.verdicts)
-    print_sides(found)
-    print_lateness(found.verdicts)
-
-
-def print_sides(found: Both) -> None:
-    """A table an arm or a metric: what was simulated, what was measured live, and how far they are apart."""
-    from aqmlab.both import grouped
-    from aqmlab.cli.tables import answer_console, print_grid
-
-    console = answer_console()
-    console.print(found.live.title, style="bold", markup=False)
-    if found.live.question:
-        console.print(found.live.question, markup=False)
-    for title, rows in grouped(found).items():
-        console.print()
-        print_grid(console, found.comparison.grid_under(title, rows))
-    console.print()
-    console.print(found.summary, markup=False, soft_wrap=True)
-    console.print(found.note, style="dim", markup=False, soft_wrap=True)
+    end_with([claim for of_side in scored.values() for claim in of_side])
 
 
 def tell_stopping() -> None:
@@ -189,79 +126,4 @@ def tell_stopping() -> None:
     say("stopping: what is under way is still forwarded; Ctrl-C again ends it at once")
 
 
-def print_verdict(found: Sequence[Faithfulness]) -> None:
-    """The verdict, before anything else; nothing of simulated runs."""
-    if not found:
-        return
-    from aqmlab.cli.tables import answer_console
-    from aqmlab.faithfulness import combined
-
-    style = "green" if all(verdict.faithful for verdict in found) else "bold red"
-    console = answer_console()
-    console.print(combined(found), style=style, markup=False, soft_wrap=True)
-    console.print()
-
-
-def print_lateness(found: Sequence[Faithfulness]) -> None:
-    """How late packets left, run by run, and what else the verdict rests on; nothing of simulated runs."""
-    if not found:
-        return
-    from aqmlab.cli.tables import answer_console, print_grid
-    from aqmlab.figures import shown
-    from aqmlab.grid import Column, Grid, Span
-
-    heads = ("p50 [us]", "p99 [us]", "p99.9 [us]", "max [us]", "stalls", "duty [%]", "lost unseen", "")
-    table = Grid("faithfulness", *(Column(head, right=True) for head in heads))
-    for verdict in found:
-        late = (shown(verdict.lateness_s(q), 1, 1e6) for q in ("p50", "p99", "p999", "max"))
-        word = Span("faithful") if verdict.faithful else Span("NOT FAITHFUL", "bold red")
-        name = f"{verdict.arm}, seed {verdict.seed}"
-        counts = (_stalls(verdict), shown(verdict.duty_percent, 1), shown(verdict.lost_unseen))
-        table.add(name, *late, *counts, word)
-    console = answer_console()
-    console.print()
-    print_grid(console, table)
-
-
-def _stalls(verdict: Faithfulness) -> str:
-    """``2 (31.0 ms)``: how many, and the longest."""
-    from aqmlab.figures import shown
-
-    count = shown(verdict.stall_count)
-    return f"{count} ({shown(verdict.longest_stall_s, 1, 1e3)} ms)" if verdict.stall_count else count
-
-
-def _verdicts_json(found: Sequence[Faithfulness]) -> dict[str, Any]:
-    return {
-        "faithful": all(verdict.faithful for verdict in found),
-        "verdicts": [verdict.to_json() for verdict in found],
-    }
-
-
-def complain_of_lost_packets(found: Sequence[Faithfulness]) -> None:
-    """A run whose packets could not be kept has everything else."""
-    for verdict in found:
-        if verdict.capture_failure:
-            complain(f"{verdict.arm}, seed {verdict.seed}: {verdict.capture_failure}; all else is recorded")
-
-
-def end_unless_faithful(found: Sequence[Faithfulness]) -> None:
-    """End with 3 where packets of a live run could not be kept, with 5 where one is not faithful."""
-    if any(verdict.capture_failure for verdict in found):
-        raise typer.Exit(Exit.MACHINE)
-    if not all(verdict.faithful for verdict in found):
-        raise typer.Exit(Exit.NOT_FAITHFUL)
-
-
-__all__ = [
-    "both",
-    "complain_of_lost_packets",
-    "end_unless_faithful",
-    "live",
-    "print_lateness",
-    "print_sides",
-    "print_verdict",
-    "report_both",
-    "tell_experiment",
-    "tell_stopping",
-]
+__all__ = ["both", "live", "tell_stopping"]

@@ -6,21 +6,16 @@ import csv
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab.cli.claims import claims_json, end_with, print_claims
+from aqmlab.both import LIVE, SIMULATED
+from aqmlab.cli.claims import claims_json, end_with
 from aqmlab.cli.console import interruptible, refuse_damage, say, set_quiet, tell_json
-from aqmlab.cli.live import (
-    complain_of_lost_packets,
-    end_unless_faithful,
-    print_sides,
-    print_verdict,
-    tell_stopping,
-)
+from aqmlab.cli.live import tell_stopping
 from aqmlab.cli.options import (
     AsJson,
     BringWhat,
@@ -42,14 +37,22 @@ from aqmlab.cli.options import (
     chosen_executor,
     ports_of,
 )
+from aqmlab.cli.outcome import (
+    both_json,
+    complain_of_lost_packets,
+    doubts_json,
+    end_unless_faithful,
+    print_sides,
+    print_verdict,
+    tell_results,
+)
 from aqmlab.cli.progress import ProgressLine
+from aqmlab.cli.tables import short_answer
 from aqmlab.errors import AqmlabError, DamageError, HostError, RecordingError, RunError
 from aqmlab.files import json_text
 
 if TYPE_CHECKING:
-    from aqmlab.claims import Scored
     from aqmlab.faithfulness import Faithfulness
-    from aqmlab.results import Results
     from aqmlab.sweeps.forecast import Forecast
     from aqmlab.sweeps.progress import Progress
     from aqmlab.sweeps.sweep import Sweep
@@ -154,7 +157,6 @@ def _ended(scenario: Path, asked: Mapping[str, Any], *, as_json: bool, quiet: bo
         say(f"remark: {remark}")
     events.end(under_way)
     if not as_json:
-        print_verdict(_verdicts(under_way))
         _print(under_way, whole=whole)
     say(f"sweep      {under_way.path}")
     if under_way.report is not None:
@@ -180,7 +182,8 @@ def _tell_beside(live: Sweep, simulated: Sweep, *, as_json: bool, report: bool) 
 
     found = beside(simulated.results, live.results, report=report)
     if as_json:
-        print(json_text({"event": "both", **found.to_json()}))
+        scored = {SIMULATED: simulated.claims, LIVE: live.claims}
+        print(json_text({"event": "both", **both_json(found, scored)}))
     else:
         print()
         print_sides(found)
@@ -190,15 +193,13 @@ def _tell_beside(live: Sweep, simulated: Sweep, *, as_json: bool, report: bool) 
 
 
 def _print(under_way: Sweep, *, whole: bool) -> None:
-    from aqmlab.cli.tables import short_answer, tell_answer
-
     results = under_way.results
     if whole or not results.missing:
-        tell_answer(short_answer(results), as_json=False)
-        _print_claims(under_way.claims)
+        tell_results(short_answer(results), under_way.claims, as_json=False)
     else:
         from aqmlab.figures import counted
 
+        print_verdict(_verdicts(under_way))
         asked = len(results.cells) * len(results.seeds)
         say(
             f"{asked - len(results.missing)} of {counted(asked, 'run')} are there; when all shards are,"
@@ -213,18 +214,6 @@ def _verdicts(under_way: Sweep) -> tuple[Faithfulness, ...]:
     from aqmlab.faithfulness import verdicts
 
     return verdicts(under_way.results.runs)
-
-
-def _print_claims(scored: Sequence[Scored]) -> None:
-    if scored:
-        print()
-        print_claims(scored)
-
-
-def _doubts(results: Results) -> list[dict[str, Any]]:
-    from aqmlab.soundness import doubts
-
-    return [doubt.to_json() for doubt in doubts(results)]
 
 
 def _forecast(scenario: Path, as_json: bool, **asked: Any) -> None:  # noqa: ANN401 (of the options)
@@ -318,7 +307,7 @@ class _Events:
                     }
                     for missing in under_way.results.missing
                 ],
-                "doubts": _doubts(under_way.results),
+                "doubts": doubts_json(under_way.results),
                 **claims_json(under_way.claims),
                 "overhead_ms_a_run": self._overhead_ms(now, under_way.workers),
             },
@@ -350,7 +339,6 @@ def merge(
 
     Exits with 1 if a firm claim of one of them fails.
     """
-    from aqmlab.cli.tables import short_answer, tell_answer
     from aqmlab.figures import counted
     from aqmlab.sweeps.merge import merge as bring_together
 
@@ -367,7 +355,7 @@ def merge(
                     {
                         "path": str(found.results.path),
                         "missing": len(found.results.missing),
-                        "doubts": _doubts(found.results),
+                        "doubts": doubts_json(found.results),
                         **claims_json(found.claims),
                     }
                     for found in merged.sweeps
@@ -376,8 +364,7 @@ def merge(
         )
     else:
         for found in merged.sweeps:
-            tell_answer(short_answer(found.results), as_json=False)
-            _print_claims(found.claims)
+            tell_results(short_answer(found.results), found.claims, as_json=False)
     say(f"store      {merged.store.path}: {counted(merged.added, 'run')} added, {merged.present} were there")
     for found in merged.sweeps:
         lacking = len(found.results.missing)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from aqmlab.cli.console import tell_json
 from aqmlab.figures import counted
@@ -28,62 +27,11 @@ _ENDLESS = 1_000_000
 _SENTENCE_NEEDS = {"queueing_delay_p95_s", "goodput_bps", "drop_percent"}
 
 
-def tell_answer(found: Answer, *, as_json: bool, more: Mapping[str, Any] | None = None) -> None:
-    """An answer and what speaks against believing it, as text or as JSON with ``more``."""
-    from aqmlab.soundness import doubts, examine
-
-    if as_json:
-        told = found.to_json() | {"doubts": [doubt.to_json() for doubt in doubts(found.results)]}
-        tell_json(told | dict(more or {}))
-        return
-    print_answer(found)
-    print_doubts(examine(found.results))
-
-
 def short_answer(results: Results) -> Answer:
     """What is printed of results unless asked for something else."""
     from aqmlab.answers import answer
 
     return answer(results, (results.metrics or SHORT) if results.axes else None)
-
-
-def report_answer(
-    path: Path,
-    output: Path | None,
-    metrics: Sequence[str] | None,
-    *,
-    queue: str | None,
-    class_name: str,
-    by: str | None,
-    as_json: bool,
-) -> tuple[Path, Results]:
-    """Tell the answer of a recording or a sweep, and write its report, which covers what can be read."""
-    from aqmlab.answers import answer
-    from aqmlab.errors import UsageError
-    from aqmlab.metrics import EVERY_CLASS
-    from aqmlab.paths import is_sweep, load
-    from aqmlab.reports import write_report
-
-    swept = is_sweep(path)
-    if by and class_name != EVERY_CLASS:
-        raise UsageError(f"`--by {by}` shows every class; leave `--class` out")
-    of_kinds = by == "kind"
-    if of_kinds and (metrics or queue):
-        raise UsageError(
-            "`--by kind` shows every queue, with metrics of its own; leave `--metric` and `--queue` out"
-        )
-    results = load(path)
-    if swept or by:
-        results = results.sound()
-    if swept and not (as_json or metrics or by):
-        metrics = results.metrics or SHORT
-    found = None if of_kinds else answer(results, metrics, queue=queue, class_name=class_name, by=by)
-    file = write_report(results, output, queue=None if by else queue, class_name=class_name)
-    if found is None:
-        tell_losses(results, as_json=as_json)
-    else:
-        tell_answer(found, as_json=as_json)
-    return file, results
 
 
 def tell_losses(results: Results, *, as_json: bool) -> None:

@@ -1,0 +1,177 @@
+"""What every command says of what has run: verdict, answer, doubts, lateness, claims, in this order.
+
+Runs, live runs, sweeps, merged sweeps and reports say it in the same words; of a scenario simulated and live
+they say how the two differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from aqmlab.cli.claims import claims_json, end_with, print_claims, scored_claims
+from aqmlab.cli.console import Exit, complain, say, tell_json
+from aqmlab.cli.tables import answer_console, print_answer, print_doubts, print_grid
+from aqmlab.grid import Column, Grid, Span
+
+if TYPE_CHECKING:
+    from aqmlab.answers import Answer
+    from aqmlab.both import Both
+    from aqmlab.claims import Scored
+    from aqmlab.faithfulness import Faithfulness
+    from aqmlab.results import Results
+
+
+def tell_results(found: Answer, scored: Sequence[Scored] = (), *, as_json: bool) -> None:
+    """An answer, what speaks for and against believing it, and what it means for the claims."""
+    from aqmlab.faithfulness import verdicts
+    from aqmlab.soundness import examine
+
+    verdict = verdicts(found.results.runs)
+    if as_json:
+        about = _verdicts_json(verdict) if verdict else {}
+        tell_json(found.to_json() | {"doubts": doubts_json(found.results)} | about | claims_json(scored))
+        return
+    print_verdict(verdict)
+    print_answer(found)
+    print_doubts(examine(found.results))
+    if not found.results.axes:
+        print_lateness(verdict)
+    _print_scored(scored)
+
+
+def tell_experiment(experiment: Results, *, as_json: bool, no_report: bool) -> None:
+    """Print what an experiment has come to, write its report, and end as its claims and verdicts say."""
+    from aqmlab.answers import answer
+    from aqmlab.faithfulness import verdicts
+
+    for warning in experiment.warnings:
+        say(f"warning: {warning}")
+    scored = scored_claims(experiment)
+    tell_results(answer(experiment), scored, as_json=as_json)
+    say(f"recording  {experiment.path}")
+    found = verdicts(experiment.runs)
+    complain_of_lost_packets(found)
+    if not no_report:
+        from aqmlab.reports import write_report
+
+        say(f"report     {write_report(experiment, scored=scored)}")
+    end_unless_faithful(found)
+    end_with(scored)
+
+
+def tell_both(found: Both, scored: Mapping[str, Sequence[Scored]], *, as_json: bool) -> None:
+    """How a scenario differs live and simulated, and what speaks for and against believing each side."""
+    from aqmlab.soundness import examine
+
+    if as_json:
+        tell_json(both_json(found, scored))
+        return
+    print_verdict(found.verdicts)
+    print_sides(found)
+    for name, side in found.sides.items():
+        console = answer_console()
+        console.print(f"\n{name}", style="bold", markup=False)
+        print_doubts(examine(side))
+        _print_scored(scored[name])
+    if not found.live.axes:
+        print_lateness(found.verdicts)
+
+
+def both_json(found: Both, scored: Mapping[str, Sequence[Scored]]) -> dict[str, Any]:
+    """What ``--json`` prints of a scenario simulated and live."""
+    about = {"doubts": {name: doubts_json(side) for name, side in found.sides.items()}}
+    claims = {name: claims_json(of_side).get("claims") for name, of_side in scored.items()}
+    return found.to_json() | about | ({"claims": claims} if any(claims.values()) else {})
+
+
+def doubts_json(results: Results) -> list[dict[str, Any]]:
+    """What speaks against believing results, as ``--json`` has it."""
+    from aqmlab.soundness import doubts
+
+    return [doubt.to_json() for doubt in doubts(results)]
+
+
+def _print_scored(scored: Sequence[Scored]) -> None:
+    if scored:
+        answer_console().print()
+        print_claims(scored)
+
+
+def print_sides(found: Both) -> None:
+    """A table an arm or a metric: what was simulated, what was measured live, and how far they are apart."""
+    from aqmlab.both import grouped
+
+    console = answer_console()
+    console.print(found.live.title, style="bold", markup=False)
+    if found.live.question:
+        console.print(found.live.question, markup=False)
+    for title, rows in grouped(found).items():
+        console.print()
+        print_grid(console, found.comparison.grid_under(title, rows))
+    console.print()
+    console.print(found.summary, markup=False, soft_wrap=True)
+    console.print(found.note, style="dim", markup=False, soft_wrap=True)
+
+
+def print_verdict(found: Sequence[Faithfulness]) -> None:
+    """The verdict, before anything else; nothing of simulated runs."""
+    if not found:
+        return
+    from aqmlab.faithfulness import combined
+
+    style = "green" if all(verdict.faithful for verdict in found) else "bold red"
+    console = answer_console()
+    console.print(combined(found), style=style, markup=False, soft_wrap=True)
+    console.print()
+
+
+def print_lateness(found: Sequence[Faithfulness]) -> None:
+    """How late packets left, run by run, and what else the verdict rests on; nothing of simulated runs."""
+    if not found:
+        return
+    from aqmlab.figures import shown
+
+    heads = ("p50 [us]", "p99 [us]", "p99.9 [us]", "max [us]", "stalls", "duty [%]", "lost unseen", "")
+    table = Grid("faithfulness", *(Column(head, right=True) for head in heads))
+    for verdict in found:
+        late = (shown(verdict.lateness_s(q), 1, 1e6) for q in ("p50", "p99", "p999", "max"))
+        word = Span("faithful") if verdict.faithful else Span("NOT FAITHFUL", "bold red")
+        name = f"{verdict.arm}, seed {verdict.seed}"
+        counts = (_stalls(verdict), shown(verdict.duty_percent, 1), shown(verdict.lost_unseen))
+        table.add(name, *late, *counts, word)
+    console = answer_console()
+    console.print()
+    print_grid(console, table)
+
+
+def _stalls(verdict: Faithfulness) -> str:
+    """``2 (31.0 ms)``: how many, and the longest."""
+    from aqmlab.figures import shown
+
+    count = shown(verdict.stall_count)
+    return f"{count} ({shown(verdict.longest_stall_s, 1, 1e3)} ms)" if verdict.stall_count else count
+
+
+def _verdicts_json(found: Sequence[Faithfulness]) -> dict[str, Any]:
+    return {
+        "faithful": all(verdict.faithful for verdict in found),
+        "verdicts": [verdict.to_json() for verdict in found],
+    }
+
+
+def complain_of_lost_packets(found: Sequence[Faithfulness]) -> None:
+    """A run whose packets could not be kept has everything else."""
+    for verdict in found:
+        if verdict.capture_failure:
+            complain(f"{verdict.arm}, seed {verdict.seed}: {verdict.capture_failure}; all else is recorded")
+
+
+def end_unless_faithful(found: Sequence[Faithfulness]) -> None:
+    """End with 3 where packets of a live run could not be kept, with 5 where one is not faithful."""
+    if any(verdict.capture_failure for verdict in found):
+        raise typer.Exit(Exit.MACHINE)
+    if not all(verdict.faithful for verdict in found):
+        raise typer.Exit(Exit.NOT_FAITHFUL)
