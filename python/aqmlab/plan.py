@@ -15,9 +15,10 @@ TRACE = "trace"
 REQUESTS = "requests"
 PACKMIME = "packmime"
 PAGES = "pages"
-OVER_TCP = frozenset({BULK, "on_off_tcp", REQUESTS, PACKMIME, PAGES, TRACE})
-ANSWERED = frozenset({REQUESTS, PACKMIME, PAGES, TRACE})
+BROWSERS = "browsers"
+ANSWERED = frozenset({REQUESTS, PACKMIME, PAGES, BROWSERS, TRACE})
 """Kinds of traffic whose servers send data too."""
+OVER_TCP = ANSWERED | {BULK, "on_off_tcp"}
 """The kinds of traffic that react to congestion."""
 
 Drawn: TypeAlias = float | Mapping[str, Any]
@@ -176,6 +177,9 @@ class TrafficClass:
         if self.kind == PAGES:
             think = drawn_text(workload["think_ns"], "ns")
             return f", web pages for {workload['device']}, users who think: {think}"
+        if self.kind == BROWSERS:
+            think = drawn_text(workload["think_ns"], "ns")
+            return f", web pages by browsers of 2000, users who think: {think}"
         if self.kind == REQUESTS:
             sizes = (drawn_text(workload[key], "bytes") for key in ("request_bytes", "response_bytes"))
             opened = (

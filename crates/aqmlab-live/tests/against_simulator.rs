@@ -138,9 +138,12 @@ impl Senders {
             }
             match source {
                 None => {
-                    let FlowSource::Packets(started) =
-                        plan.classes[host.class].source(Identity::first_of(u32::from(*index)), *at, seed)
-                    else {
+                    let FlowSource::Packets(started) = plan.classes[host.class].source(
+                        Identity::first_of(u32::from(*index)),
+                        None,
+                        *at,
+                        seed,
+                    ) else {
                         panic!("only datagrams here")
                     };
                     *at = started.next_at().unwrap_or(Instant::FAR_FUTURE);

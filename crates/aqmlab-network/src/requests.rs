@@ -28,7 +28,7 @@ pub fn request_recorder(plan: &Plan, seed: u64, rows: Option<TableWriter>) -> Op
         seed,
         t0: Instant::ZERO + plan.warmup,
         classes,
-        fetches_pages: plan.classes.iter().map(|class| class.workload.fetches_pages()).collect(),
+        fetches_pages: plan.classes.iter().map(|class| class.fetches_pages()).collect(),
         bands: size_bands(&plan.record.requests).expect("the bands of a plan are checked"),
         sample: plan.record.requests.sample as usize,
     };

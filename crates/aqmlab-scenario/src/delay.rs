@@ -203,14 +203,10 @@ impl Pass<'_, '_> {
             ("rate", matches!(rule.rate, Some(Distribution::Spread { .. }))),
         ];
         for (key, _) in spread.into_iter().filter(|(_, spread)| *spread) {
-            let endless = |class: &(usize, &&ClassPlan)| {
-                matching(class)
-                    && matches!(class.1.population, PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_))
-            };
+            let endless = |class: &(usize, &&ClassPlan)| matching(class) && class.1.draws_by_connection();
             if let Some((_, class)) = classes.iter().enumerate().find(endless) {
                 let message = format!(
-                    "`spread` needs a known number of flows, and connections of \"{}\" come at a `rate` without end; write \
-                     `uniform`",
+                    "`spread` needs a known number of flows, and connections of \"{}\" come without end; write `uniform`",
                     class.name
                 );
                 self.error(&section.at(key), &section.sub(key), message);

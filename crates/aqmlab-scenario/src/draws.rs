@@ -8,8 +8,8 @@ use aqmlab_qdisc::{Ecn, Loss};
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::{Carried, HostDelay, PackMime};
 use aqmlab_traffic::{
-    Arrivals, Cloud, End, Identity, PacketSource, PageObject, PageUsers, Population, Requests, Session,
-    Starts, Users,
+    Arrivals, Browsers, Cloud, End, Identity, PacketSource, PageObject, PageUsers, Population, Requests,
+    Session, Starts, Users,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -136,6 +136,10 @@ impl ClassPlan {
                 let users = PageUsers::new(starts, plan.clone(), draws("pages"), draws("think"));
                 Population::Pages(Box::new(users))
             }
+            PopulationPlan::Browsers(plan) => {
+                let users = Browsers::new(starts, plan.clone(), draws("pages"), draws("think"));
+                Population::Browsers(Box::new(users))
+            }
             PopulationPlan::Cloud(cloud) => {
                 let start = starts.first().map_or(Instant::ZERO, |&(at, _)| at);
                 let model = PackMime::new(cloud.per_s, cloud.pauses, &draws("packmime"));
@@ -151,12 +155,21 @@ impl ClassPlan {
     }
 
     /// Which values a connection has of those that are spread over the hosts of a class, as round-trip times are: those of
-    /// its user; where connections arrive one by one, values of its own.
+    /// its user; where connections arrive one by one, values of its own, and so where browsers open them.
     pub const fn host_index(&self, of: Identity) -> u64 {
         match self.population {
             PopulationPlan::List | PopulationPlan::Users(_) | PopulationPlan::Pages(_) => of.user as u64,
             PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_) => of.serial as u64,
+            PopulationPlan::Browsers(_) => of.index(),
         }
+    }
+
+    /// Whether each connection has values of its own of those, and there is no end of them.
+    pub const fn draws_by_connection(&self) -> bool {
+        matches!(
+            self.population,
+            PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_) | PopulationPlan::Browsers(_)
+        )
     }
 
     /// Whether its hosts delay what they send.
@@ -171,11 +184,12 @@ impl ClassPlan {
         self.delays_sending().then(|| [draws("jitter"), draws("answer_jitter")])
     }
 
-    /// What a flow or connection does, which starts at `now`.
+    /// What a flow or connection does, which starts at `now`; `exchanges` is how many it carries, where its population says
+    /// so.
     ///
     /// # Panics
     /// If its class is a cloud, or fetches pages: what opens its connections says what they carry.
-    pub fn source(&self, of: Identity, now: Instant, seed: u64) -> FlowSource {
+    pub fn source(&self, of: Identity, exchanges: Option<u32>, now: Instant, seed: u64) -> FlowSource {
         let index = of.index();
         let draws = |what| Stream::indexed(seed, format_args!("traffic/{}/{what}", self.name), index);
         match &self.workload {
@@ -199,8 +213,11 @@ impl ClassPlan {
                 }
                 Sessions::Requests(plan) => {
                     let family = |what| Stream::new(seed, format_args!("traffic/{}/{what}", self.name));
-                    let (draws, numbers) = (family("exchange"), family("exchanges"));
-                    Session::Requests(Requests::new(plan.clone(), of, &draws, &numbers))
+                    let draws = family("exchange");
+                    Session::Requests(match exchanges {
+                        Some(count) => Requests::counted(plan.clone(), of, &draws, count),
+                        None => Requests::new(plan.clone(), of, &draws, &family("exchanges")),
+                    })
                 }
             }),
         }

@@ -63,6 +63,9 @@ fn flow_bytes(class: &ClassPlan) -> u64 {
         let objects = plan.objects.as_ref().map_or(LARGE_PAGE, |objects| objects.mean().0);
         return plan.origins.mean().0 * (TCP_FLOW + SESSION) + objects * OBJECT;
     }
+    if let PopulationPlan::Browsers(plan) = &class.population {
+        return plan.parallel.mean().0 * (TCP_FLOW + SESSION);
+    }
     match class.workload {
         Workload::Bulk { .. } => TCP_FLOW,
         Workload::Sessions { .. } => TCP_FLOW + SESSION,
@@ -78,7 +81,7 @@ fn samples(duration: Span, interval: Span) -> u64 {
 /// Why `plan` is too large for `cap`, with the figures; `None` if it fits.
 pub(crate) fn refusal(plan: &Plan, cap: Bytes) -> Option<String> {
     let estimate = memory(plan);
-    let smaller = if plan.classes.iter().any(|class| class.workload.fetches_pages()) {
+    let smaller = if plan.classes.iter().any(|class| matches!(class.population, PopulationPlan::Pages(_))) {
         "pages of fewer objects"
     } else {
         "sample less often in [record]"

@@ -11,6 +11,7 @@
 //! text.
 
 mod arms;
+mod browsers;
 mod changes;
 mod cloud_delays;
 mod crossing;

@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::registry::{catalogue, info};
 use aqmlab_traffic::packmime::PackMime;
-use aqmlab_traffic::{Arrivals, Bursty, ExchangePlan, OnOff, PacketSource, PagePlan, SingleExchange, Users};
+use aqmlab_traffic::{
+    Arrivals, BrowserPlan, Bursty, ExchangePlan, OnOff, PacketSource, PagePlan, SingleExchange, Users,
+};
 use aqmlab_transport::Congestion;
 
 use crate::draws;
@@ -29,6 +31,7 @@ const ARRIVALS: &str = "traffic.arrivals";
 const USERS: &str = "traffic.users";
 const PACKMIME: &str = "traffic.packmime";
 const PAGES: &str = "traffic.pages";
+const BROWSERS: &str = "traffic.browsers";
 
 /// All parts below the hosts.
 pub fn all_parts() -> Parts {
@@ -48,6 +51,7 @@ pub fn all_parts() -> Parts {
         (USERS, Users::VERSION),
         (PACKMIME, PackMime::VERSION),
         (PAGES, PagePlan::VERSION),
+        (BROWSERS, BrowserPlan::VERSION),
     ];
     let disciplines = catalogue().iter().map(|info| (discipline(info.name), info.version));
     let controls = Congestion::ALL.iter().map(|of| (control(*of), of.version()));
@@ -146,6 +150,7 @@ fn population(population: &PopulationPlan) -> &'static [&'static str] {
         PopulationPlan::Users(_) => &[USERS],
         PopulationPlan::Cloud(_) => &[PACKMIME],
         PopulationPlan::Pages(_) => &[PAGES],
+        PopulationPlan::Browsers(_) => &[BROWSERS],
     }
 }
 

@@ -6,8 +6,8 @@ use aqmlab_params::{Alias, Origin, Settings};
 use aqmlab_qdisc::{Dscp, Ecn};
 use aqmlab_traffic::packmime::PausesOf;
 use aqmlab_traffic::{
-    Bursty, Distribution, End, ExchangePlan, Gaps, OnOff, PacketSizes, PagePlan, Probability, Quantity,
-    Spacing,
+    BrowserPlan, Bursty, Distribution, End, ExchangePlan, Gaps, OnOff, PacketSizes, PagePlan, Probability,
+    Quantity, Spacing,
 };
 use aqmlab_transport::Profile;
 use aqmlab_units::{Bytes, Rate, Span};
@@ -224,6 +224,8 @@ pub enum PopulationPlan {
     Cloud(CloudPlan),
     /// Each flow is a user, who fetches such pages, and thinks before he fetches the next.
     Pages(Arc<PagePlan>),
+    /// The same with one request at a time on each connection.
+    Browsers(Arc<BrowserPlan>),
 }
 
 impl PopulationPlan {
@@ -232,6 +234,7 @@ impl PopulationPlan {
         match self {
             PopulationPlan::Users(think) => Some(think),
             PopulationPlan::Pages(plan) => Some(&plan.think),
+            PopulationPlan::Browsers(plan) => Some(&plan.think),
             PopulationPlan::List | PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_) => None,
         }
     }
@@ -255,6 +258,11 @@ pub struct CloudPlan {
 impl ClassPlan {
     /// The port of servers where none is written.
     pub const PORT: u16 = 5001;
+
+    /// Whether its users fetch pages.
+    pub const fn fetches_pages(&self) -> bool {
+        matches!(self.population, PopulationPlan::Pages(_) | PopulationPlan::Browsers(_))
+    }
 
     /// The links on which it has data, in order, one list for each direction in which it has any: of traces and requests
     /// the servers may send too, and of traces the clients need not.
@@ -398,11 +406,6 @@ impl Workload {
             } => true,
             _ => false,
         }
-    }
-
-    /// Whether its users fetch pages.
-    pub const fn fetches_pages(&self) -> bool {
-        matches!(self, Workload::Sessions { sessions: Sessions::Pages, .. })
     }
 
     /// The parameters of its connections, if it has any.

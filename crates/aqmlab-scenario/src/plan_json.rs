@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 
 use aqmlab_qdisc::Ecn;
 use aqmlab_traffic::packmime::PausesOf;
-use aqmlab_traffic::{Begin, Device, Distribution, End, Gaps, OnOff, PacketSizes, PagePlan, Spacing};
+use aqmlab_traffic::{
+    Begin, BrowserPlan, Count, Device, Distribution, End, ExchangePlan, Gaps, OnOff, PacketSizes, PagePlan,
+    Spacing,
+};
 use aqmlab_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -360,6 +363,29 @@ pub enum WorkloadJson {
         think_ns: DistributionJson<u64>,
         /// whether connections stay open for the user's next page
         keeps_connections: bool,
+        /// the endpoints' parameters
+        tcp: TcpJson,
+    },
+    /// TCP connections of users with browsers: a page at a time, one request at a time on each connection
+    Browsers {
+        /// of each request
+        request_bytes: DistributionJson<u64>,
+        /// of each response
+        response_bytes: DistributionJson<u64>,
+        /// a user's time from the end of a page to his next page
+        think_ns: DistributionJson<u64>,
+        /// objects of a page besides its document
+        embedded: DistributionJson<u64>,
+        /// of a page
+        servers: DistributionJson<u64>,
+        /// connections that a page has open at one time, at most
+        parallel: DistributionJson<u64>,
+        /// the share of connections that are persistent
+        persistent: f64,
+        /// objects on a persistent connection
+        per_persistent: DistributionJson<u64>,
+        /// at the server, from a request to its response
+        server_delay_ns: DistributionJson<u64>,
         /// the endpoints' parameters
         tcp: TcpJson,
     },
@@ -837,6 +863,9 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
             tcp,
         },
         Sessions::Requests(exchanges) => {
+            if let PopulationPlan::Browsers(plan) = population {
+                return browsers_json(plan, exchanges, tcp);
+            }
             let (rate_per_s, think_ns) = match population {
                 PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => (Some(*per_s), None),
                 other => (None, other.think().map(|think| distribution(think, Span::as_ns))),
@@ -880,6 +909,22 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
             own_delays: own_delays.then_some(true),
             tcp,
         },
+    }
+}
+
+fn browsers_json(plan: &BrowserPlan, exchanges: &ExchangePlan, tcp: TcpJson) -> WorkloadJson {
+    let count = |of| distribution(of, |count: Count| count.0);
+    WorkloadJson::Browsers {
+        request_bytes: distribution(&exchanges.request, Bytes::get),
+        response_bytes: distribution(&exchanges.response, Bytes::get),
+        think_ns: distribution(&plan.think, Span::as_ns),
+        embedded: count(&plan.embedded),
+        servers: count(&plan.servers),
+        parallel: count(&plan.parallel),
+        persistent: plan.persistent,
+        per_persistent: count(&plan.per_persistent),
+        server_delay_ns: distribution(&exchanges.server_delay, Span::as_ns),
+        tcp,
     }
 }
 

@@ -140,7 +140,14 @@ impl Pass<'_, '_> {
                     self.error(&section.at("rtt"), &section.sub("rtt"), message);
                 }
             }
-            PopulationPlan::Users(_) | PopulationPlan::Pages(_) => {
+            PopulationPlan::Users(_) | PopulationPlan::Pages(_) | PopulationPlan::Browsers(_) => {
+                if plan.draws_by_connection()
+                    && let Some(Distribution::Spread { .. }) = rtt
+                {
+                    let message = "`spread` needs a known number of flows, and each connection of a browser has a round-trip \
+                                   time of its own; write `uniform`";
+                    self.error(&section.at("rtt"), &section.sub("rtt"), message);
+                }
                 let thinks = plan.population.think().is_some_and(|think| !think.mean().is_zero());
                 let travels = !propagation.is_zero() || rtt.is_some_and(|rtt| !rtt.mean().is_zero());
                 if !thinks && !travels {
@@ -157,7 +164,10 @@ impl Pass<'_, '_> {
         let per_s = match plan.classes[class].population {
             PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => per_s,
             PopulationPlan::Cloud(cloud) => cloud.per_s,
-            PopulationPlan::List | PopulationPlan::Users(_) | PopulationPlan::Pages(_) => return,
+            PopulationPlan::List
+            | PopulationPlan::Users(_)
+            | PopulationPlan::Pages(_)
+            | PopulationPlan::Browsers(_) => return,
         };
         let expected = plan.stop.at.as_secs_f64() * per_s;
         if expected > MOST_CONNECTIONS / 2.0 {

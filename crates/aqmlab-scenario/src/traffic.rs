@@ -113,13 +113,14 @@ impl Pass<'_, '_> {
                 let starts = list.starts();
                 (Some(starts.len() as u64), Some(Distribution::List(starts)))
             }
-            None if matches!(variant.kind, "requests" | "packmime" | "pages") => (None, None),
+            None if matches!(variant.kind, "requests" | "packmime" | "pages" | "browsers") => (None, None),
             None => (self.integer(&section, "count"), None),
         };
         let (population, count) = match (variant.kind, count) {
             ("requests", _) => self.population(&section).unzip(),
             ("packmime", _) => (self.cloud(&section).map(PopulationPlan::Cloud), Some(1)),
             ("pages", _) => self.page_users(&section).unzip(),
+            ("browsers", _) => self.browsers(&section).unzip(),
             (_, count) => (Some(PopulationPlan::List), count),
         };
         let (start, seed_starts) = match start {
@@ -147,6 +148,7 @@ impl Pass<'_, '_> {
             ("requests", _) => self.requests(&section),
             ("packmime", _) => self.web(&section),
             ("pages", _) => self.multiplexed(&section),
+            ("browsers", _) => self.browsed(&section),
             ("on_off_tcp", _) => self.on_off_tcp(&section),
             ("on_off_udp", _) => self.on_off_udp(&section),
             ("cbr", _) => match self.flag(&section, "random_gaps") {

@@ -49,7 +49,8 @@ impl ClassPlan {
                     until.saturating_since(Instant::ZERO)
                 ));
             }
-            let Woken::Opens(Opening { open, wake: then, carried, .. }) = population.on_wake(next) else {
+            let Woken::Opens(Opening { open, wake: then, carried, exchanges, .. }) = population.on_wake(next)
+            else {
                 unreachable!("only users of pages ask again")
             };
             let delays = match &carried {
@@ -58,7 +59,7 @@ impl ClassPlan {
             };
             let source = match carried {
                 Some(carried) => FlowSource::carried(*carried),
-                None => self.source(open, next.at, seed),
+                None => self.source(open, exchanges, next.at, seed),
             };
             vectors.push(ConnectionVector { start: next.at, delays, exchanges: planned(source) });
             wake = then;
@@ -79,7 +80,7 @@ impl ClassPlan {
         let vector = |&(start, of): &(Instant, Identity)| ConnectionVector {
             start,
             delays: None,
-            exchanges: planned(self.source(of, start, seed)),
+            exchanges: planned(self.source(of, None, start, seed)),
         };
         Ok(opened.iter().map(vector).collect())
     }
@@ -91,6 +92,13 @@ impl ClassPlan {
 
     /// Whether its connections carry exchanges.
     fn check_vectors(&self) -> Result<(), String> {
+        if let PopulationPlan::Browsers(_) = self.population {
+            return Err(format!(
+                "how many exchanges a connection of \"{}\" carries follows from its user's page, and which pages users fetch \
+                 depends on the network; classes of kind \"packmime\", \"requests\" and \"trace\" have connection vectors",
+                self.name
+            ));
+        }
         match &self.workload {
             Workload::Sessions {
                 sessions: Sessions::Trace { .. } | Sessions::Requests(_) | Sessions::Web,

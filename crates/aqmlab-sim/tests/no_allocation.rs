@@ -123,6 +123,19 @@ fn nor_do_requests() {
     assert_steady(&users(""), 40);
 }
 
+/// Pages that are over give their memory to those that begin. (After a while, for a recording has a row for each bin of its
+/// histograms of page times.)
+#[test]
+fn nor_do_pages_of_browsers() {
+    let browsers = users("").replace("kind = \"requests\"", "kind = \"browsers\"");
+    let of_requests = ["exchanges = 3", "pause = \"50ms\"", "response = \"6kB\""];
+    let browsers = of_requests.into_iter().fold(browsers, |text, key| text.replace(key, ""));
+    assert_steady(
+        &browsers.replace("request = \"300B\"", "embedded = { uniform = [0, 9] }\nresponse = \"2kB\""),
+        200,
+    );
+}
+
 /// A class that will stop needs no memory for the connections that have ended before.
 #[test]
 fn the_end_of_a_class_costs_nothing_before_it_comes() {

@@ -216,6 +216,13 @@ fn small() -> impl Strategy<Value = Small> {
                 "kind = \"pages\"\nusers = 2\nthink = \"50ms\"\nweight = \"30kB\"\nobjects = 12\norigins = 3\nparse = \"0s\"\n\
                  connections = \"kept\"\nstop = \"2s\"\ntcp = { ack_every = 1, time_wait = \"0s\" }"
             ),
+            2 => Just(
+                "kind = \"browsers\"\nusers = 4\nthink = { exponential = \"200ms\" }\nparallel = { uniform = [1, 6] }"
+            ),
+            1 => Just(
+                "kind = \"browsers\"\nusers = 3\nthink = \"0s\"\nservers = 2\npersistent = 0.5\nper_persistent = 3\n\
+                 response = \"2kB\"\nserver_delay = \"5ms\"\nstop = \"2s\"\ntcp = { profile = \"freebsd4\", time_wait = \"0s\" }"
+            ),
             1 => Just(
                 "kind = \"requests\"\nrate = \"5/s\"\nrequest = \"30kB\"\nresponse = \"300B\"\nexchanges = 2\n\
                  pause = { exponential = \"200ms\" }\nserver_delay = \"10ms\"\ntcp = { ecn = true }"

@@ -13,6 +13,7 @@ extern crate alloc;
 /// whenever that moves a result.
 pub const VERSION: u32 = 1;
 
+mod browsers;
 mod distribution;
 mod on_off;
 mod opening;
@@ -28,6 +29,7 @@ mod session;
 mod starts;
 mod step;
 
+pub use browsers::{BrowserPlan, Browsers};
 pub use distribution::Distribution;
 pub use on_off::{Begin, OnOff};
 pub use opening::{ConnectionEvent, Identity, Opening, Reaction, Wake, Woken};

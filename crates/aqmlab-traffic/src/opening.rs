@@ -31,7 +31,7 @@ impl Identity {
     }
 }
 
-/// When a population wants to be woken, and for whom. Of one user there is one wake to come at most.
+/// When a population wants to be woken, and for whom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wake {
     /// When.
@@ -104,11 +104,13 @@ pub struct Opening {
     pub carried: Option<Box<Carried>>,
     /// What it asks for at once, where it opens for a page; else there is nothing here.
     pub objects: Vec<PageObject>,
+    /// How many exchanges it carries, where its user says so; else that is a draw of its own.
+    pub exchanges: Option<u32>,
 }
 
 impl Opening {
     pub(crate) const fn of(open: Identity, wake: Option<Wake>) -> Self {
-        Opening { open, wake, carried: None, objects: Vec::new() }
+        Opening { open, wake, carried: None, objects: Vec::new(), exchanges: None }
     }
 }
 

@@ -222,7 +222,7 @@ impl User {
                 *none = Some(Open { serial: self.opened, under_way });
                 self.opened = self.opened.wrapping_add(1);
                 page.opened_connection |= wave == 0;
-                Woken::Opens(Opening { open: of, wake: None, carried: None, objects: asked })
+                Woken::Opens(Opening { objects: asked, ..Opening::of(of, None) })
             }
         };
         (woken, whole_wave)

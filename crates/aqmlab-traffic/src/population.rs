@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Span};
 
+use crate::browsers::Browsers;
 use crate::distribution::Distribution;
 use crate::opening::{ConnectionEvent, Identity, Opening, Reaction, Wake, Woken};
 use crate::packmime::{Carried, OpenedByCloud, PackMime};
@@ -31,6 +32,8 @@ pub enum Population {
     Cloud(Box<Cloud>),
     /// Users who fetch pages, each over several connections at a time.
     Pages(Box<PageUsers>),
+    /// Users who fetch pages with one request at a time on each connection.
+    Browsers(Box<Browsers>),
 }
 
 impl Population {
@@ -42,6 +45,7 @@ impl Population {
             Population::Users(users) => users.firsts.next(),
             Population::Cloud(cloud) => Some(cloud.next()),
             Population::Pages(users) => users.begin(),
+            Population::Browsers(users) => users.begin(),
         }
     }
 
@@ -56,6 +60,7 @@ impl Population {
             Population::Users(users) => users.on_wake(wake),
             Population::Cloud(cloud) => cloud.on_wake(),
             Population::Pages(users) => return users.on_wake(wake),
+            Population::Browsers(users) => users.on_wake(wake),
         })
     }
 
@@ -65,6 +70,7 @@ impl Population {
             Population::List(_) | Population::Arrivals(_) | Population::Cloud(_) => Reaction::default(),
             Population::Users(users) => Reaction { wake: users.on_event(now, of, event), page: None },
             Population::Pages(users) => users.on_event(now, of, event),
+            Population::Browsers(users) => users.on_event(now, of, event),
         }
     }
 
@@ -72,6 +78,7 @@ impl Population {
     pub fn give_up_pages(&mut self, now: Instant) -> Vec<PageEnded> {
         match self {
             Population::Pages(users) => users.give_up(now),
+            Population::Browsers(users) => users.give_up(now),
             _ => Vec::new(),
         }
     }
@@ -83,6 +90,7 @@ impl Population {
             Population::Arrivals(_) => 0,
             Population::Cloud(_) => Cloud::MEMORY_BYTES,
             Population::Pages(users) => users.memory_bytes(),
+            Population::Browsers(users) => users.memory_bytes(),
             Population::Users(users) => users.firsts.memory_bytes() + users.users.len() * size_of::<User>(),
         }
     }

@@ -113,7 +113,12 @@ impl Requests {
             ref drawn => drawn.draw(first.into(), &mut numbers.member(of.index())),
         };
         let count = u32::try_from(count.max(1)).unwrap_or(u32::MAX);
-        let draws = draws.member(of.index());
+        Requests::counted(plan, of, draws, count)
+    }
+
+    /// The same where it is known how many there are.
+    pub fn counted(plan: Arc<ExchangePlan>, of: Identity, draws: &Stream, count: u32) -> Self {
+        let (first, draws) = (of.user.wrapping_add(of.serial), draws.member(of.index()));
         Requests::of(Exchanges::Drawn(DrawnExchanges { plan, draws, first, count }))
     }
 

@@ -90,6 +90,9 @@ fn ports_of(plan: &Plan, (number, class): (usize, &ClassPlan)) -> u64 {
         PopulationPlan::Pages(pages) => {
             opened_by_users(plan, number, &pages.think, pages.origins.mean().0 + 1)
         }
+        PopulationPlan::Browsers(pages) => {
+            opened_by_users(plan, number, &pages.think, pages.embedded.mean().0 + 1)
+        }
     }
 }
 

@@ -73,6 +73,17 @@ pub(super) const ORIGINS: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 10 
 pub(super) const OBJECTS: Drawn =
     Drawn { kind: Kind::Integer { min: 1, max: 100_000 }, example: "70", ..COUNTS };
 
+/// Objects of a page besides its document.
+pub(super) const EMBEDDED: Drawn = Drawn {
+    kind: Kind::Integer { min: 0, max: 100_000 },
+    noun: "number",
+    example: "4",
+    forms: &["exponential", "uniform", "list", "empirical"],
+};
+
+/// Servers of a page, and its parallel connections.
+pub(super) const PARALLEL: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 100 }, example: "2", ..COUNTS };
+
 /// Probabilities over flows.
 pub(super) const CHANCES: Drawn = Drawn {
     kind: CHANCE,

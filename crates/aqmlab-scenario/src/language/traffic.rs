@@ -4,7 +4,8 @@ use aqmlab_params::{Alias, Default, Kind};
 use aqmlab_units::Span;
 
 use super::quantity::{
-    COUNT, COUNTS, MOMENT, OBJECTS, ORIGINS, PACKET, PERIODS, RATE, STARTS, TIMES, TRANSFER, TRANSFERS,
+    COUNT, COUNTS, EMBEDDED, MOMENT, OBJECTS, ORIGINS, PACKET, PARALLEL, PERIODS, RATE, STARTS, TIMES,
+    TRANSFER, TRANSFERS,
 };
 use crate::field::{Field, Form, Variant, default, required, ruled};
 
@@ -37,6 +38,12 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
         help: "TCP connections of users who fetch web pages as of 2025: several connections a page, with many requests at a time \
                on each",
         fields: &[CLASS, PAGES],
+    },
+    Variant {
+        kind: "browsers",
+        help: "TCP connections of users with browsers of the years around 2000, after the UNC model of HTTP traffic: a page at a \
+               time, over parallel connections with one request at a time on each",
+        fields: &[CLASS, BROWSERS, BROWSER_MODEL],
     },
     Variant {
         kind: "trace",
@@ -338,6 +345,65 @@ const PAGES: &[Field] = &[
         "\"page\": they close with their page; \"kept\": they stay open for the user's next page",
     ),
     TCP,
+];
+
+const BROWSERS: &[Field] = &[
+    required("users", Form::One(COUNT), "how many users there are; each fetches one page after the other"),
+    ruled(
+        "model",
+        Form::One(Kind::Text),
+        "the stand-in that comes with aqmlab",
+        "a TOML file beside the scenario with `title`, `source` and all the keys below but `server_delay` and `tcp`: the \
+         distributions of the class",
+    ),
+    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins his first page"),
+    default(
+        "server_delay",
+        Form::Drawn(&PERIODS),
+        Default::Span(Span::ZERO),
+        "at the server, from the last byte of a request to its response",
+    ),
+    TCP,
+];
+
+const AS_MODEL: &str = "as the model has it";
+
+/// What a model of browsers has.
+pub(crate) const BROWSER_MODEL: &[Field] = &[
+    ruled("request", Form::Drawn(&TRANSFERS), AS_MODEL, "bytes of each request"),
+    ruled("response", Form::Drawn(&TRANSFERS), AS_MODEL, "bytes of each response"),
+    ruled("think", Form::Drawn(&PERIODS), AS_MODEL, "a user's time from the end of a page to his next page"),
+    ruled("embedded", Form::Drawn(&EMBEDDED), AS_MODEL, "objects of a page besides its document"),
+    ruled(
+        "servers",
+        Form::Drawn(&PARALLEL),
+        AS_MODEL,
+        "servers of a page, which share its objects evenly; a connection goes to one of them",
+    ),
+    ruled(
+        "parallel",
+        Form::Drawn(&PARALLEL),
+        AS_MODEL,
+        "connections that a page has open at one time, at most; the document comes alone",
+    ),
+    ruled(
+        "persistent",
+        SHARE,
+        AS_MODEL,
+        "share of the connections that are persistent; each of the others carries one object, as in HTTP/1.0",
+    ),
+    ruled(
+        "per_persistent",
+        Form::Drawn(&COUNTS),
+        AS_MODEL,
+        "objects on a persistent connection, one after the other, unless its server has fewer left",
+    ),
+];
+
+/// What else a file with such a model has.
+pub(crate) const MODEL_FILE: &[Field] = &[
+    required("title", Form::One(Kind::Text), "what the model is called"),
+    required("source", Form::One(Kind::Text), "where the distributions come from"),
 ];
 
 const TRACE: &[Field] = &[

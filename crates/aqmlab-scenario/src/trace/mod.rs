@@ -56,6 +56,16 @@ impl<'f> Traces<'f> {
         trace.clone()
     }
 
+    /// The text of `file`, which is a `what`.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no text. A sentence without a full stop.
+    pub(crate) fn text(&self, what: &str, file: &str) -> Result<String, String> {
+        let bytes =
+            self.files.read(file).map_err(|error| format!("cannot read the {what} `{file}`: {error}"))?;
+        String::from_utf8(bytes).map_err(|_| format!("the {what} `{file}` is no text in UTF-8"))
+    }
+
     /// The packets of `file`.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// The next flow or connection of a class begins.
-    fn start(&mut self, class: u32, Opening { open, carried, objects, .. }: Opening) {
+    fn start(&mut self, class: u32, Opening { open, carried, objects, exchanges, .. }: Opening) {
         let c = &mut self.classes[class as usize];
         let number = if c.opener.is_list {
             c.opener.first_number + open.user
@@ -47,7 +47,7 @@ impl<Q: EventQueue> World<'_, Q> {
         let (asks_again, source) = match carried {
             Some(carried) => (false, FlowSource::carried(*carried)),
             None if !objects.is_empty() => (true, FlowSource::multiplexed(objects)),
-            None => (false, plan.source(open, self.now, self.seed)),
+            None => (false, plan.source(open, exchanges, self.now, self.seed)),
         };
         let body = self.body(plan, open, source);
         let flow = self.in_transit.flows.insert(|slot| Flow {

@@ -95,7 +95,7 @@ impl Generator<'_> {
     fn start(
         &mut self,
         class: usize,
-        Opening { open: of, carried, objects, .. }: Opening,
+        Opening { open: of, carried, objects, exchanges, .. }: Opening,
         at: Instant,
         now: Instant,
     ) -> Result<Option<FlowKey>, LiveError> {
@@ -108,7 +108,7 @@ impl Generator<'_> {
             let source = match carried {
                 Some(carried) => FlowSource::carried(carried.clone()),
                 None if !objects.is_empty() => FlowSource::multiplexed(objects.clone()),
-                None => plan.source(of, at, self.seed),
+                None => plan.source(of, exchanges, at, self.seed),
             };
             match self.body(class, row, of, source, &path) {
                 Ok(body) => {

@@ -1,0 +1,178 @@
+//! `browsers`: users who fetch a page at a time, with one request at a time on each connection. Their distributions are a
+//! model's, in a file of its own, unless the class writes others.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use aqmlab_traffic::{BrowserPlan, Count, Distribution, ExchangePlan};
+use aqmlab_units::{Bytes, Span};
+
+use crate::drawn::{Times, Written};
+use crate::error::Report;
+use crate::language::{BROWSER_MODEL, MODEL_FILE};
+use crate::pass::{Pass, Section};
+use crate::plan::{PopulationPlan, Sessions, Workload};
+use crate::tree;
+
+/// The model where a class names no other.
+const STAND_IN: (&str, &str) = ("the stand-in of aqmlab", include_str!("../models/unc_stand_in.toml"));
+
+/// The distributions of a class: a model's, or those that are written in their place.
+#[derive(Clone)]
+struct Model {
+    request: Distribution<Bytes>,
+    response: Distribution<Bytes>,
+    think: Distribution,
+    embedded: Distribution<Count>,
+    servers: Distribution<Count>,
+    parallel: Distribution<Count>,
+    persistent: f64,
+    per_persistent: Distribution<Count>,
+}
+
+impl Pass<'_, '_> {
+    /// The users of a class of browsers, and how many there are.
+    pub(crate) fn browsers(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
+        let (users, model) = (self.integer(section, "users"), self.model_of(section));
+        let Model { think, embedded, servers, parallel, persistent, per_persistent, .. } = model?;
+        let plan = BrowserPlan { embedded, servers, parallel, persistent, per_persistent, think };
+        Some((PopulationPlan::Browsers(Arc::new(plan)), users?))
+    }
+
+    /// What the connections of a class of browsers carry. How many exchanges each has, its user says.
+    pub(crate) fn browsed(&mut self, section: &Section<'_>) -> Option<Workload> {
+        let server_delay = self.drawn(section, "server_delay");
+        let (tcp, model) = (self.tcp(section), self.model_of(section));
+        let Model { request, response, .. } = model?;
+        let exchanges = ExchangePlan {
+            request,
+            response,
+            per_connection: Distribution::Constant(Count(1)),
+            pause: Distribution::Constant(Span::ZERO),
+            server_delay: server_delay?,
+        };
+        let (tcp, tcp_settings) = tcp?;
+        let sessions = Sessions::Requests(Arc::new(exchanges));
+        Some(Workload::Sessions { sessions, tcp: Box::new(tcp), tcp_settings })
+    }
+
+    /// The distributions of a class.
+    fn model_of(&mut self, section: &Section<'_>) -> Option<Model> {
+        let (name, model) = match section.node("model") {
+            None => {
+                self.derive(section, "model", &STAND_IN.0, "no `model` is written");
+                let (name, text) = STAND_IN;
+                (name.to_string(), self.read_model(name, text).expect("tests read the stand-in"))
+            }
+            Some(_) => {
+                let file = self.text(section, "model")?;
+                let read = self.traces.text("model of browsers", &file);
+                match read.and_then(|text| self.read_model(&file, &text)) {
+                    Ok(model) => (file, model),
+                    Err(message) => {
+                        self.error(&section.at("model"), &section.sub("model"), message);
+                        return None;
+                    }
+                }
+            }
+        };
+        self.overlaid(section, &name, model)
+    }
+
+    /// The model in a file with this text.
+    ///
+    /// # Errors
+    /// All that is wrong with it, with its lines.
+    fn read_model(&self, file: &str, text: &str) -> Result<Model, String> {
+        let mut report = Report::new(text);
+        let tree = tree::read(text, &mut report);
+        let mut pass = Pass::new(&mut report, self.traces);
+        let model = tree.and_then(|tree| pass.whole_model(&tree));
+        match (report.finish(file), model) {
+            (Ok(_), Some(model)) => Ok(model),
+            (Err(error), _) => Err(error.to_string().replace('\n', "; ")),
+            (Ok(_), None) => unreachable!("a file that is no model has a mistake"),
+        }
+    }
+
+    /// A model, of which all must be written.
+    fn whole_model(&mut self, root: &tree::Node) -> Option<Model> {
+        let section = self.section(root, "", MODEL_FILE.iter().chain(BROWSER_MODEL))?;
+        for field in BROWSER_MODEL.iter().filter(|field| section.node(field.name).is_none()) {
+            let message = format!("`{}` is missing ({}); a model of browsers has it", field.name, field.help);
+            self.error(&section.at, &section.path, message);
+        }
+        let (title, source) = (self.text(&section, "title"), self.text(&section, "source"));
+        let (request, response) = (self.drawn(&section, "request"), self.drawn(&section, "response"));
+        let (think, embedded) = (self.drawn(&section, "think"), self.drawn(&section, "embedded"));
+        let (servers, parallel) = (self.drawn(&section, "servers"), self.drawn(&section, "parallel"));
+        let persistent = self.number(&section, "persistent");
+        let per_persistent = self.drawn(&section, "per_persistent");
+        title.and(source)?;
+        Some(Model {
+            request: request?,
+            response: response?,
+            think: think?,
+            embedded: embedded?,
+            servers: servers?,
+            parallel: parallel?,
+            persistent: persistent?,
+            per_persistent: per_persistent?,
+        })
+    }
+
+    /// The model with what the class writes in the place of its distributions.
+    fn overlaid(&mut self, section: &Section<'_>, name: &str, model: Model) -> Option<Model> {
+        let of = &format!("as {name} has it");
+        let (request, response) = (
+            self.or(section, "request", model.request, of),
+            self.or(section, "response", model.response, of),
+        );
+        let (think, embedded) =
+            (self.or(section, "think", model.think, of), self.or(section, "embedded", model.embedded, of));
+        let (servers, parallel) = (
+            self.or(section, "servers", model.servers, of),
+            self.or(section, "parallel", model.parallel, of),
+        );
+        let per_persistent = self.or(section, "per_persistent", model.per_persistent, of);
+        let persistent = match section.node("persistent") {
+            Some(_) => self.number(section, "persistent"),
+            None => {
+                self.derive(section, "persistent", &model.persistent, of);
+                Some(model.persistent)
+            }
+        };
+        Some(Model {
+            request: request?,
+            response: response?,
+            think: think?,
+            embedded: embedded?,
+            servers: servers?,
+            parallel: parallel?,
+            persistent: persistent?,
+            per_persistent: per_persistent?,
+        })
+    }
+
+    /// The distribution at a key, or else the model's.
+    fn or<T: Written + Display>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        model: Distribution<T>,
+        rule: &str,
+    ) -> Option<Distribution<T>> {
+        if section.node(key).is_some() {
+            return self.drawn(section, key);
+        }
+        // A table of a hundred points says less than its mean.
+        let text = match &model {
+            Distribution::Empirical(points) => {
+                format!("{} points, {} in the mean", points.len(), model.mean())
+            }
+            other => Times(other).to_string(),
+        };
+        self.derive(section, key, &text, rule);
+        Some(model)
+    }
+}

@@ -1,0 +1,316 @@
+//! Users with browsers of the years around 2000: a page at a time, over parallel connections, with one request at a time
+//! on each.
+//!
+//! The structure is that of the UNC model of HTTP traffic: F. D. Smith, F. Hernandez Campos, K. Jeffay, D. Ott, "What
+//! TCP/IP Protocol Headers Can Tell Us About the Web", SIGMETRICS 2001. Its variables are draws of [`BrowserPlan`]; the
+//! bytes of requests and responses are draws of each connection ([`crate::ExchangePlan`]).
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use aqmlab_random::Stream;
+use aqmlab_units::{Bytes, Instant};
+
+use crate::distribution::Distribution;
+use crate::opening::{ConnectionEvent, Identity, Opening, Reaction, Wake};
+use crate::pages::PageEnded;
+use crate::quantity::Count;
+use crate::starts::Starts;
+use crate::step::ExchangeDone;
+
+/// What the pages of a class consist of, and how browsers fetch them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BrowserPlan {
+    /// Objects of a page besides its document.
+    pub embedded: Distribution<Count>,
+    /// Servers of a page, which share its objects evenly.
+    pub servers: Distribution<Count>,
+    /// Connections that a page has open at one time, at most.
+    pub parallel: Distribution<Count>,
+    /// The share of connections that are persistent; each of the others carries one object, as in HTTP/1.0.
+    pub persistent: f64,
+    /// Objects on a persistent connection, unless its server has fewer left.
+    pub per_persistent: Distribution<Count>,
+    /// From the end of a page to the user's next.
+    pub think: Distribution,
+}
+
+/// Which of a page's draws.
+#[derive(Clone, Copy)]
+enum OfPage {
+    Embedded = 0,
+    Servers = 1,
+    Parallel = 2,
+    /// The first two of its first connection; each connection has two.
+    Connections = 3,
+}
+
+impl BrowserPlan {
+    /// Rises by one whenever this moves a result.
+    pub const VERSION: u32 = 1;
+
+    /// Page number `page` of a user, whose family of draws `draws` is: how many objects each of its connections carries,
+    /// in the order in which they open, goes into `connections`; how many are open at one time is returned.
+    ///
+    /// The connections to one server come one after the other. The document is the first object of the first server.
+    pub fn draw(&self, user: u32, page: u32, draws: &Stream, connections: &mut Vec<u32>) -> usize {
+        connections.clear();
+        let index = u64::from(user) + u64::from(page);
+        let own = draws.member(page.into());
+        let draw =
+            |of: &Distribution<Count>, which: OfPage| of.draw(index, &mut own.from_draw(which as u64)).0;
+        let objects = draw(&self.embedded, OfPage::Embedded).saturating_add(1).min(u32::MAX.into()) as u32;
+        let servers = draw(&self.servers, OfPage::Servers).clamp(1, objects.into()) as u32;
+        for server in 0..servers {
+            let mut left = objects / servers + u32::from(server < objects % servers);
+            while left > 0 {
+                let first_draw = OfPage::Connections as u64 + 2 * connections.len() as u64;
+                let mut of_connection = own.from_draw(first_draw);
+                let carried = if of_connection.hit(self.persistent) {
+                    let most = self.per_persistent.draw(index, &mut of_connection).0;
+                    most.clamp(1, left.into()) as u32
+                } else {
+                    1
+                };
+                connections.push(carried);
+                left -= carried;
+            }
+        }
+        draw(&self.parallel, OfPage::Parallel).max(1) as usize
+    }
+}
+
+/// Users who fetch one page after the other and think in between. The document comes first, alone. Then the page's
+/// connections open, so many at a time: connection `i` of `n` parallel ones follows connection `i - n`, when the last
+/// response on that one has arrived or it has failed. The page ends with its last object, and it has failed if one of its
+/// connections has; without the document it ends at once.
+///
+/// What happens on one of the parallel connections never depends on the others, but for the document. So a host may report
+/// what becomes of a user's connections in any order, and the user does the same. A user may have several wakes to come.
+#[derive(Clone, Debug)]
+pub struct Browsers {
+    firsts: Starts,
+    plan: Arc<BrowserPlan>,
+    /// Member i: the pages of user i.
+    pages: Stream,
+    /// Member i: the times to think of user i.
+    thoughts: Stream,
+    users: Vec<User>,
+    /// The memory of pages that are over, for those to come.
+    #[expect(clippy::vec_box, reason = "a user keeps a pointer, and it is what moves")]
+    spare: Vec<Box<UnderWay>>,
+}
+
+/// Sixteen bytes at rest, for there may be many.
+#[derive(Clone, Default, Debug)]
+struct User {
+    /// Connections of all pages begun so far, whether they have opened or not.
+    connections: u32,
+    /// Pages begun so far.
+    pages: u32,
+    page: Option<Box<UnderWay>>,
+}
+
+/// A page that is being fetched.
+#[derive(Clone, Default, Debug)]
+struct UnderWay {
+    /// The serial of its first connection.
+    first: u32,
+    /// How many objects each of its connections carries.
+    connections: Vec<u32>,
+    /// Its parallel connections.
+    lanes: Vec<Lane>,
+    /// Wakes that are still to be asked for, each by the one before, all at one instant.
+    further_wakes: u32,
+    /// Objects that have neither arrived nor failed.
+    left: u32,
+    began: Instant,
+    /// When the latest of what has arrived or failed did so.
+    latest: Instant,
+    /// Bytes that have been asked for and have arrived.
+    request: Bytes,
+    response: Bytes,
+    failed: bool,
+}
+
+/// One of a page's parallel connections, and those that follow it.
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    /// The connection that is open or opens next, by its number in the page; there is none behind the last.
+    connection: usize,
+    /// When it opens; `None` where it has.
+    opens: Option<Instant>,
+    /// Objects that have arrived on it.
+    arrived: u32,
+}
+
+impl Browsers {
+    /// Users whose first pages begin so (latest first, one for each). What they fetch, and how long they think, are draws of
+    /// the user's member of these two families.
+    pub fn new(starts: Vec<(Instant, u32)>, plan: Arc<BrowserPlan>, pages: Stream, thoughts: Stream) -> Self {
+        let users = alloc::vec![User::default(); starts.len()];
+        Browsers { firsts: Starts::new(starts), plan, pages, thoughts, users, spare: Vec::new() }
+    }
+
+    pub(crate) fn begin(&self) -> Option<Wake> {
+        self.firsts.next()
+    }
+
+    /// A connection opens: the first of a page, or one that is due.
+    pub(crate) fn on_wake(&mut self, wake: Wake) -> Opening {
+        let user = &mut self.users[wake.user as usize];
+        let mut next = None;
+        if user.page.is_none() {
+            let mut page = self.spare.pop().unwrap_or_else(|| Box::new(UnderWay::with_room_for(&self.plan)));
+            let draws = self.pages.member(wake.user.into());
+            let parallel = self.plan.draw(wake.user, user.pages, &draws, &mut page.connections);
+            page.begin(user.connections, parallel, wake.at);
+            // First pages are a list, and each asks for the next.
+            if user.pages == 0 {
+                next = self.firsts.on_wake(wake).wake;
+            }
+            user.connections = user.connections.wrapping_add(page.connections.len() as u32);
+            user.pages = user.pages.wrapping_add(1);
+            user.page = Some(page);
+        }
+        let page = user.page.as_mut().expect("it has just begun, or is under way");
+        if page.further_wakes > 0 {
+            page.further_wakes -= 1;
+            next = Some(wake);
+        }
+        let due = page.lanes.iter_mut().find(|lane| lane.opens == Some(wake.at));
+        let lane = due.expect("a wake is for a connection that is due");
+        (lane.opens, lane.arrived) = (None, 0);
+        let open = Identity { user: wake.user, serial: page.first.wrapping_add(lane.connection as u32) };
+        Opening { exchanges: Some(page.connections[lane.connection]), ..Opening::of(open, next) }
+    }
+
+    pub(crate) fn on_event(&mut self, now: Instant, of: Identity, event: ConnectionEvent) -> Reaction {
+        let user = &mut self.users[of.user as usize];
+        let Some(page) = user.page.as_mut() else { return Reaction::default() };
+        let connection = of.serial.wrapping_sub(page.first) as usize;
+        let lanes = page.lanes.len();
+        // Of a connection that is over, there is still to hear that both ends have closed.
+        let lane = connection % lanes;
+        if page.lanes[lane].connection != connection || page.lanes[lane].opens.is_some() {
+            return Reaction::default();
+        }
+        let mut due = 0;
+        match event {
+            ConnectionEvent::Opened => return Reaction::default(),
+            ConnectionEvent::ExchangeDone(done) => {
+                page.arrived(lane, &done);
+                if connection == 0 && done.number == 0 {
+                    due += (1..lanes).map(|lane| page.open_at(lane, lane, now)).sum::<u32>();
+                }
+                if done.last {
+                    due += page.open_at(lane, connection + lanes, now);
+                }
+            }
+            ConnectionEvent::Closed | ConnectionEvent::Failed => {
+                let arrived = page.lanes[lane].arrived;
+                page.failed = true;
+                if connection == 0 && arrived == 0 {
+                    page.left = 0;
+                } else {
+                    page.left -= page.connections[connection] - arrived;
+                    due += page.open_at(lane, connection + lanes, now);
+                }
+            }
+        }
+        page.latest = page.latest.max(now);
+        page.further_wakes += due.saturating_sub(1);
+        if page.left == 0 {
+            return self.page_over(of.user);
+        }
+        Reaction { wake: (due > 0).then_some(Wake { at: now, user: of.user }), page: None }
+    }
+
+    /// The user thinks.
+    fn page_over(&mut self, of: u32) -> Reaction {
+        let user = &mut self.users[of as usize];
+        let page = user.page.take().expect("a page is over");
+        let number = user.pages.wrapping_sub(1);
+        let ended = page.as_ended(of, number);
+        self.spare.push(page);
+        let mut draws = self.thoughts.member(of.into()).from_draw(number.into());
+        let think = self.plan.think.draw(u64::from(of) + u64::from(number), &mut draws);
+        let wake = Wake { at: ended.at.saturating_add(think), user: of };
+        Reaction { wake: Some(wake), page: Some(ended) }
+    }
+
+    /// Ends what is under way, at `now`.
+    pub(crate) fn give_up(&mut self, now: Instant) -> Vec<PageEnded> {
+        let ended = self.users.iter_mut().enumerate().filter_map(|(index, user)| {
+            let page = user.page.take()?;
+            Some(PageEnded { at: now, ..page.as_ended(index as u32, user.pages.wrapping_sub(1)) })
+        });
+        ended.collect()
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let of_page = |page: &UnderWay| {
+            let (lanes, connections) = (page.lanes.capacity(), page.connections.capacity());
+            size_of::<UnderWay>() + lanes * size_of::<Lane>() + connections * size_of::<u32>()
+        };
+        let under_way = self.users.iter().filter_map(|user| user.page.as_deref());
+        let pages = under_way.chain(self.spare.iter().map(|page| &**page)).map(of_page).sum::<usize>();
+        self.firsts.memory_bytes() + size_of_val(&*self.users) + pages
+    }
+}
+
+impl UnderWay {
+    /// With room for almost every page, which will not grow then.
+    fn with_room_for(plan: &BrowserPlan) -> Self {
+        let room = |of: &Distribution<Count>, factor: u64| {
+            (of.mean().0.saturating_add(1) * factor).min(1000) as usize
+        };
+        UnderWay {
+            connections: Vec::with_capacity(room(&plan.embedded, 6)),
+            lanes: Vec::with_capacity(room(&plan.parallel, 2)),
+            ..UnderWay::default()
+        }
+    }
+
+    /// Its first connection, with this serial, opens now. Those that it consists of have been drawn.
+    fn begin(&mut self, first: u32, parallel: usize, now: Instant) {
+        let lane = |connection| Lane { connection, opens: None, arrived: 0 };
+        self.lanes.clear();
+        self.lanes.extend((0..parallel.min(self.connections.len())).map(lane));
+        self.lanes[0].opens = Some(now);
+        (self.first, self.further_wakes, self.failed) = (first, 0, false);
+        self.left = self.connections.iter().sum();
+        (self.began, self.latest) = (now, now);
+        (self.request, self.response) = (Bytes::ZERO, Bytes::ZERO);
+    }
+
+    /// An object has arrived on a lane.
+    fn arrived(&mut self, lane: usize, done: &ExchangeDone) {
+        self.lanes[lane].arrived += 1;
+        self.left -= 1;
+        self.request += done.request;
+        self.response += done.response;
+    }
+
+    /// A connection opens at `at`, if there is such a one: how many do.
+    fn open_at(&mut self, lane: usize, connection: usize, at: Instant) -> u32 {
+        let opens = (connection < self.connections.len()).then_some(at);
+        self.lanes[lane] = Lane { connection, opens, arrived: 0 };
+        u32::from(opens.is_some())
+    }
+
+    fn as_ended(&self, user: u32, number: u32) -> PageEnded {
+        PageEnded {
+            user,
+            number,
+            objects: self.connections.iter().sum(),
+            opened_connection: true,
+            began: self.began,
+            at: self.latest,
+            request: self.request,
+            weight: self.response,
+            failed: self.failed,
+        }
+    }
+}
