@@ -109,7 +109,10 @@ def test_a_transfer(case, tmp_path):
 
 RESPONSES = {
     "one segment": (500, {}),
-    "a full one and a part": (2000, {}),  # 2000 bytes wait for the timer of acknowledgments, the FIN for its beat
+    "a full one and a part": (
+        2000,
+        {},
+    ),  # 2000 bytes wait for the timer of acknowledgments, the FIN for its beat
     "each segment acknowledged": (2000, {"every": 1}),
     "the last data is all that is outstanding": (4000, {}),
     "the last data and the FIN lost": (4000, {"drop_back": [4]}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from aqmlab.metrics.flow_totals import FlowTotals
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
@@ -137,17 +138,21 @@ def fairness(run: Measured, _queue: str, class_name: str, window: Window) -> flo
     return None if of_flows is None else jain_index(of_flows)
 
 
-@metric(
+def _counted(name: str, label: str, definition: str, source: str, better: str = "") -> None:
+    """Define the sum of a count over the flows of a class."""
+
+    @metric(name, label=label, unit="", definition=definition, source=source, better=better)
+    def compute(run: Measured, _queue: str, class_name: str) -> float | None:
+        return _sum(run.flows_of(class_name), attrgetter(f"measured_{name}"))
+
+
+_counted(
     "timeouts",
-    label="timeouts",
-    unit="",
-    definition="retransmission timeouts of all flows in the measured interval",
-    source="RFC 6298",
-    better="less",
+    "timeouts",
+    "retransmission timeouts of all flows in the measured interval",
+    "RFC 6298",
+    "less",
 )
-def timeouts(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Retransmission timeouts."""
-    return _sum(run.flows_of(class_name), lambda flow: flow.measured_timeouts)
 
 
 @metric(
@@ -165,69 +170,39 @@ def timeouts_per_flow(run: Measured, _queue: str, class_name: str) -> float | No
     return None if total is None else total / len(flows)
 
 
-@metric(
+_counted(
     "fast_retransmits",
-    label="fast retransmits",
-    unit="",
-    definition="entries into fast recovery of all flows in the measured interval",
-    source="RFC 5681, section 3.2",
-    better="less",
+    "fast retransmits",
+    "entries into fast recovery of all flows in the measured interval",
+    "RFC 5681, section 3.2",
+    "less",
 )
-def fast_retransmits(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Fast retransmits."""
-    return _sum(run.flows_of(class_name), lambda flow: flow.measured_fast_retransmits)
-
-
-@metric(
+_counted(
     "spurious_retransmissions",
-    label="spurious retransmissions",
-    unit="",
-    definition="segments that reached a receiver which had all of them already, in the measured interval",
-    source="RFC 4015, section 1 (spurious: what is retransmitted had arrived)",
-    better="less",
+    "spurious retransmissions",
+    "segments that reached a receiver which had all of them already, in the measured interval",
+    "RFC 4015, section 1 (spurious: what is retransmitted had arrived)",
+    "less",
 )
-def spurious_retransmissions(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Retransmissions that were not needed."""
-    return _sum(run.flows_of(class_name), lambda flow: flow.measured_spurious_retransmissions)
-
-
-@metric(
+_counted(
     "multiple_loss_windows",
-    label="windows with several losses",
-    unit="",
-    definition="windows of data of which two or more segments were sent again, in the measured interval",
-    source="Fall, Floyd 1996, section 1 (multiple losses in a window)",
-    better="less",
+    "windows with several losses",
+    "windows of data of which two or more segments were sent again, in the measured interval",
+    "Fall, Floyd 1996, section 1 (multiple losses in a window)",
+    "less",
 )
-def multiple_loss_windows(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Windows with several losses."""
-    return _sum(run.flows_of(class_name), lambda flow: flow.measured_multiple_loss_windows)
-
-
-@metric(
+_counted(
     "ecn_reductions",
-    label="ECN reductions",
-    unit="",
-    definition="window reductions on an ECN echo of all flows in the measured interval",
-    source="RFC 3168, section 6.1.2",
-    better="",
+    "ECN reductions",
+    "window reductions on an ECN echo of all flows in the measured interval",
+    "RFC 3168, section 6.1.2",
 )
-def ecn_reductions(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Reactions to marks: at most one a window."""
-    return _sum(run.flows_of(class_name), lambda flow: flow.measured_ecn_reductions)
-
-
-@metric(
+_counted(
     "ce_received",
-    label="CE marks received",
-    unit="",
-    definition="packets with CE that reached a receiver in the measured interval",
-    source="RFC 3168, section 6.1.3",
-    better="",
+    "CE marks received",
+    "packets with CE that reached a receiver in the measured interval",
+    "RFC 3168, section 6.1.3",
 )
-def ce_received(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Marks that arrived."""
-    return _sum(run.flows_of(class_name), lambda flow: flow.measured_ce_received)
 
 
 @metric(
@@ -239,4 +214,4 @@ def ce_received(run: Measured, _queue: str, class_name: str) -> float | None:
 )
 def lost_outside_queues(run: Measured, _queue: str, class_name: str) -> float | None:
     """Losses that no queue has caused."""
-    return _sum(run.flows_of(class_name), lambda flow: flow.measured_lost_outside_queues_packets)
+    return _sum(run.flows_of(class_name), attrgetter("measured_lost_outside_queues_packets"))

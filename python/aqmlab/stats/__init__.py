@@ -7,8 +7,7 @@ Every seed is one independent replication, and arms share their arrivals seed by
 ``differences``    differences between arms: seed by seed, or Welch where seeds make no pairs
 ``sentence``       what such a difference says
 ``quantiles``      medians and other quantiles: order statistics
-``proportion``     shares of seeds: Clopper and Pearson, Wilson
-``bootstrap``      anything else, from 30 values on: BCa
+``proportion``     shares of seeds: Clopper and Pearson
 ``verdict``        comparisons that hold, fail or are undecided; how these combine
 ``multiple``       several comparisons at once: Holm
 ``warmup``         where a series has forgotten how it began: MSER-5

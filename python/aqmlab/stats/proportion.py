@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from aqmlab.stats.intervals import CONFIDENCE, Interval
@@ -37,23 +36,3 @@ def clopper_pearson(successes: int, n: int, confidence: float = CONFIDENCE) -> I
     low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, tail))
     high = 1.0 if successes == n else float(betaincinv(successes + 1, n - successes, 1.0 - tail))
     return Interval(successes / n, low, high, n, confidence, "Clopper-Pearson")
-
-
-def wilson(successes: int, n: int, confidence: float = CONFIDENCE) -> Interval:
-    """The score interval: shorter, and right on average over shares, but not for each share.
-
-    Source: Wilson, Journal of the American Statistical Association 22 (1927); without correction for
-    continuity.
-    """
-    if n == 0:
-        return Interval(None, None, None, 0, confidence, "Wilson", "no seed has a value")
-    from scipy.special import ndtri
-
-    z2 = float(ndtri(0.5 + confidence / 2.0)) ** 2
-    p = successes / n
-    middle = (p + z2 / (2 * n)) / (1 + z2 / n)
-    reach = math.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
-    # At the ends the two terms cancel: what rounding leaves is no chance.
-    low = 0.0 if successes == 0 else middle - reach
-    high = 1.0 if successes == n else middle + reach
-    return Interval(p, low, high, n, confidence, "Wilson")
