@@ -95,6 +95,12 @@ class Answer(Framed):
         return tuple(dict.fromkeys(row.cell.arm for row in self.values))
 
     @property
+    def compared(self) -> tuple[str, ...]:
+        """The arms that are compared with each other: all but the reference, unless there is no other."""
+        others = tuple(arm for arm in self.arms if arm != self.results.reference)
+        return others or self.arms
+
+    @property
     def shown(self) -> tuple[Metric, ...]:
         """The metrics that were named, or of the usual ones those that any run has a value of."""
         return self.metrics if self.by_name else self._there

@@ -119,7 +119,8 @@ def plot(  # noqa: PLR0913 (keyword arguments)
         ``"cwnd"``, ``"srtt"`` (``trace``), ``"time-sequence"``, ``"ladder"`` (``packets``).
         Of a sweep ``"lines"``, ``"heat"``, ``"differences"``, ``"goodput-delay"``, ``"delay-cdf"``,
         ``"box"``, ``"bar"``. Of requests, in either, ``"response-cdf"``, ``"response-ccdf"``,
-        ``"response-scatter"``, ``"response-quantiles"``.
+        ``"response-scatter"``, ``"response-quantiles"``; of web pages ``"page-cdf"``, ``"page-ccdf"``,
+        ``"page-scatter"``, ``"page-quantiles"``.
     output
         The file; its ending chooses PDF, SVG or PNG, and for most kinds CSV (the numbers).
         ``figures/<kind>.pdf`` in the directory if not given.
@@ -130,8 +131,9 @@ def plot(  # noqa: PLR0913 (keyword arguments)
     arms
         The arms to draw, for the figures of flows, of a sweep, boxes and bars; all if not given.
     from_s, until_s
-        The time to show, for the figures of flows; all of the run if not given. Response times, for
-        ``"response-cdf"`` (0 to 2 s if not given) and ``"response-ccdf"`` (all).
+        The time to show, for the figures of flows; all of the run if not given. Times of requests or pages,
+        for ``"response-cdf"`` (0 to 2 s if not given), ``"page-cdf"`` (0 to 20 s) and ``"response-ccdf"``,
+        ``"page-ccdf"`` (all).
     metrics
         Names, for ``"lines"``, ``"heat"``, ``"differences"``, ``"box"`` and ``"bar"``; the 95th percentile of
         queueing delay if not given, and goodput in boxes and bars.
@@ -143,10 +145,10 @@ def plot(  # noqa: PLR0913 (keyword arguments)
     over
         What ``"box"`` and ``"bar"`` are of: ``"seeds"``, or ``"flows"`` (their goodput).
     class_name
-        Whose response times; everybody's if not given.
+        Whose response or page times; everybody's if not given.
     reference
-        The arm whose response times are drawn in grey behind the others; the one called ``uncongested`` if
-        not given.
+        The arm whose response or page times are drawn in grey behind the others; the one called
+        ``uncongested`` if not given.
     width, height
         The size: ``"88mm"``, ``"9cm"``, ``"3.5in"``, ``"252pt"``, ``"1col"``, or a number of inches. If only
         one is given, the other one follows the figure's proportions.

@@ -9,6 +9,7 @@ import pytest
 
 import aqmlab
 from aqmlab.metrics import find
+from aqmlab.metrics.waits import PAGES
 
 SCENARIO = """
 duration = "60s"
@@ -54,7 +55,7 @@ def value(recorded, name, class_name="web"):
 
 
 @pytest.mark.parametrize(
-    ("name", "share"), [("page_time_median_s", 0.5), ("page_time_p90_s", 0.9), ("page_time_p95_s", 0.95)]
+    ("name", "share"), [("page_time_median_s", 0.5), ("page_time_p90_s", 0.9), ("page_time_p99_s", 0.99)]
 )
 def test_quantiles_are_those_of_the_sorted_times(recorded, times, name, share):
     assert len(times) > 200
@@ -68,6 +69,29 @@ def test_mean_and_counts_are_those_of_the_sample(recorded, times):
     assert value(recorded, "pages_completed") == len(times)
     assert value(recorded, "pages_failed") == 0
     assert 0 < value(recorded, "pages_censored") <= 15
+
+
+def test_shares_are_those_of_the_sample_and_of_the_pages_that_had_not_ended(recorded, times):
+    """Who had waited less than a time when the run ended is not known to take longer."""
+    (run,) = recorded.measured()
+    for within_s in (0.3, 1.0, 3.0):
+        waited = sum(band.waited.total - band.waited.up_to(within_s * 1e9) for band in run.pages)
+        done = sum(time <= within_s * 1e9 for time in times)
+        share = 100 * done / (len(times) + waited)
+        found = find("page_time_within_percent").compute(
+            run, "bottleneck", "web", parameters={"within": within_s}
+        )
+        assert found == pytest.approx(share, rel=0.02)
+
+
+def test_weights_have_bands(recorded):
+    (run,) = recorded.measured()
+    weights = [row[0] for row in recorded.tables.rows("page_sample", "page_bytes")]
+    bands = PAGES.bands(run, "web")
+    assert len(bands) > 2
+    for band in bands:
+        found = find("pages_completed").compute(run, "bottleneck", "web", parameters=band.parameters)
+        assert found == sum(band.at_least <= weight < (band.below or 1e99) for weight in weights)
 
 
 def test_a_page_takes_as_long_as_its_objects(recorded):

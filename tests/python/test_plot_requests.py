@@ -12,10 +12,11 @@ from scipy import stats as scipy_stats
 
 import aqmlab
 from aqmlab.errors import UsageError
+from aqmlab.metrics.waits import PAGES, REQUESTS
 from aqmlab.plots.draw import draw
-from aqmlab.plots.sweep_kinds import RESPONSE_KINDS
+from aqmlab.plots.sweep_kinds import WAIT_KINDS
 from laid_out import nothing_is_covered
-from web_runs import ran, ran_over_rates
+from web_runs import ran, ran_one_web_at_a_time, ran_over_rates, ran_with_pages
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +29,19 @@ def swept(tmp_path_factory):
     return ran_over_rates(tmp_path_factory.mktemp("swept"))
 
 
-def within(results, cell, seconds, class_name="*"):
+@pytest.fixture(scope="module")
+def paged(tmp_path_factory):
+    return ran_with_pages(tmp_path_factory.mktemp("paged"))
+
+
+@pytest.fixture(scope="module")
+def one_web(tmp_path_factory):
+    return ran_one_web_at_a_time(tmp_path_factory.mktemp("one"))
+
+
+def within(results, cell, seconds, class_name="*", waits=REQUESTS):
     found = results.values(
-        "response_time_within_percent", cell, class_name=class_name, parameters={"within": seconds}
+        waits.metric("within_percent"), cell, class_name=class_name, parameters={"within": seconds}
     )
     return np.array(list(found.values())) / 100
 
@@ -132,61 +143,83 @@ def test_percentiles_of_size_bands_are_those_of_the_metrics(experiment):
 
 
 @pytest.mark.parametrize("width", [None, 3.5, 7.16])
-@pytest.mark.parametrize("kind", RESPONSE_KINDS)
-def test_no_legend_lies_on_data_and_no_word_leaves_the_figure(swept, kind, width):
-    figure = aqmlab.figure(swept.path, kind, width=width, reference="Uncongested")
+@pytest.mark.parametrize("kind", WAIT_KINDS)
+def test_no_legend_lies_on_data_and_no_word_leaves_the_figure(one_web, kind, width):
+    figure = aqmlab.figure(one_web.path, kind, width=width, reference="Uncongested")
     FigureCanvasAgg(figure).draw()
     assert len(figure.legends) == 1
     nothing_is_covered(figure, width)
 
 
-@pytest.mark.parametrize("kind", RESPONSE_KINDS)
-def test_numbers_of_figures_are_written_as_csv(swept, experiment, kind, tmp_path):
-    for results in (swept, experiment):
-        file = aqmlab.plot(results.path, kind, tmp_path / "a.csv", reference="Uncongested", class_name="web")
+@pytest.mark.parametrize("kind", WAIT_KINDS)
+def test_numbers_of_figures_are_written_as_csv(one_web, paged, kind, tmp_path):
+    for results in (one_web, paged):
+        waits, name = (PAGES, "pages") if kind.startswith("page") else (REQUESTS, "web")
+        file = aqmlab.plot(results.path, kind, tmp_path / "a.csv", reference="Uncongested", class_name=name)
         with file.open() as text:
             rows = list(csv.DictReader(text))
         assert {row["arm"] for row in rows} == set(results.arms)
-        if kind in ("response-cdf", "response-ccdf"):
+        if kind.endswith("cdf"):
             row = rows[len(rows) // 2]
             labels = {axis.short: row[axis.short] for axis in results.axes}
             (cell,) = results.select(row["arm"], labels)
-            share = within(results, cell, float(row["response_time_s"]), "web").mean()
+            share = within(results, cell, float(row[waits.metric("s")]), name, waits).mean()
             assert float(row["share"]) == pytest.approx(share, abs=1e-8)
 
 
-@pytest.mark.parametrize("kind", RESPONSE_KINDS)
-def test_a_title_is_text_in_every_figure(experiment, kind, tmp_path):
-    named = replace(experiment, title=r"$\nosuch$ at 5 $ " + "and on " * 30)
+@pytest.mark.parametrize("kind", WAIT_KINDS)
+def test_a_title_is_text_in_every_figure(paged, kind, tmp_path):
+    named = replace(paged, title=r"$\nosuch$ at 5 $ " + "and on " * 30)
     drawing = draw(named, kind, tmp_path / "a.svg").read_text(encoding="utf-8")
     assert r"$\nosuch$ at 5 $" in drawing
 
 
-@pytest.mark.parametrize("kind", RESPONSE_KINDS)
+@pytest.mark.parametrize("kind", WAIT_KINDS)
 @pytest.mark.parametrize("ending", [".pdf", ".svg", ".png"])
-def test_the_same_recording_gives_the_same_file(experiment, kind, ending, tmp_path):
-    files = [aqmlab.plot(experiment.path, kind, tmp_path / f"{i}{ending}") for i in range(2)]
+def test_the_same_recording_gives_the_same_file(paged, kind, ending, tmp_path):
+    files = [aqmlab.plot(paged.path, kind, tmp_path / f"{i}{ending}") for i in range(2)]
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-@pytest.mark.parametrize("kind", RESPONSE_KINDS)
+@pytest.mark.parametrize("kind", WAIT_KINDS)
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"reference": "Uncongestd"}, "did you mean `Uncongested`"),
         ({"arms": ["Codel"]}, "did you mean `CoDel`"),
         ({"class_name": "wob"}, "did you mean `web`"),
-        ({"class_name": "ftp"}, "no completed request of `ftp`"),
+        ({"class_name": "ftp"}, "no completed (request|page) of `ftp`"),
     ],
 )
-def test_what_is_not_there_is_named(experiment, kind, given, message):
+def test_what_is_not_there_is_named(paged, kind, given, message):
     with pytest.raises(UsageError, match=message):
-        aqmlab.figure(experiment.path, kind, **given)
+        aqmlab.figure(paged.path, kind, **given)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in WAIT_KINDS if kind.startswith("page")])
+def test_without_pages_there_is_no_figure_of_them(experiment, kind):
+    with pytest.raises(UsageError, match="no completed page: there are no page times"):
+        aqmlab.figure(experiment.path, kind)
+
+
+def test_there_is_no_plot_of_a_case_without_pages(one_web):
+    """Both cases have requests, and one of them pages: objects are requests, too."""
+    of_requests = aqmlab.figure(one_web.path, "response-cdf").axes
+    (of_pages,) = aqmlab.figure(one_web.path, "page-cdf").axes
+    assert [axes.get_title() for axes in of_requests] == ["kind old", "kind new"]
+    assert of_pages.get_title() == "kind new"
+    assert (of_pages.get_xlabel(), of_pages.get_ylabel()) == ("page time [s]", "share of pages")
+    assert of_pages.get_xlim() == (0.0, 20.0)
+    (cell,) = one_web.select("CoDel", {"kind": "new"})
+    x, y = line_of(of_pages, "CoDel").get_data()
+    for i in range(10, len(x) - 1, 25):
+        assert y[i] == pytest.approx(within(one_web, cell, x[i], waits=PAGES).mean(), abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["series", "box", "cumulative-ack"])
 def test_other_figures_refuse_a_class_and_a_reference(experiment, kind):
-    with pytest.raises(UsageError, match=f"`{kind}` is no figure of requests; leave out `--class`"):
+    refused = f"`{kind}` is no figure of requests or pages; leave out"
+    with pytest.raises(UsageError, match=f"{refused} `--class`"):
         aqmlab.figure(experiment.path, kind, class_name="web", reference="CoDel")
-    with pytest.raises(UsageError, match=f"`{kind}` is no figure of requests; leave out `--reference`"):
+    with pytest.raises(UsageError, match=f"{refused} `--reference`"):
         aqmlab.figure(experiment.path, kind, reference="CoDel")

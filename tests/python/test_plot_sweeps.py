@@ -15,13 +15,13 @@ from aqmlab.errors import UsageError
 from aqmlab.metrics import find
 from aqmlab.plots.appearance import Appearance
 from aqmlab.plots.draw import draw, figure_of
-from aqmlab.plots.sweep_kinds import RESPONSE_KINDS, SWEEP_KINDS
+from aqmlab.plots.sweep_kinds import SWEEP_KINDS, WAIT_KINDS
 from aqmlab.plots.view import View
 from aqmlab.reports.differences import differences
 from laid_out import nothing_is_covered
 from synthetic_sweep import COUNTS, DELAY, RATES, synthetic
 
-OF_PACKETS = [kind for kind in SWEEP_KINDS if kind not in RESPONSE_KINDS]
+OF_PACKETS = [kind for kind in SWEEP_KINDS if kind not in WAIT_KINDS]
 MANY = tuple(f"arm {i}" for i in range(12))
 
 

@@ -16,7 +16,7 @@ from scipy import stats
 
 import aqmlab
 from aqmlab.plots.draw import KINDS, draw
-from aqmlab.plots.sweep_kinds import RESPONSE_KINDS
+from aqmlab.plots.sweep_kinds import WAIT_KINDS
 from aqmlab.reports.answer import best_arm, in_words
 from aqmlab.reports.network_svg import network_svg, spread
 from aqmlab.reports.page import SCRIPTS, content_security_policy
@@ -272,7 +272,7 @@ def test_a_title_is_text_in_every_figure(experiment, tmp_path):
     named = replace(experiment, title=title)
     # Some need what is recorded on request (test_traces.py), one needs 400 samples (test_sources.py); those
     # of requests are in test_plot_requests.py.
-    others = {"cwnd", "srtt", "time-sequence", "ladder", "variance-time", *RESPONSE_KINDS}
+    others = {"cwnd", "srtt", "time-sequence", "ladder", "variance-time", *WAIT_KINDS}
     for kind in KINDS.keys() - others:
         drawing = draw(named, kind, tmp_path / f"{kind}.svg").read_text(encoding="utf-8")
         assert r"$\nosuch$ at 5 $" in drawing

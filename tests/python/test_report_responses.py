@@ -1,4 +1,4 @@
-"""The report's response times: curves and table are those of the metrics, and a browser draws them."""
+"""The report's response and page times: curves and tables are those of the metrics; a browser draws them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from aqmlab.errors import UsageError
 from aqmlab.figures import estimate_parts
 from aqmlab.loading import of_runs
 from aqmlab.reports.render import render
+from aqmlab.soundness import examine
 from aqmlab.stats import estimate
 from browser import ask, browse, data_of, needs_chromium
 from synthetic_sweep import synthetic
@@ -37,9 +38,9 @@ def page(experiment):
     return render(experiment)
 
 
-def rows_of(page):
-    """The cells of the table of response times as texts, row by row."""
-    table = re.search(r'<table class="answers responses">.*?</table>', page, flags=re.S)[0]
+def rows_of(page, number=0):
+    """The cells of the table of response times, or of page times, as texts, row by row."""
+    table = re.findall(r'<table class="answers waits">.*?</table>', page, flags=re.S)[number]
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table, flags=re.S)[1:]
     texts = (re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, flags=re.S) for row in rows)
     return [[re.sub(r"<[^>]*>|&nbsp;", " ", text).split() for text in row] for row in texts]
@@ -48,7 +49,7 @@ def rows_of(page):
 @pytest.mark.parametrize("results", ["experiment", "swept"])
 def test_curves_are_means_of_the_metric(results, request):
     results = request.getfixturevalue(results)
-    data = data_of(render(results))["responses"]
+    (data,) = data_of(render(results))["waits"]
     assert [name for name, _ in data["classes"]] == ["*", "web", "api"]
     for number, cell in enumerate(results.cells):
         for (name, _), curves in zip(data["classes"], data["curves"], strict=True):
@@ -110,15 +111,35 @@ def test_a_class_that_some_cells_lack_has_no_rows_and_no_values_there(one_web):
         one_web.values("requests_completed", one_web.cells[0], class_name="page")
 
 
+def test_pages_have_a_section_of_their_own(one_web):
+    page = render(one_web)
+    requests, pages = data_of(page)["waits"]
+    assert [name for name, _ in requests["classes"]] == ["*", "web", "api", "pages"]
+    assert (pages["classes"], pages["until"]) == ([["pages", "pages"]], "20")
+    there = [curve is not None for curve in pages["curves"][0]]
+    assert there == [cell.label("kind") == "new" for cell in one_web.cells]
+    cell, curve = one_web.cells[-1], pages["curves"][0][-1]
+    for i in range(5, len(curve["t"]), 17):
+        around = []
+        for t_s in (curve["t"][i] * 0.999, curve["t"][i] * 1.001):
+            found = one_web.values("page_time_within_percent", cell, parameters={"within": t_s})
+            around.append(np.mean(list(found.values())) / 100)
+        assert around[0] - 1e-4 <= 1 - curve["more"][i] <= around[1] + 1e-4
+    rows = rows_of(page, 1)
+    assert [" ".join(row[1]) for row in rows] == list(one_web.arms)
+    mean, half = estimate_parts(estimate(one_web.values("page_time_median_s", cell).values()), "s")
+    assert rows[-1][5] == [mean, "±", half]
+
+
 def test_without_requests_there_is_no_such_section():
     page = render(synthetic(seeds=3))
     assert "Response times" not in page
-    assert "responses" not in data_of(page)
+    assert "waits" not in data_of(page)
 
 
 def test_the_arm_called_uncongested_is_the_reference(page, experiment):
     assert "In grey: Uncongested, the reference." in page
-    assert data_of(page)["responses"]["reference"] == 0
+    assert data_of(page)["reference"] == 0
     others = of_runs(
         [run for run in experiment.runs if run.arm != "Uncongested"],
         arms=["DropTail", "CoDel"],
@@ -127,8 +148,22 @@ def test_the_arm_called_uncongested_is_the_reference(page, experiment):
         title="t",
     )
     without = render(others)
-    assert data_of(without)["responses"]["reference"] is None
+    assert data_of(without)["reference"] is None
     assert "In grey:" not in without
+
+
+def test_the_reference_is_compared_with_nobody(page, experiment):
+    """It is there to be seen: it is not the best arm, and that it has no bottleneck is meant."""
+    answer = re.search(r'class="answer">(.*?)</p>', page, flags=re.S)[1]
+    assert "CoDel has the shortest queueing delay" in answer
+    assert "Uncongested" not in answer
+    table = re.search(r'<table id="cells".*?</table>', page, flags=re.S)[0]
+    rows = re.findall(r'<tr><th scope="row"[^>]*>([^<]*)</th>(.*?)</tr>', table, flags=re.S)
+    shaded = {arm for arm, cells in rows if 'class="best"' in cells}
+    assert "CoDel" in shaded
+    assert "Uncongested" not in shaded
+    (bottleneck,) = (check for check in examine(experiment) if check.kind == "bottleneck")
+    assert "Uncongested" not in {cell.arm for doubt in bottleneck.doubts for cell in doubt.cells}
 
 
 DRAWN = """(() => {

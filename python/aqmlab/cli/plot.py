@@ -58,7 +58,8 @@ def plot_recording(
             " cumulative-ack; of single flows, if the scenario has them recorded: cwnd, srtt (`trace`),"
             " time-sequence, ladder (`packets`)."
             " Of a sweep: lines, heat, differences, goodput-delay, delay-cdf, box, bar."
-            " Of requests, in either: response-cdf, response-ccdf, response-scatter, response-quantiles.",
+            " Of requests, in either: response-cdf, response-ccdf, response-scatter, response-quantiles;"
+            " of web pages: page-cdf, page-ccdf, page-scatter, page-quantiles.",
             show_default=False,
         ),
     ],
@@ -83,12 +84,14 @@ def plot_recording(
     reference: Annotated[
         str | None,
         typer.Option(
-            "--reference", metavar="ARM", help="Of requests: the arm to draw in grey behind the others."
+            "--reference",
+            metavar="ARM",
+            help="Of requests or pages: the arm to draw in grey behind the others.",
         ),
     ] = None,
     begin: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="Show flows, or response times, from then on."),
+        typer.Option("--from", metavar="TIME", help="Show flows, or response and page times, from then on."),
     ] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until then.")] = None,
     metric: Metrics = None,

@@ -5,12 +5,11 @@ from aqmlab.metrics import control as _control
 from aqmlab.metrics import flow as _flow
 from aqmlab.metrics import losses as _losses
 from aqmlab.metrics import oscillation as _oscillation
-from aqmlab.metrics import pages as _pages
 from aqmlab.metrics import phenomena as _phenomena
 from aqmlab.metrics import queue as _queue
-from aqmlab.metrics import requests as _requests
 from aqmlab.metrics import scaling as _scaling
 from aqmlab.metrics import thresholds as _thresholds
+from aqmlab.metrics import wait_metrics as _wait_metrics
 from aqmlab.metrics.flow import flow_goodput, jain_index
 from aqmlab.metrics.flow_totals import Flows, FlowTotals
 from aqmlab.metrics.measured import (
@@ -59,10 +58,9 @@ _ = (
     _flow,
     _losses,
     _oscillation,
-    _pages,
     _phenomena,
     _queue,
-    _requests,
     _scaling,
     _thresholds,
+    _wait_metrics,
 )

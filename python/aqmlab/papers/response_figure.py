@@ -11,13 +11,14 @@ from aqmlab.cells import Cell, axis_named
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError, unknown
 from aqmlab.metrics import EVERY_CLASS, named_classes
+from aqmlab.metrics.waits import REQUESTS
 from aqmlab.papers.over_time import COLUMN, time_of
 from aqmlab.papers.paper import PaperFigure
 from aqmlab.plots.appearance import entitle, legend_below, new_figure
 from aqmlab.plots.panel_grid import band_note
-from aqmlab.plots.response_curves import SHARES, ResponseLine, draw_lines, limits_of, point_rows, share_label
+from aqmlab.plots.response_curves import SHARES, WaitLine, draw_lines, limits_of, point_rows, share_label
 from aqmlab.plots.view import View
-from aqmlab.reports.distributions import response_cdf
+from aqmlab.reports.distributions import wait_cdf
 from aqmlab.results import Results
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def view_of(figure: PaperFigure) -> View:
     return View(class_name=class_name, until_s=time_of(figure, "until"))
 
 
-def response_lines(figure: PaperFigure, results: Results) -> list[ResponseLine]:
+def response_lines(figure: PaperFigure, results: Results) -> list[WaitLine]:
     """The curves of a figure.
 
     Raises
@@ -119,26 +120,26 @@ def response_lines(figure: PaperFigure, results: Results) -> list[ResponseLine]:
     class_name = view_of(figure).class_name
     lines = []
     for number, asked in enumerate(cell_curves(figure, Names.of_results(results))):
-        curve = response_cdf(results, asked.cell, class_name, shares=SHARES)
+        curve = wait_cdf(results, asked.cell, REQUESTS, class_name, shares=SHARES)
         if curve is None:
             raise ScenarioError(f"figure {figure.name}: `{asked.cell}` has no completed request")
-        lines.append(ResponseLine(asked.label, None if asked.reference else number, curve))
+        lines.append(WaitLine(asked.label, None if asked.reference else number, curve))
     return lines
 
 
-def response_figure(figure: PaperFigure, title: str, lines: Sequence[ResponseLine]) -> Figure:
+def response_figure(figure: PaperFigure, title: str, lines: Sequence[WaitLine]) -> Figure:
     """Draw the curves of a figure of kind ``response_cdf`` or ``response_ccdf``."""
     tail = figure.kind == "response_ccdf"
     drawn = new_figure(COLUMN, _HEIGHT)
     axes = drawn.subplots()
-    draw_lines(axes, lines, limits_of(lines, view_of(figure), tail=tail), tail=tail)
-    axes.set(xlabel="response time [s]", ylabel=share_label(tail=tail))
+    draw_lines(axes, lines, limits_of(lines, view_of(figure), REQUESTS, tail=tail), tail=tail)
+    axes.set(xlabel="response time [s]", ylabel=share_label(REQUESTS, tail=tail))
     entitle(drawn, title)
     legend_below(drawn, [axes], band_note() if any(line.curve.n > 1 for line in lines) else None)
     return drawn
 
 
-def line_rows(lines: Sequence[ResponseLine]) -> Iterator[tuple[Any, ...]]:
+def line_rows(lines: Sequence[WaitLine]) -> Iterator[tuple[Any, ...]]:
     """The points of the curves."""
     yield ("curve", "response_time_s", "share", "low", "high", "n")
     for line in lines:

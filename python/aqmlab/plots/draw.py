@@ -20,7 +20,7 @@ from aqmlab.plots.ladder import ladder, ladder_rows
 from aqmlab.plots.rtt import goodput_rtt, goodput_rtt_rows
 from aqmlab.plots.senders import cwnd, srtt, trace_rows
 from aqmlab.plots.sequence import sequence_rows, time_sequence
-from aqmlab.plots.sweep_kinds import COMMON_KINDS, RESPONSE_CURVES, RESPONSE_KINDS, SWEEP_KINDS
+from aqmlab.plots.sweep_kinds import COMMON_KINDS, SWEEP_KINDS, WAIT_CURVES, WAIT_KINDS
 from aqmlab.plots.variance_time import variance_time
 from aqmlab.plots.view import EVERYTHING, FigureKind, View
 from aqmlab.results import Results
@@ -139,14 +139,14 @@ def _asked(results: Results, kind: str, view: View) -> tuple[FigureKind, View]:
     found = kind_of(results, kind)
     given = view.chosen()
     of_flows = [option for option in given if option in ("`--flow`", "`--from`", "`--until`")]
-    if kind in SWEEP_KINDS and of_flows and (kind not in RESPONSE_CURVES or "`--flow`" in of_flows):
+    if kind in SWEEP_KINDS and of_flows and (kind not in WAIT_CURVES or "`--flow`" in of_flows):
         raise UsageError(f"`{kind}` shows whole runs; leave out {listed(of_flows)}")
-    if kind in RESPONSE_KINDS:
+    if kind in WAIT_KINDS:
         usual = view.reference is None and results.reference not in view.arms
         return found, replace(view, reference=results.reference) if usual else view
     of_requests = [option for option in given if option in ("`--class`", "`--reference`")]
     if of_requests:
-        raise UsageError(f"`{kind}` is no figure of requests; leave out {listed(of_requests)}")
+        raise UsageError(f"`{kind}` is no figure of requests or pages; leave out {listed(of_requests)}")
     return found, view
 
 

@@ -1,36 +1,35 @@
-"""Distributions of response times: from 0 to a time, and their tails on logarithmic axes."""
+"""Distributions of response times and page times: from 0 to a time, and their tails on logarithmic axes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from aqmlab.errors import UsageError, unknown
 from aqmlab.metrics import EVERY_CLASS
+from aqmlab.metrics.waits import Waits
 from aqmlab.plots.appearance import arm_color, arm_look, legend_below
 from aqmlab.plots.panel_grid import Panel, PanelGrid, band_note, empty_plots, panel_grid
 from aqmlab.plots.panels import plain_powers
 from aqmlab.plots.view import View
-from aqmlab.reports.distributions import ResponseCdf, response_cdf
+from aqmlab.reports.distributions import WaitCdf, wait_cdf
 from aqmlab.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MEDIAN = "response_time_median_s"
-UNTIL_S = 2.0
-"""Where the axis of response times ends unless another end is asked for."""
+MEDIAN = "median_s"
 SHARES = tuple(i / 200 for i in range(201))
 """Where curves have their points."""
 REFERENCE: dict[str, Any] = {"color": "0.62", "linewidth": 2.4, "zorder": 1}
 
 
 @dataclass(frozen=True)
-class ResponseLine:
+class WaitLine:
     """A curve of a plot.
 
     Attributes
@@ -45,7 +44,7 @@ class ResponseLine:
 
     label: str
     number: int | None
-    curve: ResponseCdf
+    curve: WaitCdf
 
 
 class Limits(NamedTuple):
@@ -56,55 +55,66 @@ class Limits(NamedTuple):
     least_share: float
 
 
-def cdf_figure(results: Results, view: View, queue: str | None) -> Figure:
-    """The distribution of response times of each arm, with the 95 % band of its mean over the seeds."""
-    return _figure(results, view, queue, tail=False)
+def cdf_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:
+    """The distribution of the times of each arm, with the 95 % band of its mean over the seeds."""
+    return _figure(results, view, queue, waits, tail=False)
 
 
-def ccdf_figure(results: Results, view: View, queue: str | None) -> Figure:
-    """The share of requests that take longer than a time, both axes logarithmic."""
-    return _figure(results, view, queue, tail=True)
+def ccdf_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:
+    """The share of requests, or pages, that take longer than a time, both axes logarithmic."""
+    return _figure(results, view, queue, waits, tail=True)
 
 
-def response_rows(results: Results, view: View, queue: str | None) -> Iterator[tuple[Any, ...]]:
-    """The points of the curves, to the longest response time."""
+def curve_rows(results: Results, view: View, queue: str | None, *, waits: Waits) -> Iterator[tuple[Any, ...]]:
+    """The points of the curves, to the longest time."""
     axes = tuple(axis.short for axis in results.axes)
-    yield (*axes, "arm", "response_time_s", "share", "low_95", "high_95", "n")
-    grid = response_grid(results, view, queue)
+    yield (*axes, "arm", waits.metric("s"), "share", "low_95", "high_95", "n")
+    grid = wait_grid(results, view, queue, waits)
     for panel in grid.panels:
         labels = [panel.held[axis.name] for axis in results.axes]
-        for line in _lines(grid, panel, view):
+        for line in _lines(grid, panel, view, waits):
             for row in point_rows(line):
                 yield (*labels, *row)
 
 
-def point_rows(line: ResponseLine) -> Iterator[tuple[Any, ...]]:
+def point_rows(line: WaitLine) -> Iterator[tuple[Any, ...]]:
     """Label, time, share, ends of its interval and number of seeds of each point of a curve."""
     curve = line.curve
     for point in zip(curve.time_s, curve.share, curve.low, curve.high, strict=True):
         yield (line.label, *(f"{value:.9g}" for value in point), curve.n)
 
 
-def response_grid(results: Results, view: View, queue: str | None, **more: Any) -> PanelGrid:  # noqa: ANN401
-    """The plots of a figure of response times.
+def wait_grid(
+    results: Results,
+    view: View,
+    queue: str | None,
+    waits: Waits,
+    percentiles: Sequence[str] = (MEDIAN,),
+) -> PanelGrid:
+    """The plots of a figure of times, one for each of some percentiles and each case that has any.
 
     Raises
     ------
     UsageError
-        For an arm or class that is not there, or of whom no request was completed.
+        For an arm or class that is not there, or of whom no request, or page, was completed.
     """
     for arm in (view.reference, *view.arms):
         if arm is not None and arm not in results.arms:
             raise unknown("arm", arm, results.arms)
-    grid = panel_grid(results, view, queue, along=False, **{"metrics": (MEDIAN,), **more})
-    completed = (
-        results.values("requests_completed", cell, class_name=view.class_name).values()
-        for cell in results.cells
-    )
-    if not any(count for of_cell in completed for count in of_cell):
+    grid = panel_grid(results, view, queue, along=False, metrics=tuple(map(waits.metric, percentiles)))
+
+    def any_completed(panel: Panel) -> bool:
+        cells = (cell for arm in results.arms if (cell := grid.cell(arm, panel, "")))
+        of_cells = (
+            results.values(f"{waits.many}_completed", cell, class_name=view.class_name) for cell in cells
+        )
+        return any(count for of_cell in of_cells for count in of_cell.values())
+
+    rows = tuple(tuple(panel for panel in row if any_completed(panel)) for row in grid.rows)
+    if not any(rows):
         whose = "" if view.class_name == EVERY_CLASS else f" of `{view.class_name}`"
-        raise UsageError(f"`{results.path}` has no completed request{whose}: there are no response times")
-    return grid
+        raise UsageError(f"`{results.path}` has no completed {waits.one}{whose}: there are no {waits.time}s")
+    return replace(grid, rows=tuple(filter(None, rows)))
 
 
 def other_arms(grid: PanelGrid, view: View) -> dict[str, int]:
@@ -120,31 +130,31 @@ def named(results: Results, view: View, what: str) -> str:
     return f"{what} of all classes" if several else what
 
 
-def _figure(results: Results, view: View, queue: str | None, *, tail: bool) -> Figure:
+def _figure(results: Results, view: View, queue: str | None, waits: Waits, *, tail: bool) -> Figure:
     if view.metrics:
-        raise UsageError("distributions of response times have no metric: leave it out")
-    grid = response_grid(results, view, queue)
-    figure, plots = empty_plots(grid, named(results, view, "response times"))
-    drawn = [(axes, _lines(grid, panel, view)) for panel, axes in plots]
-    limits = limits_of([line for _, lines in drawn for line in lines], view, tail=tail)
+        raise UsageError(f"distributions of {waits.time}s have no metric: leave it out")
+    grid = wait_grid(results, view, queue, waits)
+    figure, plots = empty_plots(grid, named(results, view, f"{waits.time}s"))
+    drawn = [(axes, _lines(grid, panel, view, waits)) for panel, axes in plots]
+    limits = limits_of([line for _, lines in drawn for line in lines], view, waits, tail=tail)
     for axes, lines in drawn:
         draw_lines(axes, lines, limits, tail=tail)
     firsts = {id(row[0]) for row in grid.rows}
     for (panel, _), (axes, _) in zip(plots, drawn, strict=True):
-        axes.set_xlabel("response time [s]")
+        axes.set_xlabel(f"{waits.time} [s]")
         if id(panel) in firsts:
-            axes.set_ylabel(share_label(tail=tail))
+            axes.set_ylabel(share_label(waits, tail=tail))
     several = any(line.curve.n > 1 for _, lines in drawn for line in lines)
     legend_below(figure, [axes for axes, _ in drawn], band_note() if several else None)
     return figure
 
 
-def share_label(*, tail: bool) -> str:
+def share_label(waits: Waits, *, tail: bool) -> str:
     """What is upward."""
-    return "share that takes longer" if tail else "share of requests"
+    return "share that takes longer" if tail else f"share of {waits.many}"
 
 
-def _lines(grid: PanelGrid, panel: Panel, view: View) -> list[ResponseLine]:
+def _lines(grid: PanelGrid, panel: Panel, view: View, waits: Waits) -> list[WaitLine]:
     """The curves of a plot, the reference last."""
     asked: list[tuple[str, int | None]] = list(other_arms(grid, view).items())
     if view.reference is not None:
@@ -152,13 +162,13 @@ def _lines(grid: PanelGrid, panel: Panel, view: View) -> list[ResponseLine]:
     found = []
     for arm, number in asked:
         cell = grid.cell(arm, panel, "")
-        curve = cell and response_cdf(grid.answer.results, cell, view.class_name, shares=SHARES)
+        curve = cell and wait_cdf(grid.answer.results, cell, waits, view.class_name, shares=SHARES)
         if curve:
-            found.append(ResponseLine(arm, number, curve))
+            found.append(WaitLine(arm, number, curve))
     return found
 
 
-def draw_lines(axes: Axes, lines: Sequence[ResponseLine], limits: Limits, *, tail: bool) -> None:
+def draw_lines(axes: Axes, lines: Sequence[WaitLine], limits: Limits, *, tail: bool) -> None:
     """Draw curves with their bands, or what is left of them above each time, and set the axes."""
     for line in lines:
         # Beyond the last request the function stays where it is.
@@ -186,10 +196,10 @@ def draw_lines(axes: Axes, lines: Sequence[ResponseLine], limits: Limits, *, tai
         plain_powers(axes.yaxis)
 
 
-def limits_of(lines: Sequence[ResponseLine], view: View, *, tail: bool) -> Limits:
+def limits_of(lines: Sequence[WaitLine], view: View, waits: Waits, *, tail: bool) -> Limits:
     """The axes of curves: to the time that is asked for, or in a tail to the last request."""
     if not tail:
-        return Limits(*view.limits(0.0, UNTIL_S), 0.0)
+        return Limits(*view.limits(0.0, waits.until_s), 0.0)
     times = [s for line in lines for s in line.curve.time_s if s > 0]
     shares = [1 - share for line in lines for share in line.curve.share if share < 1]
     return Limits(*view.limits(min(times), max(times)), min(shares) / 1.5)

@@ -1,4 +1,4 @@
-"""Response times by the size of the response: single requests, and percentiles of size bands."""
+"""Response times by size, and page times by weight: single ones, and percentiles of size bands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aqmlab.cells import Cell
 from aqmlab.errors import UsageError
 from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import EVERY_CLASS, Metric, named_classes
-from aqmlab.metrics.requests import SizeBand, size_bands
+from aqmlab.metrics.waits import SizeBand, Waits
 from aqmlab.plots.appearance import arm_color, arm_look, legend_below, mark_size
 from aqmlab.plots.panel_grid import (
     Panel,
@@ -24,7 +24,7 @@ from aqmlab.plots.panel_grid import (
     turned,
 )
 from aqmlab.plots.panels import plain_powers
-from aqmlab.plots.response_curves import MEDIAN, REFERENCE, named, other_arms, response_grid
+from aqmlab.plots.response_curves import MEDIAN, REFERENCE, named, other_arms, wait_grid
 from aqmlab.plots.view import View
 from aqmlab.results import Results
 from aqmlab.stats import Estimate, estimate
@@ -34,80 +34,86 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-PERCENTILES = (MEDIAN, "response_time_p90_s", "response_time_p99_s")
+PERCENTILES = (MEDIAN, "p90_s", "p99_s")
+
+
+_SERIAL = {"request": "serial, exchange", "page": "page"}
+"""Which one of a user's it is."""
 
 
 class Sample(NamedTuple):
-    """Requests of a cell's first run: sizes of the responses in bytes, and response times in seconds."""
+    """Requests, or pages, of a cell's first run: sizes in bytes, and times in seconds."""
 
     sizes: Any
     times: Any
 
 
-# --- single requests
+# --- single ones
 
 
-def scatter_figure(results: Results, view: View, queue: str | None) -> Figure:
-    """Response time against response size, both axes logarithmic; a plot per arm, a dot per request."""
-    grid = _held(results, view, queue)
+def scatter_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:
+    """Time against size, both axes logarithmic; a plot per arm, a dot per request or page."""
+    grid = _held(results, view, queue, waits)
     arms = other_arms(grid, view)
     columns = columns_of(len(arms))
     panels = [Panel(arm, grid.held, grid.panels[0].metric) for arm in arms]
     rows = tuple(tuple(panels[i : i + columns]) for i in range(0, len(panels), columns))
     of_arms = replace(grid, rows=rows)
-    what = named(results, view, "response times of single requests")
+    what = named(results, view, f"{waits.time}s of single {waits.many}")
     figure, plots = empty_plots(of_arms, f"{what}, seed {results.finished_seeds[0]}")
-    reference = None if view.reference is None else _sample(grid, view.reference, view)
+    reference = None if view.reference is None else _sample(grid, view.reference, view, waits)
     for panel, axes in plots:
         if reference is not None:
             _dots(axes, reference, REFERENCE["color"], 0)
-        sample = _sample(grid, panel.title, view)
+        sample = _sample(grid, panel.title, view, waits)
         if sample is not None:
             _dots(axes, sample, arm_color(arms[panel.title]), 1)
         axes.set(xscale="log", yscale="log")
         plain_powers(axes.xaxis)
         plain_powers(axes.yaxis)
     for i, (_, axes) in enumerate(plots):
-        axes.set_xlabel("response size [kB]")
+        axes.set_xlabel(f"{waits.size} [kB]")
         if i % columns == 0:
-            axes.set_ylabel("response time [s]")
-    legend_below(figure, [], _dot_notes(view))
+            axes.set_ylabel(f"{waits.time} [s]")
+    legend_below(figure, [], _dot_notes(view, waits))
     return figure
 
 
-def _dot_notes(view: View) -> dict[str, Artist]:
+def _dot_notes(view: View, waits: Waits) -> dict[str, Artist]:
     """What dots mean, for a legend; the titles of the plots name the arms."""
     from matplotlib.lines import Line2D
 
     dot: dict[str, Any] = {"linestyle": "none", "marker": "."}
     notes: dict[str, Artist] = {
-        "a dot: a completed request of the sample": Line2D([], [], color="black", **dot)
+        f"a dot: a completed {waits.one} of the sample": Line2D([], [], color="black", **dot)
     }
     if view.reference is not None:
         notes[f"{view.reference} (reference)"] = Line2D([], [], color=REFERENCE["color"], **dot)
     return notes
 
 
-def scatter_rows(results: Results, view: View, queue: str | None) -> Iterator[tuple[Any, ...]]:
+def scatter_rows(
+    results: Results, view: View, queue: str | None, *, waits: Waits
+) -> Iterator[tuple[Any, ...]]:
     """The dots of :func:`scatter_figure`."""
-    yield ("arm", "response_bytes", "response_time_s")
-    grid = _held(results, view, queue)
+    yield ("arm", f"{waits.key}_bytes", waits.metric("s"))
+    grid = _held(results, view, queue, waits)
     for arm in dict.fromkeys([*grid.arms, *([view.reference] if view.reference else [])]):
-        sample = _sample(grid, arm, view)
+        sample = _sample(grid, arm, view, waits)
         if sample is not None:
             for size, time in zip(*sample, strict=True):
                 yield (arm, int(size), f"{time:.9f}")
 
 
-def _held(results: Results, view: View, queue: str | None) -> PanelGrid:
+def _held(results: Results, view: View, queue: str | None, waits: Waits) -> PanelGrid:
     """A single case: every axis of a sweep is held at a label."""
     if view.metrics or view.by is not None:
-        raise UsageError("a scatter of requests has a plot for each arm: leave out the metric and `by`")
-    grid = response_grid(results, view, queue)
+        raise UsageError(f"a scatter of {waits.many} has a plot for each arm: leave out the metric and `by`")
+    grid = wait_grid(results, view, queue, waits)
     return replace(grid, held=grid.panels[0].held)
 
 
-def _sample(grid: PanelGrid, arm: str, view: View) -> Sample | None:
+def _sample(grid: PanelGrid, arm: str, view: View, waits: Waits) -> Sample | None:
     """The sample that is recorded of the first finished run of a cell."""
     results = grid.answer.results
     cell = _cell(results, arm, grid)
@@ -116,12 +122,12 @@ def _sample(grid: PanelGrid, arm: str, view: View) -> Sample | None:
         return None
     clause = "" if view.class_name == EVERY_CLASS else f"WHERE class IN ({_quoted(view.class_name)})"
     found = results.tables.arrays(
-        "request_sample",
-        "response_bytes, response_time_ns / 1e9 AS time_s",
-        f"{clause} ORDER BY class, start_ns, user, serial, exchange",
+        f"{waits.one}_sample",
+        f"{waits.key}_bytes AS bytes, {waits.metric('ns')} / 1e9 AS time_s",
+        f"{clause} ORDER BY class, start_ns, user, {_SERIAL[waits.one]}",
         [runs[0]],
     )
-    return Sample(np.asarray(found["response_bytes"]), np.asarray(found["time_s"]))
+    return Sample(np.asarray(found["bytes"]), np.asarray(found["time_s"]))
 
 
 def _cell(results: Results, arm: str, grid: PanelGrid) -> Cell | None:
@@ -147,11 +153,11 @@ def _dots(axes: Axes, sample: Sample, color: str, order: int) -> None:
 # --- size bands
 
 
-def quantiles_figure(results: Results, view: View, queue: str | None) -> Figure:
-    """Percentiles of response times by size band: a line an arm, with the interval of its mean."""
-    grid = response_grid(results, view, queue, metrics=PERCENTILES)
-    bands = _bands(results, view)
-    figure, plots = empty_plots(grid, f"{named(results, view, 'response times')} by response size")
+def quantiles_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:
+    """Percentiles of the times by size band: a line an arm, with the interval of its mean."""
+    grid = wait_grid(results, view, queue, waits, PERCENTILES)
+    bands = _bands(results, view, waits)
+    figure, plots = empty_plots(grid, f"{named(results, view, f'{waits.time}s')} by {waits.size}")
     names, across = list(map(str, bands)), max(map(len, grid.rows))
     means: dict[Metric, list[float]] = {}
     for panel, axes in plots:
@@ -166,7 +172,7 @@ def quantiles_figure(results: Results, view: View, queue: str | None) -> Figure:
         plain_powers(axes.yaxis)
         axes.set_xticks(range(len(bands)), names, **turned(figure, names, across))
         if i + across >= len(plots):
-            axes.set_xlabel("response size")
+            axes.set_xlabel(waits.size)
         axes.grid(visible=False, axis="x")
     label_y(grid, plots)
     several = any(axes.collections for _, axes in plots)
@@ -174,25 +180,27 @@ def quantiles_figure(results: Results, view: View, queue: str | None) -> Figure:
     return figure
 
 
-def quantile_rows(results: Results, view: View, queue: str | None) -> Iterator[tuple[Any, ...]]:
+def quantile_rows(
+    results: Results, view: View, queue: str | None, *, waits: Waits
+) -> Iterator[tuple[Any, ...]]:
     """The points of :func:`quantiles_figure`."""
     axes = tuple(axis.short for axis in results.axes)
     yield (
         *axes,
         "arm",
-        "response_at_least_bytes",
-        "response_below_bytes",
+        f"{waits.key}_at_least_bytes",
+        f"{waits.key}_below_bytes",
         "metric",
         "unit",
         "mean",
         "half_width_95",
         "n",
     )
-    grid = response_grid(results, view, queue, metrics=PERCENTILES)
+    grid = wait_grid(results, view, queue, waits, PERCENTILES)
     for panel in grid.panels:
         labels = [panel.held[axis.name] for axis in results.axes]
         for arm, _ in _drawn(grid, view):
-            for band in _bands(results, view):
+            for band in _bands(results, view, waits):
                 found = _estimate(grid, panel, arm, band, view)
                 if found is not None:
                     numbers = (
@@ -209,8 +217,8 @@ def _drawn(grid: PanelGrid, view: View) -> list[tuple[str, int | None]]:
     return [*other_arms(grid, view).items(), *reference]
 
 
-def _bands(results: Results, view: View) -> list[SizeBand]:
-    return sorted({band for run in results.measured() for band in size_bands(run, view.class_name)})
+def _bands(results: Results, view: View, waits: Waits) -> list[SizeBand]:
+    return sorted({band for run in results.measured() for band in waits.bands(run, view.class_name)})
 
 
 def _estimate(grid: PanelGrid, panel: Panel, arm: str, band: SizeBand, view: View) -> Estimate | None:

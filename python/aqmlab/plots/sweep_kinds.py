@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from aqmlab.cells import Cell
 from aqmlab.figures import display_unit, display_value
+from aqmlab.metrics.waits import ALL_WAITS, Waits
 from aqmlab.plots.boxes_and_bars import bar, box, flow_goodputs
 from aqmlab.plots.maps import difference_maps, heat
 from aqmlab.plots.panel_grid import FLOWS, GOODPUT, PanelGrid, panel_grid
-from aqmlab.plots.response_curves import ccdf_figure, cdf_figure, response_rows
+from aqmlab.plots.response_curves import ccdf_figure, cdf_figure, curve_rows
 from aqmlab.plots.response_sizes import quantile_rows, quantiles_figure, scatter_figure, scatter_rows
 from aqmlab.plots.sweep_curves import cdfs, lines, trade_off
 from aqmlab.plots.view import FigureKind, View
@@ -47,23 +49,32 @@ def _labels(cell: Cell) -> tuple[str, ...]:
     return tuple(label for _, label in cell.settings)
 
 
-RESPONSE_CURVES: dict[str, FigureKind] = {
-    "response-cdf": FigureKind(cdf_figure, response_rows),
-    "response-ccdf": FigureKind(ccdf_figure, response_rows),
+def _curves(waits: Waits) -> dict[str, FigureKind]:
+    rows = partial(curve_rows, waits=waits)
+    return {
+        f"{waits.key}-cdf": FigureKind(partial(cdf_figure, waits=waits), rows),
+        f"{waits.key}-ccdf": FigureKind(partial(ccdf_figure, waits=waits), rows),
+    }
+
+
+def _by_size(waits: Waits) -> dict[str, FigureKind]:
+    scatter = FigureKind(partial(scatter_figure, waits=waits), partial(scatter_rows, waits=waits))
+    quantiles = FigureKind(partial(quantiles_figure, waits=waits), partial(quantile_rows, waits=waits))
+    return {f"{waits.key}-scatter": scatter, f"{waits.key}-quantiles": quantiles}
+
+
+WAIT_CURVES = {name: kind for waits in ALL_WAITS for name, kind in _curves(waits).items()}
+WAIT_KINDS = {
+    name: kind for waits in ALL_WAITS for name, kind in {**_curves(waits), **_by_size(waits)}.items()
 }
-RESPONSE_KINDS: dict[str, FigureKind] = {
-    **RESPONSE_CURVES,
-    "response-scatter": FigureKind(scatter_figure, scatter_rows),
-    "response-quantiles": FigureKind(quantiles_figure, quantile_rows),
-}
-"""What can be drawn of requests, in experiments and in sweeps."""
+"""What can be drawn of requests and of pages, in experiments and in sweeps."""
 
 COMMON_KINDS: dict[str, FigureKind] = {
     "goodput-delay": FigureKind(trade_off),
     "delay-cdf": FigureKind(cdfs),
     "box": FigureKind(box, value_rows),
     "bar": FigureKind(bar, value_rows),
-    **RESPONSE_KINDS,
+    **WAIT_KINDS,
 }
 """What can be drawn of an experiment and of a sweep."""
 

@@ -38,9 +38,9 @@ class View:
     over
         What boxes and bars are of: ``"seeds"`` or ``"flows"``.
     class_name
-        Whose response times; everybody's if ``*``.
+        Whose response or page times; everybody's if ``*``.
     reference
-        The arm whose response times are drawn in grey behind the others.
+        The arm whose response or page times are drawn in grey behind the others.
     """
 
     flows: Sequence[str] = ()

@@ -37,12 +37,12 @@ def in_words(answer: Answer, compared: Sequence[Differences] | None = None) -> s
     named = [name for name in (DELAY, GOODPUT) if name in shown]
     if not named:
         return "Nothing was delivered in the measured intervals, so there is nothing to compare."
-    if len(answer.results.arms) == 1:
+    if len(answer.compared) == 1:
         return " ".join(_range(answer, shown[name]) for name in named)
     if compared is None:
         compared = [differences(answer, shown[name]) for name in named]
     found = {entry.metric.name: entry for entry in compared}
-    say = _of_two if len(answer.results.arms) == 2 else _of_many
+    say = _of_two if len(answer.compared) == 2 else _of_many
     return " ".join(say(answer, found[name]) for name in named)
 
 
@@ -51,7 +51,7 @@ def _of_one_case(table: Answer) -> str:
     goodputs = _present(table, GOODPUT)
     if not delays or not goodputs:
         return "Nothing was delivered in the measured interval, so there is nothing to compare."
-    if len(table.arms) == 1:
+    if len(table.compared) == 1:
         return _single(table, delays, goodputs)
     best = min(delays, key=lambda arm: delays[arm].mean)
     worst = max(delays, key=lambda arm: delays[arm].mean)
@@ -79,11 +79,11 @@ def _of_one_case(table: Answer) -> str:
 def best_arm(table: Answer) -> str:
     """The arm of the shortest queueing delay; the first one of several cases, or where none is known."""
     delays = {} if table.results.axes else _present(table, DELAY)
-    return min(delays, key=lambda arm: delays[arm].mean) if delays else table.arms[0]
+    return min(delays, key=lambda arm: delays[arm].mean) if delays else table.compared[0]
 
 
 def _single(table: Answer, delays: dict[str, Estimate], goodputs: dict[str, Estimate]) -> str:
-    arm = table.arms[0]
+    arm = table.compared[0]
     drops = table.estimate(arm, DROPS)
     lost = f"; {estimate_text(drops, '%')} % of the packets were dropped" if drops else ""
     return (
@@ -126,7 +126,7 @@ def _same(difference: Estimate | None) -> bool:
 
 
 def _present(table: Answer, metric: str) -> dict[str, Estimate]:
-    estimates = {arm: table.estimate(arm, metric) for arm in table.arms}
+    estimates = {arm: table.estimate(arm, metric) for arm in table.compared}
     return {arm: est for arm, est in estimates.items() if est is not None}
 
 
@@ -136,7 +136,8 @@ def _text(est: Estimate, unit: str) -> str:
 
 def _range(answer: Answer, metric: Metric) -> str:
     """The least and the greatest mean of the only arm."""
-    means = {cell: est for cell in answer.results.cells if (est := answer.estimate(cell, metric.name))}
+    cells = (cell for cell in answer.results.cells if cell.arm in answer.compared)
+    means = {cell: est for cell in cells if (est := answer.estimate(cell, metric.name))}
     least, most = (choose(means, key=lambda cell: means[cell].mean) for choose in (min, max))
     unit = display_unit(metric.unit)
     what = _subject(metric)
@@ -148,10 +149,10 @@ def _range(answer: Answer, metric: Metric) -> str:
     )
 
 
-def _of_two(_answer: Answer, found: Differences) -> str:
+def _of_two(answer: Answer, found: Differences) -> str:
     """In how many cases the second arm is below the first, above it, or not significantly different."""
-    ((arm, other),) = found.pairs
-    contrasts = found.contrasts[0]
+    ((arm, other),) = (pair for pair in found.pairs if set(pair) == set(answer.compared))
+    contrasts = found.between(arm, other)
     standing = [c.found.estimate.mean for c in contrasts if c.stands and c.found.estimate is not None]
     lower = sum(mean < 0 for mean in standing)
     higher, open_ = len(standing) - lower, len(contrasts) - len(standing)
@@ -172,7 +173,8 @@ def _of_many(answer: Answer, found: Differences) -> str:
     firsts: Counter[str] = Counter()
     sure: Counter[str] = Counter()
     for _, of_case in answer.cases:
-        means = {cell.arm: est.mean for cell in of_case if (est := answer.estimate(cell, metric.name))}
+        asked = (cell for cell in of_case if cell.arm in answer.compared)
+        means = {cell.arm: est.mean for cell in asked if (est := answer.estimate(cell, metric.name))}
         if not means:
             continue
         top = best(means, key=lambda arm: means[arm])

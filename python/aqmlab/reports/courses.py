@@ -113,7 +113,7 @@ def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
     return {
         "data": data if drawn else None,
         "bin_text": _bin_text(list(series.values())),
-        "flows_text": _flows_text(list(runs.values())),
+        "flows_text": _flows_text([runs[i] for i, of_run in series.items() if of_run.cwnd]),
         "stalls": any(of_run.stalls for of_run in series.values()),
         "lacking": lacking,
     }
@@ -138,7 +138,7 @@ def _series(answer: Answer, runs: Mapping[int, Run]) -> tuple[dict[int, RunSerie
 
 def _flows_text(runs: Sequence[Run]) -> str:
     """Of how many flows windows are drawn, where not of all."""
-    most = max(run.flow_count for run in runs)
+    most = max((run.flow_count for run in runs), default=0)
     return f"; windows are drawn of the first {MOST_FLOWS} of {most} flows" if most > MOST_FLOWS else ""
 
 

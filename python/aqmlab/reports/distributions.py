@@ -1,4 +1,4 @@
-"""Distributions of queueing delay and of response times: the mean curve over seeds with its band."""
+"""Distributions of queueing delay and of what users wait for: the mean curve over seeds with its band."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from math import fsum, log10, sqrt
 
 from aqmlab.cells import Cell
 from aqmlab.metrics import EVERY_CLASS, Histogram
-from aqmlab.metrics.requests import response_times
 from aqmlab.metrics.response_times import ResponseTimes
+from aqmlab.metrics.waits import Waits
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, t_quantile
 
@@ -68,15 +68,15 @@ def delay_cdf(results: Results, cell: Cell, queue: str | None = None) -> DelayCd
 
 
 @dataclass(frozen=True)
-class ResponseCdf:
-    """The distribution function of response times in one cell.
+class WaitCdf:
+    """The distribution function of response times, or of page times, in one cell.
 
     Attributes
     ----------
     time_s
-        From 0 to the longest response time of any seed.
+        From 0 to the longest time of any seed.
     share
-        Mean over the seeds of the share of requests that were completed within that time, as
+        Mean over the seeds of the share of requests, or pages, that were completed within that time, as
         :mod:`aqmlab.metrics.response_times` defines it.
     low, high
         Pointwise 95 % Student t interval of that mean, within 0 and 1; the curve itself for a single seed.
@@ -91,24 +91,29 @@ class ResponseCdf:
     n: int
 
 
-def response_cdf(
-    results: Results, cell: Cell, class_name: str = EVERY_CLASS, *, shares: Sequence[float] = SHARES
-) -> ResponseCdf | None:
+def wait_cdf(
+    results: Results,
+    cell: Cell,
+    waits: Waits,
+    class_name: str = EVERY_CLASS,
+    *,
+    shares: Sequence[float] = SHARES,
+) -> WaitCdf | None:
     """The distribution of a class, or of all that the cell's queue sees; ``None`` if nothing was completed.
 
-    It has a point at each of some shares of the completed requests, and more of them in the tail.
+    It has a point at each of some shares of what was completed, and more of them in the tail.
     """
     measured = results.measured(cell)
     if not measured:
         return None
     queue = results.queue_of(cell, class_name)
-    of_seeds = [response_times(run.at(queue), class_name) for run in measured]
+    of_seeds = [waits.times(run.at(queue), class_name) for run in measured]
     of_seeds = [times for times in of_seeds if times.completed.total]
     if not of_seeds:
         return None
     times_ns = _times(Histogram.merged([times.completed for times in of_seeds]), shares)
     means, lows, highs = _band([_shares_within(times, times_ns) for times in of_seeds])
-    return ResponseCdf([ns / 1e9 for ns in times_ns], means, lows, highs, len(of_seeds))
+    return WaitCdf([ns / 1e9 for ns in times_ns], means, lows, highs, len(of_seeds))
 
 
 def _times(completed: Histogram, shares: Sequence[float]) -> list[float]:

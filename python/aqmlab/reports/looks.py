@@ -63,15 +63,16 @@ UNIT_MARKS: dict[str, str] = {
 MARKERS = tuple(UNIT_MARKS)
 
 
-def swatch(arm: int) -> Markup:
-    """The line and the mark of an arm."""
+def swatch(arm: int, *, reference: bool = False) -> Markup:
+    """The line and the mark of an arm; the reference is grey."""
     from markupsafe import Markup
 
-    lengths = dash_lengths(arm)
+    lengths = () if reference else dash_lengths(arm)
+    hue = MUTED if reference else color(arm)
     dashes = f' stroke-dasharray="{" ".join(map(str, lengths))}"' if lengths else ""
     mark = marker(arm)
     return Markup(
         f'<svg width="40" height="12" aria-hidden="true"><line x1="1" y1="6" x2="39" y2="6"'
-        f' stroke="{color(arm)}" stroke-width="2.2"{dashes}/>'
-        f'<path d="{UNIT_MARKS[mark]}" transform="translate(20 6) scale(5)" fill="{color(arm)}"/></svg>'
+        f' stroke="{hue}" stroke-width="2.2"{dashes}/>'
+        f'<path d="{UNIT_MARKS[mark]}" transform="translate(20 6) scale(5)" fill="{hue}"/></svg>'
     )

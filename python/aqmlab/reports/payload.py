@@ -11,7 +11,7 @@ from aqmlab.figures import display_unit, display_value, estimate_text
 from aqmlab.metrics import Metric
 from aqmlab.reports.differences import Contrast, Differences
 from aqmlab.reports.distributions import DelayCdf, delay_cdf
-from aqmlab.reports.looks import UNIT_MARKS, color, dash_lengths, marker
+from aqmlab.reports.looks import MUTED, UNIT_MARKS, color, dash_lengths, marker
 from aqmlab.stats import Estimate
 from aqmlab.stats.ellipse import covariance_ellipse
 
@@ -38,9 +38,15 @@ def payload(answer: Answer, compared: Sequence[Differences], **more: object) -> 
     return {
         "axes": [{"name": axis.name, "short": axis.short, "labels": axis.labels} for axis in axes],
         "arms": [
-            {"name": arm, "color": color(i), "dash": dash_lengths(i), "mark": UNIT_MARKS[marker(i)]}
+            {
+                "name": arm,
+                "color": MUTED if arm == answer.results.reference else color(i),
+                "dash": () if arm == answer.results.reference else dash_lengths(i),
+                "mark": UNIT_MARKS[marker(i)],
+            }
             for arm, i in arms.items()
         ],
+        "reference": arms.get(answer.results.reference or ""),
         "metrics": [
             {"name": m.name, "label": m.label, "unit": display_unit(m.unit), "better": m.better}
             for m in answer.shown

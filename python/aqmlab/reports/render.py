@@ -27,8 +27,8 @@ from aqmlab.reports.network_svg import drawn_network
 from aqmlab.reports.page import page, unbroken
 from aqmlab.reports.payload import payload
 from aqmlab.reports.repeat import repeat_context
-from aqmlab.reports.responses import responses_context, responses_data
 from aqmlab.reports.table import table_context
+from aqmlab.reports.waits import waits_context, waits_data
 from aqmlab.results import Results
 from aqmlab.soundness import examine
 
@@ -66,8 +66,8 @@ def render(
     found = verdicts(runs)
     courses = courses_context(answer, best_arm(answer) if runs else "")
     charts = charts_json(_plain_charts(answer, found, both))
-    responses = responses_context(results)
-    more = {"responses": responses_data(answer)} if responses["responses"] else {}
+    waits = waits_data(answer)
+    more = {"waits": waits} if waits else {}
     data = payload(answer, compared, charts=charts, courses=courses.pop("data"), **more)
     context = {
         "version": results.version,
@@ -89,11 +89,14 @@ def render(
         "charts": charts,
         "shares_delays": any(curve is not None for curve in data["cdf"]),
         "trade_off": any(cloud is not None for cloud in data["tradeOff"]),
-        "arms": [{"name": arm, "swatch": swatch(i)} for i, arm in enumerate(answer.arms)],
+        "arms": [
+            {"name": arm, "swatch": swatch(i, reference=arm == results.reference)}
+            for i, arm in enumerate(answer.arms)
+        ],
         "axes": data["axes"],
         "comparisons": comparisons(compared).note,
         "two_arms": two_arms(answer),
-        **responses,
+        **waits_context(results),
         **by_class_context(results),
         **by_kind_context(results),
         "network": drawn_network(results),

@@ -73,7 +73,7 @@ def _csv_columns(answer: Answer) -> list[str]:
 def _best_cells(answer: Answer, metric: Metric) -> frozenset[Cell]:
     """Per case, the cell of the best mean and the cells that do not differ significantly from it."""
     chosen = []
-    there = {row.cell for row in answer.rows}
+    there = {row.cell for row in answer.rows if row.cell.arm in answer.compared}
     for _, of_case in answer.cases:
         by_arm = {cell.arm: cell for cell in of_case if cell in there}
         means = {arm: est.mean for arm, cell in by_arm.items() if (est := answer.estimate(cell, metric.name))}

@@ -1,30 +1,28 @@
-// Distributions of response times: from 0 to a time, and their tails on logarithmic axes; one line per arm.
+// Distributions of response times and page times: from 0 to a time, and their tails on logarithmic axes; one line per arm.
 (function (page) {
   "use strict";
-  if (page.report === undefined || page.report.data.responses === undefined) return;
+  if (page.report === undefined || page.report.data.waits === undefined) return;
   const { AXES, Figure, NONE, area, arms, caseText, cellAt, curve, data, settings } = page.report;
-  const { classes, curves, reference } = data.responses;
-  const GREY = "#8a8f98";
-  const TIMES = ["0.5", "1", "2", "5", "10"];
+  const { reference } = data;
   const bySize = data.axes.map((_, i) => i).sort((a, b) => data.axes[b].labels.length - data.axes[a].labels.length);
 
-  const figure = (name, tail, choice) =>
+  const figure = (waits, tail) =>
     new Figure(
-      name,
-      { of: "0", by: String(bySize[0] ?? NONE), ...choice },
+      `${waits.key}-${tail ? "ccdf" : "cdf"}`,
+      { of: "0", by: String(bySize[0] ?? NONE), until: waits.until },
       (one) => [
-        classes.length > 1 ? one.chooser("of", "Class", classes.map(([, text], i) => [String(i), text])) : null,
-        tail ? null : one.chooser("until", "until", TIMES.map((time) => [time, `${time} s`])),
+        waits.classes.length > 1 ? one.chooser("of", "Class", waits.classes.map(([, text], i) => [String(i), text])) : null,
+        tail ? null : one.chooser("until", "until", waits.ends.map((time) => [time, `${time} s`])),
         one.axisChooser("by", "a panel for each", { none: true }),
         ...one.held([one.choice.by]),
       ],
-      (one) => draw(one, tail),
+      (one) => draw(one, waits, tail),
     );
 
-  // The curves of a panel, the reference first: the others lie on it.
-  function found(one, label) {
+  // The curves of some arms in a panel, the reference first: the others lie on it.
+  function found(one, { curves }, label, shown) {
     const at = one.cases(new Map([[one.choice.by, label]]))[0];
-    const order = arms().toSorted((a, b) => (b === reference) - (a === reference));
+    const order = shown.toSorted((a, b) => (b === reference) - (a === reference));
     return order.flatMap((arm) => {
       const cell = cellAt(at, arm);
       const of = cell === undefined ? null : curves[Number(one.choice.of)][cell];
@@ -32,28 +30,29 @@
     });
   }
 
-  function draw(one, tail) {
-    const panels = one.panels(data.axes.length ? one.choice.by : NONE);
-    const all = panels.map(({ label }) => found(one, label));
+  function draw(one, waits, tail) {
+    const every = one.panels(data.axes.length ? one.choice.by : NONE);
+    const panels = every.filter(({ label }) => found(one, waits, label, [...data.arms.keys()]).length > 0);
+    const all = panels.map(({ label }) => found(one, waits, label, arms()));
     const range = tail ? tailRange(all.flat()) : { x: [0, Number(one.choice.until)], y: [0, 1] };
     const scale = tail ? page.logarithmic : page.linear;
     const size = one.panelSize(panels.length);
     const up = (from, to) => scale(...range.y, from, to);
-    const rows = [[...AXES, "class", "arm", "response_time_s", tail ? "share_longer" : "share", "low_95", "high_95", "n"]];
+    const rows = [[...AXES, "class", "arm", `${waits.key}_time_s`, tail ? "share_longer" : "share", "low_95", "high_95", "n"]];
     panels.forEach((panel, i) => {
       const chart = new page.Chart({
         ...size,
         height: size.height + 30,
         title: panel.title,
-        label: `${tail ? "Tail of the d" : "D"}istribution of response times ${panel.title}`,
+        label: `${tail ? "Tail of the d" : "D"}istribution of ${waits.time}s ${panel.title}`,
         left: 14 + 6.4 * Math.max(...up(size.height, 0).ticks.map(({ text }) => text.length), 1),
-        across: "response time [s]",
-        up: tail ? "share of requests that takes longer" : "share of requests",
+        across: `${waits.time} [s]`,
+        up: `share of ${waits.many}${tail ? " that takes longer" : ""}`,
         x: (from, to) => scale(...range.x, from, to),
         y: up,
       });
       chart.clip();
-      all[i].forEach((line) => drawLine(chart, line, { one, tail, range, rows }));
+      all[i].forEach((line) => drawLine(chart, line, { one, waits, tail, range, rows }));
       one.body.append(chart.svg);
     });
     return rows;
@@ -65,7 +64,7 @@
     return { x: page.domain(times, true), y: [Math.min(...shares, 1) / 1.5, 1] };
   }
 
-  function drawLine(chart, { arm, cell, of }, { one, tail, range, rows }) {
+  function drawLine(chart, { arm, cell, of }, { one, waits, tail, range, rows }) {
     const { low = of.more, high = of.more } = of;
     const value = (share) => (tail ? share : 1 - share);
     const shown = [...of.t.keys()].filter((i) => !tail || (of.t[i] > 0 && of.more[i] > 0));
@@ -75,14 +74,14 @@
       return tail ? points : [...points, [Math.max(chart.x(range.x[1]), points.at(-1)[0]), points.at(-1)[1]]];
     };
     const [band, line] = [area(arm, place(high), place(low)), curve(arm, place(of.more))];
-    if (arm === reference) asReference(band, line);
+    if (arm === reference) line.classList.add("reference");
     chart.plot.append(band, line);
     const { name } = data.arms[arm];
     const labels = settings(data.cells[cell].at);
     const percent = (share) => `${Number((100 * share).toPrecision(3))} %`;
     shown.forEach((i) => {
       const ends = [value(low[i]), value(high[i])].sort((a, b) => a - b);
-      rows.push([...labels, classes[Number(one.choice.of)][0], name, of.t[i], value(of.more[i]), ...ends, of.n]);
+      rows.push([...labels, waits.classes[Number(one.choice.of)][0], name, of.t[i], value(of.more[i]), ...ends, of.n]);
       if (of.t[i] < range.x[0] || of.t[i] > range.x[1]) return;
       const between = of.n > 1 ? ` (${ends.map(percent).join(" to ")})` : "";
       const said = `${percent(value(of.more[i]))}${between} ${tail ? "take longer than" : "within"} ${of.t[i]} s, n = ${of.n}`;
@@ -90,13 +89,8 @@
     });
   }
 
-  function asReference(band, line) {
-    band.setAttribute("fill", GREY);
-    line.setAttribute("stroke", GREY);
-    line.removeAttribute("stroke-dasharray");
-    line.classList.add("reference");
-  }
-
-  figure("response-cdf", false, { until: "2" });
-  figure("response-ccdf", true, {});
+  data.waits.forEach((waits) => {
+    figure(waits, false);
+    figure(waits, true);
+  });
 })(window.aqmlab);

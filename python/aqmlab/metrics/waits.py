@@ -1,0 +1,105 @@
+"""What users wait for: the responses to their requests, and whole web pages.
+
+Both are recorded alike, so that they have the same metrics, figures and sections of reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from aqmlab.metrics.measured import Measured, RequestTotals
+from aqmlab.metrics.response_times import ResponseTimes
+from aqmlab.plan import quantity_text
+
+AT_LEAST, BELOW = "at_least", "below"
+"""Parameters of metrics: the sizes that count."""
+
+Size = float | None
+
+
+class SizeBand(NamedTuple):
+    """Responses, or pages, of at least one size that are below another one, if there is one."""
+
+    at_least: int
+    below: int | None = None
+
+    @property
+    def parameters(self) -> dict[str, float | None]:
+        """What restricts a metric to these alone."""
+        return {AT_LEAST: float(self.at_least), BELOW: None if self.below is None else float(self.below)}
+
+    def __str__(self) -> str:
+        low, high = (size and quantity_text(size, "bytes") for size in self)
+        if not low:
+            return f"below {high}" if high else "all sizes"
+        return f"{low} to {high}" if high else f"from {low}"
+
+
+@dataclass(frozen=True)
+class Waits:
+    """A kind of thing that users wait for.
+
+    Attributes
+    ----------
+    one, many
+        What it is called; tables begin with the one, and counts with the other.
+    time, size
+        What is measured of it, and what it is divided into bands by.
+    until_s
+        To which time distribution functions are shown unless another end is asked for.
+    totals
+        Those of a class in a run, by size band.
+    """
+
+    one: str
+    many: str
+    time: str
+    size: str
+    until_s: float
+    totals: Callable[[Measured, str], list[RequestTotals]] = field(repr=False)
+
+    @property
+    def key(self) -> str:
+        """What its columns, figures and metrics begin with."""
+        return self.time.split()[0]
+
+    def metric(self, what: str) -> str:
+        """The name of a metric of its times: ``what`` is ``"median_s"``, for instance."""
+        return f"{self.key}_time_{what}"
+
+    def of_sizes(
+        self, run: Measured, class_name: str, at_least: Size = None, below: Size = None
+    ) -> list[RequestTotals]:
+        """Those of a class by size band, between two sizes; none where a size is inside of a band."""
+        bands = self.totals(run, class_name)
+        begins = {float(band.response_low_bytes) for band in bands}
+        if not {size for size in (at_least, below) if size} <= begins:
+            return []
+        return [
+            band
+            for band in bands
+            if band.response_low_bytes >= (at_least or 0.0)
+            and (below is None or band.response_low_bytes < below)
+        ]
+
+    def times(
+        self, run: Measured, class_name: str, at_least: Size = None, below: Size = None
+    ) -> ResponseTimes:
+        """The times of a class, of all sizes or of some size bands."""
+        return ResponseTimes.of(self.of_sizes(run, class_name, at_least, below))
+
+    def bands(self, run: Measured, class_name: str) -> list[SizeBand]:
+        """The size bands in which some of a class were completed, ascending."""
+        bands = {
+            (band.response_low_bytes, band.response_high_bytes)
+            for band in self.totals(run, class_name)
+            if band.completed
+        }
+        return [SizeBand(low, None if high is None else high + 1) for low, high in sorted(bands)]
+
+
+REQUESTS = Waits("request", "requests", "response time", "response size", 2.0, Measured.requests_of)
+PAGES = Waits("page", "pages", "page time", "page weight", 20.0, Measured.pages_of)
+ALL_WAITS = (REQUESTS, PAGES)
