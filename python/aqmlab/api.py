@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from aqmlab.arguments import names
 from aqmlab.checks import check as aqm_check
@@ -16,7 +16,35 @@ if TYPE_CHECKING:
 
     from aqmlab.claims import Scored
     from aqmlab.laws import Bench
+    from aqmlab.plots import View
     from aqmlab.plots.appearance import Appearance
+
+
+class LookOptions(TypedDict, total=False):
+    """How a figure looks; :func:`plot` says what each means."""
+
+    width: str | float | None
+    height: str | float | None
+    font_size: float | None
+    title: bool
+    style: str | None
+
+
+class FigureOptions(LookOptions, total=False):
+    """What a figure is of, and how it looks; :func:`plot` says what each means."""
+
+    queue: str | None
+    flows: str | Sequence[str]
+    arms: str | Sequence[str]
+    from_s: float | None
+    until_s: float | None
+    metrics: str | Sequence[str]
+    x: str | None
+    by: str | None
+    where: Mapping[str, str] | None
+    over: str
+    class_name: str
+    reference: str | None
 
 
 def show(scenario: Scenario) -> dict[str, Any]:
@@ -84,28 +112,8 @@ def score_claims(path: Path | str, file: Path | str | None = None) -> tuple[Scor
     return score(load(path), None if file is None else read_claims(file))
 
 
-def plot(  # noqa: PLR0913 (keyword arguments)
-    path: Path | str,
-    kind: str,
-    output: Path | str | None = None,
-    *,
-    queue: str | None = None,
-    flows: str | Sequence[str] = (),
-    arms: str | Sequence[str] = (),
-    from_s: float | None = None,
-    until_s: float | None = None,
-    metrics: str | Sequence[str] = (),
-    x: str | None = None,
-    by: str | None = None,
-    where: Mapping[str, str] | None = None,
-    over: str = "seeds",
-    class_name: str = "*",
-    reference: str | None = None,
-    width: str | float | None = None,
-    height: str | float | None = None,
-    font_size: float | None = None,
-    title: bool = True,
-    style: str | None = None,
+def plot(
+    path: Path | str, kind: str, output: Path | str | None = None, **options: Unpack[FigureOptions]
 ) -> Path:
     """Draw one figure into a file; :func:`figure` makes one to be changed.
 
@@ -166,47 +174,12 @@ def plot(  # noqa: PLR0913 (keyword arguments)
         The file.
     """
     from aqmlab.paths import load
-    from aqmlab.plots import View, draw
+    from aqmlab.plots import draw
 
-    look = _look(width, height, font_size, title=title, style=style)
-    view = View(
-        flows=names(flows) or (),
-        from_s=from_s,
-        until_s=until_s,
-        arms=names(arms) or (),
-        metrics=names(metrics) or (),
-        x=x,
-        by=by,
-        where=where or {},
-        over=over,
-        class_name=class_name,
-        reference=reference,
-    )
-    return draw(load(path), kind, output, queue=queue, view=view, look=look)
+    return draw(load(path), kind, output, **_choices(options))
 
 
-def figure(  # noqa: PLR0913 (keyword arguments)
-    path: Path | str,
-    kind: str,
-    *,
-    queue: str | None = None,
-    flows: str | Sequence[str] = (),
-    arms: str | Sequence[str] = (),
-    from_s: float | None = None,
-    until_s: float | None = None,
-    metrics: str | Sequence[str] = (),
-    x: str | None = None,
-    by: str | None = None,
-    where: Mapping[str, str] | None = None,
-    over: str = "seeds",
-    class_name: str = "*",
-    reference: str | None = None,
-    width: str | float | None = None,
-    height: str | float | None = None,
-    font_size: float | None = None,
-    title: bool = True,
-    style: str | None = None,
-) -> Figure:
+def figure(path: Path | str, kind: str, **options: Unpack[FigureOptions]) -> Figure:
     """Make one figure of matplotlib, to be changed, shown in a notebook and saved.
 
     Parameters
@@ -222,39 +195,37 @@ def figure(  # noqa: PLR0913 (keyword arguments)
         The figure; it belongs to no window and needs no ``close``.
     """
     from aqmlab.paths import load
-    from aqmlab.plots import View
     from aqmlab.plots.draw import figure_of
 
-    look = _look(width, height, font_size, title=title, style=style)
-    view = View(
-        flows=names(flows) or (),
-        from_s=from_s,
-        until_s=until_s,
-        arms=names(arms) or (),
-        metrics=names(metrics) or (),
-        x=x,
-        by=by,
-        where=where or {},
-        over=over,
-        class_name=class_name,
-        reference=reference,
-    )
-    return figure_of(load(path), kind, queue=queue, view=view, look=look)
+    return figure_of(load(path), kind, **_choices(options))
 
 
-def _look(
-    width: str | float | None,
-    height: str | float | None,
-    font_size: float | None,
-    *,
-    title: bool,
-    style: str | None,
-) -> Appearance:
+class _Choices(TypedDict):
+    """What a figure is of, and how it looks, checked."""
+
+    queue: str | None
+    view: View
+    look: Appearance
+
+
+def _choices(options: FigureOptions) -> _Choices:
+    from aqmlab.plots import View
+
+    given: dict[str, Any] = dict(options)
+    queue = given.pop("queue", None)
+    look = _look({key: given.pop(key) for key in LookOptions.__annotations__ if key in given})
+    for several in ("flows", "arms", "metrics"):
+        given[several] = names(given.get(several, ())) or ()
+    return {"queue": queue, "view": View(**{**given, "where": given.get("where") or {}}), "look": look}
+
+
+def _look(options: Mapping[str, Any]) -> Appearance:
     from aqmlab.plots.appearance import Appearance, length_in
 
-    wide = None if width is None else length_in(width, "width")
-    tall = None if height is None else length_in(height, "height")
-    return Appearance(wide, tall, font_size, title, style)
+    lengths = {
+        key: length_in(options[key], key) for key in ("width", "height") if options.get(key) is not None
+    }
+    return Appearance(**{**options, "width": lengths.get("width"), "height": lengths.get("height")})
 
 
 def plot_law(  # noqa: PLR0913 (keyword arguments)
@@ -265,11 +236,7 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
     presets: bool = False,
     seed: int = 1,
     bench: Bench | None = None,
-    width: str | float | None = None,
-    height: str | float | None = None,
-    font_size: float | None = None,
-    title: bool = True,
-    style: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Path:
     """Draw a discipline's law, by the compiled discipline.
 
@@ -306,8 +273,7 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
     """
     from aqmlab.plots.law import draw_law
 
-    look = _look(width, height, font_size, title=title, style=style)
-    return draw_law(name, settings, output, presets=presets, seed=seed, bench=bench, look=look)
+    return draw_law(name, settings, output, presets=presets, seed=seed, bench=bench, look=_look(options))
 
 
 def schema(of: str = "scenario") -> dict[str, Any]:
