@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from aqmlab.errors import UsageError, unknown
 
@@ -91,4 +92,12 @@ def _named(names: Sequence[str], given: str, shorts: Sequence[str]) -> int:
     return found[0]
 
 
-__all__ = ["Axis", "Cell", "axis_named", "short_names"]
+def axes_of(about: Mapping[str, Any]) -> tuple[Axis, ...]:
+    """The axes of a scenario, as the core returns them and as ``sweep.json`` has them."""
+    return tuple(
+        Axis(str(axis["name"]), str(axis["short"]), tuple(axis["keys"]), tuple(map(str, axis["labels"])))
+        for axis in about["axes"]
+    )
+
+
+__all__ = ["Axis", "Cell", "axes_of", "axis_named", "short_names"]

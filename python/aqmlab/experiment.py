@@ -255,7 +255,7 @@ def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
         return Sweep(
             cases,
             place,
-            AskedExperiment(place, cases),
+            AskedExperiment(place),
             jobs=wishes.jobs,
             watcher=wishes.watcher,
             cluster=None if cases.host == LIVE else wishes.cluster,

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from aqmlab.errors import HostError
 
+SWEEP_FILE = "sweep.json"
+EXPERIMENT_FILE = "experiment.json"
 CLAIMS_FILE = "claims.json"
 """The verdicts, in the directory of an experiment or of a sweep."""
 

@@ -1,17 +1,214 @@
-"""Opening the directory of an experiment, or of a single run."""
+"""Opening what runs have left: what was asked for, and the recordings of it that are there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-from aqmlab.cells import Cell
+from aqmlab.cells import Cell, axes_of
 from aqmlab.errors import DamageError, RecordingError
+from aqmlab.files import EXPERIMENT_FILE, SWEEP_FILE
 from aqmlab.integrity import FORMAT_VERSION, read_json
+from aqmlab.plan import Plan
 from aqmlab.reader import Reader
 from aqmlab.recording import Run, load_run
-from aqmlab.results import NOT_RUN, Missing, Results
+from aqmlab.results import NOT_RUN, Missing, Results, of_runs
+from aqmlab.stopping import raise_if_stopped
+
+SWEEP_FORMAT = 2
+"""The ``format_version`` of ``sweep.json``."""
+
+
+class SweepFile:
+    """``sweep.json``, opened; an experiment says the same of one case.
+
+    Parameters
+    ----------
+    path
+        The directory.
+    about
+        The content, if it is known already.
+
+    Raises
+    ------
+    RecordingError
+        If it is missing, incomplete, corrupt or of a later format.
+    """
+
+    def __init__(self, path: Path, about: Mapping[str, Any] | None = None) -> None:
+        self.path = path
+        self.about = about or _read(
+            path / SWEEP_FILE, SWEEP_FORMAT, "`aqmlab sweep SCENARIO` makes it anew, and keeps the runs"
+        )
+        try:
+            about = self.about
+            self.seeds = tuple(int(seed) for seed in about["seeds"])
+            self.axes = axes_of(about)
+            self.runs = {self._cell(cell): tuple(map(str, cell["runs"])) for cell in about["cells"]}
+            self.plans = {self._cell(cell): str(cell["plan_digest"]) for cell in about["cells"]}
+            self.failed = {str(f["run"]): str(f["reason"]) for f in about["failed"]}
+            self.texts = {key: str(about[key]) for key in ("title", "question")}
+            self.names = {key: tuple(map(str, about[key])) for key in ("arms", "metrics", "warnings")}
+            self.claims: Sequence[Mapping[str, Any]] = tuple(about["claims"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise _incomplete(path / SWEEP_FILE, error) from error
+
+    def _cell(self, entry: Mapping[str, Any]) -> Cell:
+        labels = zip(self.axes, entry["labels"], strict=True)
+        return Cell(tuple((axis.name, str(label)) for axis, label in labels), str(entry["arm"]))
+
+    def __iter__(self) -> Iterator[tuple[Cell, int, str]]:
+        """Cell, seed and name of each run."""
+        for cell, digests in self.runs.items():
+            for seed, digest in zip(self.seeds, digests, strict=True):
+                yield cell, seed, digest
+
+
+class Kept(Protocol):
+    """Where recordings are kept by name."""
+
+    def has(self, name: str) -> bool:
+        """Whether the run is there, whole."""
+
+    def path_of(self, name: str) -> Path:
+        """Where its recording is, or would be."""
+
+
+class Recordings:
+    """The recordings of the runs of a request, each opened once, however often one looks.
+
+    Parameters
+    ----------
+    place
+        Where they are.
+    file
+        Which they are.
+    experiment
+        What ``experiment.json`` says, if it is one.
+    """
+
+    def __init__(self, place: Kept, file: SweepFile, experiment: Mapping[str, Any] | None = None) -> None:
+        self._place = place
+        self.file = file
+        self._experiment = experiment
+        self._runs: dict[tuple[Cell, int], Run] = {}
+        self._plans: dict[str, Plan] = {}
+        self._reader = Reader() if experiment is None else Reader(remedy(file.path))
+
+    def results(self, among: Container[str] | None = None) -> Results:
+        """What is there now.
+
+        Parameters
+        ----------
+        among
+            Names of the runs that may be there; all are looked for if not given.
+        """
+        missing = [
+            lacking
+            for cell, seed, digest in self.file
+            if (cell, seed) not in self._runs
+            and (lacking := self._opened(cell, seed, digest, to_look=among is None or digest in among))
+        ]
+        return Results(
+            title=self.file.texts["title"],
+            question=self.file.texts["question"],
+            path=self.file.path,
+            arms=self.file.names["arms"],
+            cells=tuple(self.file.runs),
+            seeds=self.file.seeds,
+            finished=dict(self._runs),
+            axes=self.file.axes,
+            claims=self.file.claims,
+            metrics=self.file.names["metrics"],
+            missing=tuple(missing),
+            warnings=self.file.names["warnings"],
+            details=self._experiment or {},
+            reader=self._reader,
+        )
+
+    def whole(self) -> Results:
+        """The same of all runs.
+
+        Raises
+        ------
+        DamageError
+            If any is damaged: all that is, is named.
+        """
+        found = self.results()
+        reasons = [line for run in found.missing if run.damaged for line in run.reason.splitlines()]
+        if reasons:
+            more = (reason for run in found.runs for reason in run.damage())
+            raise DamageError([*reasons, *more], remedy(found.path))
+        return found
+
+    def _opened(self, cell: Cell, seed: int, digest: str, *, to_look: bool) -> Missing | None:
+        """Open a recording; if that cannot be, say why."""
+        raise_if_stopped()
+        if not to_look:
+            return Missing(cell, seed, NOT_RUN)
+        if not self._place.has(digest):
+            return Missing(cell, seed, self.file.failed.get(digest, NOT_RUN))
+        path = self._place.path_of(digest)
+        try:
+            run = load_run(path, self._plans)
+        except RecordingError as error:
+            if self._experiment is not None and not isinstance(error, DamageError):
+                raise
+            return Missing(cell, seed, str(error), damaged=True)
+        if (run.seed, run.manifest.plan_digest) != (seed, self.file.plans[cell]):
+            other = f"of arm `{run.arm}` and seed {run.seed}"
+            return Missing(cell, seed, f"`{path}` is the recording of another run: {other}", damaged=True)
+        # The run may have been done for another scenario that calls it something else.
+        called = replace(run.manifest, title=self.file.texts["title"], arm=cell.arm)
+        self._runs[cell, seed] = replace(run, manifest=called)
+        return None
+
+
+class _Folder(NamedTuple):
+    """The directory of an experiment: each run in that of its arm and seed."""
+
+    path: Path
+
+    def has(self, name: str) -> bool:
+        return (self.path_of(name) / "manifest.json").is_file()
+
+    def path_of(self, name: str) -> Path:
+        return self.path / name
+
+
+def experiment_recordings(path: Path) -> Recordings:
+    """The recordings of an experiment, not opened yet.
+
+    Raises
+    ------
+    RecordingError
+        If ``experiment.json`` is missing, incomplete, corrupt or of a later format.
+    """
+    file = path / EXPERIMENT_FILE
+    about = _read(file, FORMAT_VERSION, remedy(path))
+    try:
+        asked = {
+            **about,
+            "axes": (),
+            "arms": [arm["name"] for arm in about["arms"]],
+            "metrics": about.get("metrics", ()),
+            "claims": about.get("claims", ()),
+            "failed": (),
+            "cells": [
+                {
+                    "labels": (),
+                    "arm": arm["name"],
+                    "plan_digest": arm["digest"],
+                    "runs": [f"{arm['slug']}/seed-{seed}" for seed in about["seeds"]],
+                }
+                for arm in about["arms"]
+            ],
+        }
+        return Recordings(_Folder(path), SweepFile(path, asked), about)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _incomplete(file, error) from error
 
 
 def load_recording(path: Path | str) -> Results:
@@ -30,8 +227,8 @@ def load_recording(path: Path | str) -> Results:
     path = Path(path)
     if not path.exists():
         raise RecordingError(f"no recording at `{path}`: there is no such directory")
-    if (path / "experiment.json").is_file():
-        return _load_experiment(path)
+    if (path / EXPERIMENT_FILE).is_file():
+        return experiment_recordings(path).whole()
     if (path / "manifest.json").is_file():
         return _load_single(path)
     if (path / "both.json").is_file():
@@ -44,71 +241,9 @@ def load_recording(path: Path | str) -> Results:
     raise RecordingError(f"no recording at `{path}`: neither `experiment.json` nor `manifest.json` is there")
 
 
-def _load_experiment(path: Path) -> Results:
-    try:
-        about = read_json(path / "experiment.json")
-    except DamageError as error:
-        raise DamageError(error.reasons, remedy(path)) from error
-    version = about.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise RecordingError(
-            f"`{path / 'experiment.json'}` has the format version `{version}`; this aqmlab reads up to"
-            f" {FORMAT_VERSION}"
-        )
-    try:
-        seeds = tuple(int(seed) for seed in about["seeds"])
-        runs = _load_runs(path, [(arm, seed) for arm in about["arms"] for seed in seeds])
-        return of_runs(
-            runs,
-            arms=[str(arm["name"]) for arm in about["arms"]],
-            seeds=seeds,
-            path=path,
-            title=str(about["title"]),
-            question=str(about["question"]),
-            claims=tuple(about.get("claims", ())),
-            metrics=tuple(map(str, about.get("metrics", ()))),
-            warnings=tuple(map(str, about["warnings"])),
-            details=about,
-            reader=Reader(remedy(path)),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise RecordingError(f"`{path / 'experiment.json'}` is incomplete: {_words(error)}") from error
-
-
-def _load_runs(path: Path, asked: Sequence[tuple[dict[str, Any], int]]) -> tuple[Run, ...]:
-    """The finished runs of an experiment, each in the directory of its arm and seed.
-
-    Raises
-    ------
-    DamageError
-        If any is damaged: all that is, is named.
-    """
-    runs: list[Run] = []
-    reasons: list[str] = []
-    for arm, seed in asked:
-        folder = path / str(arm["slug"]) / f"seed-{seed}"
-        if not (folder / "manifest.json").is_file():
-            continue
-        try:
-            run = load_run(folder)
-        except DamageError as error:
-            reasons += error.reasons
-            continue
-        digest = arm.get("digest", run.manifest.plan_digest)
-        if (run.arm, run.seed, run.manifest.plan_digest) == (str(arm["name"]), seed, digest):
-            runs.append(run)
-        else:
-            reasons.append(
-                f"`{folder}` is the recording of another run: of arm `{run.arm}` and seed {run.seed}"
-            )
-    if reasons:
-        raise DamageError([*reasons, *(reason for run in runs for reason in run.damage())], remedy(path))
-    return tuple(runs)
-
-
 def remedy(path: Path) -> str:
     """What to do about damaged runs of an experiment."""
-    if (path / "experiment.json").is_file():
+    if (path / EXPERIMENT_FILE).is_file():
         return f"`aqmlab run SCENARIO --resume -o {path}` does what is damaged or missing, and keeps the rest"
     return "run it again, or restore the directory from a copy"
 
@@ -121,28 +256,27 @@ def _load_single(path: Path) -> Results:
     )
 
 
-def of_runs(runs: Iterable[Run], *, arms: Sequence[str], seeds: Sequence[int], **about: Any) -> Results:  # noqa: ANN401 (what :class:`Results` has)
-    """Results without swept values: a cell for each arm; what is not among the runs has not been run."""
-    cells = {arm: Cell((), arm) for arm in arms}
-    finished = {(cells[run.arm], run.seed): run for run in runs}
-    missing = [
-        Missing(cell, seed, NOT_RUN)
-        for cell in cells.values()
-        for seed in seeds
-        if (cell, seed) not in finished
-    ]
-    return Results(
-        arms=tuple(arms),
-        cells=tuple(cells.values()),
-        seeds=tuple(seeds),
-        finished=finished,
-        missing=tuple(missing),
-        **about,
-    )
+def _read(file: Path, newest: int, repaired: str) -> dict[str, Any]:
+    try:
+        about = read_json(file)
+    except DamageError as error:
+        raise DamageError(error.reasons, repaired) from error
+    version = about.get("format_version")
+    if not isinstance(version, int) or version > newest:
+        raise RecordingError(f"`{file}` has the format version `{version}`; this aqmlab reads up to {newest}")
+    return about
 
 
-def _words(error: Exception) -> str:
-    return f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)
+def _incomplete(file: Path, error: Exception) -> RecordingError:
+    said = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)
+    return RecordingError(f"`{file}` is incomplete: {said}")
 
 
-__all__ = ["load_recording", "of_runs", "remedy"]
+__all__ = [
+    "SWEEP_FORMAT",
+    "Recordings",
+    "SweepFile",
+    "experiment_recordings",
+    "load_recording",
+    "remedy",
+]

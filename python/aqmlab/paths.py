@@ -10,13 +10,13 @@ from aqmlab import both
 from aqmlab.both import Both
 from aqmlab.comparison import Comparison, compare_sides
 from aqmlab.errors import RecordingError, UsageError
+from aqmlab.files import SWEEP_FILE
 from aqmlab.integrity import read_json
 from aqmlab.loading import load_recording
 from aqmlab.metrics import EVERY_CLASS
 from aqmlab.pairing import Side, side_of
 from aqmlab.results import Results
 from aqmlab.sweeps.directory import load_sweep
-from aqmlab.sweeps.store import SWEEP_FILE
 
 
 def load(path: Path | str) -> Results:

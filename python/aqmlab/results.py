@@ -6,7 +6,7 @@ seed. An experiment has one case, without settings.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -472,6 +472,26 @@ class Results:
         return {run.path: i for i, run in enumerate(self._distinct)}
 
 
+def of_runs(runs: Iterable[Run], *, arms: Sequence[str], seeds: Sequence[int], **about: Any) -> Results:  # noqa: ANN401 (what :class:`Results` has)
+    """Results without swept values: a cell for each arm; what is not among the runs has not been run."""
+    cells = {arm: Cell((), arm) for arm in arms}
+    finished = {(cells[run.arm], run.seed): run for run in runs}
+    missing = [
+        Missing(cell, seed, NOT_RUN)
+        for cell in cells.values()
+        for seed in seeds
+        if (cell, seed) not in finished
+    ]
+    return Results(
+        arms=tuple(arms),
+        cells=tuple(cells.values()),
+        seeds=tuple(seeds),
+        finished=finished,
+        missing=tuple(missing),
+        **about,
+    )
+
+
 def bottleneck(runs: Sequence[Measured]) -> str:
     """The queue called ``bottleneck``, or else the one whose link was busiest over all runs."""
     busy = _busy(runs)
@@ -508,4 +528,5 @@ __all__ = [
     "Missing",
     "Results",
     "bottleneck",
+    "of_runs",
 ]

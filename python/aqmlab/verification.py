@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import DamageError, RecordingError
+from aqmlab.files import SWEEP_FILE
 from aqmlab.integrity import read_json, table_digest
+from aqmlab.loading import SweepFile
 from aqmlab.recording import Run, load_run
 from aqmlab.stopping import raise_if_stopped
-from aqmlab.sweeps.directory import SweepFile, store_of
+from aqmlab.sweeps.directory import store_of
 from aqmlab.sweeps.experiment_directory import ExperimentDirectory
 from aqmlab.sweeps.place import Place
-from aqmlab.sweeps.store import SWEEP_FILE, Store
+from aqmlab.sweeps.store import Store
 
 _BOTH = "both.json"
 
@@ -81,9 +83,10 @@ def _verify(found: Verified, path: Path) -> None:
         _sweep(found, path, store_of(path))
     elif (path / _BOTH).is_file():
         with _noting(found):
-            read_json(path / _BOTH)
-        for each in sorted(entry.parent for entry in path.glob("*/experiment.json")):
-            _experiment(found, each)
+            about = read_json(path / _BOTH)
+            for side in ("live", "simulated"):
+                if (path / about.get(side, side)).exists():
+                    _verify(found, path / about.get(side, side))
     elif (path / "experiment.json").is_file():
         _experiment(found, path)
     elif (path / "manifest.json").is_file():

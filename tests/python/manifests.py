@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from aqmlab.loading import of_runs
 from aqmlab.manifest import Manifest, manifest_of
 from aqmlab.plan import Plan
 from aqmlab.reader import Reader
 from aqmlab.recording import Run
-from aqmlab.results import Results
+from aqmlab.results import Results, of_runs
 
 
 def manifest(**content: Any) -> Manifest:

@@ -107,7 +107,7 @@ def test_the_recording_of_another_run_is_none_of_this_one(swept):
     results = load(swept)
     (missing,) = results.missing
     assert missing.damaged
-    assert missing.reason == f"`{run}` is the recording of another run"
+    assert missing.reason.startswith(f"`{run}` is the recording of another run: of arm ")
     assert sum(len(results.runs_of(cell)) for cell in results.cells) == 3
 
 

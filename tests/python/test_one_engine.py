@@ -250,10 +250,28 @@ def test_a_sweep_of_live_runs(router, tmp_path, aqmlab_cli):
     assert compared.returncode == 0, compared.stderr
     found = json.loads(compared.stdout)["compared"]
     assert len(found) == 4
+    router("unfaithful")
+    assert aqmlab_cli(*words, "--host", "live", "--force").returncode == 5
+    ended = aqmlab_cli(*words, "--host", "alive")
+    assert ended.returncode == 2
+    assert "there is no host `alive`" in ended.stderr
+    assert aqmlab_cli("verify", store).returncode == 0
+
+
+def test_a_sweep_simulated_and_live_is_compared_cell_by_cell(router, tmp_path, aqmlab_cli):
+    router("faithful")
+    file, store = tmp_path / "tiny.toml", tmp_path / "store"
+    file.write_text(
+        tomli_w.dumps(tiny(runs=2, claim=[], sweep={"topology.rate": ["2Mbit", "4Mbit"]})), encoding="utf-8"
+    )
+    words = ("sweep", file, "--store", store, "--no-report")
     both = aqmlab_cli(*words, "--both")
     assert both.returncode == 0, both.stderr
     assert both.stdout.startswith("faithful: 8 of 8 runs\n")
-    beside = live.with_name(live.name.removesuffix("-live") + "-both")
+    beside, live, simulated = sorted(
+        (store / "sweeps").iterdir(),
+        key=lambda path: (not path.name.endswith("-both"), path.name[-5:] != "-live"),
+    )
     for path in (live, simulated, beside):
         assert f"sweep      {path}" in both.stderr
     assert re.search(r"^goodput \[Mbit/s\] +simulated +live +difference +relative$", both.stdout, re.M)
@@ -271,6 +289,7 @@ def test_a_sweep_of_live_runs(router, tmp_path, aqmlab_cli):
     assert {entry["case"] for entry in as_json["comparison"]["compared"]} == {
         f"{arm}, rate {rate}" for arm in ("DropTail", "RED") for rate in ("2Mbit", "4Mbit")
     }
+    assert aqmlab.verify(beside).recordings == 16
     page = (beside / "report.html").read_text()
     assert "<h3>goodput [Mbit/s]</h3>" in page
     assert f'href="../{simulated.name}/report.html"' in page
@@ -279,12 +298,6 @@ def test_a_sweep_of_live_runs(router, tmp_path, aqmlab_cli):
     other = aqmlab.sweep(file, store=tmp_path / "other", report=False).wait()
     with pytest.raises(aqmlab.UsageError, match="are in two stores"):
         aqmlab.beside(other, load(live))
-    router("unfaithful")
-    assert aqmlab_cli(*words, "--host", "live", "--force").returncode == 5
-    ended = aqmlab_cli(*words, "--host", "alive")
-    assert ended.returncode == 2
-    assert "there is no host `alive`" in ended.stderr
-    assert aqmlab_cli("verify", store).returncode == 0
 
 
 @pytest.mark.parametrize("words", [["run"], ["live"], ["run", "--both"]])

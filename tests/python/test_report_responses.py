@@ -9,8 +9,8 @@ import pytest
 
 from aqmlab.errors import UsageError
 from aqmlab.figures import estimate_parts
-from aqmlab.loading import of_runs
 from aqmlab.reports.render import render
+from aqmlab.results import of_runs
 from aqmlab.soundness import examine
 from aqmlab.stats import estimate
 from browser import ask, browse, data_of, needs_chromium

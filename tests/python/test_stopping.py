@@ -48,7 +48,7 @@ main()
 VALUES = 'given[-1].values("goodput_bps", given[-1].cells[0])'
 PHASES = {
     "looking": ("sweeps.progress", "module.Intervals.look", VALUES),
-    "reading": ("sweeps.directory", "module.Recordings._opened", "module.raise_if_stopped()"),
+    "reading": ("loading", "module.Recordings._opened", "module.raise_if_stopped()"),
     "writing tables": ("sweeps.conclusion", "module.write_tables", "query(given[0])"),
     "scoring": ("papers.reproduce", "module.score_finding", 'query(given[1]["loss.toml"])'),
     "drawing": ("papers.figures", "module.draw_figure", "pass"),

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.calibration.population import Population
-from aqmlab.cells import axis_named
+from aqmlab.cells import axes_of, axis_named
 from aqmlab.errors import UsageError, unknown
 from aqmlab.figures import listed
 from aqmlab.plan import Link, Plan, quantity_text
 from aqmlab.scenario import resolve
-from aqmlab.sweeps.cases import axes_of
 
 QUEUE = {"kind": "droptail", "limit": "10s"}
 """What every link has in place of its own queue: room for what it sends in ten seconds."""

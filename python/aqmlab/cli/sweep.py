@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab.both import LIVE, SIMULATED
 from aqmlab.cli.claims import claims_json, end_with
 from aqmlab.cli.console import interruptible, refuse_damage, say, set_quiet, tell_json
 from aqmlab.cli.live import tell_stopping
@@ -182,7 +181,7 @@ def _tell_beside(live: Sweep, simulated: Sweep, *, as_json: bool, report: bool) 
 
     found = beside(simulated.results, live.results, report=report)
     if as_json:
-        scored = {SIMULATED: simulated.claims, LIVE: live.claims}
+        scored = dict(zip(found.sides, (simulated.claims, live.claims), strict=True))
         print(json_text({"event": "both", **both_json(found, scored)}))
     else:
         print()

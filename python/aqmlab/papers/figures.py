@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.cells import Cell, axis_named
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.loading import of_runs
 from aqmlab.papers.expressions import ExpressionValues
 from aqmlab.papers.over_time import COLUMN, over_time, shown
 from aqmlab.papers.paper import RESPONSES, PaperFigure
@@ -20,7 +19,7 @@ from aqmlab.papers.response_figure import line_rows, response_figure, response_l
 from aqmlab.papers.sweep_figure import SweepLine, sweep_figure
 from aqmlab.plots.appearance import AS_MADE, Appearance
 from aqmlab.recording import Run
-from aqmlab.results import Results
+from aqmlab.results import Results, of_runs
 from aqmlab.stats import estimate
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 
 from aqmlab.arguments import names as all_names
 from aqmlab.arguments import whole
-from aqmlab.cells import Axis, Cell
+from aqmlab.cells import Cell, axes_of
 from aqmlab.errors import UsageError
 from aqmlab.figures import counted
 from aqmlab.files import slug
@@ -294,14 +294,6 @@ def _check_metrics(names: Sequence[str], file: str) -> None:
             raise UsageError("\n".join(wrong))
 
 
-def axes_of(about: Mapping[str, Any]) -> tuple[Axis, ...]:
-    """The axes of a scenario, as the core returns them and as ``sweep.json`` has them."""
-    return tuple(
-        Axis(str(axis["name"]), str(axis["short"]), tuple(axis["keys"]), tuple(map(str, axis["labels"])))
-        for axis in about["axes"]
-    )
-
-
 def _cells(case: dict[str, Any], host: str) -> Iterable[PlannedCell]:
     from aqmlab import _core
 
@@ -322,4 +314,4 @@ def _cells(case: dict[str, Any], host: str) -> Iterable[PlannedCell]:
         )
 
 
-__all__ = ["LIVE", "Cases", "PlannedCell", "Shard", "axes_of", "chosen_seeds"]
+__all__ = ["LIVE", "Cases", "PlannedCell", "Shard", "chosen_seeds"]

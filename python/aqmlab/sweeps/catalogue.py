@@ -10,12 +10,13 @@ from pathlib import Path
 from aqmlab.cells import Cell, short_names
 from aqmlab.columns import TableFile, has_early_names
 from aqmlab.errors import RecordingError
+from aqmlab.files import SWEEP_FILE
 from aqmlab.integrity import damaged_tables
-from aqmlab.loading import load_recording
+from aqmlab.loading import SweepFile, load_recording
 from aqmlab.manifest import PROGRAM, Manifest, read_manifest
 from aqmlab.plan import Plan
-from aqmlab.sweeps.directory import SweepFile, store_of
-from aqmlab.sweeps.store import SWEEP_FILE, Store
+from aqmlab.sweeps.directory import store_of
+from aqmlab.sweeps.store import Store
 
 
 @dataclass(frozen=True)

@@ -6,28 +6,21 @@ there before the first run. No file depends on when, where or in how many goes t
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Container, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from aqmlab.cells import Cell
 from aqmlab.errors import DamageError, RecordingError
-from aqmlab.files import write_whole
-from aqmlab.integrity import read_json, sealed
-from aqmlab.plan import Plan
-from aqmlab.reader import Reader
-from aqmlab.recording import Run, load_run
-from aqmlab.results import NOT_RUN, Missing, Results
-from aqmlab.stopping import raise_if_stopped
-from aqmlab.sweeps.cases import Cases, axes_of
+from aqmlab.files import SWEEP_FILE, write_whole
+from aqmlab.integrity import sealed
+from aqmlab.loading import SWEEP_FORMAT, Recordings, SweepFile
+from aqmlab.results import Results
+from aqmlab.sweeps.cases import Cases
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.place import Place, alone_in
-from aqmlab.sweeps.store import SWEEP_FILE, Store
+from aqmlab.sweeps.store import Store
 from aqmlab.sweeps.task import LIVE
-
-FORMAT_VERSION = 2
 
 _ABOUT = ("title", "question", "metrics", "warnings", "arms", "axes", "claims")
 
@@ -45,7 +38,7 @@ def describe(cases: Cases, place: Place, failed: Mapping[str, str] = MappingProx
         By name, why there is no recording of a run.
     """
     about = {
-        "format_version": FORMAT_VERSION,
+        "format_version": SWEEP_FORMAT,
         **{key: cases.about[key] for key in _ABOUT},
         "seeds": cases.seeds,
         "cells": [
@@ -86,132 +79,6 @@ def write_about(store: Store, directory: Path, scenario: str, about: Mapping[str
             file = directory / name
             if not file.exists() or file.read_bytes() != text.encode():
                 write_whole(file, text)
-
-
-class SweepFile:
-    """``sweep.json``, opened.
-
-    Parameters
-    ----------
-    path
-        The sweep's directory.
-    about
-        The content, if it is known already.
-
-    Raises
-    ------
-    RecordingError
-        If it is missing, incomplete, corrupt or of a later format.
-    """
-
-    def __init__(self, path: Path, about: Mapping[str, Any] | None = None) -> None:
-        self.path = path
-        self.about = self._read() if about is None else about
-        try:
-            about = self.about
-            self.seeds = tuple(int(seed) for seed in about["seeds"])
-            self.axes = axes_of(about)
-            self.runs = {self._cell(cell): tuple(map(str, cell["runs"])) for cell in about["cells"]}
-            self.plans = {self._cell(cell): str(cell["plan_digest"]) for cell in about["cells"]}
-            self.failed = {str(f["run"]): str(f["reason"]) for f in about["failed"]}
-            self.texts = {key: str(about[key]) for key in ("title", "question")}
-            self.names = {key: tuple(map(str, about[key])) for key in ("arms", "metrics", "warnings")}
-            self.claims: Sequence[Mapping[str, Any]] = tuple(about["claims"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise RecordingError(f"`{path / SWEEP_FILE}` is incomplete: {error!r}") from error
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            about = read_json(self.path / SWEEP_FILE)
-        except DamageError as error:
-            raise DamageError(
-                error.reasons, "`aqmlab sweep SCENARIO` makes it anew, and keeps the runs"
-            ) from error
-        version = about.get("format_version")
-        if not isinstance(version, int) or version > FORMAT_VERSION:
-            raise RecordingError(
-                f"`{self.path / SWEEP_FILE}` has the format version `{version}`; this aqmlab reads up to"
-                f" {FORMAT_VERSION}"
-            )
-        return about
-
-    def _cell(self, entry: Mapping[str, Any]) -> Cell:
-        labels = zip(self.axes, entry["labels"], strict=True)
-        return Cell(tuple((axis.name, str(label)) for axis, label in labels), str(entry["arm"]))
-
-    def __iter__(self) -> Iterator[tuple[Cell, int, str]]:
-        """Cell, seed and name of each run."""
-        for cell, digests in self.runs.items():
-            for seed, digest in zip(self.seeds, digests, strict=True):
-                yield cell, seed, digest
-
-
-class Recordings:
-    """The recordings of a sweep's runs, each opened once, however often one looks.
-
-    Parameters
-    ----------
-    place
-        Where they are.
-    file
-        Which they are.
-    """
-
-    def __init__(self, place: Place, file: SweepFile) -> None:
-        self._place = place
-        self.file = file
-        self._runs: dict[tuple[Cell, int], Run] = {}
-        self._plans: dict[str, Plan] = {}
-        self._reader = Reader()
-
-    def results(self, among: Container[str] | None = None) -> Results:
-        """What is there now.
-
-        Parameters
-        ----------
-        among
-            Names of the runs that may be there; all are looked for if not given.
-        """
-        missing = [
-            lacking
-            for cell, seed, digest in self.file
-            if (cell, seed) not in self._runs
-            and (lacking := self._opened(cell, seed, digest, to_look=among is None or digest in among))
-        ]
-        return Results(
-            title=self.file.texts["title"],
-            question=self.file.texts["question"],
-            path=self.file.path,
-            arms=self.file.names["arms"],
-            cells=tuple(self.file.runs),
-            seeds=self.file.seeds,
-            finished=dict(self._runs),
-            axes=self.file.axes,
-            claims=self.file.claims,
-            metrics=self.file.names["metrics"],
-            missing=tuple(missing),
-            warnings=self.file.names["warnings"],
-            reader=self._reader,
-        )
-
-    def _opened(self, cell: Cell, seed: int, digest: str, *, to_look: bool) -> Missing | None:
-        """Open a recording; if that cannot be, say why."""
-        raise_if_stopped()
-        if not to_look:
-            return Missing(cell, seed, NOT_RUN)
-        if not self._place.has(digest):
-            return Missing(cell, seed, self.file.failed.get(digest, NOT_RUN))
-        path = self._place.path_of(digest)
-        try:
-            run = load_run(path, self._plans)
-        except RecordingError as error:
-            return Missing(cell, seed, str(error), damaged=True)
-        if (run.seed, run.manifest.plan_digest) != (seed, self.file.plans[cell]):
-            return Missing(cell, seed, f"`{path}` is the recording of another run", damaged=True)
-        # The run may have been done for another scenario that calls it something else.
-        called = replace(run.manifest, title=self.file.texts["title"], arm=cell.arm)
-        self._runs[cell, seed] = replace(run, manifest=called)
-        return None
 
 
 class Directory(Protocol):
@@ -328,9 +195,7 @@ def load_sweep(path: Path | str) -> Results:
 
 __all__ = [
     "Directory",
-    "Recordings",
     "SweepDirectory",
-    "SweepFile",
     "describe",
     "load_sweep",
     "store_of",

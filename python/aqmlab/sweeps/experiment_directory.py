@@ -21,21 +21,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import DamageError, HostError, UsageError
-from aqmlab.files import save
+from aqmlab.files import EXPERIMENT_FILE, save
 from aqmlab.integrity import FORMAT_VERSION, read_json, sealed
 from aqmlab.manifest import PROGRAM
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.task import LIVE
 
 if TYPE_CHECKING:
+    from aqmlab.loading import Recordings
     from aqmlab.recording import Run
     from aqmlab.sweeps.cases import Cases
     from aqmlab.sweeps.conclusion import Conclusion
-    from aqmlab.sweeps.directory import Recordings
 
 DEFAULT_PARENT = Path("runs")
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY)
-EXPERIMENT_FILE = "experiment.json"
 SCENARIO_FILE = "scenario.toml"
 
 
@@ -138,29 +137,25 @@ class AskedExperiment:
     ----------
     place
         Where the runs are.
-    cases
-        What was asked for: one case.
     """
 
-    def __init__(self, place: ExperimentDirectory, cases: Cases) -> None:
+    def __init__(self, place: ExperimentDirectory) -> None:
         self.path = place.path
-        self._place, self._cases = place, cases
 
     def update(self, tried: Container[str], failed: Mapping[str, str]) -> None:
         """Write nothing: `experiment.json` follows from the scenario and is there from the start."""
 
     def recordings(self) -> Recordings:
         """The recordings of the runs, not opened yet."""
-        from aqmlab.sweeps.directory import Recordings, SweepFile, describe
+        from aqmlab.loading import experiment_recordings
 
-        return Recordings(self._place, SweepFile(self.path, describe(self._cases, self._place)))
+        return experiment_recordings(self.path)
 
-    def conclude(self, recordings: Recordings, **_wishes: bool) -> Conclusion:  # noqa: ARG002 (stores need it)
+    def conclude(self, recordings: Recordings, **_wishes: bool) -> Conclusion:
         """Open what is there, as anybody who names the directory does."""
-        from aqmlab.loading import load_recording
         from aqmlab.sweeps.conclusion import Conclusion
 
-        return Conclusion(load_recording(self.path))
+        return Conclusion(recordings.whole())
 
 
 def begin(cases: Cases, output: Path | str | None) -> ExperimentDirectory:

@@ -11,13 +11,15 @@ from pathlib import Path
 
 from aqmlab.columns import RENAMED, has_early_names
 from aqmlab.errors import RecordingError, UsageError
+from aqmlab.files import SWEEP_FILE
 from aqmlab.integrity import table_digest
+from aqmlab.loading import Recordings, SweepFile
 from aqmlab.manifest import read_manifest
 from aqmlab.results import NOT_RUN, Results
 from aqmlab.sweeps.conclusion import Conclusion, conclude
-from aqmlab.sweeps.directory import Recordings, SweepFile, with_failed, write_about
+from aqmlab.sweeps.directory import with_failed, write_about
 from aqmlab.sweeps.place import Needs, alone_in
-from aqmlab.sweeps.store import SWEEP_FILE, Store, store_path
+from aqmlab.sweeps.store import Store, store_path
 from aqmlab.sweeps.task import LIVE
 
 WHOLE = Needs(whole=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aqmlab.errors import HostError, RecordingError, UsageError
-from aqmlab.files import write_whole
+from aqmlab.files import SWEEP_FILE, write_whole
 from aqmlab.sweeps.place import Place
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 DEFAULT_STORE = Path("runs/store")
 VARIABLE = "AQMLAB_STORE"
-SWEEP_FILE = "sweep.json"
 STORE_FILE = "store.json"
 
 
@@ -157,7 +156,6 @@ __all__ = [
     "DEFAULT_STORE",
     "FORMAT_VERSION",
     "STORE_FILE",
-    "SWEEP_FILE",
     "Store",
     "kept_in",
     "store_path",

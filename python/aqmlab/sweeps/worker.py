@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from aqmlab.errors import AqmlabError, HostError, MemoryCapError, RunError
+from aqmlab.files import EXPERIMENT_FILE
 from aqmlab.integrity import read_json
-from aqmlab.sweeps.experiment_directory import EXPERIMENT_FILE, ExperimentDirectory
+from aqmlab.sweeps.experiment_directory import ExperimentDirectory
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.process import ALIVE
 from aqmlab.sweeps.store import Store
