@@ -174,12 +174,9 @@ class TrafficClass:
             return f", connections of {workload['file']}"
         if self.kind == PACKMIME:
             return f", PackMime-HTTP, {workload['rate_per_s']:g} connections a second"
-        if self.kind == PAGES:
-            think = drawn_text(workload["think_ns"], "ns")
-            return f", web pages for {workload['device']}, users who think: {think}"
-        if self.kind == BROWSERS:
-            think = drawn_text(workload["think_ns"], "ns")
-            return f", web pages by browsers of 2000, users who think: {think}"
+        if self.kind in (PAGES, BROWSERS):
+            how = f"for {workload['device']}" if self.kind == PAGES else "by browsers of 2000"
+            return f", web pages {how}, users who think: {drawn_text(workload['think_ns'], 'ns')}"
         if self.kind == REQUESTS:
             sizes = (drawn_text(workload[key], "bytes") for key in ("request_bytes", "response_bytes"))
             opened = (
