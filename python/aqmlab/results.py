@@ -26,6 +26,7 @@ from aqmlab.metrics import (
     find,
     named_classes,
 )
+from aqmlab.metrics.asked import Asked
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.plan import Plan
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
@@ -50,19 +51,6 @@ class Missing(NamedTuple):
     reason: str
     damaged: bool = False
     """Whether there is a recording, which cannot be read."""
-
-
-class _Asked(NamedTuple):
-    """What a value is of."""
-
-    metric: str
-    cell: Cell
-    queue: str | None
-    class_name: str
-    window: Window | None
-    parameters: tuple[tuple[str, float | None], ...]
-    kind: str
-    router: str
 
 
 # Equal only to itself: what is computed from it is kept with it.
@@ -298,19 +286,18 @@ class Results:
             If a recording cannot be read.
         """
         raise_if_stopped()
-        asked = _Asked(
+        asked = Asked.of(
             metric,
-            cell,
-            queue,
-            class_name,
-            None if window is None else Window(*window),
-            tuple(sorted(parameters.items())),
-            kind,
-            router,
+            queue=queue,
+            class_name=class_name,
+            window=window,
+            parameters=parameters,
+            kind=kind,
+            router=router,
         )
-        if asked not in self._values:
-            self._values[asked] = self._computed(asked)
-        return dict(self._values[asked])
+        if (cell, asked) not in self._values:
+            self._values[cell, asked] = self._computed(cell, asked)
+        return dict(self._values[cell, asked])
 
     def gaps(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:
         """How far two distribution functions are apart at most, by seed, of seeds that finished in both.
@@ -351,12 +338,12 @@ class Results:
             return dict.fromkeys(run.run.seed for run in runs)
         return {run.run.seed: found.distribution(run, where, class_name, parameters) for run in runs}
 
-    def _computed(self, asked: _Asked) -> Mapping[int, Value]:
+    def _computed(self, cell: Cell, asked: Asked) -> Mapping[int, Value]:
         metric = find(asked.metric)
-        runs = self.measured(asked.cell)
+        runs = self.measured(cell)
         if not runs:
             return {}
-        queue = self._asked_queue(runs, asked.cell, asked.queue, asked.class_name)
+        queue = self._asked_queue(runs, cell, asked.queue, asked.class_name)
         if queue is None:
             return dict.fromkeys(run.run.seed for run in runs)
         routers = {name for run in runs for name in run.run.plan.nodes}
@@ -459,7 +446,7 @@ class Results:
         return self.reader.measured(run, self._distinct[i : i + RUNS_READ_TOGETHER])
 
     @cached_property
-    def _values(self) -> dict[_Asked, Mapping[int, Value]]:
+    def _values(self) -> dict[tuple[Cell, Asked], Mapping[int, Value]]:
         return {}
 
     @cached_property

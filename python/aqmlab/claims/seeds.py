@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,7 @@ from aqmlab.claims.ranges import UNKNOWN, Range
 from aqmlab.claims.tree import Call, Condition, Expression, MetricOf, Node, children
 from aqmlab.claims.units import in_base, unit_of_metric
 from aqmlab.claims.values import Evaluator, Floats, Leaves, Value, constant
-from aqmlab.metrics import EVERY_CLASS, EVERY_KIND, EVERY_ROUTER, Window
-from aqmlab.metrics.registry import NO_PARAMETERS
+from aqmlab.metrics.asked import Part
 from aqmlab.stats import Interval, estimate, t_quantile
 from aqmlab.stats.proportion import share
 from aqmlab.stats.quantiles import interpolated, quantile
@@ -77,18 +76,7 @@ class MetricValues(Protocol):
     def cells(self) -> tuple[Cell, ...]:
         """Those of which there may be values."""
 
-    def values(  # noqa: PLR0913 (keyword arguments)
-        self,
-        metric: str,
-        cell: Cell,
-        *,
-        queue: str | None = None,
-        class_name: str = EVERY_CLASS,
-        window: Window | tuple[float, float] | None = None,
-        parameters: Mapping[str, float | None] = NO_PARAMETERS,
-        kind: str = EVERY_KIND,
-        router: str = EVERY_ROUTER,
-    ) -> dict[int, float | None]:
+    def values(self, metric: str, cell: Cell, **part: Unpack[Part]) -> dict[int, float | None]:
         """As of :meth:`aqmlab.Results.values`."""
 
     def gaps(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, float | None]:

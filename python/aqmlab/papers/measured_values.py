@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import shutil
 import tempfile
 import time
@@ -19,53 +18,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Unpack
 
 from aqmlab.cells import Axis, Cell
 from aqmlab.claims import Names
 from aqmlab.errors import HostError, UsageError
-from aqmlab.metrics import EVERY_CLASS, EVERY_KIND, EVERY_ROUTER, Window
-from aqmlab.metrics.registry import NO_PARAMETERS
+from aqmlab.metrics.asked import Asked, Part
 from aqmlab.papers.paper import PaperExperiment, Thinned
 from aqmlab.papers.runner import Runner
 from aqmlab.papers.variants import Reading
-from aqmlab.results import Results
 
 Value = float | None
-
-
-class Asked(NamedTuple):
-    """What is asked of a cell, as of :meth:`aqmlab.Results.values`."""
-
-    metric: str
-    queue: str | None
-    class_name: str
-    window: Window | None
-    parameters: tuple[tuple[str, float | None], ...]
-    kind: str
-    router: str
-
-    @staticmethod
-    def of(  # noqa: PLR0913, PLR0917 (as Results has them)
-        metric: str,
-        queue: str | None,
-        class_name: str,
-        window: Window | tuple[float, float] | None,
-        parameters: Mapping[str, float | None],
-        kind: str,
-        router: str,
-    ) -> Asked:
-        """The same, whatever order the parameters have."""
-        ends = None if window is None else Window(*window)
-        return Asked(metric, queue, class_name, ends, tuple(sorted(parameters.items())), kind, router)
-
-    @property
-    def key(self) -> str:
-        """The same as plain data, alike in every process."""
-        ends = self.window and [end if math.isfinite(end) else str(end) for end in self.window]
-        return json.dumps(
-            [self.metric, self.queue, self.class_name, ends, self.parameters, self.kind, self.router]
-        )
 
 
 Queries = Mapping[Cell, tuple[Asked, ...]]
@@ -168,20 +131,9 @@ class MeasuredValues(_ValuesOnly):
     seeds: tuple[int, ...]
     found: Mapping[tuple[Cell, int], Mapping[str, Value]]
 
-    def values(  # noqa: PLR0913 (keyword arguments)
-        self,
-        metric: str,
-        cell: Cell,
-        *,
-        queue: str | None = None,
-        class_name: str = EVERY_CLASS,
-        window: Window | tuple[float, float] | None = None,
-        parameters: Mapping[str, float | None] = NO_PARAMETERS,
-        kind: str = EVERY_KIND,
-        router: str = EVERY_ROUTER,
-    ) -> dict[int, Value]:
+    def values(self, metric: str, cell: Cell, **part: Unpack[Part]) -> dict[int, Value]:
         """A metric of a cell by seed."""
-        asked = Asked.of(metric, queue, class_name, window, parameters, kind, router)
+        asked = Asked.of(metric, **part)
         return {seed: self.found[cell, seed][asked.key] for seed in self.seeds}
 
 
@@ -204,20 +156,9 @@ class AskedValues(_ValuesOnly):
         self.seeds = (0,)
         self.asked: dict[Cell, dict[str, Asked]] = {}
 
-    def values(  # noqa: PLR0913 (keyword arguments)
-        self,
-        metric: str,
-        cell: Cell,
-        *,
-        queue: str | None = None,
-        class_name: str = EVERY_CLASS,
-        window: Window | tuple[float, float] | None = None,
-        parameters: Mapping[str, float | None] = NO_PARAMETERS,
-        kind: str = EVERY_KIND,
-        router: str = EVERY_ROUTER,
-    ) -> dict[int, Value]:
+    def values(self, metric: str, cell: Cell, **part: Unpack[Part]) -> dict[int, Value]:
         """Some value."""
-        asked = Asked.of(metric, queue, class_name, window, parameters, kind, router)
+        asked = Asked.of(metric, **part)
         self.asked.setdefault(cell, {})[asked.key] = asked
         return {0: 1.0}
 
@@ -317,7 +258,9 @@ class Measurer:
             self.runs += len(results.runs)
             for cell in queries:
                 if cell in cells:
-                    asked = {query.key: _asked(results, cell, query) for query in queries[cell]}
+                    asked = {
+                        query.key: results.values(query.metric, cell, **query.part) for query in queries[cell]
+                    }
                     for seed in seeds:
                         yield cell, seed, {key: of_seed[seed] for key, of_seed in asked.items()}
 
@@ -334,19 +277,6 @@ class Measurer:
             raise
         finally:
             shutil.rmtree(directory, ignore_errors=True)
-
-
-def _asked(results: Results, cell: Cell, query: Asked) -> dict[int, Value]:
-    return results.values(
-        query.metric,
-        cell,
-        queue=query.queue,
-        class_name=query.class_name,
-        window=query.window,
-        parameters=dict(query.parameters),
-        kind=query.kind,
-        router=query.router,
-    )
 
 
 __all__ = ["Asked", "AskedValues", "MeasuredValues", "Measurer", "Queries", "ValueFile"]

@@ -1,0 +1,65 @@
+"""What is asked of a cell: a metric, and of which part of what it could be of."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypedDict, Unpack
+
+from aqmlab.metrics.measured import EVERY_CLASS, Window
+from aqmlab.metrics.packet_kinds import EVERY_KIND
+from aqmlab.metrics.registry import EVERY_ROUTER
+
+
+class Part(TypedDict, total=False):
+    """The keywords of :meth:`aqmlab.Results.values`, which says what they mean."""
+
+    queue: str | None
+    class_name: str
+    window: Window | tuple[float, float] | None
+    parameters: Mapping[str, float | None]
+    kind: str
+    router: str
+
+
+class Asked(NamedTuple):
+    """A metric with all that can be asked of it; equal to others that ask the same."""
+
+    metric: str
+    queue: str | None = None
+    class_name: str = EVERY_CLASS
+    window: Window | None = None
+    parameters: tuple[tuple[str, float | None], ...] = ()
+    kind: str = EVERY_KIND
+    router: str = EVERY_ROUTER
+
+    @staticmethod
+    def of(metric: str, **part: Unpack[Part]) -> Asked:
+        """The same, whatever order the parameters have."""
+        window = part.get("window")
+        given: dict[str, Any] = {**part, "window": window and Window(*window)}
+        return Asked(metric, **{**given, "parameters": tuple(sorted(part.get("parameters", {}).items()))})
+
+    @property
+    def part(self) -> Part:
+        """All but the metric."""
+        return {
+            "queue": self.queue,
+            "class_name": self.class_name,
+            "window": self.window,
+            "parameters": dict(self.parameters),
+            "kind": self.kind,
+            "router": self.router,
+        }
+
+    @property
+    def key(self) -> str:
+        """The same as plain data, alike in every process."""
+        ends = self.window and [end if math.isfinite(end) else str(end) for end in self.window]
+        return json.dumps(
+            [self.metric, self.queue, self.class_name, ends, self.parameters, self.kind, self.router]
+        )
+
+
+__all__ = ["Asked", "Part"]
