@@ -75,7 +75,42 @@ class Executor(Protocol):
         """End, at once or when all tasks are done; wait until nothing is left of it."""
 
 
-class LocalExecutor:
+class QueueExecutor:
+    """What executors have in common whose threads take tasks from a queue and put outcomes into another.
+
+    Parameters
+    ----------
+    workers
+        Tasks that are done side by side.
+    """
+
+    note = ""
+    remarks: Sequence[str] = ()
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
+        self._under_way: dict[str, UnderWay] = {}
+
+    def submit(self, task: Task) -> None:
+        """Queue a task."""
+        self._tasks.put(task)
+
+    def outcome(self, timeout_s: float) -> Outcome | None:
+        """The next outcome; ``None`` if there is none within the time."""
+        try:
+            return self._outcomes.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def under_way(self) -> Mapping[str, UnderWay]:
+        """By name of the run, how far those are that are being done."""
+        # A copy in one step: other threads write it.
+        return dict(self._under_way)
+
+
+class LocalExecutor(QueueExecutor):
     """Worker processes of this machine that live as long as there are tasks.
 
     A worker that dies, or makes no progress for long, costs its run one attempt and is replaced.
@@ -103,14 +138,8 @@ class LocalExecutor:
         replace: bool = False,
         silence_s: float = SILENCE_S,
     ) -> None:
-        self.workers = workers
-        self.note = ""
-        self.remarks: Sequence[str] = ()
+        super().__init__(workers)
         self._request = {"memory_cap": memory_cap, "replace": replace}
-        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
-        self._under_way: dict[str, UnderWay] = {}
-        self._lock = threading.Lock()
         self._closed = False
         self._keepers = [Keeper(place, silence_s=silence_s) for _ in range(workers)]
         # The kernel ends a worker with the thread that started it: these end after their workers.
@@ -119,22 +148,6 @@ class LocalExecutor:
         ]
         for thread in self._threads:
             thread.start()
-
-    def submit(self, task: Task) -> None:
-        """Queue a task."""
-        self._tasks.put(task)
-
-    def outcome(self, timeout_s: float) -> Outcome | None:
-        """The next outcome; ``None`` if there is none within the time."""
-        try:
-            return self._outcomes.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
-
-    def under_way(self) -> Mapping[str, UnderWay]:
-        """By name of the run, how far those are that are being done."""
-        with self._lock:
-            return dict(self._under_way)
 
     def close(self, *, now: bool) -> None:
         """End all workers and wait until they have gone: with ``now`` also those in the middle of a run."""
@@ -155,15 +168,13 @@ class LocalExecutor:
         """What a thread does: have one task after another done."""
         while (task := self._tasks.get()) is not None and not self._closed:
             answer = keeper.answer({"task": task.to_json(), **self._request}, partial(self._hear, task))
-            with self._lock:
-                self._under_way.pop(task.name, None)
+            self._under_way.pop(task.name, None)
             if answer is not None and not self._closed:
                 self._outcomes.put(Outcome(task, **answer))
         keeper.close()
 
     def _hear(self, task: Task, now: Mapping[str, Any]) -> None:
-        with self._lock:
-            self._under_way[task.name] = UnderWay(task.arm, task.seed, **now)
+        self._under_way[task.name] = UnderWay(task.arm, task.seed, **now)
 
 
-__all__ = ["Executor", "LocalExecutor", "Outcome"]
+__all__ = ["Executor", "LocalExecutor", "Outcome", "QueueExecutor"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import queue
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -13,13 +12,13 @@ from typing import Any
 
 from aqmlab.errors import AqmlabError, RecordingError, RunError
 from aqmlab.live import supervisor
-from aqmlab.sweeps.executor import Outcome
+from aqmlab.sweeps.executor import Outcome, QueueExecutor
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.progress import UnderWay
 from aqmlab.sweeps.task import Task
 
 
-class LiveExecutor:
+class LiveExecutor(QueueExecutor):
     """Does live runs one after the other: two at a time would share the processors that both need.
 
     An interrupted run is asked to end, and what it has recorded until then is kept and says so.
@@ -36,10 +35,6 @@ class LiveExecutor:
         Called once, when a run has been asked to end.
     """
 
-    workers = 1
-    note = ""
-    remarks: Sequence[str] = ()
-
     def __init__(
         self,
         place: Place,
@@ -48,30 +43,13 @@ class LiveExecutor:
         replace: bool = False,
         interrupted: Callable[[], object] | None = None,
     ) -> None:
+        super().__init__(workers=1)
         self._place, self._force, self._replace = place, force, replace
         self._interrupted = interrupted
-        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
-        self._under_way: dict[str, UnderWay] = {}
         self._asked_to_end = self._heeded = 0
         # The kernel ends a router with the thread that started it: this one ends after them.
         self._thread = threading.Thread(target=self._keep, name="live", daemon=True)
         self._thread.start()
-
-    def submit(self, task: Task) -> None:
-        """Queue a task."""
-        self._tasks.put(task)
-
-    def outcome(self, timeout_s: float) -> Outcome | None:
-        """The next outcome; ``None`` if there is none within the time."""
-        try:
-            return self._outcomes.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
-
-    def under_way(self) -> Mapping[str, UnderWay]:
-        """By name, how far the run is that is being done."""
-        return dict(self._under_way)
 
     def close(self, *, now: bool) -> None:
         """End when all tasks are done; with ``now`` ask the run to end, the second time end it at once."""
