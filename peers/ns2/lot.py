@@ -2,7 +2,7 @@
 """The parking lot of lot.tcl: its scenario, and what ns-2 says of the same connections.
 
     .venv/bin/python peers/ns2/lot.py scenario [WARMUP_S END_S] > lot.toml
-    .venv/bin/python peers/ns2/lot.py record [--out DIR] [--jobs N] [--seeds N]
+    .venv/bin/python peers/ns2/lot.py record [--out DIR] [--jobs N] [--seeds N] [--queues NAME..]
 
 `scenario` prints the network with one congested link, an arm for each queue, its web users drawn by PackMime-HTTP.
 `record` has `aqmlab vectors` write the connections of each seed, gives them to ns-2 by Tmix, and writes a row a run to
@@ -216,7 +216,7 @@ def write_vectors(seed: int, folder: Path) -> tuple[Path, str]:
     return file, hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def record(out: Path, jobs: int, seeds: int) -> None:
+def record(out: Path, jobs: int, seeds: int, queues: Iterable[str]) -> None:
     """Runs what is missing in runs.csv."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "runs.csv"
@@ -237,7 +237,7 @@ def record(out: Path, jobs: int, seeds: int) -> None:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         waiting = []
         for seed in range(1, seeds + 1):
-            wanted = [queue for queue in QUEUES if (queue, seed) not in rows]
+            wanted = [queue for queue in queues if (queue, seed) not in rows]
             if wanted:
                 source, digest = write_vectors(seed, Path(folder))
                 waiting += [pool.submit(add, queue, seed, source, digest) for queue in wanted]
@@ -254,9 +254,10 @@ def main() -> None:
     recording.add_argument("--out", type=Path, default=VECTORS)
     recording.add_argument("--jobs", type=int, default=1)
     recording.add_argument("--seeds", type=int, default=SEEDS)
+    recording.add_argument("--queues", nargs="+", choices=QUEUES, default=list(QUEUES))
     given = parser.parse_args()
     if given.command == "record":
-        record(given.out, given.jobs, given.seeds)
+        record(given.out, given.jobs, given.seeds, given.queues)
     else:
         for key, value in scenario(span_s=tuple(given.span_s)).items():
             print(f"{json.dumps(key)} = {toml(value)}")

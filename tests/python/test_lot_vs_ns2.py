@@ -36,7 +36,7 @@ NAMES = {
 }
 LEAST_LOSS = 0.1  # percent; less than that is a handful of packets
 # What is known to lie outside: docs/validation.md, section 9.
-OUTSIDE = {"PI": {"loss_long_percent", "loss_web_percent"}}
+OUTSIDE = {"PI": {"loss_long_percent"}}
 
 
 def figures(experiment, run):
