@@ -19,8 +19,6 @@ from aqmlab.cli.metrics import metrics
 from aqmlab.cli.options import (
     Arms,
     AsJson,
-    BringWhat,
-    ExecutorName,
     Force,
     Jobs,
     NoReport,
@@ -30,13 +28,9 @@ from aqmlab.cli.options import (
     Resume,
     Runs,
     ScenarioFile,
-    Scheduler,
-    SchedulerFile,
     Seed,
-    TlsCaFile,
-    TlsCert,
-    TlsKey,
-    chosen_executor,
+    Where,
+    on_executors,
     ports_of,
 )
 from aqmlab.cli.outcome import tell_experiment
@@ -89,6 +83,7 @@ def root(
 
 
 @app.command()
+@on_executors
 def run(
     scenario: ScenarioFile,
     output: Annotated[
@@ -100,13 +95,7 @@ def run(
     seed: Seed = None,
     runs: Runs = None,
     jobs: Jobs = None,
-    executor: ExecutorName = "local",
-    scheduler: Scheduler = None,
-    scheduler_file: SchedulerFile = None,
-    bring: BringWhat = None,
-    tls_ca_file: TlsCaFile = None,
-    tls_cert: TlsCert = None,
-    tls_key: TlsKey = None,
+    executor: Where = "local",
     arm: Arms = None,
     pcap: Pcap = None,
     pcap_bytes: PcapBytes = None,
@@ -131,9 +120,7 @@ def run(
         "runs": runs,
         "arms": arm,
         "jobs": jobs,
-        "executor": chosen_executor(
-            executor, jobs, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key
-        ),
+        "executor": executor,
         "pcap": ports_of(pcap),
         "pcap_bytes": pcap_bytes,
         "resume": resume,

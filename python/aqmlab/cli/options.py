@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +14,10 @@ from aqmlab.errors import UsageError
 
 if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
+
+    Where = str | Cluster
+else:
+    Where = str
 
 ScenarioFile = Annotated[
     Path, typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).", show_default=False)
@@ -80,56 +87,55 @@ PcapBytes = Annotated[
 Force = Annotated[
     bool, typer.Option("--force", help="Run live even if the load is expected to exceed this machine.")
 ]
-ExecutorName = Annotated[
-    str,
-    typer.Option(
-        "--executor", envvar="AQMLAB_EXECUTOR", help="Where runs are done: local, or dask for a Dask cluster."
-    ),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="The Dask scheduler, such as tcp://host:8786; DASK_SCHEDULER_ADDRESS by default.",
-    ),
-]
-SchedulerFile = Annotated[
-    Path | None,
-    typer.Option("--scheduler-file", metavar="FILE", help="The file that the Dask scheduler has written."),
-]
-BringWhat = Annotated[
-    str | None,
-    typer.Option(
-        "--bring",
-        metavar="WHAT",
-        help="What comes back from workers that do not see where recordings go: summaries or recordings.",
-    ),
-]
-TlsCaFile = Annotated[
-    Path | None,
-    typer.Option("--tls-ca-file", metavar="FILE", help="Certificate of the authority, for tls:// (PEM)."),
-]
-TlsCert = Annotated[
-    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate of this client (PEM).")
-]
-TlsKey = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key (PEM).")]
 StorePath = Annotated[
     Path | None,
     typer.Option("--store", envvar="AQMLAB_STORE", help="The store's directory; runs/store by default."),
 ]
 
 
-def chosen_executor(
-    executor: str,
-    jobs: int | None,
-    scheduler: str | None,
-    scheduler_file: Path | None,
-    bring: str | None,
-    tls_ca_file: Path | None,
-    tls_cert: Path | None,
-    tls_key: Path | None,
-) -> str | Cluster:
+def _chosen_executor(
+    *,
+    executor: Annotated[
+        str,
+        typer.Option(
+            "--executor",
+            envvar="AQMLAB_EXECUTOR",
+            help="Where runs are done: local, or dask for a Dask cluster.",
+        ),
+    ] = "local",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="The Dask scheduler, such as tcp://host:8786; DASK_SCHEDULER_ADDRESS by default.",
+        ),
+    ] = None,
+    scheduler_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--scheduler-file", metavar="FILE", help="The file that the Dask scheduler has written."
+        ),
+    ] = None,
+    bring: Annotated[
+        str | None,
+        typer.Option(
+            "--bring",
+            metavar="WHAT",
+            help="What comes back from workers that do not see where recordings go: summaries or recordings.",
+        ),
+    ] = None,
+    tls_ca_file: Annotated[
+        Path | None,
+        typer.Option("--tls-ca-file", metavar="FILE", help="Certificate of the authority, for tls:// (PEM)."),
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate of this client (PEM).")
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key (PEM).")
+    ] = None,
+) -> Where:
     """The executor that the options mean.
 
     Raises
@@ -137,7 +143,7 @@ def chosen_executor(
     UsageError
         If they do not go together.
     """
-    from aqmlab.sweeps.sweep import DASK, cluster_of
+    from aqmlab.sweeps.sweep import DASK
 
     of_dask = {
         "--scheduler": scheduler,
@@ -156,8 +162,24 @@ def chosen_executor(
     from aqmlab.sweeps.parcel import chosen
 
     what = None if bring is None else chosen(bring)
-    cluster = Cluster(scheduler, scheduler_file, what, tls_ca_file, tls_cert, tls_key)
-    return cluster_of(cluster, jobs) or executor
+    return Cluster(scheduler, scheduler_file, what, tls_ca_file, tls_cert, tls_key)
+
+
+def on_executors(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the options that say where its runs are done; it gets them as one: ``executor``."""
+    known, more = signature(command, eval_str=True), signature(_chosen_executor, eval_str=True).parameters
+    parameters: list[Parameter] = []
+    for parameter in known.parameters.values():
+        named = parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        parameters += more.values() if parameter.name == "executor" else [named]
+
+    @wraps(command)
+    def with_executor(**given: Any) -> None:  # noqa: ANN401 (of all options)
+        command(executor=_chosen_executor(**{name: given.pop(name) for name in more}), **given)
+
+    with_executor.__signature__ = known.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_executor.__annotations__ = {}
+    return with_executor
 
 
 def ports_of(text: str | None) -> tuple[str, ...]:

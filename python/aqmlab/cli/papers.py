@@ -14,17 +14,11 @@ import typer
 from aqmlab.cli.console import Exit, interruptible, say, set_quiet, tell_json
 from aqmlab.cli.options import (
     AsJson,
-    BringWhat,
-    ExecutorName,
     Jobs,
     Quiet,
-    Scheduler,
-    SchedulerFile,
     StorePath,
-    TlsCaFile,
-    TlsCert,
-    TlsKey,
-    chosen_executor,
+    Where,
+    on_executors,
 )
 from aqmlab.cli.progress import ProgressLine, titled_text
 from aqmlab.errors import ScenarioError, UsageError
@@ -77,6 +71,7 @@ def _about(paper: Paper) -> dict[str, Any]:
     }
 
 
+@on_executors
 def reproduce(
     key: Annotated[
         str, typer.Argument(metavar="KEY", help="A paper as listed by `aqmlab papers`, or its folder.")
@@ -115,13 +110,7 @@ def reproduce(
     ] = None,
     store: StorePath = None,
     jobs: Jobs = None,
-    executor: ExecutorName = "local",
-    scheduler: Scheduler = None,
-    scheduler_file: SchedulerFile = None,
-    bring: BringWhat = None,
-    tls_ca_file: TlsCaFile = None,
-    tls_cert: TlsCert = None,
-    tls_key: TlsKey = None,
+    executor: Where = "local",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -141,13 +130,12 @@ def reproduce(
     _check_options(wanted, quick=quick, multiverse=multiverse, infer=infer, minutes=minutes)
     paper = find_paper(key)
     folder = output or store_path(store) / "papers" / paper.key
-    where = chosen_executor(executor, jobs, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key)
     common: dict[str, Any] = {
         "wanted": wanted,
         "seeds": seeds,
         "store": store,
         "jobs": jobs,
-        "executor": where,
+        "executor": executor,
     }
     with interruptible(), _resumable(store_path(store)):
         if multiverse:

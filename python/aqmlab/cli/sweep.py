@@ -17,8 +17,6 @@ from aqmlab.cli.console import interruptible, refuse_damage, say, set_quiet, tel
 from aqmlab.cli.live import tell_stopping
 from aqmlab.cli.options import (
     AsJson,
-    BringWhat,
-    ExecutorName,
     Jobs,
     NoReport,
     Pcap,
@@ -26,14 +24,10 @@ from aqmlab.cli.options import (
     Quiet,
     Runs,
     ScenarioFile,
-    Scheduler,
-    SchedulerFile,
     Seed,
     StorePath,
-    TlsCaFile,
-    TlsCert,
-    TlsKey,
-    chosen_executor,
+    Where,
+    on_executors,
     ports_of,
 )
 from aqmlab.cli.outcome import (
@@ -60,19 +54,14 @@ EVENTS_VERSION = 1
 _SECONDS_BETWEEN_EVENTS = 1.0
 
 
+@on_executors
 def sweep(
     scenario: ScenarioFile,
     store: StorePath = None,
     seed: Seed = None,
     runs: Runs = None,
     jobs: Jobs = None,
-    executor: ExecutorName = "local",
-    scheduler: Scheduler = None,
-    scheduler_file: SchedulerFile = None,
-    bring: BringWhat = None,
-    tls_ca_file: TlsCaFile = None,
-    tls_cert: TlsCert = None,
-    tls_key: TlsKey = None,
+    executor: Where = "local",
     host: Annotated[
         str,
         typer.Option(
@@ -105,8 +94,10 @@ def sweep(
     Exits with 1 if a firm claim of the scenario fails, with 4 if runs fail, and with 5 if a live run is not
     faithful. Repeat an interrupted command to resume it.
     """
+    from aqmlab.sweeps.sweep import cluster_of
+
     set_quiet(quiet)
-    where = chosen_executor(executor, jobs, scheduler, scheduler_file, bring, tls_ca_file, tls_cert, tls_key)
+    cluster_of(executor, jobs)  # before live runs begin
     asked: dict[str, Any] = {"store": store, "seed": seed, "runs": runs, "jobs": jobs, "shard": shard}
     hosts = ("live", "sim") if and_live else (host,)
     if dry_run:
@@ -117,7 +108,7 @@ def sweep(
     ended = []
     for each in hosts:
         # Live runs are of this machine, whoever simulates.
-        on = {"host": each, "executor": "local" if and_live and each == "live" else where}
+        on = {"host": each, "executor": "local" if and_live and each == "live" else executor}
         ended.append(_ended(scenario, {**asked, **on}, as_json=as_json, quiet=quiet, whole=shard is None))
     if and_live and shard is None:
         _tell_beside(*ended, as_json=as_json, report=not no_report)
