@@ -4,11 +4,13 @@ import json
 import random
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aqmlab.errors import RecordingError, ScenarioError, UsageError
+from aqmlab.papers.check import problems
 from aqmlab.papers.folder import find_paper, read_paper
 from aqmlab.papers.inference import infer
 from aqmlab.papers.inference_json import FILE, inference_json, inference_text, read_inference, state_of
@@ -345,6 +347,27 @@ def test_the_test_part_is_run_for_two_readings_only(tmp_path, monkeypatch):
     infer(read_paper(folder(tmp_path)), store=tmp_path / "store")
     readings = {reading for reading, arm, _ in runs.made if arm == "other"}
     assert readings == {(), (("rate", "3 Mbit/s"),)}
+
+
+def test_runs_of_the_search_may_be_shorter_and_those_of_the_last_look_are_whole(tmp_path, monkeypatch):
+    runs = FakeRuns(monkeypatch)
+    paper = read_paper(folder(tmp_path, PAPER + 'shorter = { duration = "8s" }\n'))
+    assert problems(paper) == []
+    found = infer(paper, store=tmp_path / "store")
+    searched = {reading for reading, arm, _ in runs.made if dict(reading).get("length of the search's runs")}
+    whole = {reading for reading, arm, _ in runs.made} - searched
+    assert whole == {(), (("rate", "3 Mbit/s"),)}
+    assert len(searched) > len(whole)
+    assert found.reading == {"rate": "3 Mbit/s"}
+    content = inference_json(found, MADE)
+    assert content["shorter"] == {"duration": "8s"}
+    assert "shorter than those that are scored" in inference_markdown(content)
+    (wrong,) = problems(replaced(paper, shorter={"duration": "1s"}))
+    assert wrong.startswith("setting length of the search's runs, shorter: link.toml: ")
+
+
+def replaced(paper, **changed):
+    return replace(paper, inference=replace(paper.inference, **changed))
 
 
 def test_the_budget_ends_the_search_and_a_repetition_ends_at_the_same_place(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from aqmlab.claims import Claim, Names
 from aqmlab.errors import AqmlabError, unknown
 from aqmlab.papers.expressions import of_each_seed
 from aqmlab.papers.figures import places, text_of
+from aqmlab.papers.inference_spec import length_settings
 from aqmlab.papers.names import names_of, swept
 from aqmlab.papers.over_time import shown
 from aqmlab.papers.paper import RESPONSES, Paper, PaperExperiment, PaperFigure, PublishedTable, Setting
@@ -25,7 +26,7 @@ def problems(paper: Paper) -> list[str]:
     Every candidate must change a plan and be runnable, the chosen ones must change none; findings, tables,
     figures, and what the small versions keep must be askable of their experiments.
     """
-    found = [*_settings(paper)]
+    found = [*_settings(replace(paper, settings=(*paper.settings, *length_settings(paper.inference))))]
     for experiment in paper.experiments:
         found += _thinned(paper, experiment)
     names = {experiment.file: names_of(paper, experiment) for experiment in paper.experiments}

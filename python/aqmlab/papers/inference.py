@@ -16,7 +16,7 @@ import numpy as np
 from aqmlab.claims.values import Floats
 from aqmlab.errors import RunError, ScenarioError, UsageError
 from aqmlab.papers.budget import Budget
-from aqmlab.papers.inference_spec import LEAST_SEEDS
+from aqmlab.papers.inference_spec import LEAST_SEEDS, SHORTER, length_settings
 from aqmlab.papers.measured_values import MeasuredValues, Measurer, Queries
 from aqmlab.papers.names import names_of
 from aqmlab.papers.paper import Paper, Setting, Target
@@ -146,8 +146,11 @@ class _Looker:
 
     def errors(self, row: Row, begin: int, end: int) -> Measured:
         """The mean error of what is fitted, for each seed; none if the reading cannot be run."""
+        reading = reading_of(self.searched, row)
+        if self.paper.inference.shorter:
+            reading |= SHORTER
         try:
-            ours, seconds = self.ours("fit", reading_of(self.searched, row), range(begin, end))
+            ours, seconds = self.ours("fit", reading, range(begin, end))
         except (ScenarioError, UsageError, RunError) as error:
             if not any(row):
                 raise
@@ -227,6 +230,7 @@ def _checked(seeds: int | None) -> int | None:
 def _looker(
     paper: Paper, store: Path, jobs: int | None, executor: str | Cluster, progress: Watcher | None
 ) -> _Looker:
+    paper = replace(paper, settings=(*paper.settings, *length_settings(paper.inference)))
     parts = {"fit": paper.inference.fit, "test": paper.inference.test}
     for part, of_part in parts.items():
         if not of_part:
@@ -285,10 +289,11 @@ def _budget(looker: _Looker, told: Callable[[str], object]) -> tuple[Budget, int
         final_seeds = max(int(_LAST * total_s / (2 * each_s)), spec.seeds)
     last_s = 2 * final_seeds * each_s
     levels = [len(setting.candidates) for setting in looker.searched]
-    search_s = of_fit / spec.seeds * expected_seeds(levels, spec.seeds, final_seeds, spec.seed)
+    one_s = looker.errors((0,) * len(levels), 0, spec.seeds).seconds
+    search_s = one_s / spec.seeds * expected_seeds(levels, spec.seeds, final_seeds, spec.seed)
     told(
         f"{len(levels)} settings with {sum(levels) - len(levels)} other candidates; a reading with"
-        f" {spec.seeds} seeds takes {of_fit:.1f} s, the whole search about {search_s / 60:.0f} min, the last"
+        f" {spec.seeds} seeds takes {one_s:.1f} s, the whole search about {search_s / 60:.0f} min, the last"
         f" look at two readings with {final_seeds} seeds {last_s / 60:.1f} min; the budget is"
         f" {spec.minutes:g} min"
     )

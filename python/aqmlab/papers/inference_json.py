@@ -40,6 +40,7 @@ def inference_json(found: InferredReading, made: Mapping[str, str]) -> dict[str,
         "minutes": spec.minutes,
         "budget_ended_in": search.ended or None,
         "seeds": spec.seeds,
+        **({"shorter": dict(spec.shorter)} if spec.shorter else {}),
         "final_seeds": found.final_seeds,
         "profile_seeds": search.profile_seeds[1] - search.profile_seeds[0],
         "readings": len(search.tried),
@@ -62,6 +63,7 @@ def state_of(paper: Paper) -> str:
     findings = [f for f in paper.findings if any(target.finding == f.name for target in both)]
     tables = [t for t in paper.tables if any(target.table == t.name for target in both)]
     about: list[object] = [spec.fit, spec.test, spec.settings, spec.distance]
+    about += [dict(spec.shorter)] if spec.shorter else []
     about += [(s.name, s.chosen, s.experiments, s.arms, s.candidates) for s in paper.settings]
     about += [(t.name, t.value, t.rows, t.columns, t.published, t.both_below) for t in tables]
     about += [(f.name, [(p.experiment, p.expect, dict(p.where)) for p in f.parts]) for f in findings]

@@ -86,6 +86,10 @@ def how_it_was_done(content: Content) -> str:
         f"{content['readings']} readings were looked at with {content['seeds']} seeds each, the better ones"
         f" and the fixed one with up to {content['final_seeds']}; the budget was {content['minutes']:g} min.",
     ]
+    if content.get("shorter"):
+        said.append(
+            "The runs of the search are shorter than those that are scored; those of the last look are not."
+        )
     if design:
         kind = "a folded Plackett-Burman design" if design["folded"] else "a Plackett-Burman design"
         ended = "" if design["used"] else "; it was begun, and too little of it was done to say anything"

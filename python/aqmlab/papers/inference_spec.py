@@ -13,6 +13,9 @@ HALVES = "the findings in the order of expected.toml: the first, third, fifth ..
 LEAST_SEEDS = 2
 """Without two seeds there is no noise to compare with."""
 _PARTS = ("fit", "test")
+_LENGTH = "length of the search's runs"
+SHORTER = {_LENGTH: "shorter"}
+"""The part of a reading that makes its runs shorter."""
 
 
 def read_inference(
@@ -29,7 +32,7 @@ def read_inference(
         If it names what is not there, if the two parts overlap or are of two kinds, or if a cell has no
         distance.
     """
-    entry.only(*_PARTS, "rule", "settings", "distance", "seeds", "final_seeds", "minutes", "seed")
+    entry.only(*_PARTS, "rule", "settings", "distance", "seeds", "final_seeds", "minutes", "seed", "shorter")
     named = any(entry.has(key) for key in _PARTS)
     fit, test = (
         tuple(dict.fromkeys(_targets(entry, key, findings, tables)))
@@ -50,7 +53,14 @@ def read_inference(
         max(_seeds(entry, "final_seeds", Inference.final_seeds), seeds),
         entry.number("minutes", Inference.minutes),
         entry.get("seed", int, Inference.seed),
+        entry.get("shorter", dict, {}),
     )
+
+
+def length_settings(spec: Inference) -> tuple[Setting, ...]:
+    """What ``shorter`` changes as a setting, if it changes anything."""
+    candidates = {"whole": {}, SHORTER[_LENGTH]: spec.shorter}
+    return (Setting(_LENGTH, "given", "", (), (), "whole", candidates, test=True),) if spec.shorter else ()
 
 
 def target_name(target: Target, tables: Sequence[PublishedTable]) -> str:

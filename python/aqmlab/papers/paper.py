@@ -314,6 +314,9 @@ class Inference:
         What all of it may take.
     seed
         Of the order in which a design deals candidates.
+    shorter
+        Keys of the scenarios, written as a candidate's, that make the runs of the search shorter. The last
+        look is at whole runs.
     """
 
     fit: tuple[Target, ...] = ()
@@ -325,6 +328,7 @@ class Inference:
     final_seeds: int = 10
     minutes: float = 90.0
     seed: int = 1
+    shorter: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
