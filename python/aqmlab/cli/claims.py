@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _STYLES = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
 _WIDTH = max(map(len, _STYLES)) + 2
+_WIDE = 80
 
 
 def claims(
@@ -78,17 +80,18 @@ def print_claims(scored: Sequence[Scored]) -> None:
     from rich.text import Text
 
     from aqmlab.cli.tables import answer_console
+    from aqmlab.grid import text_width
 
     console = answer_console()
     console.print(headline(scored), style="bold", markup=False)
+    width = text_width()
     for each in scored:
         claim = each.claim
         about = ", ".join(part for part in (claim.strength, claim.source) if part)
-        line = Text(each.status.ljust(_WIDTH), style=_STYLES[each.status])
-        line.append(f"{claim.name} ({about}): {claim.text or claim.expect}", style="default")
-        console.print(line, soft_wrap=True)
-        for said in _said(each):
-            console.print(" " * _WIDTH + said, markup=False, soft_wrap=True)
+        head = f"{each.status.ljust(_WIDTH)}{claim.name} ({about}): {claim.text or claim.expect}"
+        shown = Text("\n".join([*_hanging(head, "", width), *_said(each, width)]))
+        shown.stylize(_STYLES[each.status], 0, len(each.status))
+        console.print(shown, soft_wrap=True)
 
 
 def headline(scored: Sequence[Scored]) -> str:
@@ -106,7 +109,18 @@ def headline(scored: Sequence[Scored]) -> str:
     return f"Claims: {said}; {made} comparison{'s' * (made != 1)}, each at 95 %"
 
 
-def _said(scored: Scored) -> list[str]:
+def _hanging(text: str, indent: str, width: int | None) -> list[str]:
+    """The lines of a text, the first after ``indent``, those that have no room there further in."""
+    if width is None:
+        return [indent + text]
+    # What a verdict rests on stands under it where there is room for that.
+    further = " " * (_WIDTH if width >= _WIDE else 2)
+    return wrap(
+        text, width, initial_indent=indent and further, subsequent_indent=further, break_on_hyphens=False
+    )
+
+
+def _said(scored: Scored, width: int | None) -> list[str]:
     """The comparisons that decide, and why they are not more certain; all of them are in the JSON."""
     from aqmlab.claims.text import MOST_SHOWN, placed_sentence
 
@@ -116,4 +130,5 @@ def _said(scored: Scored) -> list[str]:
     if more:
         lines.append(f"and {more} more")
     reason = scored.verdict.reason
-    return lines if scored.status != "undecided" or not reason else [reason, *lines]
+    said = lines if scored.status != "undecided" or not reason else [reason, *lines]
+    return [line for each in said for line in _hanging(each, " " * _WIDTH, width)]
