@@ -37,6 +37,17 @@ pub enum Population {
 }
 
 impl Population {
+    /// Clouds draw what they need for their first `count` connections together: see [`PackMime::draw_ahead`].
+    pub fn draw_ahead<'a>(populations: impl Iterator<Item = &'a mut Population>, count: usize) {
+        let mut models: Vec<_> = populations
+            .filter_map(|population| match population {
+                Population::Cloud(cloud) => Some(&mut cloud.model),
+                _ => None,
+            })
+            .collect();
+        PackMime::draw_ahead(&mut models, count);
+    }
+
     /// What it wants to be woken for first; nothing if it will never open a connection. To be called once, before all else.
     pub fn begin(&mut self) -> Option<Wake> {
         match self {

@@ -1,6 +1,8 @@
 //! The Gaussian process behind arrivals, request sizes and delays: in part fractional noise, in part
 //! noise without memory.
 
+use alloc::vec::Vec;
+
 use aqmlab_random::Stream;
 
 use super::fractional::{Fractional, variance};
@@ -36,6 +38,13 @@ impl Driver {
         }
     }
 
+    /// Draws values of the fractional noise of several processes before they are asked for: see
+    /// [`Fractional::draw_ahead`].
+    pub fn draw_ahead<'a>(drivers: impl Iterator<Item = &'a mut Driver>, count: usize) {
+        let mut processes: Vec<_> = drivers.map(|driver| &mut driver.fractional).collect();
+        Fractional::draw_ahead(&mut processes, count);
+    }
+
     /// The next variable.
     pub fn next(&mut self) -> f64 {
         let x = self.fractional.next();
@@ -46,8 +55,6 @@ impl Driver {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
-
     use super::*;
 
     /// `e^2 / (1 - v)` as the source has it.

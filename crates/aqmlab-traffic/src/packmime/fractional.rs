@@ -26,6 +26,8 @@ pub struct Fractional {
     /// Once there are `order` coefficients: the two last whole blocks and the values since then. Before
     /// that all values.
     values: Vec<f64>,
+    /// So many of the last values have been drawn before they were asked for.
+    ahead: usize,
     /// Once there are `order` coefficients.
     old: Option<Old>,
 }
@@ -51,19 +53,38 @@ impl Fractional {
             coefficients: Vec::new(),
             deviation: libm::sqrt(variance(d)),
             values: Vec::new(),
+            ahead: 0,
             old: None,
+        }
+    }
+
+    /// Draws values of several processes before they are asked for, side by side, until each has drawn `count` (fewer than
+    /// its order). Processes that have the same parameters and have drawn as many values so far share the work on their
+    /// coefficients; others are left as they are. All values stay what they would have been.
+    pub fn draw_ahead(processes: &mut [&mut Fractional], count: usize) {
+        for some in processes.chunks_mut(LANES) {
+            let (d, order, drawn) = (some[0].d, some[0].order, some[0].values.len());
+            let alike = |of: &Fractional| of.d == d && of.order == order && of.values.len() == drawn;
+            if some[0].old.is_none() && drawn < count && some.iter().all(|process| alike(process)) {
+                draw_side_by_side(some, count.min(order - 1));
+            }
         }
     }
 
     /// The next value.
     pub fn next(&mut self) -> f64 {
+        if self.ahead > 0 {
+            let place = self.values.len() - self.ahead;
+            self.ahead -= 1;
+            return self.values[place];
+        }
         if self.old.is_some() && self.values.len() == 3 * BLOCK {
             self.begin_block();
         }
         let value = self.prediction() + self.deviation * normal(&mut self.innovations);
         self.values.push(value);
         if self.old.is_none() {
-            self.extend_coefficients();
+            self.deviation *= extend(&mut self.coefficients, self.d, self.values.len());
             if self.values.len() == self.order {
                 self.settle();
             }
@@ -79,19 +100,6 @@ impl Fractional {
             }
             None => self.coefficients.iter().zip(self.values.iter().rev()).map(|(c, x)| c * x).sum(),
         }
-    }
-
-    /// The coefficients of the prediction from one value more.
-    fn extend_coefficients(&mut self) {
-        let t = self.values.len();
-        let partial = self.d / (t as f64 - self.d);
-        for j in 0..t / 2 {
-            let (near, far) = (self.coefficients[j], self.coefficients[t - 2 - j]);
-            self.coefficients[j] = near - partial * far;
-            self.coefficients[t - 2 - j] = far - partial * near;
-        }
-        self.coefficients.push(partial);
-        self.deviation *= libm::sqrt(1.0 - partial * partial);
     }
 
     /// From now on coefficients stay as they are.
@@ -117,6 +125,62 @@ impl Fractional {
             old.predicted = old.filter.next_block(&self.values);
         }
     }
+}
+
+/// So many processes are drawn side by side.
+const LANES: usize = 8;
+
+/// Processes with the same parameters, which have drawn as many values so far, draw until they have `count`, none of which
+/// is asked for yet. Each sum has the order of [`Fractional::prediction`], so that each value is the same to the last bit.
+fn draw_side_by_side(processes: &mut [&mut Fractional], count: usize) {
+    let Fractional { d, mut deviation, ref values, .. } = *processes[0];
+    let drawn = values.len();
+    let row = |processes: &[&mut Fractional], t: usize| {
+        core::array::from_fn(|lane| processes.get(lane).map_or(0.0, |process| process.values[t]))
+    };
+    let mut rows: Vec<[f64; LANES]> = (0..drawn).map(|t| row(processes, t)).collect();
+    let mut coefficients = core::mem::take(&mut processes[0].coefficients);
+    while rows.len() < count {
+        let predicted = predictions(&coefficients, &rows);
+        rows.push(core::array::from_fn(|lane| {
+            let draw = |process: &mut &mut Fractional| deviation * normal(&mut process.innovations);
+            predicted[lane] + processes.get_mut(lane).map_or(0.0, draw)
+        }));
+        deviation *= extend(&mut coefficients, d, rows.len());
+    }
+    for (lane, process) in processes.iter_mut().enumerate() {
+        process.values.extend(rows[drawn..].iter().map(|row| row[lane]));
+        process.ahead += count - drawn;
+        process.coefficients.clone_from(&coefficients);
+        process.deviation = deviation;
+    }
+}
+
+/// The predictions from the values in `rows`.
+fn predictions(coefficients: &[f64], rows: &[[f64; LANES]]) -> [f64; LANES] {
+    let mut sums = [-0.0; LANES];
+    for (c, row) in coefficients.iter().zip(rows.iter().rev()) {
+        for lane in 0..LANES {
+            sums[lane] += c * row[lane];
+        }
+    }
+    sums
+}
+
+/// The coefficients of the prediction from `t` values, from those of the prediction from one less: by what factor the
+/// standard deviation of the innovation shrinks.
+fn extend(coefficients: &mut Vec<f64>, d: f64, t: usize) -> f64 {
+    let partial = d / (t as f64 - d);
+    let (near, rest) = coefficients.split_at_mut((t - 1) / 2);
+    let (middle, far) = rest.split_at_mut((t - 1) % 2);
+    for (near, far) in near.iter_mut().zip(far.iter_mut().rev()) {
+        (*near, *far) = (*near - partial * *far, *far - partial * *near);
+    }
+    for both in middle {
+        *both -= partial * *both;
+    }
+    coefficients.push(partial);
+    libm::sqrt(1.0 - partial * partial)
 }
 
 /// The sum of products, by several sums side by side: the next addition need not wait for the one before.
@@ -168,6 +232,44 @@ mod tests {
                 - 2.0 * libm::lgamma(t as f64 + 1.0 - d),
         );
         assert!((process.deviation * process.deviation / expected - 1.0).abs() < 1e-11);
+    }
+
+    /// Values drawn ahead and side by side are, to the last bit, those that each process draws alone: before, at and after
+    /// the end of what was drawn ahead, and where coefficients settle.
+    #[test]
+    fn values_drawn_ahead_are_those_drawn_alone() {
+        let (d, order) = (0.31, 400);
+        for (processes, drawn, count) in [(1, 0, 3), (3, 1, 250), (8, 1, 1000), (11, 7, 399)] {
+            let alone: Vec<Fractional> =
+                (0..processes).map(|n| Fractional::new(d, order, Stream::new(n, "test"))).collect();
+            let mut ahead = alone.clone();
+            let next = |some: &mut [Fractional]| -> Vec<u64> {
+                some.iter_mut().map(|process| process.next().to_bits()).collect()
+            };
+            let mut alone = alone;
+            for _ in 0..drawn {
+                assert_eq!(next(&mut ahead), next(&mut alone));
+            }
+            Fractional::draw_ahead(&mut ahead.iter_mut().collect::<Vec<_>>(), count);
+            assert_eq!(ahead[0].values.len(), count.min(order - 1));
+            for t in drawn..2 * order {
+                assert_eq!(next(&mut ahead), next(&mut alone), "{processes} processes, value {t}");
+            }
+        }
+    }
+
+    /// Those that differ are not drawn side by side.
+    #[test]
+    fn processes_that_differ_are_left_alone() {
+        let mut first = process(0.31, 400);
+        for mut other in [process(0.32, 400), process(0.31, 500)] {
+            Fractional::draw_ahead(&mut [&mut first, &mut other], 50);
+            assert!(first.values.is_empty() && other.values.is_empty());
+        }
+        let mut begun = first.clone();
+        begun.next();
+        Fractional::draw_ahead(&mut [&mut first, &mut begun], 50);
+        assert!(first.values.is_empty() && begun.values.len() == 1);
     }
 
     /// Blocks are what one value at a time would be.

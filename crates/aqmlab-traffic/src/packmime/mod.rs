@@ -125,6 +125,20 @@ impl PackMime {
         self
     }
 
+    /// Draws what several clouds need for their first `count` connections before these open. Side by side that is many times
+    /// quicker than cloud by cloud; all values stay what they would have been.
+    pub fn draw_ahead(clouds: &mut [&mut PackMime], count: usize) {
+        let drivers: [fn(&mut PackMime) -> &mut Driver; 4] = [
+            |cloud| &mut cloud.gaps,
+            |cloud| &mut cloud.requests,
+            |cloud| &mut cloud.client_delays,
+            |cloud| &mut cloud.server_delays,
+        ];
+        for driver in drivers {
+            Driver::draw_ahead(clouds.iter_mut().map(|cloud| driver(cloud)), count);
+        }
+    }
+
     /// The next connection.
     pub fn open(&mut self) -> OpenedByCloud {
         let own = self.connections.member(self.opened);
