@@ -148,9 +148,14 @@ fn sum(tallies: impl IntoIterator<Item = Tally>) -> Tally {
 struct Passed {
     initial: Tally,
     departed: Tally,
-    sojourn_ns: Histogram,
+    /// Packets that did not wait, and are not in the histogram yet: see [`Books::recent`].
+    undelayed: u64,
     sojourn_sum_ns: u128,
+    sojourn_ns: Histogram,
 }
+
+/// So many sojourn times are entered into their histograms together.
+const TOGETHER: usize = 32;
 
 /// The books of one port over one measured interval.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -161,10 +166,16 @@ pub struct Books {
     /// In transmission at `from`: its sojourn was over before the measurement began.
     initial_sending: u64,
     classes: Vec<Passed>,
+    /// Class and sojourn time in ns of packets that are not in their histograms yet. In a network of many ports a bin lies in
+    /// memory that nobody has looked at lately: that of one packet at a time would be waited for, those of several come side
+    /// by side.
+    recent: Vec<(u32, u64)>,
     /// By [`Classed::class_and_kind`], as the next. The two are apart because each packet arrives, and few have another fate
     /// than to leave.
     arrivals: Vec<Arrivals>,
     fates: Vec<Fates>,
+    /// Whether there is any fate but zeros.
+    has_fates: bool,
     backlog_packets: TimeByValue,
     backlog_bytes: Area,
     busy: Span,
@@ -204,8 +215,10 @@ impl Books {
             until: Instant::ZERO,
             initial_sending: 0,
             classes: alloc::vec![Passed::default(); classes.max(1)],
+            recent: Vec::with_capacity(TOGETHER),
             arrivals: alloc::vec![Arrivals::default(); classes.max(1) * PacketKind::PLACES],
             fates: alloc::vec![Fates::default(); classes.max(1) * PacketKind::PLACES],
+            has_fates: false,
             backlog_packets: TimeByValue::new(),
             backlog_bytes: Area::default(),
             busy: Span::ZERO,
@@ -224,6 +237,7 @@ impl Books {
     /// Cuts off what was before the instant up to which the books are settled: all figures start anew, what
     /// the port holds is carried in.
     pub(crate) fn restart(&mut self, sending: bool) {
+        self.complete();
         self.from = self.until;
         self.initial_sending = u64::from(sending);
         for number in 0..self.classes.len() {
@@ -235,6 +249,7 @@ impl Books {
         }
         self.arrivals.fill(Arrivals::default());
         self.fates.fill(Fates::default());
+        self.has_fates = false;
         self.backlog_packets.clear();
         self.backlog_bytes = Area::default();
         self.busy = Span::ZERO;
@@ -263,6 +278,19 @@ impl Books {
         self.until = now;
     }
 
+    /// The same where nothing has waited, and the link has been sending up to `sent` at most, if it was.
+    #[inline]
+    pub(crate) fn settle_empty(&mut self, now: Instant, sent: Option<Instant>) {
+        if now <= self.until {
+            return;
+        }
+        self.backlog_packets.held_for(0, now.saturating_since(self.until).as_ns());
+        if let Some(sent) = sent {
+            self.busy += sent.min(now).saturating_since(self.until);
+        }
+        self.until = now;
+    }
+
     #[inline]
     pub(crate) fn arrived(&mut self, pkt: &impl Classed) {
         let (size, ecn) = (pkt.wire_len(), pkt.ecn());
@@ -278,6 +306,36 @@ impl Books {
         let books = &mut self.classes[class];
         books.sojourn_ns.add(sojourn.as_ns(), 1);
         books.sojourn_sum_ns += u128::from(sojourn.as_ns());
+    }
+
+    /// The same where the books are completed before anybody looks at them: see [`Books::complete`].
+    #[inline]
+    pub(crate) fn began_ahead(&mut self, class: usize, sojourn: Span) {
+        let books = &mut self.classes[class];
+        if sojourn.is_zero() {
+            books.undelayed += 1;
+            return;
+        }
+        books.sojourn_sum_ns += u128::from(sojourn.as_ns());
+        self.recent.push((class as u32, sojourn.as_ns()));
+        if self.recent.len() == TOGETHER {
+            self.enter_recent();
+        }
+    }
+
+    #[inline(never)]
+    fn enter_recent(&mut self) {
+        for (class, ns) in self.recent.drain(..) {
+            self.classes[class as usize].sojourn_ns.add(ns, 1);
+        }
+    }
+
+    /// Completes the histograms of sojourn times.
+    pub(crate) fn complete(&mut self) {
+        self.enter_recent();
+        for class in self.classes.iter_mut().filter(|class| class.undelayed > 0) {
+            class.sojourn_ns.add(0, core::mem::take(&mut class.undelayed));
+        }
     }
 
     #[inline]
@@ -318,6 +376,7 @@ impl Books {
     }
 
     fn fates_of(&mut self, pkt: &impl Classed) -> &mut Fates {
+        self.has_fates = true;
         &mut self.fates[pkt.class_and_kind()]
     }
 
@@ -359,12 +418,17 @@ impl Books {
         self.until.saturating_since(self.from)
     }
 
+    /// Whether any packet has been dropped or marked.
+    pub const fn has_fates(&self) -> bool {
+        self.has_fates
+    }
+
     /// One class's books.
     ///
     /// # Panics
     /// If the port was made for fewer classes.
     pub fn class(&self, class: usize) -> ClassBooks<'_> {
-        let Passed { initial, departed, ref sojourn_ns, sojourn_sum_ns } = self.classes[class];
+        let Passed { initial, departed, ref sojourn_ns, sojourn_sum_ns, .. } = self.classes[class];
         let kinds = class * PacketKind::PLACES..class * PacketKind::PLACES + PacketKind::COUNT;
         ClassBooks {
             initial,
@@ -394,7 +458,7 @@ impl Books {
             arrivals.iter_mut().zip(class.arrivals.iter()).for_each(|(sum, kind)| *sum = sum.plus(kind));
             fates.iter_mut().zip(class.fates.iter()).for_each(|(sum, kind)| *sum = sum.plus(kind));
         }
-        let Passed { initial, departed, sojourn_ns, sojourn_sum_ns } = passed;
+        let Passed { initial, departed, sojourn_ns, sojourn_sum_ns, .. } = passed;
         ClassBooks {
             initial,
             arrivals: Cow::Owned(arrivals),

@@ -160,6 +160,10 @@ impl<P: Arrived> Qdisc<P> for Discipline<P> {
     fn settles_at_enqueue(&self) -> bool {
         each!(self, d => d.settles_at_enqueue())
     }
+    #[inline]
+    fn passes_at_once(&self, size: Bytes) -> bool {
+        each!(self, d => d.passes_at_once(size))
+    }
     fn reserve(&mut self, packets: usize, flows: usize) {
         each!(self, d => d.reserve(packets, flows));
     }
@@ -193,6 +197,9 @@ impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
     fn settles_at_enqueue(&self) -> bool {
         (**self).settles_at_enqueue()
+    }
+    fn passes_at_once(&self, size: Bytes) -> bool {
+        (**self).passes_at_once(size)
     }
     fn reserve(&mut self, packets: usize, flows: usize) {
         (**self).reserve(packets, flows);

@@ -35,6 +35,7 @@ impl Limit {
     }
 
     /// Whether there is ever room for a packet of `size`.
+    #[inline]
     pub fn admits_any(self, size: Bytes) -> bool {
         self.admits(Backlog::default(), size)
     }

@@ -151,6 +151,11 @@ impl Pipe {
     pub const fn delay(&self) -> Span {
         self.delay
     }
+
+    /// Does it delay all packets by [`Pipe::delay`], and no more?
+    pub const fn is_constant(&self) -> bool {
+        self.serialiser.is_none() && self.jitter.is_none() && self.loss.is_none()
+    }
 }
 
 impl Jitter {

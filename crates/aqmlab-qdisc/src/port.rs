@@ -1,6 +1,6 @@
 //! A port: a discipline, the link behind it, and the books of both.
 
-use aqmlab_units::{Bytes, Instant, LinkClock, Rate};
+use aqmlab_units::{Bytes, Instant, LinkClock, Rate, Span};
 
 use crate::books::{Books, Imbalance, InnerBooks};
 use crate::discipline::each;
@@ -135,7 +135,7 @@ impl<P: Classed> Port<P> {
     }
 
     /// A copy of `pkt` arrives at a port that looks ahead: what will become of it, or `None` if it is lost. Such a port is
-    /// called by none of the other three, its backlog and law are up to date after [`Port::catch_up`] only, and its
+    /// called by none of the other three, its backlog, law and books are up to date after [`Port::catch_up`] only, and its
     /// rate must not change while packets wait.
     pub fn arrive_ahead(
         &mut self,
@@ -158,6 +158,7 @@ impl<P: Classed> Port<P> {
         assert!(now < Instant::FAR_FUTURE, "the far future never comes");
         if self.link.looks_ahead {
             each!(&mut self.discipline, queue => self.link.catch_up(queue, now));
+            self.link.books.complete();
         }
     }
 
@@ -340,6 +341,7 @@ impl<P: Classed> Link<P> {
     {
         self.in_hand = self.start(queue, now, obs);
         if let Some(pkt) = &self.in_hand {
+            self.books.began_transmission(pkt.packet.class(), now.saturating_since(pkt.arrived));
             obs.dequeued(now, pkt);
         }
     }
@@ -356,15 +358,18 @@ impl<P: Classed> Link<P> {
         Q: Qdisc<Stamped<P>>,
         P: Copy,
     {
-        self.catch_up(queue, now);
         let size = pkt.wire_len();
+        if (self.ends <= now || !self.is_sending()) && queue.passes_at_once(size) {
+            return Some(Prospect { sent: self.send_at_once(now, pkt), marked: false });
+        }
+        self.catch_up(queue, now);
         self.note_arrival(queue, now, pkt);
         let (lost, marked) = self.admit(queue, now, Stamped { packet: *pkt, arrived: now }, obs);
         if !self.is_sending() {
             // A new train. If the packet is lost, the idle link asks all the same, and the discipline learns of it.
             self.clock.restart();
-            self.start(queue, now, obs);
-            self.ahead = Line::busy(self.ends, self.clock.remainder());
+            self.start_ahead(queue, now, obs);
+            self.note_train();
             return (!lost).then_some(Prospect { sent: self.ends, marked });
         }
         if lost {
@@ -374,6 +379,30 @@ impl<P: Classed> Link<P> {
         Some(Prospect { sent, marked })
     }
 
+    /// A packet arrives at a port that looks ahead, where nothing waits and the link has sent or is idle, and its discipline
+    /// lets it pass at once: when it will have been sent.
+    #[inline(always)]
+    fn send_at_once(&mut self, now: Instant, pkt: &P) -> Instant {
+        let OnWire { class, size } = self.on_wire;
+        self.books.settle_empty(now, self.is_sending().then_some(self.ends));
+        if self.is_sending() {
+            self.books.departed(class, size);
+        }
+        self.books.arrived(pkt);
+        let (class, size) = (pkt.class(), pkt.wire_len());
+        self.clock.restart();
+        self.begin(now, class, size);
+        self.books.began_ahead(class, Span::ZERO);
+        self.note_train();
+        self.ends
+    }
+
+    /// A new train has begun.
+    #[inline(always)]
+    fn note_train(&mut self) {
+        self.ahead = Line::busy(self.ends, self.clock.remainder());
+    }
+
     /// Ends what has ended by `now`, each at its own instant, and begins what follows it.
     #[inline(always)]
     fn catch_up<Q: Qdisc<Stamped<P>>>(&mut self, queue: &mut Q, now: Instant) {
@@ -381,7 +410,7 @@ impl<P: Classed> Link<P> {
         while self.ends <= now {
             let ends = self.ends;
             self.finish(queue, ends);
-            self.start(queue, ends, &mut Nobody);
+            self.start_ahead(queue, ends, &mut Nobody);
         }
     }
 
@@ -412,6 +441,25 @@ impl<P: Classed> Link<P> {
         self.ends = Instant::FAR_FUTURE;
     }
 
+    /// The same at a port that looks ahead, which keeps nothing of the packet but what the books need.
+    #[inline(always)]
+    fn start_ahead<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O)
+    where
+        Q: Qdisc<Stamped<P>>,
+        O: Observer<Stamped<P>> + ?Sized,
+    {
+        if let Some(pkt) = self.start(queue, now, obs) {
+            self.books.began_ahead(pkt.packet.class(), now.saturating_since(pkt.arrived));
+        }
+    }
+
+    /// A packet begins to be sent.
+    #[inline(always)]
+    fn begin(&mut self, now: Instant, class: usize, size: Bytes) {
+        self.ends = now + self.clock.serialise(size + self.overhead);
+        self.on_wire = OnWire { class, size };
+    }
+
     /// Asks the discipline for a packet and puts it on the idle link.
     #[inline(always)]
     fn start<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O) -> Option<Stamped<P>>
@@ -422,9 +470,7 @@ impl<P: Classed> Link<P> {
         let mut recorder = FateRecorder { books: &mut self.books, host: obs, lost: false, marked: false };
         let pkt = queue.dequeue(now, &mut recorder)?;
         let (class, size) = (pkt.packet.class(), pkt.wire_len());
-        self.ends = now + self.clock.serialise(size + self.overhead);
-        self.on_wire = OnWire { class, size };
-        self.books.began_transmission(class, now.saturating_since(pkt.arrived));
+        self.begin(now, class, size);
         Some(pkt)
     }
 }

@@ -219,6 +219,11 @@ pub trait Qdisc<P: Packet> {
     fn settles_at_enqueue(&self) -> bool {
         false
     }
+    /// Whether a packet of this length that came now would leave by a `dequeue` of the same instant as it is, and nothing
+    /// would be changed or reported by either call. A port with an idle link may then do without both. Nothing waits then.
+    fn passes_at_once(&self, _size: Bytes) -> bool {
+        false
+    }
     /// Makes room at once for as many waiting packets as the limit lets in, `packets` at most, and for the state of so many
     /// flows, for hosts that must not allocate once they run. It changes nothing that other calls return; what keeps
     /// neither packets nor flows has nothing to do.

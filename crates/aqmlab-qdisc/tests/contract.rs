@@ -159,6 +159,8 @@ enum Fault {
     SettledYetDropsTheHead,
     SettledYetDropsWhatLeaves,
     SettledYetReMarks,
+    PassesAtOnceYetWaits,
+    PassesAtOnceYetDrops,
 }
 
 struct Broken {
@@ -179,6 +181,7 @@ impl Qdisc<TestPacket> for Broken {
         match self.fault {
             Fault::LosesSilently if chance => return,
             Fault::ReportsTwice if chance => obs.dropped(now, pkt.clone(), early),
+            Fault::PassesAtOnceYetDrops if pkt.ecn() == Ecn::NotEct => return obs.dropped(now, pkt, early),
             Fault::WrongInstant if chance => return obs.dropped(now + Span::ns(1), pkt, early),
             Fault::ScansTheQueue => drop(self.waiting.iter().map(Packet::wire_len).sum::<Bytes>()),
             Fault::RemembersOtherRuns if self.runs.fetch_add(1, Ordering::Relaxed).is_multiple_of(7) => {
@@ -256,6 +259,14 @@ impl Qdisc<TestPacket> for Broken {
         )
     }
 
+    fn passes_at_once(&self, _: Bytes) -> bool {
+        match self.fault {
+            Fault::PassesAtOnceYetWaits => true,
+            Fault::PassesAtOnceYetDrops => self.waiting.is_empty(),
+            _ => false,
+        }
+    }
+
     fn backlog(&self) -> Backlog {
         let bytes = self.waiting.iter().map(|p| p.wire_len()).sum::<Bytes>();
         let bytes = if self.fault == Fault::MiscountsBytes { bytes + Bytes::new(1) } else { bytes };
@@ -306,6 +317,8 @@ fn the_kit_catches_a_fault_in_each_item_and_names_it() {
         (Fault::SettledYetDropsTheHead, false, Item::Replay),
         (Fault::SettledYetDropsWhatLeaves, false, Item::Replay),
         (Fault::SettledYetReMarks, false, Item::Replay),
+        (Fault::PassesAtOnceYetWaits, false, Item::Replay),
+        (Fault::PassesAtOnceYetDrops, false, Item::Replay),
     ] {
         let items = caught(fault, shaper);
         assert!(!items.is_empty(), "{fault:?} was not caught");

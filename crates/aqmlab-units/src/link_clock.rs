@@ -6,12 +6,22 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// How long packets take at one rate, in whole nanoseconds and a remainder that is carried to the next packet.
 ///
-/// Networks send packets of few sizes, and a division is slow: the quotient of the last size is kept.
+/// Networks send packets of few sizes, and a division is slow: quotients are kept, each at the place of its size, and the last
+/// one is at hand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Serialiser {
     rate: Rate,
+    last: Quotient,
+    known: [Quotient; PLACES],
+}
+
+/// A power of two. Acknowledgments and full segments of the usual sizes have places of their own.
+const PLACES: usize = 4;
+
+/// What a size takes: whole nanoseconds, and the rest in units of `1 / rate` ns, below the rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Quotient {
     size: Bytes,
-    /// What the last size takes: whole nanoseconds, and the rest in units of `1 / rate` ns, below the rate.
     whole: u64,
     rest: u64,
 }
@@ -24,7 +34,8 @@ impl Serialiser {
     pub const fn new(rate: Rate) -> Self {
         assert!(rate.as_bps() > 0, "a link needs a rate above zero");
         assert!(rate.as_bps() < 1 << 63, "a link's rate is below 2^63 bit/s");
-        Serialiser { rate, size: Bytes::ZERO, whole: 0, rest: 0 }
+        let nothing = Quotient { size: Bytes::ZERO, whole: 0, rest: 0 };
+        Serialiser { rate, last: nothing, known: [nothing; PLACES] }
     }
 
     /// The rate.
@@ -36,29 +47,36 @@ impl Serialiser {
     /// the rate, and zero before the first packet of a train.
     #[inline]
     pub fn serialise(&mut self, size: Bytes, remainder: &mut u64) -> Span {
-        if size != self.size {
-            self.learn(size);
+        if size != self.last.size {
+            self.recall(size);
         }
         let rate = self.rate.as_bps();
-        let sum = *remainder + self.rest;
+        let sum = *remainder + self.last.rest;
         let carry = sum >= rate;
         *remainder = if carry { sum - rate } else { sum };
-        Span::ns(self.whole + u64::from(carry))
+        Span::ns(self.last.whole + u64::from(carry))
     }
 
+    /// Makes `size` the last size.
     #[inline(never)]
-    fn learn(&mut self, size: Bytes) {
+    fn recall(&mut self, size: Bytes) {
+        let place = (size.get() >> 3 ^ size.get() >> 7) as usize % PLACES;
+        if size != self.known[place].size {
+            self.known[place] = self.quotient(size);
+        }
+        self.last = self.known[place];
+    }
+
+    fn quotient(&self, size: Bytes) -> Quotient {
         let rate = self.rate.as_bps();
-        self.size = size;
         // 8 * 10^9 * size fits 64 bits up to 2 GB; real packets are below 64 kB.
         if let Some(work) = size.get().checked_mul(8 * NS_PER_S) {
-            (self.whole, self.rest) = (work / rate, work % rate);
-            return;
+            return Quotient { size, whole: work / rate, rest: work % rate };
         }
         let (work, rate) = (size.bits() * u128::from(NS_PER_S), u128::from(rate));
         // Less than u64::MAX, so that a nanosecond can be added.
-        self.whole = u64::try_from(work / rate).unwrap_or(u64::MAX).min(u64::MAX - 1);
-        self.rest = (work % rate) as u64;
+        let whole = u64::try_from(work / rate).unwrap_or(u64::MAX).min(u64::MAX - 1);
+        Quotient { size, whole, rest: (work % rate) as u64 }
     }
 }
 

@@ -262,8 +262,18 @@ impl<'a> Run<'a> {
         self.arrived = self.arrived.plus(Tally { packets: 1, bytes: size.get() });
         self.largest = self.largest.max(size);
         self.witness.arriving = Some(pkt.number);
+        let (at_once, before) = (self.qdisc.passes_at_once(size), self.witness.reports);
+        if at_once && !self.qdisc.backlog().packets.is_zero() {
+            return Err((Item::Replay, "a packet is said to pass at once while others wait".into()));
+        }
         let outcome = self.call(|q, now, obs| q.enqueue(now, pkt, obs));
         self.witness.arriving = None;
+        if at_once && self.witness.reports > before {
+            return Err((
+                Item::Replay,
+                "a packet that was said to pass at once was dropped or marked".into(),
+            ));
+        }
         outcome
     }
 

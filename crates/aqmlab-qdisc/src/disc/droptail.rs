@@ -66,6 +66,11 @@ impl<P: Packet> Qdisc<P> for DropTail<P> {
         true
     }
 
+    #[inline]
+    fn passes_at_once(&self, size: Bytes) -> bool {
+        self.queue.is_empty() && self.limit.admits_any(size)
+    }
+
     fn reserve(&mut self, packets: usize, _flows: usize) {
         self.queue.reserve(self.limit, packets);
     }
