@@ -118,11 +118,17 @@ impl<'a> FlowPath<'a> {
 
     /// Its pipe through the delay stage in a direction at a place, if there is a stage.
     pub fn stage(&self, direction: usize, place: StagePlace) -> Option<Pipe> {
-        let rule = self.plan.delay_stage(self.number, direction, place)?;
-        Some(match self.of {
+        let number = self.plan.delay_stage_number(self.number, direction, place)?;
+        Some(self.stage_of(direction, number))
+    }
+
+    /// Its pipe through the delay stage of this number in a direction, which its class meets there.
+    pub fn stage_of(&self, direction: usize, number: usize) -> Pipe {
+        let rule = &self.plan.delays[number];
+        match self.of {
             Some(of) => rule.pipe(self.class(), direction, of, self.carried, self.seed),
             None => rule.mean_pipe(),
-        })
+        }
     }
 
     /// One of its pipes.

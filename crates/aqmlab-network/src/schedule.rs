@@ -151,6 +151,11 @@ impl Completions {
             _ => false,
         }
     }
+
+    /// Whether the count has nearly come to where the run ends: to the last sixteenth.
+    pub fn is_near_end(&self) -> bool {
+        self.stop.as_ref().is_some_and(|stop| self.counted + stop.count / 16 + 1 >= stop.count)
+    }
 }
 
 #[cfg(test)]

@@ -286,9 +286,11 @@ impl DelayPlan {
         if let Some(rate) = &self.rate {
             pipe = pipe.with_rate(rate.value(index, count, draws("rate")), Bytes::ZERO);
         }
-        let loss = self.loss.value(index, count, draws("loss"));
-        if loss != Probability::NEVER {
-            pipe = pipe.with_loss(loss.get(), stream("lost", of.index()));
+        if self.loses() {
+            let loss = self.loss.value(index, count, draws("loss"));
+            if loss != Probability::NEVER {
+                pipe = pipe.with_loss(loss.get(), stream("lost", of.index()));
+            }
         }
         if !self.jitter.is_zero() {
             pipe = pipe.with_jitter(self.jitter, stream("jitter", of.index()));
@@ -342,9 +344,14 @@ impl Plan {
     /// The delay stage that packets of class number `class` meet in a direction (0: to the receiver) at a place: the first
     /// that matches.
     pub fn delay_stage(&self, class: usize, direction: usize, place: StagePlace) -> Option<&DelayPlan> {
+        self.delay_stage_number(class, direction, place).map(|number| &self.delays[number])
+    }
+
+    /// Its number in [`Plan::delays`].
+    pub fn delay_stage_number(&self, class: usize, direction: usize, place: StagePlace) -> Option<usize> {
         let way = self.classes[class].way(direction);
         let ends = |link: usize| [self.links[link].from, self.links[link].to];
-        self.delays.iter().find(|rule| rule.place == place && rule.matches(class, direction, way, ends))
+        self.delays.iter().position(|rule| rule.place == place && rule.matches(class, direction, way, ends))
     }
 }
 

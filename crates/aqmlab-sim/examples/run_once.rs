@@ -1,4 +1,5 @@
-//! How fast is one run? Runs a scenario's first arm once and prints events, hops and the wall time.
+//! How fast is one run? Runs a scenario's first arm once and prints events, hops and the wall time, then the same as JSON
+//! with the processor time of the simulation.
 //!
 //! cargo run --release -p aqmlab-sim --example run_once -- scenarios/demo.toml
 
@@ -10,7 +11,9 @@ fn main() {
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let experiment = aqmlab_scenario::parse(&text, &path).unwrap_or_else(|e| panic!("{e}"));
     let plan = &experiment.arms[0];
+    let cpu_before = thread_cpu_s();
     let recording = run(plan, experiment.seeds[0], &Control::default()).unwrap_or_else(|e| panic!("{e}"));
+    let cpu_s = thread_cpu_s() - cpu_before;
     let table = recording.table("run").expect("every recording has a run");
     let get = |name: &str| match table.column(name) {
         Some(ColumnData::U64(v)) => v[0],
@@ -23,4 +26,16 @@ fn main() {
         plan.arm,
         wall * 1e9 / hops as f64
     );
+    println!(
+        r#"{{"packet_hops":{hops},"delivered":{},"dropped":{},"events":{events},"cpu_s":{cpu_s:.6},"wall_s":{wall:.6}}}"#,
+        get("delivered_packets"),
+        get("dropped_packets"),
+    );
+}
+
+/// Processor time of this thread (Linux; 0 where the kernel does not report it).
+fn thread_cpu_s() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns: u64 = text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    ns as f64 / 1e9
 }

@@ -49,6 +49,13 @@ pub struct RunFiles {
     pub requests: Option<TableWriter>,
 }
 
+impl RunFiles {
+    /// Whether there is none.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.capture.is_none() && self.requests.is_none()
+    }
+}
+
 /// Why a run gave no recording.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -1,12 +1,12 @@
 //! The network of a run: links with their ports, classes with their paths, built from the plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use aqmlab_network::{FlowPath, ended_page, stages};
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Port, Registry};
 use aqmlab_recording::{Ending, RequestRecorder};
-use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, StagePlace, Workload, base_rtt};
+use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, PopulationPlan, StagePlace, Workload, base_rtt};
 use aqmlab_traffic::{ConnectionEvent, Identity, PageEnded, Population, Wake};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Serialiser, Span};
@@ -27,6 +27,21 @@ pub struct Link {
     pub turns: Turns,
     /// The shaper deadline that an event is pending for.
     pub deadline: Option<Instant>,
+    /// On their way here from the only link that feeds this one, and foreseen to arrive after the next look at queues. They
+    /// enter when that look is over, as of their arrivals.
+    pub held: VecDeque<Held>,
+}
+
+/// A packet on its way from one link to the next.
+pub struct Held {
+    /// When it arrives.
+    pub at: Instant,
+    /// Where from.
+    pub from: u32,
+    /// In which turn of that instant it has come out of that link.
+    pub turn: u64,
+    /// The packet.
+    pub packet: SimPacket,
 }
 
 /// One traffic class at run time.
@@ -41,8 +56,8 @@ pub struct Class {
     access_links: u64,
     /// Whether anything lies between the network and its hosts.
     has_edges: bool,
-    /// The delay stages in routers that its packets meet, by direction, in their order.
-    router_stages: [Vec<StagePlace>; 2],
+    /// The numbers of the delay stages in routers that its packets meet, by direction, in their order.
+    router_stages: [Vec<usize>; 2],
     /// Until when nobody from outside stops what its flows do; the end of the run at most.
     pub unattended_until: Instant,
     /// Until when its hosts are served ahead of time at the moment.
@@ -154,8 +169,8 @@ pub fn pace(plan: &Plan) -> (Span, Span) {
         let slowest = links().map(|&l| able[l]).fold(f64::INFINITY, f64::min);
         links().for_each(|&l| wanted[l] += slowest);
     }
-    // At each link a packet is an event when it arrives and one when it has been sent.
-    let per_second: f64 = able.iter().zip(&wanted).map(|(able, wanted)| 2.0 * f64::min(*able, *wanted)).sum();
+    // At each link a packet is an event when it arrives. Most links look ahead: that it has been sent is none.
+    let per_second: f64 = able.iter().zip(&wanted).map(|(able, wanted)| f64::min(*able, *wanted)).sum();
     let gap = Span::try_from_secs_f64(1.0 / per_second.max(1.0)).unwrap_or(Span::ms(1));
     let link_delay = plan.links.iter().map(|l| l.delay).max().unwrap_or(Span::ZERO);
     let access = plan.classes.iter().filter_map(|c| c.access.as_ref()).map(|a| a.rtt.mean()).max();
@@ -170,7 +185,7 @@ pub fn links(plan: &Plan, seed: u64, registry: &Registry<PortPacket>) -> Result<
     let link = |link: &LinkPlan| {
         let discipline = link.discipline(seed, registry)?;
         let port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());
-        Ok(Link { port, delay: link.delay, turns: Turns::default(), deadline: None })
+        Ok(Link { port, delay: link.delay, turns: Turns::default(), deadline: None, held: VecDeque::new() })
     };
     plan.links.iter().map(link).collect()
 }
@@ -178,7 +193,8 @@ pub fn links(plan: &Plan, seed: u64, registry: &Registry<PortPacket>) -> Result<
 /// Works out delays and start times of every class, whose paths begin at these places.
 pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
     let mut first_number = 0;
-    plan.classes
+    let mut classes: Vec<Class> = plan
+        .classes
         .iter()
         .zip(begins)
         .enumerate()
@@ -192,7 +208,8 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
                 has_edges: has_edges(plan, number),
                 router_stages: [0, 1].map(|direction| {
                     let places = stages(plan, number, direction);
-                    places.filter(|place| matches!(place, StagePlace::Router(_))).collect()
+                    let in_routers = places.filter(|place| matches!(place, StagePlace::Router(_)));
+                    in_routers.filter_map(|place| plan.delay_stage_number(number, direction, place)).collect()
                 }),
                 unattended_until,
                 served_until: unattended_until,
@@ -213,7 +230,20 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
             first_number += class.count as u32;
             built
         })
-        .collect()
+        .collect();
+    let populations = classes.iter_mut().map(|class| &mut class.opener.population);
+    Population::draw_ahead(populations, most_connections_of_a_cloud(plan));
+    classes
+}
+
+/// How many connections one of the clouds opens in the run, roughly: the one that opens most.
+fn most_connections_of_a_cloud(plan: &Plan) -> usize {
+    let rate = |class: &ClassPlan| match &class.population {
+        PopulationPlan::Cloud(cloud) => cloud.per_s,
+        _ => 0.0,
+    };
+    let fastest = plan.classes.iter().map(rate).fold(0.0, f64::max);
+    (fastest * plan.stop.at.as_secs_f64()) as usize
 }
 
 /// Until when nobody from outside stops what the flows of a class do, and its hosts send what they send at once.

@@ -178,6 +178,12 @@ impl SimPacket {
         (self.0[3] >> PLACE) as Place
     }
 
+    /// It has not set out yet for the place that it is on its way to.
+    #[inline]
+    pub fn step_back(&mut self) {
+        self.0[3] -= 1 << PLACE;
+    }
+
     /// It is on its way over a link, to the next place.
     #[inline]
     pub fn pass(&mut self) {

@@ -53,18 +53,21 @@ pub enum Onward {
     ToAttended(AccessLink, u8),
     /// It enters the delay stage of this number at once, for its flow's passage has no other feeder and cannot drop.
     ToStage(u8),
+    /// It enters the queue that follows at once, for that has no other feeder than this link and looks ahead.
+    ToQueue,
 }
 
 const _: () = assert!(size_of::<Next>() == 8, "an entry is a word");
 
 impl Onward {
     /// Where hops are fused: how a packet enters the place `next`, the one behind a queue.
-    fn fused(next: Next) -> Self {
+    fn fused(next: Next, joined: impl Fn(u32) -> bool) -> Self {
         match next {
             Next::Access(AccessLink::ServerIn, passed) => Onward::ToServer(passed),
             Next::Access(_, passed) => Onward::ToClient(passed),
             Next::AttendedAccess(link, passed) => Onward::ToAttended(link, passed),
             Next::Stage { number, loses: false } => Onward::ToStage(number),
+            Next::Queue { link, .. } if joined(link) => Onward::ToQueue,
             _ => Onward::Arrive,
         }
     }
@@ -79,30 +82,22 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// The paths of a plan, and where each class's begin: toward the receiver, toward the sender. Packets enter the last
-    /// links of their paths without an event if hops are `fused`. `None` if the paths have more places than packets can name.
-    pub fn new(plan: &Plan, fused: bool) -> Option<(Self, Vec<[Place; 2]>)> {
+    /// The paths of a plan, and where each class's begin: toward the receiver, toward the sender. If hops are `fused`, packets
+    /// enter without an event the last links of their paths, delay stages, and those links in `joinable` that only one other
+    /// link feeds. `None` if the paths have more places than packets can name.
+    pub fn new(plan: &Plan, fused: bool, joinable: impl Fn(u32) -> bool) -> Option<(Self, Vec<[Place; 2]>)> {
+        let mut paths: Vec<_> = (0..plan.classes.len())
+            .flat_map(|class| [0, 1].map(|direction| path(plan, class, direction, &arrival(plan, class))))
+            .collect();
+        if fused {
+            let fed = fed_by_one_link(plan.links.len(), paths.iter().map(|(path, _)| &path[..]));
+            let joined = |link: u32| fed[link as usize] && joinable(link);
+            paths.iter_mut().for_each(|(path, _)| fuse(path, joined));
+        }
         let mut routes = Routes::default();
-        let add = |(i, class): (usize, &ClassPlan)| {
-            let attended = matches!(class.workload, Workload::Sessions { .. });
-            let arrival = match attended {
-                _ if is_watched(plan, i) || class.delays_sending() => {
-                    LastPlaces { access: Next::Access, host: Next::WatchedHost }
-                }
-                true => LastPlaces { access: Next::AttendedAccess, host: Next::AttendedHost },
-                false => LastPlaces { access: Next::Access, host: Next::Host },
-            };
-            let mut way = |direction| {
-                let (mut path, passed) = path(plan, i, direction, &arrival);
-                if fused {
-                    fuse(&mut path);
-                }
-                routes.add(&path, &passed)
-            };
-            Some([way(0)?, way(1)?])
-        };
-        let begins = plan.classes.iter().enumerate().map(add).collect::<Option<_>>()?;
-        Some((routes, begins))
+        let begins = paths.iter().map(|(path, passed)| routes.add(path, passed));
+        let begins: Vec<Place> = begins.collect::<Option<_>>()?;
+        Some((routes, begins.as_chunks().0.to_vec()))
     }
 
     /// Adds a path, on which packets have passed so many links at each place. Where it begins.
@@ -138,6 +133,43 @@ struct LastPlaces {
     /// The flow's own link, where it cannot lose packets.
     access: fn(AccessLink, u8) -> Next,
     host: fn(End, u8) -> Next,
+}
+
+/// How the packets of class number `class` come to their hosts.
+fn arrival(plan: &Plan, class: usize) -> LastPlaces {
+    let ClassPlan { workload, .. } = &plan.classes[class];
+    if is_watched(plan, class) || plan.classes[class].delays_sending() {
+        return LastPlaces { access: Next::Access, host: Next::WatchedHost };
+    }
+    match workload {
+        Workload::Sessions { .. } => LastPlaces { access: Next::AttendedAccess, host: Next::AttendedHost },
+        _ => LastPlaces { access: Next::Access, host: Next::Host },
+    }
+}
+
+/// For each of `links` links, whether all packets come to its queue from one other link, and from nowhere else.
+fn fed_by_one_link<'a>(links: usize, paths: impl Iterator<Item = &'a [Next]>) -> Vec<bool> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Feeder {
+        Nobody,
+        Link(u32),
+        Others,
+    }
+    let mut feeders = vec![Feeder::Nobody; links];
+    for path in paths {
+        let mut feeder = Feeder::Others;
+        for place in path {
+            if let Next::Queue { link, .. } = *place {
+                let known = &mut feeders[link as usize];
+                *known = if *known == Feeder::Nobody || *known == feeder { feeder } else { Feeder::Others };
+            }
+            feeder = match *place {
+                Next::Queue { link, .. } => Feeder::Link(link),
+                _ => Feeder::Others,
+            };
+        }
+    }
+    feeders.iter().map(|feeder| matches!(feeder, Feeder::Link(_))).collect()
 }
 
 /// The places on the path of class number `class` in a direction, and how many links a packet has passed that comes to each.
@@ -183,12 +215,34 @@ fn path(plan: &Plan, class: usize, direction: usize, arrival: &LastPlaces) -> (V
     (path, passed)
 }
 
-/// Packets enter what follows a queue without an event, where that has no other feeder and cannot drop.
-fn fuse(path: &mut [Next]) {
+/// Packets enter what follows a queue without an event, where that has no other feeder and cannot drop, or is one of the
+/// links that are `joined` to the one that feeds them.
+fn fuse(path: &mut [Next], joined: impl Fn(u32) -> bool + Copy) {
     for place in 1..path.len() {
         let next = path[place];
         if let Next::Queue { onward, .. } = &mut path[place - 1] {
-            *onward = Onward::fused(next);
+            *onward = Onward::fused(next, joined);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_fed_by_one_link_if_all_paths_come_from_there() {
+        let queue = |link| Next::Queue { link, onward: Onward::Arrive };
+        let stage = Next::Stage { number: 0, loses: false };
+        let host = Next::Host(End::Server, 3);
+        let paths: [&[Next]; 4] = [
+            &[queue(0), queue(1), queue(2), queue(3), host],
+            &[queue(4), queue(2), queue(3), host],
+            &[queue(1), stage, queue(5), host],
+            &[Next::Access(AccessLink::ClientOut, 2), queue(6), queue(7), host],
+        ];
+        // Link 1 gets packets from a host, too; link 2 from two links; link 5 from a delay stage.
+        let fed = [false, false, false, true, false, false, false, true];
+        assert_eq!(fed_by_one_link(8, paths.into_iter()), fed);
     }
 }

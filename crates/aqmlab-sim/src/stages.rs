@@ -2,63 +2,76 @@
 
 use aqmlab_network::FlowPath;
 use aqmlab_qdisc::{Passage, Pipe};
-use aqmlab_scenario::StagePlace;
 use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::packet::Toward;
 
 /// A flow's passage through one delay stage, in one direction. It has one feeder, so that what enters first comes out first.
 pub struct StagePipe {
-    pipe: Pipe,
-    /// When the last packet came out, and how many before it came out at that instant.
-    last: Option<(Instant, u64)>,
+    delay: Span,
+    /// What does more than to delay all packets alike.
+    more: Option<Box<Pipe>>,
+    /// When the last packet came out, and how many before it came out at that instant; nothing comes out in the far future.
+    last_due: Instant,
+    last_turn: u64,
 }
 
 impl StagePipe {
     /// One that nothing has entered.
-    pub const fn new(pipe: Pipe) -> Self {
-        StagePipe { pipe, last: None }
+    pub fn new(pipe: Pipe) -> Self {
+        let (delay, more) = (pipe.delay(), (!pipe.is_constant()).then(|| Box::new(pipe)));
+        StagePipe { delay, more, last_due: Instant::FAR_FUTURE, last_turn: 0 }
     }
 
     /// The constant delay.
     pub const fn delay(&self) -> Span {
-        self.pipe.delay()
+        self.delay
     }
 
     /// A packet of `size` enters at `now`: when it comes out, and in which turn of that instant. `None` if it is lost.
+    #[inline]
     pub fn pass(&mut self, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
-        let Passage::Due(due) = self.pipe.pass(now, size) else { return None };
-        let turn = self.last.filter(|(at, _)| *at == due).map_or(0, |(_, turn)| turn + 1);
-        self.last = Some((due, turn));
-        Some((due, turn))
+        let due = match &mut self.more {
+            None => now + self.delay,
+            Some(pipe) => match pipe.pass(now, size) {
+                Passage::Due(due) => due,
+                Passage::Lost => return None,
+            },
+        };
+        self.last_turn = if due == self.last_due { self.last_turn + 1 } else { 0 };
+        self.last_due = due;
+        Some((due, self.last_turn))
     }
 }
 
 /// A flow's passages through the delay stages in routers.
 pub struct RouterStages {
-    /// By direction ([`Toward`]), in the order in which packets meet them.
-    pipes: [Vec<StagePipe>; 2],
+    /// In the order in which packets meet them: first those on the way to the receiver.
+    pipes: Box<[StagePipe]>,
+    /// How many these are.
+    to_receiver: usize,
     /// Packets lost here.
     pub lost_packets: u64,
 }
 
 impl RouterStages {
-    /// Those of a flow that meets stages at these places, by direction.
-    pub fn new(path: &FlowPath<'_>, places: &[Vec<StagePlace>; 2]) -> Self {
-        let pipe = |direction, place| StagePipe::new(path.stage(direction, place).expect("a stage is there"));
-        let pipes =
-            [0, 1].map(|direction| places[direction].iter().map(|&place| pipe(direction, place)).collect());
-        RouterStages { pipes, lost_packets: 0 }
+    /// Those of a flow that meets the stages of these numbers, by direction.
+    pub fn new(path: &FlowPath<'_>, numbers: &[Vec<usize>; 2]) -> Self {
+        let pipe = |direction| move |&number: &usize| StagePipe::new(path.stage_of(direction, number));
+        let pipes = numbers[0].iter().map(pipe(0)).chain(numbers[1].iter().map(pipe(1))).collect();
+        RouterStages { pipes, to_receiver: numbers[0].len(), lost_packets: 0 }
     }
 
     /// What they add to the round-trip time.
     pub fn delay(&self) -> Span {
-        self.pipes.iter().flatten().fold(Span::ZERO, |sum, stage| sum + stage.delay())
+        self.pipes.iter().fold(Span::ZERO, |sum, stage| sum + stage.delay())
     }
 
     /// A packet of `size` enters the stage of this number on its way at `now`: see [`StagePipe::pass`].
+    #[inline]
     pub fn pass(&mut self, toward: Toward, number: u8, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
-        let passage = self.pipes[toward as usize][usize::from(number)].pass(now, size);
+        let before = if toward == Toward::Receiver { 0 } else { self.to_receiver };
+        let passage = self.pipes[before + usize::from(number)].pass(now, size);
         self.lost_packets += u64::from(passage.is_none());
         passage
     }

@@ -479,3 +479,144 @@ fn classes_by_port_are_those_by_traffic() {
         assert!(arrivals > 500, "{queue}: {arrivals}");
     }
 }
+
+/// Four links in a row of which each is slower than the one before, and one back: the second and the fourth get packets from
+/// one link only, the third from two. Web users behind shared links, bulk flows, datagrams; delay stages in routers.
+fn row(queue: &str, queues: &str, flows: &str, stop: &str) -> Plan {
+    let nodes = ["a", "r0", "r1", "r2", "r3", "b", "c"];
+    let nodes: String = nodes.iter().map(|name| format!("[[node]]\nname = \"{name}\"\n")).collect();
+    let links =
+        [("a", "r0", 4), ("r0", "r1", 3), ("r1", "r2", 3), ("r2", "r3", 2), ("r3", "b", 1), ("c", "r2", 2)];
+    let links: String = links
+        .iter()
+        .map(|(from, to, rate)| {
+            format!(
+                "[[link]]\nname = \"{from}{to}\"\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{rate}Mbit\"\ndelay = \"3ms\"\n\
+                 queue = {queue}\nreverse_queue = {{ kind = \"droptail\", limit = \"9p\" }}\n"
+            )
+        })
+        .collect();
+    support::plan(&format!(
+        r#"
+        duration = "6s"
+        warmup = "1500ms"
+        record = {{ queues = "{queues}", flows = "{flows}" }}
+        {stop}
+        [topology]
+        kind = "graph"
+        access_rate = "none"
+        {nodes}
+        {links}
+        [[traffic]]
+        name = "web"
+        kind = "packmime"
+        from = "b"
+        to = "a"
+        rate = "30/s"
+        tcp = {{ ecn = true }}
+        [[traffic]]
+        name = "bulk"
+        kind = "bulk"
+        from = "a"
+        to = "b"
+        count = 3
+        bytes = "90kB"
+        start = {{ uniform = ["0s", "3s"] }}
+        tcp = {{ recovery = "sack" }}
+        [[traffic]]
+        name = "side"
+        kind = "poisson"
+        from = "c"
+        to = "b"
+        rate = "200kbit"
+        size = {{ exponential = "500B" }}
+        stop = "5s"
+        [[delay]]
+        class = "web"
+        at = "r3"
+        delay = "client"
+        [[delay]]
+        class = "web"
+        at = "a"
+        delay = "server"
+        [[delay]]
+        class = "bulk"
+        at = "r2"
+        delay = "10ms"
+        "#
+    ))
+}
+
+/// Packets enter a queue that only one link feeds as soon as it is known when they get there, but ahead of no look at queues.
+#[test]
+fn queues_that_one_link_feeds() {
+    for queue in [
+        r#"{ kind = "droptail", limit = "12p" }"#,
+        r#"{ kind = "droptail", limit = "6kB" }"#,
+        r#"{ kind = "red", limit = "20p", min_th = "2p", max_th = "6p", ecn = true }"#,
+        r#"{ kind = "rem", limit = "30p", q_ref = "5p", gamma = 0.1, decide = "dequeue" }"#,
+    ] {
+        for (queues, flows) in [("0s", "0s"), ("20ms", "0s"), ("250ms", "70ms")] {
+            assert_twins(&row(queue, queues, flows, ""), 3, &format!("{queue}, looks {queues} and {flows}"));
+        }
+    }
+}
+
+/// A run that ends with what completes has done nothing as of later, however near the end is.
+#[test]
+fn runs_that_end_with_what_completes() {
+    let queue = r#"{ kind = "droptail", limit = "12p" }"#;
+    for stop in [
+        r#"class = "bulk", count = 1"#,
+        r#"class = "bulk", count = 3"#,
+        r#"class = "web", requests = 2"#,
+        r#"class = "web", requests = 100"#,
+        r#"class = "web", requests = 100_000"#,
+    ] {
+        for each in [false, true] {
+            let mut plan = row(queue, "100ms", "0s", &format!("stop = {{ completed = {{ {stop} }} }}"));
+            plan.record.requests.each = each;
+            let fast = run(&plan, 5, &Control::default()).unwrap();
+            let plain = run_plain(&plan, 5, &Control::default(), &Registry::builtin()).unwrap();
+            assert_eq!(digests(&fast), digests(&plain), "{stop}: {:?}", differences(&fast, &plain));
+            let end = |of: &Recording| (of.manifest.t1, of.manifest.stopped_by);
+            assert_eq!(end(&fast), end(&plain), "{stop}");
+        }
+    }
+}
+
+/// Short flows end nearly together while far hosts have been served as of later: the run that did that is not the one that is
+/// recorded.
+#[test]
+fn a_run_that_ends_before_what_it_has_done_ahead() {
+    let plan = support::plan(
+        r#"
+        duration = "9s"
+        warmup = "500ms"
+        stop = { completed = { class = "near", count = 30 } }
+        record = { queues = "100ms", flows = "0s" }
+        [topology]
+        kind = "dumbbell"
+        rate = "20Mbit"
+        delay = "2ms"
+        access_rate = "100Mbit"
+        queue = { kind = "droptail", limit = "200p" }
+        [[traffic]]
+        name = "near"
+        kind = "bulk"
+        count = 30
+        bytes = "6kB"
+        rtt = "12ms"
+        start = "1s"
+        [[traffic]]
+        name = "far"
+        kind = "bulk"
+        count = 40
+        rtt = "400ms"
+        start = { uniform = ["0s", "400ms"] }
+        "#,
+    );
+    for seed in 0..4 {
+        assert_twins(&plan, seed, "ends with what completes");
+    }
+}

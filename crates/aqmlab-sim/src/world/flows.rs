@@ -271,5 +271,8 @@ impl<Q: EventQueue> World<'_, Q> {
         if self.schedule.is_measuring() && self.completions.count(usize::from(class), what) {
             self.stop(StoppedBy::Completed);
         }
+        if self.serves_ahead && self.completions.is_near_end() {
+            self.serve_in_time();
+        }
     }
 }

@@ -4,6 +4,8 @@ mod flows;
 mod packets;
 mod service;
 
+use std::collections::VecDeque;
+
 use aqmlab_network::{Completions, Milestone, Schedule, request_recorder};
 use aqmlab_qdisc::{Packet, Registry};
 use aqmlab_recording::{Fates, RequestRecorder, StoppedBy, Tally};
@@ -15,7 +17,7 @@ use crate::control::{Control, RunError, RunFiles};
 use crate::event::{Event, EventQueue, Key, Notice, Rank};
 use crate::flow_table::FlowTable;
 use crate::in_transit::InTransit;
-use crate::network::{self, Class, Link};
+use crate::network::{self, Class, Held, Link};
 use crate::options::{OptionImbalance, OptionTable};
 use crate::packet::{PortPacket, SimPacket};
 use crate::recorder::Recorder;
@@ -26,6 +28,17 @@ use crate::watch::{TableFull, Watch};
 /// Events between two looks at the control.
 const CONTROL_INTERVAL: u64 = 1 << 16;
 
+/// How a run is gone about. All ways give the same recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ways {
+    /// An event for every departure and for every hop.
+    Plain,
+    /// Ports that look ahead, and fused hops.
+    Fused,
+    /// The same, and what nobody can see before is done ahead of time.
+    Ahead,
+}
+
 /// A network in motion.
 pub struct World<'a, Q: EventQueue> {
     plan: &'a Plan,
@@ -35,6 +48,8 @@ pub struct World<'a, Q: EventQueue> {
     /// Where nothing looks on all the time, a packet is dealt with at its host as soon as its arrival is known, if nothing else can
     /// happen there before: it needs no event for the last part of its way.
     serves_ahead: bool,
+    /// The latest instant as of which anything has been done ahead of time.
+    done_as_of: Instant,
     /// Every link with its port.
     pub links: Vec<Link>,
     /// Flows, their packets, and what becomes of them.
@@ -49,6 +64,8 @@ pub struct World<'a, Q: EventQueue> {
     pub watch: Option<Box<Watch>>,
     /// Packets of flows without access links on their way into the first queue.
     outbox: Vec<SimPacket>,
+    /// Empty but while what has been held is released: see [`Link::held`].
+    releasing: VecDeque<Held>,
     /// Of connections that have ended: memory for the applications of the next ones.
     #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
     spare: Vec<Box<Applications>>,
@@ -64,6 +81,8 @@ pub struct World<'a, Q: EventQueue> {
     until_poll: u64,
     /// Samples, the end of the warm-up, the end of the run.
     schedule: Schedule,
+    /// When the next milestone comes: nothing is done at queues as of later. Zero where nothing is done there ahead of time.
+    next_look: Instant,
     /// When flows are sampled next or the warm-up ends, whichever is earlier.
     next_snapshot: Instant,
     /// The link that a stop condition watches.
@@ -79,17 +98,21 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         plan: &'a Plan,
         seed: u64,
         queue: Q,
-        fused: bool,
+        ways: Ways,
         registry: &Registry<PortPacket>,
         files: RunFiles,
     ) -> Result<Self, RunError> {
+        let fused = ways != Ways::Plain;
         plan.check_seed(seed).map_err(RunError::Seed)?;
         let watch = Watch::of(plan, files.capture);
         let mut links = network::links(plan, seed, registry).map_err(RunError::Discipline)?;
         if fused {
             look_ahead(plan, &mut links, watch.as_ref());
         }
-        let (routes, begins) = Routes::new(plan, fused).ok_or(RunError::Places)?;
+        let completions = Completions::new(plan);
+        let serves_ahead = ways == Ways::Ahead && is_unobserved(plan) && !completions.is_near_end();
+        let joinable = |link: u32| serves_ahead && links[link as usize].port.looks_ahead();
+        let (routes, begins) = Routes::new(plan, fused, joinable).ok_or(RunError::Places)?;
         let scheduler = Scheduler::new(queue, links.len());
         let flows = plan.classes.iter().map(|class| class.count as u32).sum();
         let mut world = World {
@@ -97,7 +120,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             seed,
             now: Instant::ZERO,
             scheduler,
-            serves_ahead: fused && is_unobserved(plan),
+            serves_ahead,
+            done_as_of: Instant::ZERO,
             links,
             in_transit: InTransit {
                 flows: FlowTable::default(),
@@ -110,14 +134,16 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             requests: request_recorder(plan, seed, files.requests).map(Box::new),
             watch: watch.map(Box::new),
             outbox: Vec::new(),
+            releasing: VecDeque::new(),
             spare: Vec::new(),
             flows,
             opened: flows,
-            completions: Completions::new(plan),
+            completions,
             events: 0,
             stride: CONTROL_INTERVAL,
             until_poll: CONTROL_INTERVAL,
             schedule: Schedule::new(plan),
+            next_look: Instant::ZERO,
             next_snapshot: Instant::FAR_FUTURE,
             watched: None,
         };
@@ -170,6 +196,12 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             }
         }
         unreachable!("the end of the run is an event")
+    }
+
+    /// Whether something has been done as of an instant after the end of the run, or of that instant, because nobody knew that
+    /// it would end so early.
+    pub fn has_passed_its_end(&self) -> bool {
+        self.schedule.ended().is_some_and(|(at, why)| why == StoppedBy::Completed && self.done_as_of >= at)
     }
 
     /// Every [`CONTROL_INTERVAL`] events, and when the run is to stop: why it does, if it does.
@@ -254,6 +286,9 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// The next milestone of the run has an event.
     fn schedule_milestone(&mut self) {
         if let Some((at, milestone)) = self.schedule.next() {
+            if self.serves_ahead {
+                self.next_look = at;
+            }
             let key = Key::new(at, Rank::Sampler, 0, milestone as u64);
             self.scheduler.queue.push(key, Notice::Milestone(milestone));
         }
@@ -274,15 +309,21 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             self.foresee_snapshots();
         }
         self.schedule_milestone();
+        self.release_held();
     }
 
     /// Hosts are served ahead of one sample of flows, not of two.
     fn foresee_snapshots(&mut self) {
-        let next_sample = self.schedule.at(Milestone::SampleFlows);
-        self.next_snapshot = next_sample.min(self.schedule.at(Milestone::WarmupEnd));
-        let sample_after = next_sample.saturating_add(self.plan.record.flows);
+        let (next_sample, warmup_end) =
+            (self.schedule.at(Milestone::SampleFlows), self.schedule.at(Milestone::WarmupEnd));
+        self.next_snapshot = next_sample.min(warmup_end);
+        let mut until = next_sample.saturating_add(self.plan.record.flows);
+        if self.plan.stop.completed.is_some() {
+            // What completes is counted from the end of the warm-up on.
+            until = until.min(warmup_end);
+        }
         for class in &mut self.classes {
-            class.served_until = class.unattended_until.min(sample_after);
+            class.served_until = class.unattended_until.min(until);
         }
     }
 
@@ -309,6 +350,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// that looks ahead is on its way to the next place already.
     pub fn resident(&self) -> Tally {
         let mut tally = self.scheduler.packets();
+        self.held().for_each(|packet| tally.count(packet.wire_len()));
         for link in self.links.iter().filter(|l| !l.port.looks_ahead()) {
             let backlog = link.port.backlog();
             tally.packets += backlog.packets;
@@ -320,6 +362,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         tally
     }
 
+    /// The packets on their way between two links without an event.
+    fn held(&self) -> impl Iterator<Item = &SimPacket> {
+        self.links.iter().flat_map(|link| link.held.iter().map(|held| &held.packet))
+    }
+
     /// Are the options of all packets that have gone gone too, and no others?
     ///
     /// # Errors
@@ -327,7 +374,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     pub fn check_options(&self) -> Result<(), OptionImbalance> {
         let plain = self.links.iter().filter(|l| !l.port.looks_ahead());
         let waiting = plain.map(|l| l.port.backlog().packets.get() + u64::from(l.port.is_sending()));
-        self.in_transit.options.check(self.scheduler.packets_with_options(), waiting.sum())
+        let held = self.held().filter(|packet| packet.options().is_some()).count() as u64;
+        self.in_transit.options.check(self.scheduler.packets_with_options() + held, waiting.sum())
     }
 
     /// Bytes that the run's own tables take now, estimated from their lengths.
@@ -344,10 +392,10 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     }
 }
 
-/// Does nobody look at flows but at instants that are known ahead?
+/// Does nobody look at flows or queues but at instants that are known ahead? The end of a run by the number of what has
+/// completed is seen to by [`World::has_passed_its_end`].
 fn is_unobserved(plan: &Plan) -> bool {
-    let stops_early = plan.stop.condition.is_some() || plan.stop.completed.is_some();
-    !stops_early && Watch::of(plan, None).is_none()
+    plan.stop.condition.is_none() && Watch::of(plan, None).is_none()
 }
 
 /// Departures are foreseen where the discipline allows it. A stop condition looks at its link after each change, so

@@ -11,6 +11,7 @@ use crate::access::AccessLink;
 use crate::connection::Connection;
 use crate::event::{EventQueue, Key, Notice, Rank};
 use crate::flow::Body;
+use crate::network::Held;
 use crate::packet::{FlowId, SimPacket};
 use crate::routes::{Next, Onward};
 
@@ -149,10 +150,73 @@ impl<Q: EventQueue> World<'_, Q> {
                 packet.pass();
                 self.enter_stage(at, number, *packet);
             }
+            Onward::ToQueue => self.leave_for_queue(at, link, packet),
             Onward::Arrive => {
                 packet.pass();
                 let turn = l.turns.take(at);
                 self.scheduler.arrival_from_link(at, link, turn, *packet);
+            }
+        }
+    }
+
+    /// A packet comes out of `link` at `at`, to a queue that only this link feeds: it enters at once, as of then, and so on
+    /// along its path. Where somebody looks at queues before, it waits for that.
+    #[inline(never)]
+    fn leave_for_queue(&mut self, mut at: Instant, mut link: u32, packet: &mut SimPacket) {
+        loop {
+            packet.pass();
+            let Next::Queue { link: next, onward } = self.in_transit.routes.next(packet.place()) else {
+                unreachable!("a queue follows")
+            };
+            if at > self.next_look || !self.links[next as usize].held.is_empty() {
+                return self.hold(at, link, next, *packet);
+            }
+            self.done_as_of = self.done_as_of.max(at);
+            let l = &mut self.links[next as usize];
+            let Some(prospect) = l.port.arrive_ahead(at, packet, &mut self.in_transit) else {
+                return self.reap();
+            };
+            if prospect.marked {
+                packet.mark_ce();
+            }
+            if onward != Onward::ToQueue {
+                return self.leave(next, onward, prospect.sent, packet);
+            }
+            (at, link) = (prospect.sent + l.delay, next);
+        }
+    }
+
+    /// A packet comes out of a link at `at`, to the queue of the link `next`, and may not enter it yet.
+    fn hold(&mut self, at: Instant, from: u32, next: u32, packet: SimPacket) {
+        let turn = self.links[from as usize].turns.take(at);
+        if self.serves_ahead {
+            self.links[next as usize].held.push_back(Held { at, from, turn, packet });
+        } else {
+            self.scheduler.arrival_from_link(at, from, turn, packet);
+        }
+    }
+
+    /// A look at queues is over: what has waited for that enters its next queue, as of its arrival there, if no other look
+    /// comes before.
+    pub(super) fn release_held(&mut self) {
+        for link in 0..self.links.len() {
+            // What is held anew goes into other memory, which this is the next time.
+            std::mem::swap(&mut self.releasing, &mut self.links[link].held);
+            while let Some(Held { at, from, mut packet, .. }) = self.releasing.pop_front() {
+                // Back to the place that it came from, from where it sets out again.
+                packet.step_back();
+                self.leave_for_queue(at, from, &mut packet);
+            }
+        }
+    }
+
+    /// From now on nothing is done ahead of time: whatever arrives does so by an event.
+    pub(super) fn serve_in_time(&mut self) {
+        self.serves_ahead = false;
+        self.next_look = Instant::ZERO;
+        for link in &mut self.links {
+            for Held { at, from, turn, packet } in link.held.drain(..) {
+                self.scheduler.arrival_from_link(at, from, turn, packet);
             }
         }
     }

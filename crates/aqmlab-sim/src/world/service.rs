@@ -136,6 +136,7 @@ impl<Q: EventQueue> World<'_, Q> {
                     let looks = [warmup_end, sample].map(|next| self.schedule.at(next));
                     keep_snapshots(flow, end, due, looks, sampled);
                 }
+                self.done_as_of = self.done_as_of.max(due);
                 let mut hosts = hosts!(self, due, None);
                 let outcome =
                     hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended });
