@@ -111,7 +111,13 @@ class Loop:
 
 def loop(command: list[str], short_s: float, long_s: float, how: str) -> Loop:
     """Measures our driver's event loop between two simulated times."""
-    short, long = (counted([*command, f"seconds={s}"], how) for s in (short_s, long_s))
+    return between(*(counted([*command, f"seconds={s}"], how) for s in (short_s, long_s)))
+
+
+def between(short: Measured, long: Measured) -> Loop:
+    """What a long run does that a short one does not."""
+    assert short.instructions is not None
+    assert long.instructions is not None
     differences = {
         key: long.output[key] - short.output[key]
         for key in ("packet_hops", "delivered", "dropped", "events", "cpu_s")
