@@ -85,14 +85,17 @@ def decimal_places(half: float) -> int:
     return min(max(digits - 1 - exponent, 0), 9)
 
 
-def estimate_parts(est: Estimate | None, unit: str) -> tuple[str, str]:
-    """Mean and half-width as texts: ``("38.72", "0.21")``; the second is empty without an interval."""
+def estimate_parts(est: Estimate | None, unit: str, like: float | None = None) -> tuple[str, str]:
+    """Mean and half-width as texts: ``("38.72", "0.21")``; the second is empty without an interval.
+
+    ``like`` is as of :func:`display_unit`.
+    """
     if est is None:
         return NO_VALUE, ""
-    mean = display_value(est.mean, unit)
+    mean = display_value(est.mean, unit, like)
     if est.half_width is None:
         return number(mean), ""
-    half = display_value(est.half_width, unit)
+    half = display_value(est.half_width, unit, like)
     if half == 0:
         return number(mean), "0"
     # Two digits of the half-width; the mean has no use for more places than that.

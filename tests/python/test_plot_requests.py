@@ -139,7 +139,7 @@ def test_percentiles_of_size_bands_are_those_of_the_metrics(experiment):
         of_band = experiment.values(
             name, cell, class_name="web", parameters={"at_least": 1e4, "below": 1e5}
         ).values()
-        assert line_of(axes, "DropTail").get_ydata()[2] == pytest.approx(1e3 * np.mean(list(of_band)))
+        assert line_of(axes, "DropTail").get_ydata()[2] == pytest.approx(np.mean(list(of_band)))
 
 
 @pytest.mark.parametrize("width", [None, 3.5, 7.16])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -351,14 +352,25 @@ def legend_below(figure: Figure, axes: Iterable[Any], more: Mapping[str, Artist]
     room = 72.0 * figure.get_figwidth() - 6.0 * size
     handles = {"\n".join(_lines(name, size, room)): handle for name, handle in handles.items()}
     # A line and the space between two columns are as wide as five letters are high.
-    widest = max(text_width(line, size) for name in handles for line in name.splitlines()) + 5.0 * size
-    columns = min(max(int((72.0 * figure.get_figwidth() - size) // widest), 1), len(handles))
+    widths = [max(text_width(line, size) for line in name.splitlines()) + 5.0 * size for name in handles]
+    columns = _columns(widths, 72.0 * figure.get_figwidth() - size)
     rows = math.ceil(len(handles) / columns)
-    columns = math.ceil(len(handles) / rows)
     if _LOOK.get()[0].height is None:
         # A long legend takes nothing from the plots.
         figure.set_figheight(figure.get_figheight() + (rows - 1) * 1.6 * size / 72.0)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
+
+
+def _columns(widths: Sequence[float], room: float) -> int:
+    """How many columns of a legend fit, each as wide as its widest entry; no more than the rows need."""
+    for rows in range(1, len(widths)):
+        columns = math.ceil(len(widths) / rows)
+        # Matplotlib fills them one after the other, the first ones with one entry more.
+        least, longer = divmod(len(widths), columns)
+        ends = [(i + 1) * least + min(i + 1, longer) for i in range(columns)]
+        if sum(max(widths[begin:end]) for begin, end in pairwise([0, *ends])) <= room:
+            return columns
+    return 1
 
 
 def note(text: str) -> Artist:

@@ -216,23 +216,26 @@ def label_x(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]]) -> None:
             axes.tick_params(labelbottom=True)
 
 
-def label_y(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]]) -> None:
-    """What is upward: the metric with its unit, where it differs from the plot to the left."""
+def label_y(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]], unit: str | None = None) -> None:
+    """What is upward: the metric with its unit, where it differs from the plot to the left.
+
+    The unit is the usual one if not given.
+    """
     firsts = {id(row[0]) for row in grid.rows}
     several = len({panel.metric for panel in grid.panels}) > 1
     alone = several and all(len({p.metric for p in row}) > 1 for row in grid.rows if len(row) > 1)
     for panel, axes in plots:
         if id(panel) in firsts or (several and alone):
             figure = axes.get_figure(root=True)
-            label = titled(panel.metric)
+            label = titled(panel.metric, unit)
             room = math.inf if figure is None else 72.0 * (figure.get_figheight() / len(grid.rows) - 1.1)
             wide = text_width(label, points_of("axes.labelsize")) > room
             axes.set_ylabel(label.replace(" [", "\n[") if wide else label)
 
 
-def titled(metric: Metric) -> str:
-    """A metric as people call it, with its unit."""
-    unit = display_unit(metric.unit)
+def titled(metric: Metric, unit: str | None = None) -> str:
+    """A metric as people call it, with its unit: the usual one if not given."""
+    unit = display_unit(metric.unit) if unit is None else unit
     return f"{metric.label} [{unit}]" if unit else metric.label
 
 

@@ -122,9 +122,10 @@ def other_arms(grid: PanelGrid, view: View) -> dict[str, int]:
     return {arm: number for arm, number in grid.arms.items() if arm != view.reference}
 
 
-def named(results: Results, view: View, what: str) -> str:
-    """What a figure shows, and of whom where there are several classes."""
-    several = len({entry.name for plan in results.plans for entry in plan.classes}) > 1
+def named(results: Results, view: View, waits: Waits, what: str) -> str:
+    """What a figure shows, and of whom where several classes wait."""
+    waiting = {of.class_name for run in results.measured() for of in waits.totals(run, EVERY_CLASS)}
+    several = len(waiting) > 1
     if view.class_name != EVERY_CLASS:
         return f"{what} of {view.class_name}"
     return f"{what} of all classes" if several else what
@@ -134,7 +135,7 @@ def _figure(results: Results, view: View, queue: str | None, waits: Waits, *, ta
     if view.metrics:
         raise UsageError(f"distributions of {waits.time}s have no metric: leave it out")
     grid = wait_grid(results, view, queue, waits)
-    figure, plots = empty_plots(grid, named(results, view, f"{waits.time}s"))
+    figure, plots = empty_plots(grid, named(results, view, waits, f"{waits.time}s"))
     drawn = [(axes, _lines(grid, panel, view, waits)) for panel, axes in plots]
     limits = limits_of([line for _, lines in drawn for line in lines], view, waits, tail=tail)
     for axes, lines in drawn:

@@ -10,7 +10,6 @@ import numpy as np
 
 from aqmlab.cells import Cell
 from aqmlab.errors import UsageError
-from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import EVERY_CLASS, Metric, named_classes
 from aqmlab.metrics.waits import SizeBand, Waits
 from aqmlab.plots.appearance import arm_color, arm_look, legend_below, mark_size
@@ -59,7 +58,7 @@ def scatter_figure(results: Results, view: View, queue: str | None, *, waits: Wa
     panels = [Panel(arm, grid.held, grid.panels[0].metric) for arm in arms]
     rows = tuple(tuple(panels[i : i + columns]) for i in range(0, len(panels), columns))
     of_arms = replace(grid, rows=rows)
-    what = named(results, view, f"{waits.time}s of single {waits.many}")
+    what = named(results, view, waits, f"{waits.time}s of single {waits.many}")
     figure, plots = empty_plots(of_arms, f"{what}, seed {results.finished_seeds[0]}")
     reference = None if view.reference is None else _sample(grid, view.reference, view, waits)
     for panel, axes in plots:
@@ -157,7 +156,7 @@ def quantiles_figure(results: Results, view: View, queue: str | None, *, waits: 
     """Percentiles of the times by size band: a line an arm, with the interval of its mean."""
     grid = wait_grid(results, view, queue, waits, PERCENTILES)
     bands = _bands(results, view, waits)
-    figure, plots = empty_plots(grid, f"{named(results, view, f'{waits.time}s')} by {waits.size}")
+    figure, plots = empty_plots(grid, f"{named(results, view, waits, f'{waits.time}s')} by {waits.size}")
     names, across = list(map(str, bands)), max(map(len, grid.rows))
     means: dict[Metric, list[float]] = {}
     for panel, axes in plots:
@@ -174,7 +173,8 @@ def quantiles_figure(results: Results, view: View, queue: str | None, *, waits: 
         if i + across >= len(plots):
             axes.set_xlabel(waits.size)
         axes.grid(visible=False, axis="x")
-    label_y(grid, plots)
+    # Seconds, as in the other figures of these times.
+    label_y(grid, plots, "s")
     several = any(axes.collections for _, axes in plots)
     legend_below(figure, [axes for _, axes in plots], band_note() if several else None)
     return figure
@@ -207,7 +207,7 @@ def quantile_rows(
                         f"{found.mean:.9g}",
                         "" if found.half_width is None else f"{found.half_width:.9g}",
                     )
-                    what = (panel.metric.name, display_unit(panel.metric.unit))
+                    what = (panel.metric.name, panel.metric.unit)
                     yield (*labels, arm, band.at_least, band.below or "", *what, *numbers, found.n)
 
 
@@ -229,7 +229,7 @@ def _estimate(grid: PanelGrid, panel: Panel, arm: str, band: SizeBand, view: Vie
     values = grid.answer.results.values(
         metric.name, cell, class_name=view.class_name, parameters=band.parameters
     )
-    return estimate(display_value(value, metric.unit) for value in values.values() if value is not None)
+    return estimate(value for value in values.values() if value is not None)
 
 
 def _line(axes: Axes, arm: str, number: int | None, points: list[Estimate | None]) -> None:

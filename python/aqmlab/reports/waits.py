@@ -23,6 +23,8 @@ _TIMED = {
 }
 _ENDS_S = {"request": (0.5, 1, 2, 5, 10), "page": (2, 5, 10, 20, 50)}
 """The times up to which a distribution can be shown."""
+_LIKE_S = {"request": None, "page": 1.0}
+"""Pages take seconds: their times are in seconds, those of requests in ms."""
 
 
 def metrics_of(waits: Waits) -> tuple[str, ...]:
@@ -63,7 +65,12 @@ def _section(results: Results, waits: Waits) -> dict[str, Any]:
         for row in _rows(results, cell, name, waits, bands=not results.axes)
     ]
     columns = [
-        {"label": m.label, "unit": display_unit(m.unit), "definition": m.definition, "source": m.source}
+        {
+            "label": m.label,
+            "unit": display_unit(m.unit, _LIKE_S[waits.one]),
+            "definition": m.definition,
+            "source": m.source,
+        }
         for m in map(find, metrics_of(waits))
     ]
     heads = [*(axis.short for axis in results.axes), "arm", "class"]
@@ -98,7 +105,7 @@ def _cells(
         parameters = {} if band == ALL_SIZES else band.parameters
         values = results.values(metric.name, cell, class_name=class_name, parameters=parameters)
         found = estimate(values.values())
-        mean, half = estimate_parts(found, metric.unit)
+        mean, half = estimate_parts(found, metric.unit, _LIKE_S[waits.one])
         seeds = "" if found is None or found.n == len(values) else f"n = {found.n}"
         yield {"mean": mean, "half": half, "seeds": seeds}
 
