@@ -76,7 +76,7 @@ pub struct FlowPath<'a> {
     of: Option<Identity>,
     seed: u64,
     access_delay: Option<Span>,
-    /// How far its client and its server are from their edges of the network, as its cloud has drawn it.
+    /// How far its client and its server are from their edges of the network, as its cloud has drawn it or its trace has it.
     carried: Option<[Span; 2]>,
 }
 
@@ -89,7 +89,8 @@ impl<'a> FlowPath<'a> {
             Some(of) => class.access_delay(class.host_index(of), propagation, seed),
             None => class.mean_access_delay(propagation),
         };
-        FlowPath { plan, number, propagation, of, seed, access_delay, carried: None }
+        let carried = of.and_then(|of| class.traced_delays(of));
+        FlowPath { plan, number, propagation, of, seed, access_delay, carried }
     }
 
     /// The same of a connection that has this from its cloud.
@@ -97,7 +98,9 @@ impl<'a> FlowPath<'a> {
         if let Some(delay) = carried.and_then(|carried| self.class().cloud_delay(carried)) {
             self.access_delay = Some(delay);
         }
-        self.carried = carried.map(|carried| End::ALL.map(|end| carried.delay(end)));
+        if let Some(carried) = carried {
+            self.carried = Some(End::ALL.map(|end| carried.delay(end)));
+        }
         self
     }
 
@@ -127,7 +130,7 @@ impl<'a> FlowPath<'a> {
         let rule = &self.plan.delays[number];
         match self.of {
             Some(of) => rule.pipe(self.class(), direction, of, self.carried, self.seed),
-            None => rule.mean_pipe(),
+            None => rule.mean_pipe(self.class()),
         }
     }
 

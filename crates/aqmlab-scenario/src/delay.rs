@@ -11,7 +11,7 @@ use aqmlab_units::{Bytes, Span};
 use crate::field::OURS;
 use crate::language::{DELAY_RULE, EDGES};
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, DelayPlan, Edge, Plan, PopulationPlan, StageDelay, StagePlace};
+use crate::plan::{ClassPlan, DelayPlan, Edge, Plan, StageDelay, StagePlace};
 use crate::suggest::no_such;
 use crate::topology::Network;
 use crate::tree::Tree;
@@ -185,13 +185,12 @@ impl Pass<'_, '_> {
             return None;
         }
         if let StageDelay::Carried(end) = rule.delay {
-            let is_cloud = |class: &ClassPlan| matches!(class.population, PopulationPlan::Cloud(_));
-            let other = |class: &(usize, &&ClassPlan)| matching(class) && !is_cloud(class.1);
+            let other = |class: &(usize, &&ClassPlan)| matching(class) && !class.1.knows_ends();
             if let Some((_, class)) = classes.iter().enumerate().find(other) {
                 let (end, name) = (end.name(), &class.name);
                 let message = format!(
-                    "\"{end}\" is the delay that a cloud draws for its {end}s, and class \"{name}\" is none; write the `class` \
-                     of a cloud, or {{ packmime = \"{end}\" }}, a draw of its own for each flow"
+                    "\"{end}\" is the delay that a cloud draws for its {end}s, or that a trace has of them, and class \"{name}\" \
+                     is neither; write the `class` of one, or {{ packmime = \"{end}\" }}, a draw of its own for each flow"
                 );
                 self.error(&section.at("delay"), &section.sub("delay"), message);
                 return None;
@@ -254,13 +253,13 @@ impl DelayPlan {
         self.delay == StageDelay::Carried(end)
     }
 
-    /// What packets go through that match the rule but belong to no flow: the mean delay, and no more.
-    pub fn mean_pipe(&self) -> Pipe {
-        Pipe::new(self.delay.mean())
+    /// What packets of `class` go through that match the rule but belong to no flow: the mean delay, and no more.
+    pub fn mean_pipe(&self, class: &ClassPlan) -> Pipe {
+        Pipe::new(self.delay.mean(class))
     }
 
     /// What the packets of a connection of `class` go through in this direction, whose ends have the delays `carried` from its
-    /// cloud, if it is of one. All is drawn from streams that the rule, the class, the direction and the connection name;
+    /// cloud or its trace, if it is of one. All is drawn from streams that the rule, the class, the direction and the connection name;
     /// constant delay, loss probability and rate are its host's.
     pub fn pipe(
         &self,
@@ -277,7 +276,9 @@ impl DelayPlan {
         let draws = |what| stream(what, index);
         let mut pipe = Pipe::new(match &self.delay {
             StageDelay::Drawn(delay) => delay.value(index, count, draws("delay")),
-            StageDelay::Carried(end) => carried.map_or(self.delay.mean(), |carried| carried[*end as usize]),
+            StageDelay::Carried(end) => {
+                carried.map_or(class.mean_end(*end), |carried| carried[*end as usize])
+            }
             StageDelay::Packmime(end) => {
                 let path = format_args!("delay/{}/{}/delay", self.name, class.name);
                 HostDelay::draw(*end, &mut Stream::indexed(seed, path, index))
@@ -300,19 +301,21 @@ impl DelayPlan {
 }
 
 impl StageDelay {
-    /// The mean.
-    pub fn mean(&self) -> Span {
+    /// The mean for connections of a class.
+    pub fn mean(&self, class: &ClassPlan) -> Span {
         match self {
             StageDelay::Drawn(delay) => delay.mean(),
-            StageDelay::Carried(end) | StageDelay::Packmime(end) => HostDelay::mean(*end),
+            StageDelay::Carried(end) => class.mean_end(*end),
+            StageDelay::Packmime(end) => HostDelay::mean(*end),
         }
     }
 
-    /// The least that there can be.
-    pub fn least(&self) -> Span {
+    /// The least that there can be for connections of a class.
+    pub fn least(&self, class: &ClassPlan) -> Span {
         match self {
             StageDelay::Drawn(delay) => delay.least(),
-            StageDelay::Carried(end) | StageDelay::Packmime(end) => HostDelay::least(*end),
+            StageDelay::Carried(end) => class.least_end(*end),
+            StageDelay::Packmime(end) => HostDelay::least(*end),
         }
     }
 }
@@ -380,5 +383,5 @@ pub(crate) fn mean_of(
     number: usize,
     ends: impl Fn(usize) -> [usize; 2] + Copy,
 ) -> Span {
-    met(delays, class, number, ends).into_iter().fold(Span::ZERO, |sum, rule| sum + rule.delay.mean())
+    met(delays, class, number, ends).into_iter().fold(Span::ZERO, |sum, rule| sum + rule.delay.mean(class))
 }

@@ -14,7 +14,7 @@ use aqmlab_traffic::{
 use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::plan::{Access, ClassPlan, CloudPlan, Plan, PopulationPlan, Sessions, Workload};
-use crate::trace::Schedule;
+use crate::trace::{Schedule, Trace};
 
 /// Rises by one whenever a seed makes something else of the same plan: of starts, delays, losses, sources.
 pub(crate) const VERSION: u32 = 1;
@@ -249,11 +249,44 @@ impl ClassPlan {
     /// The delay of each of the access links of a connection that has this from its cloud; `None` if it has no
     /// such links, or its delays are the class's.
     pub fn cloud_delay(&self, carried: &Carried) -> Option<Span> {
-        let PopulationPlan::Cloud(cloud) = &self.population else { return None };
-        let [client, server] = self.own_delays(carried)?;
-        let on_links = |delay, end: End| if cloud.placed[end as usize] { Span::ZERO } else { delay };
-        let delays = [on_links(client, End::Client), on_links(server, End::Server)];
-        Some(shared(delays, self.access.as_ref()?))
+        Some(shared(self.on_links(self.own_delays(carried)?), self.access.as_ref()?))
+    }
+
+    /// What of the one-way delays of a connection's ends lies on its access links.
+    fn on_links(&self, delays: [Span; 2]) -> [Span; 2] {
+        End::ALL.map(|end| if self.placed[end as usize] { Span::ZERO } else { delays[end as usize] })
+    }
+
+    /// The one-way delays of the client and the server of a connection as its trace has them, if it is of one that does.
+    pub fn traced_delays(&self, of: Identity) -> Option<[Span; 2]> {
+        self.trace()?.delays(self.host_index(of) as usize)
+    }
+
+    /// Whether a cloud draws the delays of its connections' ends, or a trace has them.
+    pub(crate) fn knows_ends(&self) -> bool {
+        matches!(self.population, PopulationPlan::Cloud(_))
+            || self.trace().is_some_and(|trace| trace.mean_delays().is_some())
+    }
+
+    /// The mean of the one-way delays of an end of its connections, as its trace has them or a cloud draws them.
+    pub(crate) fn mean_end(&self, end: End) -> Span {
+        let Some(trace) = self.trace() else { return HostDelay::mean(end) };
+        let delays = trace.delays_of(end);
+        let count = delays.len().max(1) as u128;
+        Span::ns((delays.map(|delay| u128::from(delay.as_ns())).sum::<u128>() / count) as u64)
+    }
+
+    /// The least of them.
+    pub(crate) fn least_end(&self, end: End) -> Span {
+        let Some(trace) = self.trace() else { return HostDelay::least(end) };
+        trace.delays_of(end).min().unwrap_or(Span::ZERO)
+    }
+
+    fn trace(&self) -> Option<&Trace> {
+        match &self.workload {
+            Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } => Some(trace),
+            _ => None,
+        }
     }
 
     /// The one-way delays of the client and the server of the connection of a list; `None` if its delays are the class's.
@@ -278,7 +311,7 @@ impl ClassPlan {
     pub fn access_delay(&self, index: u64, propagation: Span, seed: u64) -> Option<Span> {
         let access = self.access.as_ref()?;
         if let Some(delays) = self.listed_delays(index) {
-            return Some(shared(delays, access));
+            return Some(shared(self.on_links(delays), access));
         }
         let rtt = access.rtt.value(
             index,
@@ -299,12 +332,12 @@ impl ClassPlan {
     pub fn least_access_delay(&self, propagation: Span) -> Span {
         let Some(access) = &self.access else { return Span::ZERO };
         let listed = (0..self.count).filter_map(|index| self.listed_delays(index));
-        if let Some(least) = listed.map(|delays| shared(delays, access)).min() {
+        if let Some(least) = listed.map(|delays| shared(self.on_links(delays), access)).min() {
             return least;
         }
         let least = match &self.population {
             PopulationPlan::Cloud(cloud) if cloud.own_delays => {
-                let on_links = End::ALL.into_iter().filter(|end| !cloud.placed[*end as usize]);
+                let on_links = End::ALL.into_iter().filter(|end| !self.placed[*end as usize]);
                 on_links.fold(Span::ZERO, |sum, end| sum + HostDelay::least(end) * 2)
             }
             _ => access.rtt.least().saturating_sub(propagation),

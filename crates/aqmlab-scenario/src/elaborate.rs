@@ -105,7 +105,7 @@ pub(crate) fn plan(
     let mut drafts = drafts?;
     let delays = pass.delays(&file, &network, &drafts.iter().map(|d| &d.plan).collect::<Vec<_>>());
     if let Some(delays) = &delays {
-        pass.place_cloud_delays(&mut drafts, delays, &network);
+        pass.place_own_delays(&mut drafts, delays, &network);
     }
     let links: Vec<String> = network.links.iter().map(|l| l.name.clone()).collect();
     let stop = pass.stop(&file, end, &drafts, &links);

@@ -13,7 +13,6 @@
 mod arms;
 mod browsers;
 mod changes;
-mod cloud_delays;
 mod crossing;
 mod delay;
 mod distribution;
@@ -28,6 +27,7 @@ mod kind;
 pub mod language;
 mod live;
 mod names;
+mod own_delays;
 mod pages;
 mod part;
 mod parts;

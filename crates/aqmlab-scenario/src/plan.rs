@@ -199,6 +199,9 @@ pub struct ClassPlan {
     pub stop_at: Option<Span>,
     /// The dedicated access links of each flow, if there are any.
     pub access: Option<Access>,
+    /// Of connections with delays of their own: whether delay stages stand for those of clients, and for those of servers;
+    /// else they lie on access links.
+    pub placed: [bool; 2],
     /// Loss probability of a flow's data packets on its source access link.
     pub access_loss: f64,
     /// The code point of differentiated services of each packet, both ways.
@@ -251,8 +254,6 @@ pub struct CloudPlan {
     pub persistent: bool,
     /// Whether each connection has its own delays, which the model draws; else the class's `rtt` holds.
     pub own_delays: bool,
-    /// Whether delay stages stand for the delays of its clients, and for those of its servers; else they lie on access links.
-    pub placed: [bool; 2],
 }
 
 impl ClassPlan {

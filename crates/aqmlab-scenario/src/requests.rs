@@ -71,13 +71,7 @@ impl Pass<'_, '_> {
             _ => PausesOf::Connection,
         };
         let persistent = self.value(section, "http")? == Value::Choice("1.1");
-        Some(CloudPlan {
-            per_s: per_s?,
-            pauses,
-            persistent,
-            own_delays: section.node("rtt").is_none(),
-            placed: [false; 2],
-        })
+        Some(CloudPlan { per_s: per_s?, pauses, persistent, own_delays: section.node("rtt").is_none() })
     }
 
     /// What a cloud's connections do: what they carry comes from the cloud.

@@ -172,6 +172,7 @@ impl Pass<'_, '_> {
             seed_starts,
             stop_at,
             access: access?,
+            placed: [false; 2],
             access_loss: access_loss?,
             dscp,
             port,
@@ -298,12 +299,6 @@ impl Pass<'_, '_> {
                         "`access_at` says which ends have access links, and `access_rate` is \"none\"",
                     ),
                 ];
-                if own_delays.is_some() && !is_cloud(section) {
-                    let message = "connections of this trace have delays of their own, which lie on access links, and \
-                                   `access_rate` is \"none\"; write a rate";
-                    self.error(&section.at, &section.path, message);
-                    return None;
-                }
                 for (key, message) in needs {
                     if let Some(node) = section.node(key) {
                         self.error(&node.at, &section.sub(key), message);

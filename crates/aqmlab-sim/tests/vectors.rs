@@ -266,6 +266,33 @@ fn connections_of_a_trace_have_the_delays_that_it_says_unless_a_round_trip_time_
     near(&found, [2 * 30 + 50, 30, 2 * 30]);
 }
 
+/// The delays of a trace's clients, of its servers or of both at delay stages: each exchange takes as long as if they lay
+/// on the connection's own links.
+#[test]
+fn delays_of_a_trace_may_lie_at_delay_stages() {
+    let csv = "connection,start_s,exchange,think_s,request_bytes,server_delay_s,response_bytes,client_delay_s,server_path_delay_s\n\
+               0,1,0,0,100,0.05,100,0.01,0.02\n0,,1,0.5,100,0,100,,\n1,2,0,0,100,0,100,0.1,0.05\n";
+    let stage = |at: &str, end: &str| format!("\n[[delay]]\nat = \"{at}\"\ndelay = \"{end}\"\n");
+    for (more, rules) in [
+        ("", vec![stage("entry", "client")]),
+        ("", vec![stage("exit", "server")]),
+        ("", vec![stage("entry", "server"), stage("exit", "client")]),
+        ("access_rate = \"none\"", vec![stage("entry", "client"), stage("exit", "server")]),
+    ] {
+        let plan = traced("v.csv", csv.into(), &format!("{more}{}", rules.concat()));
+        let recording = run(&plan, SEED, &Control::default()).unwrap_or_else(|e| panic!("{e}"));
+        let found = exchanges(&recording, "user");
+        assert_eq!(found.len(), 3, "{more} {rules:?}");
+        for (row, expected) in found.iter().zip([2 * 80 + 50, 80, 2 * 320]) {
+            let beyond = Span::ns(row[5]).saturating_sub(Span::ms(expected));
+            assert!(
+                Span::ZERO < beyond && beyond < Span::us(1700),
+                "{row:?}, {expected} ms, {more} {rules:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn of_a_file_of_several_classes_one_is_taken() {
     let (web, api) = (plan(&scenario(PACKMIME)), plan(&scenario(&format!("{ARRIVALS}\nrtt = \"30ms\""))));

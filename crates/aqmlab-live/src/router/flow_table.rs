@@ -227,9 +227,9 @@ impl ClassRows {
 /// The least delay that a pipe of a connection may be drawn to have.
 fn least_delay_drawn(plan: &Plan, class: usize, which: OwnPipe) -> Span {
     match which {
-        OwnPipe::Stage(direction, place) => {
-            plan.delay_stage(class, direction, place).map_or(Span::ZERO, |stage| stage.delay.least())
-        }
+        OwnPipe::Stage(direction, place) => plan
+            .delay_stage(class, direction, place)
+            .map_or(Span::ZERO, |stage| stage.delay.least(&plan.classes[class])),
         OwnPipe::Access(..) => plan.classes[class].least_access_delay(plan.propagation(class)),
     }
 }

@@ -131,7 +131,7 @@ fn own_round_trip(plan: &Plan, class: usize) -> Span {
         .into_iter()
         .flat_map(|direction| stages(plan, class, direction).map(move |place| (direction, place)));
     let stages = places.filter_map(|(direction, place)| plan.delay_stage(class, direction, place));
-    stages.fold(access, |sum, stage| sum + stage.mean_pipe().delay())
+    stages.fold(access, |sum, stage| sum + stage.mean_pipe(&plan.classes[class]).delay())
 }
 
 /// How many packets of this mean size a queue with these settings holds: its own limit, or what all queues inside it hold

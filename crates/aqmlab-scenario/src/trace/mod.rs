@@ -16,7 +16,7 @@ mod tmix;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aqmlab_traffic::{PlannedExchange, Requests, Session, SingleExchange};
+use aqmlab_traffic::{End, PlannedExchange, Requests, Session, SingleExchange};
 use aqmlab_units::{Bytes, Span};
 
 use connections::{Connections, Reader, TracedConnection};
@@ -157,6 +157,11 @@ impl Trace {
     /// What client and server of a connection are away from the network, one way, if the file says so.
     pub(crate) fn delays(&self, connection: usize) -> Option<[Span; 2]> {
         self.delays.get(connection).copied()
+    }
+
+    /// What this end of each connection is away from the network, one way; none if the file does not say so.
+    pub(crate) fn delays_of(&self, end: End) -> impl ExactSizeIterator<Item = Span> {
+        self.delays.iter().map(move |delays| delays[end as usize])
     }
 
     /// The mean of what these add to the round-trip time; nothing if there are none.

@@ -1,0 +1,70 @@
+//! Where the delays lie that clouds draw for their clients and servers, and that traces have of them.
+
+use aqmlab_traffic::{Distribution, End};
+use aqmlab_units::Span;
+
+use crate::delay;
+use crate::pass::Pass;
+use crate::plan::{ClassPlan, DelayPlan, PopulationPlan, Sessions, Workload};
+use crate::topology::Network;
+use crate::traffic::ClassDraft;
+
+impl Pass<'_, '_> {
+    /// What a cloud draws for its clients and servers, or a trace has of them, lies where delay stages stand for it, and
+    /// else on access links.
+    pub(crate) fn place_own_delays(
+        &mut self,
+        drafts: &mut [ClassDraft],
+        delays: &[DelayPlan],
+        network: &Network<'_>,
+    ) {
+        for (number, draft) in drafts.iter_mut().enumerate() {
+            let Some((whose, own_delays)) = owner(&draft.plan) else { continue };
+            let ends = |link: usize| [network.links[link].from, network.links[link].to];
+            let rules = delay::met(delays, &draft.plan, number, ends);
+            draft.plan.placed = End::ALL.map(|end| rules.iter().any(|rule| rule.places(end)));
+            if !own_delays {
+                continue;
+            }
+            let placed = draft.plan.placed;
+            let left: Vec<End> = End::ALL.into_iter().filter(|end| !placed[*end as usize]).collect();
+            let propagation = draft.plan.links_both_ways().map(|link| network.links[link].delay);
+            let propagation = propagation.fold(Span::ZERO, |sum, delay| sum + delay);
+            let own = left.iter().fold(Span::ZERO, |sum, end| sum + draft.plan.mean_end(*end) * 2);
+            match &mut draft.plan.access {
+                // What all connections have on their links is known already.
+                Some(_) if left.len() == End::ALL.len() => {}
+                Some(access) => {
+                    access.rtt = Distribution::Constant(propagation + own);
+                    self.amend(&format!("{}.rtt", draft.path), &(propagation + own));
+                }
+                None if left.is_empty() => {}
+                None => {
+                    let ends = left.iter().map(|end| format!("{}s", end.name())).collect::<Vec<_>>();
+                    let rules = left.iter().map(|end| format!("`delay = \"{}\"`", end.name()));
+                    let message = format!(
+                        "{} of {whose} have delays of their own, and `access_rate` is \"none\"; write a rate, and they \
+                         lie on access links, or a [[delay]] with {}",
+                        ends.join(" and "),
+                        rules.collect::<Vec<_>>().join(" and one with ")
+                    );
+                    self.error(&draft.at, &draft.path, message);
+                }
+            }
+        }
+    }
+}
+
+/// Whose delays the connections of a class have, where they have their own, and whether these hold: not where an `rtt` is
+/// written.
+fn owner(class: &ClassPlan) -> Option<(&'static str, bool)> {
+    match (&class.population, &class.workload) {
+        (PopulationPlan::Cloud(cloud), _) => Some(("PackMime-HTTP", cloud.own_delays)),
+        (_, Workload::Sessions { sessions: Sessions::Trace { own_delays, .. }, .. })
+            if class.knows_ends() =>
+        {
+            Some(("this trace", *own_delays))
+        }
+        _ => None,
+    }
+}
