@@ -6,8 +6,9 @@
 //! described twice.
 //!
 //! The path of a value: the parser turns text into a [`Value`] by the table's [`Kind`], collects them in
-//! [`Settings`] with an [`Origin`] each, fills in defaults, and the owner of the table resolves what is
-//! automatic from its context (link rate, round-trip time). What is left are *effective* parameters.
+//! [`Settings`] with an [`Origin`] each, and the owner of the table resolves them once: presets and defaults
+//! for what is missing, then what is automatic from its context (link rate, round-trip time). What is left
+//! are *effective* parameters.
 #![no_std]
 extern crate alloc;
 

@@ -4,7 +4,7 @@ use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt;
+use core::{fmt, slice};
 
 use aqmlab_units::text::Size;
 use aqmlab_units::{Rate, Span};
@@ -53,6 +53,13 @@ pub enum Value {
         /// Its number, by which packets know it.
         number: usize,
     },
+    /// A port of the scenario's traffic.
+    Port {
+        /// The port.
+        number: u16,
+        /// The numbers of the traffic classes that have it.
+        classes: Vec<usize>,
+    },
 }
 
 impl Value {
@@ -60,6 +67,15 @@ impl Value {
     pub const UNLIMITED: &'static str = "unlimited";
     /// The word for [`Value::Nothing`] where values are shown.
     pub const NOTHING: &'static str = "none";
+
+    /// The numbers of the traffic classes that it names, by themselves or by their port.
+    pub fn traffic_classes(&self) -> &[usize] {
+        match self {
+            Value::TrafficClass { number, .. } => slice::from_ref(number),
+            Value::Port { classes, .. } => classes,
+            _ => &[],
+        }
+    }
 }
 
 impl fmt::Display for Value {
@@ -78,6 +94,7 @@ impl fmt::Display for Value {
             Value::Text(v) => f.write_str(v),
             Value::Nothing => f.write_str(Value::NOTHING),
             Value::TrafficClass { name, .. } => f.write_str(name),
+            Value::Port { number, .. } => number.fmt(f),
             Value::List(items) => listed(f, ["[", "]"], items.iter(), |f, item| item.fmt(f)),
             Value::Table(settings) => table(f, None, settings),
             Value::Discipline { kind, settings } => table(f, Some(kind), settings),

@@ -162,6 +162,8 @@ pub enum Kind {
     Dscp,
     /// The name of a traffic class of the scenario.
     TrafficClass,
+    /// A port of the scenario's traffic: a number from 0 to 65535.
+    Port,
     /// Several values of one kind, at least one.
     List(&'static Kind),
     /// A table of these parameters.
@@ -250,5 +252,15 @@ impl Settings {
             settings.set(parameter.name, value, origin);
         }
         settings
+    }
+
+    /// These values in the order of `table`, with its defaults for what is missing.
+    #[must_use]
+    pub fn completed(&self, table: &'static [Param]) -> Self {
+        let mut all = Settings::defaults(table);
+        for s in self.iter() {
+            all.set(s.name, s.value.clone(), s.origin.clone());
+        }
+        all
     }
 }

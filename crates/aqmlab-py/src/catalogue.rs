@@ -69,7 +69,7 @@ fn param(param: &Param) -> Value {
 fn word(kind: &Kind) -> &'static str {
     match kind {
         Kind::Flag => "flag",
-        Kind::Integer { .. } | Kind::Limit { .. } => "whole number",
+        Kind::Integer { .. } | Kind::Limit { .. } | Kind::Port => "whole number",
         Kind::Number { .. } | Kind::NumberAbove { .. } => "number",
         Kind::Span { .. } => "time",
         Kind::Rate { .. } => "rate",
@@ -109,6 +109,7 @@ fn values(kind: &Kind) -> String {
         Kind::Bytes { min, max } => range(min, max, *max == u64::MAX),
         Kind::Choice(words) => words.join(" | "),
         Kind::Dscp => "0 to 63, or a name such as EF".into(),
+        Kind::Port => "0 to 65535".into(),
         Kind::List(of) => values(of),
         Kind::Table(params) => {
             format!("{{ {} }}", params.iter().map(|p| p.name).collect::<Vec<_>>().join(", "))

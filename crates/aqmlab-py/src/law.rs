@@ -35,16 +35,11 @@ pub(crate) fn law_curves(
 
 fn curve(plan: &Plan, averages: Option<&[f64]>) -> PyResult<Value> {
     let LinkPlan { queue, .. } = &plan.links[0];
-    let built = Registry::<TestPacket>::builtin().build(
-        queue.kind,
-        &queue.settings,
-        &queue.link,
-        Stream::new(0, "law"),
-    );
+    let built = Registry::<TestPacket>::builtin().build(queue, Stream::new(0, "law"));
     let Discipline::Red(built) = built.map_err(|error| UsageError::new_err(error.message))? else {
         return Err(UsageError::new_err(format!(
             "`{}` has no probability that depends on the average queue alone",
-            queue.kind
+            queue.kind()
         )));
     };
     let control: &RedControl = built.law();

@@ -11,7 +11,7 @@
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{
     Arrived, Cause, Classed, Discipline, Dscp, Ecn, LinkContext, Observer, Packet, Port, Qdisc, Registry,
-    Side, Stamped,
+    Side, Stamped, registry,
 };
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
@@ -161,7 +161,8 @@ fn discipline<P: Arrived + 'static>(name: &str, backlog: u64) -> Discipline<P> {
         settings.set(name, value, Origin::Given);
     }
     let draws = Stream::new(1, "bench");
-    Registry::builtin().build(name, &settings, &LINK, draws).unwrap_or_else(|e| panic!("{e}"))
+    let resolved = registry::info(name).expect("a built-in discipline").resolve(&settings, &LINK);
+    resolved.and_then(|s| Registry::builtin().build(&s, draws)).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// A packet of 32 bytes, as the simulator's.

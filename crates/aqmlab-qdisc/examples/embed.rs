@@ -3,7 +3,9 @@
 //!     cargo run -p aqmlab-qdisc --example embed
 
 use aqmlab_params::{Origin, Settings, Value};
-use aqmlab_qdisc::{Cause, Classed, Dscp, Ecn, LinkContext, Observer, Packet, Port, Registry, Side, Stamped};
+use aqmlab_qdisc::{
+    Cause, Classed, Dscp, Ecn, LinkContext, Observer, Packet, Port, Registry, Side, Stamped, registry,
+};
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
@@ -67,7 +69,8 @@ pub fn run() -> (Port<Datagram>, Sender) {
     let mut settings = Settings::default();
     settings.set("ecn", Value::Flag(true), Origin::Given);
     settings.set("gentle", Value::Flag(true), Origin::Given);
-    let red = Registry::builtin().build("red", &settings, &link, Stream::new(1, "red")).expect("these fit");
+    let red = registry::info("red").expect("it is built in").resolve(&settings, &link).expect("these fit");
+    let red = Registry::builtin().build(&red, Stream::new(1, "red")).expect("they are RED's");
 
     let (mut port, mut sender) = (Port::new(red, rate, Bytes::ZERO, 2), Sender::default());
     for n in 0..10_000 {

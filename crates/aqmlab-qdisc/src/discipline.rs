@@ -1,7 +1,6 @@
 //! The built-in disciplines: one list, from which follow the enum of them all, the catalogue and how each is made.
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::vec::Vec;
 
 use aqmlab_params::{ParamError, Settings};
@@ -9,11 +8,11 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{self, Blue, Classes, Codel, DropTail, Fred, Pi, Policer, Red, RedPd, Rem};
-use crate::info::Info;
+use crate::info::{Effective, Info};
 use crate::{Arrived, Backlog, LawSamples, LinkContext, Observer, Packet, Qdisc};
 
-/// Makes a built-in discipline from *effective* parameters and its own stream of draws.
-pub(crate) type Builder<P> = fn(&Settings, &LinkContext, Stream) -> Result<Discipline<P>, ParamError>;
+/// Makes a built-in discipline from its parameters and its own stream of draws.
+pub(crate) type Builder<P> = fn(&Effective, Stream) -> Result<Discipline<P>, ParamError>;
 
 /// From the list of the built-in disciplines: the enum, its dispatch, the catalogue, the builders. `$d` is a dollar sign,
 /// for the macro within.
@@ -53,7 +52,7 @@ macro_rules! disciplines {
         /// How each of the [`catalogue`] is made, in its order.
         pub(crate) fn builders<P: Arrived>() -> impl Iterator<Item = (Info, Builder<P>)> {
             let builders: Vec<Builder<P>> = alloc::vec![
-                $($(|s, link, draws| Ok(Discipline::$variant($build(s, link, draws)?))),+),+
+                $($(|s, draws| Ok(Discipline::$variant($build(s, draws)?))),+),+
             ];
             catalogue().iter().copied().zip(builders)
         }
@@ -83,9 +82,9 @@ disciplines! { $
     /// [`Codel`]
     Codel(Codel<P>) { disc::CODEL_INFO => disc::build_codel }
     /// [`Classes`]
-    Classes(Classes<P, Discipline<P>>) { disc::classes_info(resolve_classes) => build_classes }
+    Classes(Classes<P, Discipline<P>>) { disc::classes_info(derive_classes) => build_classes }
     /// [`Policer`]
-    Policer(Policer<Box<Discipline<P>>>) { disc::policer_info(resolve_policer) => build_policer }
+    Policer(Policer<Box<Discipline<P>>>) { disc::policer_info(derive_policer) => build_policer }
 }
 
 pub(crate) use each_discipline as each;
@@ -97,41 +96,29 @@ pub fn info(name: &str) -> Option<&'static Info> {
 
 // --- disciplines inside of others: what is inside is one of the same list ----------------------------------------------
 
-fn resolve_classes(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    disc::resolve_classes(given, link, info)
+fn derive_classes(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+    disc::derive_classes(all, link, info)
 }
 
-fn resolve_policer(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    disc::resolve_policer(given, link, info)
+fn derive_policer(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+    disc::derive_policer(all, link, info)
 }
 
-fn build_classes<P: Arrived>(
-    effective: &Settings,
-    link: &LinkContext,
-    draws: Stream,
-) -> Result<Classes<P, Discipline<P>>, ParamError> {
-    disc::build_classes(effective, link, draws, build_inner)
+fn build_classes<P: Arrived>(s: &Effective, draws: Stream) -> Result<Classes<P, Discipline<P>>, ParamError> {
+    disc::build_classes(s, draws, build_inner)
 }
 
 fn build_policer<P: Arrived>(
-    effective: &Settings,
-    link: &LinkContext,
+    s: &Effective,
     draws: Stream,
 ) -> Result<Policer<Box<Discipline<P>>>, ParamError> {
-    disc::build_policer(effective, link, draws, build_inner)
+    disc::build_policer(s, draws, build_inner)
 }
 
-/// The discipline called `kind`, with effective parameters.
-fn build_inner<P: Arrived>(
-    kind: &str,
-    effective: &Settings,
-    link: &LinkContext,
-    draws: Stream,
-) -> Result<Discipline<P>, ParamError> {
-    let (_, build) = builders()
-        .find(|(info, _)| info.name == kind)
-        .ok_or_else(|| ParamError::new("kind", format!("there is no discipline called `{kind}`")))?;
-    build(effective, link, draws)
+fn build_inner<P: Arrived>(s: &Effective, draws: Stream) -> Result<Discipline<P>, ParamError> {
+    let inner = builders().find(|(info, _)| info.name == s.kind());
+    let (_, build) = inner.expect("what is inside was found in the catalogue when it was resolved");
+    build(s, draws)
 }
 
 impl<P: Arrived> Qdisc<P> for Discipline<P> {

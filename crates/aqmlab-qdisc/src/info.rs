@@ -1,8 +1,12 @@
 //! What there is to know of a discipline without a packet type: its names, its parameters, how they are resolved.
 
+use alloc::borrow::Cow;
+use alloc::format;
 use alloc::vec::Vec;
+use core::ops::Deref;
 
-use aqmlab_params::{Param, ParamError, Settings, Value};
+use aqmlab_params::{Origin, Param, ParamError, Settings, Value};
+use aqmlab_units::text::Size;
 
 use crate::LinkContext;
 
@@ -73,9 +77,59 @@ pub struct Preset {
     pub values: &'static [(&'static str, Value)],
 }
 
-/// Turns what a scenario gives into effective parameters: every parameter present, nothing automatic,
-/// every value checked against the others. Resolving a second time changes nothing.
-pub type Resolve = fn(&Settings, &LinkContext) -> Result<Settings, ParamError>;
+/// A discipline's own part of [`Info::resolve`]: in settings that have presets and defaults already, computes what is
+/// automatic or relative to the link, and checks every value against the others.
+pub type Derive = fn(&mut Settings, &LinkContext) -> Result<(), ParamError>;
+
+/// A discipline's parameters as its queue is built from them, with the link that they hold for: every parameter is present,
+/// and nothing is automatic or relative to the link. Only [`Info::resolve`] makes them, so what is not resolved builds no
+/// queue:
+///
+/// ```compile_fail,E0308
+/// # use aqmlab_params::Settings;
+/// # use aqmlab_qdisc::{Registry, contract::TestPacket};
+/// # use aqmlab_random::Stream;
+/// Registry::<TestPacket>::builtin().build(&Settings::default(), Stream::new(1, "red"));
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Effective {
+    kind: &'static str,
+    settings: Settings,
+    link: LinkContext,
+}
+
+impl Effective {
+    /// The discipline's name.
+    pub const fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// What the parameters were resolved against.
+    pub const fn link(&self) -> &LinkContext {
+        &self.link
+    }
+
+    /// As a value of the discipline that this one is inside of.
+    pub(crate) fn into_value(self) -> Value {
+        Value::Discipline { kind: self.kind, settings: self.settings }
+    }
+
+    /// The queue that is inside of this discipline, as its `table` holds it, over `link`.
+    pub(crate) fn inner(&self, table: &Settings, link: LinkContext) -> Result<Effective, ParamError> {
+        match table.discipline("queue")? {
+            Some((kind, settings)) => Ok(Effective { kind, settings: settings.clone(), link }),
+            None => Err(ParamError::new("queue", format!("`{}` has no queue inside", self.kind))),
+        }
+    }
+}
+
+impl Deref for Effective {
+    type Target = Settings;
+
+    fn deref(&self) -> &Settings {
+        &self.settings
+    }
+}
 
 /// What there is to know of a discipline without a packet type.
 #[derive(Clone, Copy, Debug)]
@@ -98,10 +152,43 @@ pub struct Info {
     pub params: &'static [Param],
     /// Its presets.
     pub presets: &'static [Preset],
-    /// From what is given to effective parameters.
-    pub resolve: Resolve,
+    /// What its automatic parameters are, and which values do not go together.
+    pub derive: Derive,
     /// With what the contract kit and other tests try it, each with a label: what it must be given, a buffer that a script of
     /// the kit can fill, and values with which its law reacts within a few hundred packets. The first is tried with every
     /// preset and every word of a choice.
     pub samples: fn() -> Vec<(&'static str, Settings)>,
+}
+
+impl Info {
+    /// The effective parameters: `given`, and for the rest what the preset, the defaults and `link` make of it.
+    ///
+    /// # Errors
+    /// If a value is missing, or does not go together with the others or the link.
+    pub fn resolve(&self, given: &Settings, link: &LinkContext) -> Result<Effective, ParamError> {
+        let mut settings = given.completed(self.params);
+        self.apply_preset(given, &mut settings)?;
+        (self.derive)(&mut settings, link)?;
+        let open = |value: &Value| matches!(value, Value::Auto | Value::Size(Size::Bdp(_) | Size::Time(_)));
+        if let Some(s) = settings.iter().find(|s| open(&s.value)) {
+            return Err(ParamError::new(s.name, format!("{} `{}` has not been resolved", s.name, s.value)));
+        }
+        Ok(Effective { kind: self.name, settings, link: *link })
+    }
+
+    /// Puts the preset's values wherever nothing is given.
+    fn apply_preset(&self, given: &Settings, all: &mut Settings) -> Result<(), ParamError> {
+        if self.presets.is_empty() {
+            return Ok(());
+        }
+        let name = all.choice("preset")?;
+        let preset = self.presets.iter().find(|p| p.name == name).ok_or_else(|| {
+            let names: Vec<_> = self.presets.iter().map(|p| p.name).collect();
+            ParamError::no_such_word("preset", name, &names)
+        })?;
+        for (name, value) in preset.values.iter().filter(|(name, _)| given.get(name).is_none()) {
+            all.set(name, value.clone(), Origin::Profile(Cow::Borrowed(preset.name)));
+        }
+        Ok(())
+    }
 }

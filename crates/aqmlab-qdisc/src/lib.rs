@@ -20,7 +20,7 @@
 //!
 //! ```
 //! use aqmlab_params::{Origin, Settings, Value};
-//! use aqmlab_qdisc::{Cause, Classed, Dscp, Ecn, LinkContext, Observer, Packet, Port, Registry, Side, Stamped};
+//! use aqmlab_qdisc::{Cause, Classed, Dscp, Ecn, LinkContext, Observer, Packet, Port, Registry, Side, Stamped, registry};
 //! use aqmlab_random::Stream;
 //! use aqmlab_units::{Bytes, Instant, Rate, Span};
 //!
@@ -47,7 +47,8 @@
 //! let link = LinkContext { rate, delay: Span::ms(5), rtt: Some(Span::ms(80)), flows: None, mean_packet: Bytes::new(1500) };
 //! let mut settings = Settings::default();
 //! settings.set("max_p", Value::Number(0.05), Origin::Given);
-//! let red = Registry::builtin().build("red", &settings, &link, Stream::new(1, "red"))?;
+//! let red = registry::info("red").expect("it is built in").resolve(&settings, &link)?;
+//! let red = Registry::builtin().build(&red, Stream::new(1, "red"))?;
 //!
 //! let (mut port, mut lost) = (Port::new(red, rate, Bytes::ZERO, 1), Lost(0));
 //! for n in 0..1000 {
@@ -138,5 +139,5 @@ pub use packet_kind::PacketKind;
 pub use pipe::{Line, Loss, Passage, Pipe};
 pub use port::{Departure, Port, Prospect};
 pub use qdisc::*;
-pub use registry::{Entry, Info, Registry};
+pub use registry::{Effective, Entry, Info, Registry};
 pub use stamped::{Arrived, Classed, Stamped};

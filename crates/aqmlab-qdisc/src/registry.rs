@@ -9,17 +9,16 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 
-use aqmlab_params::{ParamError, Settings};
+use aqmlab_params::ParamError;
 use aqmlab_random::Stream;
 
 use crate::discipline::builders;
 pub use crate::discipline::{catalogue, info};
-pub use crate::info::{Decides, Info, Maturity, Preset, Resolve};
-use crate::{Arrived, Discipline, LinkContext, Packet};
+pub use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
+use crate::{Arrived, Discipline, Packet};
 
-/// Makes a discipline from *effective* parameters and its own stream of draws.
-pub type Build<P> =
-    Box<dyn Fn(&Settings, &LinkContext, Stream) -> Result<Discipline<P>, ParamError> + Send + Sync>;
+/// Makes a discipline from its parameters and its own stream of draws.
+pub type Build<P> = Box<dyn Fn(&Effective, Stream) -> Result<Discipline<P>, ParamError> + Send + Sync>;
 
 /// One registered discipline.
 pub struct Entry<P: Packet> {
@@ -78,21 +77,15 @@ impl<P: Packet> Registry<P> {
         self.entries.iter()
     }
 
-    /// Resolves `settings` and makes the discipline called `name`.
+    /// Makes the discipline that `effective` describes.
     ///
     /// # Errors
-    /// If there is none of that name, or a parameter is wrong.
-    pub fn build(
-        &self,
-        name: &str,
-        settings: &Settings,
-        link: &LinkContext,
-        draws: Stream,
-    ) -> Result<Discipline<P>, ParamError> {
+    /// If there is none of its name, or it refuses them.
+    pub fn build(&self, effective: &Effective, draws: Stream) -> Result<Discipline<P>, ParamError> {
+        let name = effective.kind();
         let entry = self.find(name).ok_or_else(|| {
             ParamError::new("discipline", format!("there is no discipline called `{name}`"))
         })?;
-        let effective = (entry.info.resolve)(settings, link)?;
-        (entry.build)(&effective, link, draws)
+        (entry.build)(effective, draws)
     }
 }

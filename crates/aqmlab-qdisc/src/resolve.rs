@@ -1,16 +1,15 @@
-//! What the tables of several disciplines share: defaults, presets, buffer limits.
+//! What the rules of several disciplines share: sizes, buffer limits, samples.
 
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Setting, Settings, Value, words};
+use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value, words};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets};
 
 use crate::disc::Measure;
-use crate::registry::Preset;
 use crate::{Limit, LinkContext};
 
 words! {
@@ -60,46 +59,6 @@ pub(crate) fn sample(values: &[(&'static str, Value)]) -> Vec<(&'static str, Set
 
 /// The buffer of samples.
 pub(crate) const SAMPLE_LIMIT: (&str, Value) = ("limit", Value::Size(Size::Packets(Packets::new(70))));
-
-/// `given` in the table's order with defaults for what is missing.
-pub(crate) fn completed(table: &'static [Param], given: &Settings) -> Settings {
-    let mut all = Settings::defaults(table);
-    for s in given.iter() {
-        all.set(s.name, s.value.clone(), s.origin.clone());
-    }
-    all
-}
-
-/// The same, and the preset's values wherever the scenario gave none.
-pub(crate) fn with_preset(
-    table: &'static [Param],
-    presets: &'static [Preset],
-    given: &Settings,
-) -> Result<Settings, ParamError> {
-    let mut all = completed(table, given);
-    let name = all.choice("preset")?;
-    let preset = presets.iter().find(|p| p.name == name).ok_or_else(|| {
-        let names: Vec<_> = presets.iter().map(|p| p.name).collect();
-        ParamError::no_such_word("preset", name, &names)
-    })?;
-    apply_preset(&mut all, preset);
-    Ok(all)
-}
-
-/// Puts the preset's values wherever the scenario gave none. What an earlier resolution has derived from a value that
-/// was given (packets from bandwidth-delay products) stays.
-fn apply_preset(settings: &mut Settings, preset: &Preset) {
-    for (name, value) in preset.values {
-        let untouched = |s: &Setting| match s.origin {
-            Origin::Given => false,
-            Origin::Derived(_) => s.value == Value::Auto,
-            _ => true,
-        };
-        if settings.iter().find(|s| s.name == *name).is_none_or(untouched) {
-            settings.set(name, value.clone(), Origin::Profile(Cow::Borrowed(preset.name)));
-        }
-    }
-}
 
 /// Turns bandwidth-delay products and times into packets.
 pub(crate) fn absolute_size(

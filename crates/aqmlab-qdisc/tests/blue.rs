@@ -2,16 +2,16 @@
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
-use aqmlab_qdisc::{Discipline, Qdisc, Reason, Registry};
+use aqmlab_qdisc::{Discipline, Qdisc, Reason};
 use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Span};
 
 mod support;
-use support::{Fates, Pkt, law_value, packets, settings};
+use support::{Fates, Pkt, build, law_value, packets, settings};
 
 fn blue(limit: u64, values: &[(&'static str, Value)], seed: u64) -> Discipline<Pkt> {
     let given = settings(&[values, &[("limit", packets(limit))]].concat());
-    Registry::builtin().build("blue", &given, &LINK, Stream::new(seed, "blue")).unwrap()
+    build("blue", &given, &LINK, Stream::new(seed, "blue"))
 }
 
 fn probability(queue: &Discipline<Pkt>, now: Instant) -> f64 {

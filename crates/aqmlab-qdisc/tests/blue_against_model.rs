@@ -2,7 +2,7 @@
 //! overflow, every idle event, and the probability after every event.
 
 use aqmlab_params::Value;
-use aqmlab_qdisc::{Cause, Ecn, LinkContext, Observer, Port, Reason, Registry, Stamped};
+use aqmlab_qdisc::{Cause, Ecn, LinkContext, Observer, Port, Reason};
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Rate, Span};
 mod model;
 mod support;
 use model::{Event, Idle, Loss, Rules, Told, What};
-use support::{Pkt, SIZE, law_value, packets, settings};
+use support::{Pkt, SIZE, build, law_value, packets, settings};
 
 const LINK: LinkContext =
     LinkContext { rate: Rate::mbit(1), delay: Span::ms(1), rtt: None, flows: None, mean_packet: SIZE };
@@ -62,9 +62,7 @@ fn drain(port: &mut Port<Pkt>, until: Instant, seen: &mut Seen) {
 }
 
 fn judged(values: &[(&'static str, Value)], ecn: Ecn, arrivals: &[u64], seed: u64) -> Seen {
-    let queue = Registry::<Stamped<Pkt>>::builtin()
-        .build("blue", &settings(values), &LINK, Stream::new(seed, "blue"))
-        .expect("the settings are right");
+    let queue = build("blue", &settings(values), &LINK, Stream::new(seed, "blue"));
     let mut port = Port::new(queue, LINK.rate, Bytes::ZERO, 1);
     let mut seen = Seen::default();
     for at in arrivals {

@@ -34,6 +34,7 @@ fn values(kind: Kind) -> String {
         Kind::Choice(words) => words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", "),
         Kind::Text => "text".into(),
         Kind::Dscp => "a code point".into(),
+        Kind::Port => "0 to 65535".into(),
         Kind::Discipline => "a discipline".into(),
         Kind::List(of) => format!("list: {}", values(*of)),
         Kind::Table(params) => params.iter().map(|p| format!("`{}`", p.name)).collect::<Vec<_>>().join(", "),

@@ -1,14 +1,14 @@
 //! Ports with classes and policers: shares, priorities and rates by arithmetic, books of every queue inside, and what a port
 //! refuses.
 
-use aqmlab_params::{Origin, ParamError, Settings, Value};
+use aqmlab_params::{Origin, ParamError, Value};
 use aqmlab_qdisc::contract::{LINK, presets};
-use aqmlab_qdisc::{Cause, Departure, Ecn, Port, Qdisc, Reason, Registry, Stamped, registry};
+use aqmlab_qdisc::{Cause, Departure, Ecn, Effective, Port, Qdisc, Reason, registry};
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 
 mod support;
-use support::{Fates, Pkt, bytes, packets, settings};
+use support::{Fates, Pkt, build, bytes, packets, settings};
 
 /// A packet of a class, which is one flow.
 const fn pkt(class: usize, size: u64) -> Pkt {
@@ -41,13 +41,12 @@ fn numbers(numbers: &[u64]) -> Value {
 
 /// A port of this discipline for three traffic classes.
 fn port(kind: &str, values: &[(&'static str, Value)]) -> Port<Pkt> {
-    let built =
-        Registry::<Stamped<Pkt>>::builtin().build(kind, &settings(values), &LINK, Stream::new(1, "port"));
-    Port::new(built.unwrap_or_else(|e| panic!("{e}")), LINK.rate, Bytes::ZERO, 3)
+    let built = build(kind, &settings(values), &LINK, Stream::new(1, "port"));
+    Port::new(built, LINK.rate, Bytes::ZERO, 3)
 }
 
-fn resolved(kind: &str, values: &[(&'static str, Value)]) -> Result<Settings, ParamError> {
-    (registry::info(kind).unwrap().resolve)(&settings(values), &LINK)
+fn resolved(kind: &str, values: &[(&'static str, Value)]) -> Result<Effective, ParamError> {
+    registry::info(kind).unwrap().resolve(&settings(values), &LINK)
 }
 
 /// Arrivals of constant rate: class, size, gap.
@@ -270,8 +269,7 @@ fn a_re_marked_packet_goes_to_the_class_of_its_new_code_point() {
 fn books_of_every_inner_queue_balance() {
     let info = registry::info("classes").unwrap();
     for variant in presets(info) {
-        let registry = Registry::<Stamped<Pkt>>::builtin();
-        let built = registry.build("classes", &variant.settings, &LINK, Stream::new(1, "port")).unwrap();
+        let built = build("classes", &variant.settings, &LINK, Stream::new(1, "port"));
         let mut port = Port::new(built, LINK.rate, Bytes::ZERO, 3);
         let (mut draws, mut fates, mut now) = (Stream::new(5, "load"), Fates::default(), Instant::ZERO);
         for n in 0..30_000 {
@@ -357,10 +355,8 @@ fn a_port_with_one_class_decides_as_its_queue_does_alone() {
                 ("scheduler", Value::Choice(scheduler)),
                 ("class", Value::List(vec![class("all", &[("queue", inner)])])),
             ]);
-            let registry = Registry::<Stamped<Pkt>>::builtin();
-            let with_class = registry.build("classes", &given, &LINK, draws).unwrap();
-            let alone =
-                registry.build(kind, &settings(&values), &LINK, Stream::new(draws.at(0), "all")).unwrap();
+            let with_class = build("classes", &given, &LINK, draws);
+            let alone = build(kind, &settings(&values), &LINK, Stream::new(draws.at(0), "all"));
             assert!(!with_class.settles_at_enqueue(), "what a scheduler sends next is not known at arrival");
             let run = |discipline| {
                 let mut port: Port<Pkt> = Port::new(discipline, LINK.rate, Bytes::ZERO, 3);
@@ -436,7 +432,7 @@ fn thresholds_of_a_class_stand_in_place_of_those_of_the_queue_of_all() {
     };
     assert_eq!(of(0), ["15p", "45p", "60p"]);
     assert_eq!(of(1), ["5p", "20p", "60p"]);
-    assert_eq!((registry::info("classes").unwrap().resolve)(&once, &LINK), Ok(once.clone()), "a second time");
+    assert_eq!(registry::info("classes").unwrap().resolve(&once, &LINK), Ok(once.clone()), "a second time");
 }
 
 /// An automatic weight of the average counts with the class's part of the link.

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
-use aqmlab_qdisc::{Cause, Discipline, Ecn, LawSamples, Observer, Qdisc, Reason, Registry, Stamped};
+use aqmlab_qdisc::{Cause, Discipline, Ecn, LawSamples, Observer, Qdisc, Reason, Stamped};
 use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Packets, Span};
 
@@ -16,7 +16,7 @@ const MAXPACKET: u64 = 1500;
 const LIMIT: usize = 1000;
 
 mod support;
-use support::{Pkt, packets, settings};
+use support::{Pkt, build, packets, settings};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,7 +149,7 @@ impl Observer<Stamped<Pkt>> for Fates {
 
 fn codel(ecn: bool) -> Discipline<Stamped<Pkt>> {
     let given = settings(&[("ecn", Value::Flag(ecn)), ("limit", packets(LIMIT as u64))]);
-    Registry::builtin().build("codel", &given, &LINK, Stream::new(1, "unused")).unwrap()
+    build("codel", &given, &LINK, Stream::new(1, "unused"))
 }
 
 /// Both queues, one link behind each, which is either idle or asks at the end of each packet; decisions decide for how long.

@@ -42,10 +42,9 @@ fn keep_the_contract(variants: fn(&Info) -> Vec<Variant>, seeds: u64) {
 fn each_subject(mut check: impl FnMut(&str, &Subject<'_>)) {
     for entry in Registry::<TestPacket>::builtin().iter() {
         for variant in contract::presets(&entry.info) {
-            let effective = (entry.info.resolve)(&variant.settings, &LINK).unwrap();
-            let make = |draws| -> Box<dyn Qdisc<TestPacket>> {
-                Box::new((entry.build)(&effective, &LINK, draws).unwrap())
-            };
+            let effective = entry.info.resolve(&variant.settings, &LINK).unwrap();
+            let make =
+                |draws| -> Box<dyn Qdisc<TestPacket>> { Box::new((entry.build)(&effective, draws).unwrap()) };
             let draws = Stream::new(1, "contract/draws");
             let subject = Subject { make: &make, draws, limit: None, shaper: false, rate: LINK.rate };
             check(&format!("{} {}", entry.info.name, variant.label), &subject);

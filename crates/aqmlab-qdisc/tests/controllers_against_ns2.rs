@@ -9,7 +9,7 @@ use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::contract::TestPacket;
 use aqmlab_qdisc::disc::{EarlyLaw, EarlyQueue, Leaving};
 use aqmlab_qdisc::law::Decision;
-use aqmlab_qdisc::{Backlog, Discipline, Ecn, LawSamples, LinkContext, Registry};
+use aqmlab_qdisc::{Backlog, Discipline, Ecn, LawSamples, LinkContext, Registry, registry};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
@@ -147,8 +147,9 @@ fn check(name: &str, limit: u64, values: &[(&'static str, Value)]) {
     for (name, value) in shared.iter().chain(values) {
         given.set(name, value.clone(), Origin::Given);
     }
-    let built = Registry::<TestPacket>::builtin().build(kind, &given, &LINK, Stream::new(1, "unused"));
-    let counts = match built.unwrap_or_else(|e| panic!("{name}: {e}")) {
+    let resolved = registry::info(kind).unwrap().resolve(&given, &LINK);
+    let build = |s| Registry::<TestPacket>::builtin().build(&s, Stream::new(1, "unused"));
+    let counts = match resolved.and_then(build).unwrap_or_else(|e| panic!("{name}: {e}")) {
         Discipline::Pi(queue) => replay(name, *queue.law(), *queue.queue()),
         Discipline::Rem(queue) => replay(name, *queue.law(), *queue.queue()),
         _ => panic!("{kind}"),

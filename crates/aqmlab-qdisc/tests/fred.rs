@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
-use aqmlab_qdisc::{Discipline, LinkContext, Qdisc, Reason, Registry};
+use aqmlab_qdisc::{Discipline, LinkContext, Qdisc, Reason};
 use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::{Instant, Span};
 
 mod support;
-use support::{Fates, Pkt, packets, settings};
+use support::{Fates, Pkt, build, packets, settings};
 
 /// What a packet of a flow takes at 10 Mbit/s.
 const PACKET_TIME: Span = Span::us(1200);
@@ -131,7 +131,7 @@ fn compare(seed: u64, flows: u64, two_packets: bool) -> BTreeMap<Reason, usize> 
         ("many_flows", Value::Choice(if two_packets { "average" } else { "off" })),
     ]);
     let draws = Stream::new(seed, "fred");
-    let mut fred = Registry::builtin().build("fred", &given, &LINK, draws).unwrap();
+    let mut fred = build("fred", &given, &LINK, draws);
     let mut numbered = draws.numbered();
     let (mut model, mut world) = (Model::new(two_packets), Stream::new(seed, "world"));
     let (mut now, mut lost, mut fates) = (Instant::ZERO, Fates::default(), BTreeMap::new());
@@ -193,8 +193,7 @@ fn the_queue_agrees_with_the_figure_over_plain_lists() {
 /// window of 5 packets and send a new one when one has left.
 fn share_of_the_flood(name: &str, values: &[(&'static str, Value)]) -> f64 {
     let link = LinkContext { rtt: None, ..LINK };
-    let mut queue: Discipline<Pkt> =
-        Registry::builtin().build(name, &settings(values), &link, Stream::new(1, "flood")).unwrap();
+    let mut queue: Discipline<Pkt> = build(name, &settings(values), &link, Stream::new(1, "flood"));
     let (mut now, mut lost, mut windows) = (Instant::ZERO, Fates::default(), [5u32; 5]);
     let (mut number, mut sent, mut flood) = (0, 0, 0);
     while sent < 20_000 {

@@ -4,7 +4,7 @@ use allocation_counter::measure;
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::{
-    Cause, Ecn, LawSamples, Observer, Port, Registry, Stamped,
+    Cause, Ecn, LawSamples, Observer, Port, Stamped,
     registry::{Info, catalogue},
 };
 use aqmlab_random::{Stream, philox2x64};
@@ -12,7 +12,7 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
 mod support;
-use support::Pkt;
+use support::{Pkt, build};
 
 /// How many packets are lost, and a digest of which and when.
 #[derive(Default, PartialEq, Debug)]
@@ -31,8 +31,8 @@ fn port(info: &Info, limit: u64) -> Port<Pkt> {
     if info.params.iter().any(|p| p.name == "limit") {
         given.set("limit", Value::Size(Size::Packets(Packets::new(limit))), Origin::Given);
     }
-    let built = Registry::<Stamped<Pkt>>::builtin().build(info.name, &given, &LINK, Stream::new(1, "law"));
-    Port::new(built.unwrap(), LINK.rate, Bytes::ZERO, 1)
+    let built = build(info.name, &given, &LINK, Stream::new(1, "law"));
+    Port::new(built, LINK.rate, Bytes::ZERO, 1)
 }
 
 /// What comes to a port.

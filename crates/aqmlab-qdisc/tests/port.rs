@@ -8,7 +8,7 @@ use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::disc::DropTail;
 use aqmlab_qdisc::{
     Backlog, Cause, Discipline, Ecn, LawSamples, Limit, Observer, Packet, PacketKind, Port, Qdisc, Reason,
-    Registry, Stamped,
+    Stamped,
 };
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
@@ -16,7 +16,7 @@ use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 use proptest::prelude::*;
 
 mod support;
-use support::Pkt;
+use support::{Pkt, build};
 
 #[derive(Default)]
 struct Fates {
@@ -173,7 +173,7 @@ fn marks_and_drops_are_booked_by_reason_class_and_kind_and_told_to_the_host() {
     ] {
         given.set(name, value, Origin::Given);
     }
-    let red = Registry::<Stamped<Pkt>>::builtin().build("red", &given, &LINK, Stream::new(1, "red")).unwrap();
+    let red = build("red", &given, &LINK, Stream::new(1, "red"));
     let (mut port, mut fates) = (Port::new(red, LINK.rate, Bytes::new(18), 2), Fates::default());
     let mut draws = Stream::new(2, "arrivals");
     let mut now = Instant::ZERO;

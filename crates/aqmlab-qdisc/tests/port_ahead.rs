@@ -3,14 +3,14 @@
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::LINK;
-use aqmlab_qdisc::{Cause, Ecn, LawSamples, Observer, Port, Registry, Stamped, registry};
+use aqmlab_qdisc::{Cause, Ecn, LawSamples, Observer, Port, Stamped, registry};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 use proptest::prelude::*;
 
 mod support;
-use support::Pkt;
+use support::{Pkt, build};
 
 /// The numbers of the lost packets, with the instant.
 #[derive(Default, PartialEq, Debug)]
@@ -53,9 +53,9 @@ fn port(name: &'static str) -> Port<Pkt> {
     if info.params.iter().any(|p| p.name == "ecn") {
         given.set("ecn", Value::Flag(true), Origin::Given);
     }
-    let built = Registry::<Stamped<Pkt>>::builtin().build(name, &given, &LINK, Stream::new(3, "law"));
+    let built = build(name, &given, &LINK, Stream::new(3, "law"));
     // A prime: no packet's time is a whole number of nanoseconds.
-    Port::new(built.expect("it builds"), Rate::bps(9_999_991), Bytes::new(18), 2)
+    Port::new(built, Rate::bps(9_999_991), Bytes::new(18), 2)
 }
 
 fn law(port: &Port<Pkt>, now: Instant) -> Vec<(&'static str, u64)> {

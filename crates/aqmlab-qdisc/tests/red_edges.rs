@@ -9,10 +9,10 @@ use aqmlab_qdisc::law::{
     Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, Decision, EcnRegion, IdleRule,
     Notice, RedLaw, RedParams, SpacingRule, When,
 };
-use aqmlab_qdisc::{Ecn, Limit, Port, Qdisc, Registry};
+use aqmlab_qdisc::{Ecn, Limit, Port, Qdisc};
 use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
-use support::{Fates, Pkt, SIZE, packets, settings};
+use support::{Fates, Pkt, SIZE, build, packets, settings};
 
 /// The weight is 1: the average is the queue.
 const PARAMS: RedParams = RedParams {
@@ -129,7 +129,7 @@ fn a_source_that_never_yields_does_not_shut_the_queue_for_good() {
             ("idle", Value::Choice(idle)),
             ("gentle", Value::Flag(false)),
         ]);
-        let red = Registry::builtin().build("red", &given, &LINK, Stream::new(1, "flood")).unwrap();
+        let red = build("red", &given, &LINK, Stream::new(1, "flood"));
         let mut port = Port::new(red, Rate::mbit(10), Bytes::ZERO, 1);
         let (mut lost, mut sent, mut ends) = (Fates::default(), 0, None);
         for n in 0..80_000 {

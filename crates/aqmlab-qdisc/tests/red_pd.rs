@@ -2,12 +2,12 @@
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
-use aqmlab_qdisc::{Discipline, LinkContext, Qdisc, Registry};
+use aqmlab_qdisc::{Discipline, LinkContext, Qdisc};
 use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Span};
 
 mod support;
-use support::{Fates, Pkt, packets, settings};
+use support::{Fates, Pkt, build, packets, settings};
 
 /// What a packet of a flow takes at 10 Mbit/s.
 const PACKET_TIME: Span = Span::us(1200);
@@ -51,8 +51,7 @@ fn shares(name: &str, sources: &mut [Source], values: &[(&'static str, Value)]) 
     let red = [("limit", packets(100)), ("min_th", packets(10)), ("max_th", packets(40))];
     let given = settings(&[red.as_slice(), values].concat());
     let link = LinkContext { rtt: None, ..LINK };
-    let mut queue: Discipline<Pkt> =
-        Registry::builtin().build(name, &given, &link, Stream::new(1, "queue")).unwrap();
+    let mut queue: Discipline<Pkt> = build(name, &given, &link, Stream::new(1, "queue"));
     let (mut now, mut lost, mut number) = (Instant::ZERO, Fates::default(), 0);
     let (mut sent, mut draws) = (vec![0.0; sources.len()], Stream::new(2, "sources"));
     for slot in 0..250_000 {
@@ -117,8 +116,7 @@ fn to_observe_changes_nothing() {
     let fates = |often: bool| {
         let given = settings(&[("limit", packets(50)), ("min_th", packets(5)), ("max_th", packets(20))]);
         let link = LinkContext { rtt: None, ..LINK };
-        let mut queue: Discipline<Pkt> =
-            Registry::builtin().build("redpd", &given, &link, Stream::new(1, "queue")).unwrap();
+        let mut queue: Discipline<Pkt> = build("redpd", &given, &link, Stream::new(1, "queue"));
         let (mut now, mut lost, mut draws) = (Instant::ZERO, Fates::default(), Stream::new(2, "sources"));
         let (mut law, mut seen) = (Vec::new(), Vec::new());
         for number in 0..60_000 {

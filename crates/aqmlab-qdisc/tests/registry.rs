@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use aqmlab_params::{Param, ParamError, Settings};
+use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value};
 use aqmlab_qdisc::contract::{Item, LINK, TestPacket, check_entry};
 use aqmlab_qdisc::registry::{self, Decides, DuplicateName, Maturity};
 use aqmlab_qdisc::{
@@ -10,6 +10,7 @@ use aqmlab_qdisc::{
     Registry,
 };
 use aqmlab_random::Stream;
+use aqmlab_units::text::Size;
 use aqmlab_units::{Instant, Packets, Rate};
 
 /// A user's own discipline: a fair coin for every arrival that finds a packet waiting.
@@ -43,8 +44,8 @@ impl Qdisc<TestPacket> for Coin {
     fn observe(&self, _: Instant, _: &mut LawSamples) {}
 }
 
-fn as_given(settings: &Settings, _: &LinkContext) -> Result<Settings, ParamError> {
-    Ok(settings.clone())
+fn nothing(_: &mut Settings, _: &LinkContext) -> Result<(), ParamError> {
+    Ok(())
 }
 
 fn coin(name: &'static str, forgets: bool) -> Entry<TestPacket> {
@@ -60,10 +61,10 @@ fn coin(name: &'static str, forgets: bool) -> Entry<TestPacket> {
             decides: Decides::Enqueue,
             params: NO_PARAMS,
             presets: &[],
-            resolve: as_given,
+            derive: nothing,
             samples: || vec![("", Settings::default())],
         },
-        build: Box::new(move |_, _, draws| {
+        build: Box::new(move |_, draws| {
             Ok(Discipline::Custom(Box::new(Coin { queue: VecDeque::new(), draws, forgets })))
         }),
     }
@@ -77,7 +78,8 @@ fn a_discipline_of_a_users_own_is_built_and_checked_like_the_built_in_ones() {
     for seed in 0..50 {
         check_entry(entry, &Settings::default(), &LINK, seed).unwrap();
     }
-    assert!(registry.build("coin", &Settings::default(), &LINK, Stream::new(1, "coin")).is_ok());
+    let coin = registry.find("coin").unwrap().info.resolve(&Settings::default(), &LINK).unwrap();
+    assert!(registry.build(&coin, Stream::new(1, "coin")).is_ok());
 }
 
 #[test]
@@ -91,10 +93,33 @@ fn the_kit_reports_a_registered_discipline_that_forgets_packets() {
 }
 
 #[test]
+fn what_a_discipline_leaves_automatic_or_relative_is_an_error() {
+    static PARAMS: &[Param] = &[Param {
+        name: "room",
+        kind: Kind::Size { min: Packets::new(1) },
+        default: Default::Auto("never computed"),
+        aliases: &[],
+        source: "none",
+        help: "none",
+    }];
+    let info = Info { params: PARAMS, ..coin("coin", false).info };
+    let resolved = |size| {
+        let mut given = Settings::default();
+        given.set("room", Value::Size(size), Origin::Given);
+        info.resolve(&given, &LINK).map_err(|e| e.message)
+    };
+    let automatic = info.resolve(&Settings::default(), &LINK).unwrap_err();
+    assert_eq!(automatic.message, "room `auto` has not been resolved");
+    assert_eq!(resolved(Size::Bdp(2.0)).unwrap_err(), "room `2bdp` has not been resolved");
+    assert!(resolved(Size::Packets(Packets::new(2))).is_ok());
+}
+
+#[test]
 fn a_name_is_taken_once() {
     let mut registry = Registry::builtin();
     assert_eq!(registry.register(coin("red", false)), Err(DuplicateName("red")));
-    let error = registry.build("rad", &Settings::default(), &LINK, Stream::new(1, "x")).err().unwrap();
+    let rad = coin("rad", false).info.resolve(&Settings::default(), &LINK).unwrap();
+    let error = registry.build(&rad, Stream::new(1, "x")).err().unwrap();
     assert_eq!(error.message, "there is no discipline called `rad`");
 }
 

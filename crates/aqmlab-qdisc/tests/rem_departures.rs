@@ -2,12 +2,12 @@
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
-use aqmlab_qdisc::{Discipline, Ecn, Qdisc, Reason, Registry};
+use aqmlab_qdisc::{Discipline, Ecn, Qdisc, Reason};
 use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::{Instant, Packets, Span};
 
 mod support;
-use support::{Fates, Pkt, law_value, packets, settings};
+use support::{Fates, Pkt, build, law_value, packets, settings};
 
 fn pkt(number: u64) -> Pkt {
     Pkt { size: LINK.mean_packet.get(), ..Pkt::new(number) }
@@ -21,7 +21,7 @@ fn rem(values: &[(&'static str, Value)]) -> Discipline<Pkt> {
     // The first period's arrivals raise the price by 0.3 each.
     let shared = [("limit", packets(1000)), ("gamma", Value::Number(0.3))];
     let given = settings(&[&shared, values].concat());
-    Registry::builtin().build("rem", &given, &LINK, draws()).unwrap()
+    build("rem", &given, &LINK, draws())
 }
 
 fn draws() -> Stream {

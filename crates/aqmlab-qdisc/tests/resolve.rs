@@ -1,7 +1,7 @@
 //! Effective parameters of RED and Adaptive RED: known answers, presets, checks and their messages.
 
 use aqmlab_params::{Origin, Settings, Value};
-use aqmlab_qdisc::{LinkContext, registry};
+use aqmlab_qdisc::{Effective, LinkContext, registry};
 use aqmlab_units::text::{Size, parse_size};
 use aqmlab_units::{Bytes, Packets, Rate, Span};
 
@@ -26,11 +26,11 @@ fn size(text: &str) -> Value {
     Value::Size(parse_size(text).unwrap())
 }
 
-fn resolve(name: &str, settings: &Settings) -> Result<Settings, String> {
-    (registry::info(name).unwrap().resolve)(settings, &LINK).map_err(|e| e.message)
+fn resolve(name: &str, settings: &Settings) -> Result<Effective, String> {
+    registry::info(name).unwrap().resolve(settings, &LINK).map_err(|e| e.message)
 }
 
-fn effective(name: &str, values: &[(&'static str, Value)]) -> Settings {
+fn effective(name: &str, values: &[(&'static str, Value)]) -> Effective {
     resolve(name, &given(values)).unwrap()
 }
 
@@ -185,7 +185,7 @@ fn the_design_rule_gives_the_coefficients_of_ns2() {
         ("w_g", Value::Number(1.6)),
         ("w", Value::Number(160.0)),
     ];
-    let pi = (registry::info("pi").unwrap().resolve)(&given(&values), &link).unwrap();
+    let pi = registry::info("pi").unwrap().resolve(&given(&values), &link).unwrap();
     assert!((pi.number("a").unwrap() - 2.084_418_985e-4).abs() < 1e-13);
     assert!((pi.number("b").unwrap() - 2.063_678_498e-4).abs() < 1e-13);
     assert_eq!(pi.integer("flows"), Ok(10));
@@ -217,8 +217,8 @@ fn the_design_rule_takes_flows_and_round_trip_time_of_the_link() {
 #[test]
 fn the_phase_margin_of_given_gains() {
     let margin = |values: &[(&'static str, Value)], link: &LinkContext| {
-        let settings = (registry::info("pi").unwrap().resolve)(&given(values), link).unwrap();
-        aqmlab_qdisc::disc::pi_phase_margin(&settings, link).unwrap().map(|(_, margin)| margin)
+        let settings = registry::info("pi").unwrap().resolve(&given(values), link).unwrap();
+        aqmlab_qdisc::disc::pi_phase_margin(&settings).unwrap().map(|(_, margin)| margin)
     };
     let paper = LinkContext { rate: Rate::mbit(15), mean_packet: Bytes::new(500), flows: Some(60), ..LINK };
     let at = |ms| [("rtt", Value::Span(Span::ms(ms)))];
@@ -247,7 +247,7 @@ fn controllers_refuse_what_cannot_work() {
     let nobody = LinkContext { flows: None, ..LINK };
     let auto = given(&[("gains", Value::Choice("auto"))]);
     assert_eq!(
-        (registry::info("pi").unwrap().resolve)(&auto, &nobody).unwrap_err().message,
+        registry::info("pi").unwrap().resolve(&auto, &nobody).unwrap_err().message,
         "gains `auto` needs the number of TCP flows of this link, which is not known; write flows"
     );
     let one = [("preset", Value::Choice("ns2")), ("limit", size("1p"))];
@@ -281,7 +281,7 @@ fn a_size_may_be_the_time_that_it_takes_to_leave() {
         given.set("q_ref", Value::Size(Size::Time(Span::ms(20))), Origin::Given);
         given.set("limit", Value::Size(Size::Time(Span::ms(100))), Origin::Given);
         more.iter().for_each(|(key, value)| given.set(key, value.clone(), Origin::Given));
-        let resolved = (registry::info(name).unwrap().resolve)(&given, &link).unwrap();
+        let resolved = registry::info(name).unwrap().resolve(&given, &link).unwrap();
         let origin = resolved.iter().find(|s| s.name == "q_ref").unwrap().origin.clone();
         let rule = matches!(&origin, Origin::Derived(rule) if rule.contains("20ms at 12Mbit"));
         assert!(rule, "{origin:?}");

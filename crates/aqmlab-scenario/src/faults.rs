@@ -7,23 +7,19 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::plan::{Faults, LinkPlan};
-use crate::ports;
 
 impl LinkPlan {
     /// The link's discipline with its accidents, its draws from the stream that the link and the discipline name.
     ///
     /// # Errors
-    /// If the registry has no such discipline or it refuses its parameters; the scenario has checked them, so only a
-    /// discipline registered from outside can.
+    /// If the registry has no such discipline, or one registered from outside refuses the parameters.
     pub fn discipline<P: Arrived + Send + 'static>(
         &self,
         seed: u64,
         registry: &Registry<P>,
     ) -> Result<Discipline<P>, ParamError> {
-        let queue = &self.queue;
-        let draws = Stream::new(seed, format_args!("{}/{}", self.name, queue.kind));
-        let settings = ports::by_traffic_class(&queue.settings, &queue.class_ports);
-        let discipline = registry.build(queue.kind, &settings, &queue.link, draws)?;
+        let draws = Stream::new(seed, format_args!("{}/{}", self.name, self.queue.kind()));
+        let discipline = registry.build(&self.queue, draws)?;
         if self.faults.drop.is_empty() && self.faults.mark.is_empty() {
             return Ok(discipline);
         }

@@ -19,6 +19,7 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
             _ => Err(wrong(node, quoted, "true or false")),
         },
         Kind::Integer { min, max } => integer(node, *min, *max, quoted).map(Value::Integer),
+        Kind::Port => integer(node, 0, 65_535, quoted).map(Value::Integer),
         Kind::Limit { min, max } => limit(node, *min, *max, quoted),
         Kind::Number { min, max } => {
             number(node, quoted, &format!("a number from {min} to {max}"), |x| x >= *min && x <= *max)
@@ -102,6 +103,7 @@ pub(crate) fn form(kind: &Kind) -> String {
         Kind::Open(words) => format!("{}, or the name of another", listed(words.iter().copied())),
         Kind::Dscp => format!("a whole number from 0 to {}, or a name such as \"EF\"", Dscp::MAX.0),
         Kind::TrafficClass => "the name of a traffic class".to_string(),
+        Kind::Port => form(&Kind::Integer { min: 0, max: 65_535 }),
         Kind::List(of) => format!("a list, each item {}", form(of)),
         Kind::Table(params) => {
             format!("a table with the keys {}", listed(params.iter().map(|p| p.name)))

@@ -34,7 +34,6 @@ mod parts;
 mod pass;
 mod plan;
 pub mod plan_json;
-mod ports;
 mod queue;
 mod record;
 mod reference;

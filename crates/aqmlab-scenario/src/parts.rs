@@ -69,8 +69,8 @@ impl Plan {
         let mut names: BTreeSet<String> =
             ["random", "qdisc", "traffic", "scenario"].map(str::to_owned).into();
         for link in &self.links {
-            add_discipline(&mut names, link.queue.kind);
-            add_inner(&mut names, &link.queue.settings);
+            add_discipline(&mut names, link.queue.kind());
+            add_inner(&mut names, &link.queue);
         }
         for class in &self.classes {
             names.extend(

@@ -25,8 +25,8 @@ pub(crate) struct Pass<'p, 't> {
     pub(crate) seeds: Option<(u64, u64)>,
     /// The names of the classes of traffic that are not enabled.
     pub(crate) disabled: Vec<String>,
-    /// The names of the traffic classes, once they are known.
-    pub(crate) traffic_names: Option<Vec<String>>,
+    /// The names and ports of the traffic classes, once they are known.
+    pub(crate) traffic: Option<Vec<(String, u16)>>,
     pub(crate) parameters: Vec<Parameter>,
     /// Their paths.
     entered: BTreeSet<String>,
@@ -85,7 +85,7 @@ impl<'p, 't> Pass<'p, 't> {
             traces,
             seeds: None,
             disabled: Vec::new(),
-            traffic_names: None,
+            traffic: None,
             parameters: Vec::new(),
             entered: BTreeSet::new(),
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aqmlab_params::{Alias, Origin, Settings};
-use aqmlab_qdisc::{Dscp, Ecn};
+use aqmlab_qdisc::{Dscp, Ecn, Effective};
 use aqmlab_traffic::packmime::PausesOf;
 use aqmlab_traffic::{
     BrowserPlan, Bursty, Distribution, End, ExchangePlan, Gaps, OnOff, PacketSizes, PagePlan, Probability,
@@ -147,23 +147,10 @@ pub struct LinkPlan {
     pub delay: Span,
     /// Added to each packet's network-layer length when it is serialised.
     pub overhead: Bytes,
-    /// The queue in front of it.
-    pub queue: QueuePlan,
+    /// The queue in front of it: its discipline with effective parameters.
+    pub queue: Effective,
     /// Packets that meet an accident here, by arrival number (the first is 1), before the queue sees them.
     pub faults: Faults,
-}
-
-/// A discipline with its effective parameters.
-#[derive(Clone, Debug)]
-pub struct QueuePlan {
-    /// The registry's name of it: `"red"`.
-    pub kind: &'static str,
-    /// Effective parameters, nothing automatic left.
-    pub settings: Settings,
-    /// The port of each traffic class, in the order of [`Plan::classes`].
-    pub class_ports: Vec<u16>,
-    /// What the parameters were resolved against.
-    pub link: aqmlab_qdisc::LinkContext,
 }
 
 /// Deterministic accidents on a link, for teaching and for exactness tests.

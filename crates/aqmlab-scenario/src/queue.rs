@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use aqmlab_params::{Origin, ParamError, Settings, Value};
-use aqmlab_qdisc::LinkContext;
 use aqmlab_qdisc::registry::{Info, catalogue, info};
+use aqmlab_qdisc::{Effective, LinkContext};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
@@ -12,8 +12,7 @@ use crate::crossing::{Crossing, base_rtt};
 use crate::field::OURS;
 use crate::language::{DEFAULT_QUEUE, QUEUE_KIND};
 use crate::pass::Pass;
-use crate::plan::{ClassPlan, DelayPlan, LinkPlan, QueuePlan};
-use crate::ports;
+use crate::plan::{ClassPlan, DelayPlan, LinkPlan};
 use crate::suggest::{listed, no_such};
 use crate::topology::{LinkDraft, Network};
 use crate::tree::{Node, Table, Tree};
@@ -37,7 +36,7 @@ impl Pass<'_, '_> {
             .enumerate()
             .map(|(i, c)| (c.name.as_str(), base_rtt(&network, c, i, delays)))
             .collect();
-        self.traffic_names = Some(classes.iter().map(|c| c.name.clone()).collect());
+        self.traffic = Some(classes.iter().map(|c| (c.name.clone(), c.port)).collect());
         let mut links = Vec::new();
         for (i, draft) in network.links.into_iter().enumerate() {
             let crossing = Crossing::of(i, classes);
@@ -69,7 +68,7 @@ impl Pass<'_, '_> {
         context: LinkContext,
         crossing: &Crossing<'_>,
         classes: &[ClassPlan],
-    ) -> Option<QueuePlan> {
+    ) -> Option<Effective> {
         let path = &draft.queue_path;
         let at = draft.queue.map_or_else(|| draft.at.clone(), |n| n.at.clone());
         let (info, table, mut given) = self.written_queue(draft)?;
@@ -77,25 +76,22 @@ impl Pass<'_, '_> {
             let rule = "no round-trip time to take a bandwidth-delay product of";
             given.set("limit", Value::Size(UNWRITTEN_LIMIT), Origin::Derived(rule.into()));
         }
-        let settings = match (info.resolve)(&given, &context) {
-            Ok(settings) => settings,
+        let resolved = info.resolve(&given, &context).and_then(|effective| {
+            let wrong = untaken(info.name, &effective, &crossing.all, classes)
+                .or_else(|| buffer_flaw(&effective, crossing.largest_packet()));
+            wrong.map_or(Ok(effective), Err)
+        });
+        match resolved {
+            Ok(effective) => {
+                self.enter_settings(path, info.params, &effective);
+                self.enter_context(path, &context);
+                Some(effective)
+            }
             Err(error) => {
                 self.param_error(&error, table, info.params, &at, path);
-                return None;
+                None
             }
-        };
-        if let Some(error) = untaken(info.name, &settings, &crossing.all, classes) {
-            self.param_error(&error, table, info.params, &at, path);
-            return None;
         }
-        if let Some(flaw) = buffer_flaw(&settings, crossing.largest_packet()) {
-            self.param_error(&ParamError::new("limit", flaw), table, info.params, &at, path);
-            return None;
-        }
-        self.enter_settings(path, info.params, &settings);
-        self.enter_context(path, &context);
-        let class_ports = classes.iter().map(|class| class.port).collect();
-        Some(QueuePlan { kind: info.name, settings, class_ports, link: context })
     }
 
     /// Looks at queues whose links or traffic are wrong, as far as that goes.
@@ -195,11 +191,11 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
         return None;
     }
     let tables = settings.tables("class").ok()?;
-    let ports: Vec<u16> = classes.iter().map(|class| class.port).collect();
-    if let Some(error) = unknown_port(&tables, &ports) {
-        return Some(error);
-    }
-    let all: Vec<Vec<usize>> = tables.iter().map(|table| ports::taken_by(table, &ports)).collect();
+    let named = |table: &&Settings| -> Vec<usize> {
+        let lists = ["traffic", "port"].map(|by| table.list(by).unwrap_or_default());
+        lists.into_iter().flatten().flat_map(Value::traffic_classes).copied().collect()
+    };
+    let all: Vec<Vec<usize>> = tables.iter().map(named).collect();
     let takes_the_rest =
         |i: usize| ["traffic", "dscp", "port"].iter().all(|by| tables[i].get(by) == Some(&Value::Nothing));
     let by_traffic = all.iter().any(|names| !names.is_empty());
@@ -227,30 +223,15 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
     })
 }
 
-/// A port in a classifier that no traffic class has.
-fn unknown_port(tables: &[&Settings], ports: &[u16]) -> Option<ParamError> {
-    let unknown = |value: &&Value| !matches!(value, Value::Integer(n) if ports.iter().any(|port| u64::from(*port) == *n));
-    tables.iter().enumerate().find_map(|(i, table)| {
-        let value = table.list("port").ok()?.iter().find(unknown)?;
-        let mut known: Vec<u16> = ports.to_vec();
-        known.sort_unstable();
-        known.dedup();
-        let known: Vec<String> = known.iter().map(ToString::to_string).collect();
-        let message = format!(
-            "no traffic has the port `{value}`; the ports of the traffic here: {}. Write one of them, or `port = {value}` \
-             in a `[[traffic]]`",
-            known.join(", ")
-        );
-        Some(ParamError::new("port", message).under("class", Some(i)))
-    })
-}
-
 /// A packet that no buffer state admits would never pass.
-fn buffer_flaw(settings: &Settings, largest: Bytes) -> Option<String> {
+fn buffer_flaw(settings: &Settings, largest: Bytes) -> Option<ParamError> {
     let Some(Value::Size(limit @ Size::Bytes(bytes))) = settings.get("limit") else { return None };
     let whole_packets = settings.get("limit_rule").is_none_or(|rule| *rule == Value::Choice("fits"));
     (whole_packets && *bytes < largest).then(|| {
-        format!("limit `{limit}` is smaller than a packet of `{largest}` that crosses the link; write at least that")
+        let message = format!(
+            "limit `{limit}` is smaller than a packet of `{largest}` that crosses the link; write at least that"
+        );
+        ParamError::new("limit", message)
     })
 }
 

@@ -252,6 +252,7 @@ fn kind_schema(kind: &Kind) -> Json {
         Kind::Choice(words) => json!({ "enum": words }),
         Kind::Open(words) => json!({ "anyOf": [{ "enum": words }, { "type": "string" }] }),
         Kind::Text | Kind::TrafficClass => json!({ "type": "string" }),
+        Kind::Port => kind_schema(&Kind::Integer { min: 0, max: 65_535 }),
         Kind::Dscp => {
             let names: Vec<&str> = Dscp::NAMES.iter().map(|(name, _)| *name).collect();
             let number = kind_schema(&Kind::Integer { min: 0, max: u64::from(Dscp::MAX.0) });

@@ -4,13 +4,12 @@
 use std::borrow::Cow;
 
 use aqmlab_params::{Default, Kind, Param, Settings, Value};
+use aqmlab_qdisc::Effective;
 use aqmlab_units::Span;
 use aqmlab_units::text::Size;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
-
-use crate::plan::QueuePlan;
 
 /// A discipline with its effective parameters.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -39,13 +38,13 @@ pub struct ContextJson {
 pub struct TcpJson(Map<String, Json>);
 
 impl QueueJson {
-    pub(crate) fn of(queue: &QueuePlan) -> Self {
+    pub(crate) fn of(queue: &Effective) -> Self {
         QueueJson {
-            kind: queue.kind,
-            settings: settings_json(&queue.settings),
+            kind: queue.kind(),
+            settings: settings_json(queue),
             context: ContextJson {
-                rtt_ns: queue.link.rtt.map(Span::as_ns),
-                mean_packet_bytes: queue.link.mean_packet.get(),
+                rtt_ns: queue.link().rtt.map(Span::as_ns),
+                mean_packet_bytes: queue.link().mean_packet.get(),
             },
         }
     }
@@ -76,6 +75,7 @@ fn value_json(value: &Value) -> (&'static str, Json) {
     match value {
         Value::Flag(v) => ("", json!(v)),
         Value::Integer(v) => ("", json!(v)),
+        Value::Port { number, .. } => ("", json!(number)),
         Value::Number(v) => ("", json!(v)),
         Value::Unlimited | Value::Nothing => ("", Json::Null),
         Value::Span(v) | Value::Size(Size::Time(v)) => ("ns", json!(v.as_ns())),
@@ -175,7 +175,7 @@ fn forms(generator: &mut SchemaGenerator, kind: &Kind) -> Vec<(&'static str, Jso
     let text = || vec![("", json!({ "type": "string" }))];
     match kind {
         Kind::Flag => vec![("", json!({ "type": "boolean" }))],
-        Kind::Integer { .. } => whole(""),
+        Kind::Integer { .. } | Kind::Port => whole(""),
         Kind::Limit { .. } => vec![("", json!({ "type": ["integer", "null"], "minimum": 0 }))],
         Kind::Number { .. } | Kind::NumberAbove { .. } => vec![("", json!({ "type": "number" }))],
         Kind::Span { .. } => whole("ns"),

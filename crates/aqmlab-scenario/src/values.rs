@@ -1,6 +1,8 @@
 //! Parameters of queues as a file writes them: values of all kinds, with lists, tables and queues inside, what is wrong with
 //! them, and how they are entered.
 
+use std::collections::BTreeSet;
+
 use aqmlab_params::{Alias, Kind, Origin, Param, ParamError, Reading, Settings, Value};
 use aqmlab_qdisc::registry::info;
 use aqmlab_units::text::Size;
@@ -107,6 +109,7 @@ impl Pass<'_, '_> {
                 Some(found.map(|(info, _, settings)| Value::Discipline { kind: info.name, settings }))
             }
             Kind::TrafficClass => Some(self.traffic_class(node, path)),
+            Kind::Port => Some(self.traffic_port(node, path)),
             _ => None,
         }
     }
@@ -151,18 +154,40 @@ impl Pass<'_, '_> {
     /// A traffic class by its name. Where the traffic is wrong itself, any name will do.
     fn traffic_class(&mut self, node: &Node, path: &str) -> Option<Value> {
         let Value::Text(name) = self.given(node, path, &Kind::Text)? else { return None };
-        let number = match &self.traffic_names {
+        let number = match &self.traffic {
             None => 0,
-            Some(names) => match names.iter().position(|n| *n == name) {
+            Some(classes) => match classes.iter().position(|(n, _)| *n == name) {
                 Some(number) => number,
                 None => {
-                    let message = no_such("traffic class", &name, names.iter().map(String::as_str));
+                    let message = no_such("traffic class", &name, classes.iter().map(|(n, _)| n.as_str()));
                     self.error(&node.at, path, message);
                     return None;
                 }
             },
         };
         Some(Value::TrafficClass { name, number })
+    }
+
+    /// A port with the traffic classes that have it. Where the traffic is wrong itself, any port will do.
+    fn traffic_port(&mut self, node: &Node, path: &str) -> Option<Value> {
+        let Value::Integer(number) = self.given(node, path, &Kind::Port)? else { return None };
+        let ports: Option<Vec<u64>> =
+            self.traffic.as_ref().map(|all| all.iter().map(|(_, port)| u64::from(*port)).collect());
+        let mut classes = Vec::new();
+        if let Some(ports) = ports {
+            classes.extend((0..ports.len()).filter(|class| ports[*class] == number));
+            if classes.is_empty() {
+                let known: Vec<String> = BTreeSet::from_iter(ports).iter().map(u64::to_string).collect();
+                let message = format!(
+                    "no traffic has the port `{number}`; the ports of the traffic here: {}. Write one of them, or \
+                     `port = {number}` in a `[[traffic]]`",
+                    known.join(", ")
+                );
+                self.error(&node.at, path, message);
+                return None;
+            }
+        }
+        Some(Value::Port { number: number as u16, classes })
     }
 
     /// Tells of a parameter that its owner refuses, at the place where it is written, or as near to that as there is something.

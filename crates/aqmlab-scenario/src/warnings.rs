@@ -45,7 +45,7 @@ fn latest(start: &Distribution) -> Span {
 
 /// Who marks packets at a link: its queue, or the accidents in front of it.
 fn marker(link: &LinkPlan) -> Option<&'static str> {
-    if has_ecn(&link.queue.settings) {
+    if has_ecn(&link.queue) {
         Some("the queue")
     } else {
         (!link.faults.mark.is_empty()).then_some("`faults.mark`")
@@ -90,14 +90,12 @@ fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
 fn small_buffers(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
         let carries_tcp = plan.classes.iter().any(|c| c.workload.tcp().is_some() && has_data_on(c, i));
-        let context = &link.queue.link;
-        let (true, Some(rtt), Some(Value::Size(limit))) =
-            (carries_tcp, context.rtt, link.queue.settings.get("limit"))
-        else {
+        let context = link.queue.link();
+        let (true, Some(rtt), Ok(limit)) = (carries_tcp, context.rtt, link.queue.size("limit")) else {
             continue;
         };
         let bdp = context.packets_per_s() * rtt.as_secs_f64();
-        if let Some(packets) = in_packets(*limit, context.mean_packet)
+        if let Some(packets) = in_packets(limit, context.mean_packet)
             && packets < 0.1 * bdp
         {
             all.push(format!(
@@ -146,8 +144,8 @@ fn narrow_access(plan: &Plan, all: &mut Vec<String>) {
 
 /// PI whose gains make the loop with TCP swing by itself.
 fn unstable_controllers(plan: &Plan, all: &mut Vec<String>) {
-    for link in plan.links.iter().filter(|l| l.queue.kind == "pi") {
-        let Ok(Some((tcp, margin))) = pi_phase_margin(&link.queue.settings, &link.queue.link) else {
+    for link in plan.links.iter().filter(|l| l.queue.kind() == "pi") {
+        let Ok(Some((tcp, margin))) = pi_phase_margin(&link.queue) else {
             continue;
         };
         if margin <= 0.0 {

@@ -174,10 +174,7 @@ fn arms_replace_add_and_open_shorthands() {
          [[arm]]\nname = \"c\"\n[arm.topology]\nrate = \"2Mbit\"\n"
     );
     let arms = read(&text).arms;
-    assert_eq!(
-        arms[0].links[0].queue.settings.get("limit").map(ToString::to_string),
-        Some("77p".to_string())
-    );
+    assert_eq!(arms[0].links[0].queue.get("limit").map(ToString::to_string), Some("77p".to_string()));
     assert!(arms[0].classes[0].ecn_capable());
     assert_eq!(arms[0].classes[0].data_packet().get(), 1040, "the profile ns2 is kept");
     assert_eq!((arms[1].links[0].rate.to_string(), arms[1].classes[0].count), ("5Mbit".to_string(), 3));
@@ -192,7 +189,7 @@ fn aliases_of_other_tools_are_understood() {
             "[[traffic]]",
             "queue = { kind = \"red\", thresh_ = \"7p\", max = \"30p\" }\n[[traffic]]",
         ));
-    let settings = &plan.links[0].queue.settings;
+    let settings = &plan.links[0].queue;
     assert_eq!(settings.get("min_th").map(ToString::to_string), Some("7p".to_string()));
     assert_eq!(settings.get("max_th").map(ToString::to_string), Some("30p".to_string()));
 }
@@ -207,7 +204,7 @@ fn told(settings: &aqmlab_params::Settings, name: &str) -> String {
 fn values_under_other_tools_names_are_as_those_tools_write_them() {
     let queue = |written: &str| {
         let text = SMALL.replace("[[traffic]]", &format!("queue = {{ {written} }}\n[[traffic]]"));
-        only(&text).links[0].queue.settings.clone()
+        only(&text).links[0].queue.clone()
     };
     let red = queue(
         "kind = \"red\", limit_ = 60, thresh_ = 7, maxthresh_ = 30, linterm_ = 50, gentle_ = 1, setbit_ = true, wait_ = true, \
@@ -252,7 +249,7 @@ fn limit_of_ns2_counts_the_packet_that_arrives_where_ns2_does() {
         for limit in ["50", "\"50p\"", "\"50000B\""] {
             let queue = |more: &str| {
                 let queue = format!("queue = {{ kind = \"{kind}\", {more} }}\n[[traffic]]");
-                only(&SMALL.replace("[[traffic]]", &queue)).links[0].queue.settings.clone()
+                only(&SMALL.replace("[[traffic]]", &queue)).links[0].queue.clone()
             };
             let as_in_ns2 = queue(&format!("limit_ = {limit}"));
             assert_eq!(told(&as_in_ns2, "limit_rule"), "below, derived: as `limit_` has it in ns-2");
@@ -263,7 +260,7 @@ fn limit_of_ns2_counts_the_packet_that_arrives_where_ns2_does() {
             "[[traffic]]",
             &format!("queue = {{ kind = \"{kind}\", limit = \"50p\" }}\n[[traffic]]"),
         ));
-        assert!(told(&ours.links[0].queue.settings, "limit_rule").starts_with("fits, default"));
+        assert!(told(&ours.links[0].queue, "limit_rule").starts_with("fits, default"));
     }
 }
 
@@ -275,9 +272,9 @@ fn rtt_and_packet_size_of_a_queue_are_those_of_its_flows() {
     );
     let plan = only(&text);
     // (3 * 100 + 200) / 4; the unresponsive class does not count. Packets: (4 * 1500 + 500) / 5.
-    assert_eq!(plan.links[0].queue.link.rtt, Some(Span::ms(125)));
-    assert_eq!(plan.links[0].queue.link.mean_packet.get(), 1300);
-    assert_eq!(plan.links[1].queue.link.mean_packet.get(), 40, "acknowledgments on the way back");
+    assert_eq!(plan.links[0].queue.link().rtt, Some(Span::ms(125)));
+    assert_eq!(plan.links[0].queue.link().mean_packet.get(), 1300);
+    assert_eq!(plan.links[1].queue.link().mean_packet.get(), 40, "acknowledgments on the way back");
 }
 
 #[test]
@@ -348,7 +345,7 @@ fn a_part_of_the_buffer_moves_with_the_buffer() {
     let queue = |settings: &str| {
         let text = SMALL.replace("[[traffic]]", &format!("queue = {{ {settings} }}\n[[traffic]]"));
         let plan = only(&text);
-        let settings = plan.links[0].queue.settings.clone();
+        let settings = plan.links[0].queue.clone();
         ["min_th", "max_th"].map(|name| settings.size(name).expect("a threshold").to_string())
     };
     let parts = "kind = \"red\", min_th = \"0.25buffer\", max_th = \"0.75 buffer\"";
@@ -368,7 +365,7 @@ fn an_arm_that_changes_the_buffer_changes_its_parts() {
     ) + "[[arm]]\nname = \"small\"\n\"topology.queue.limit\" = \"12p\"\n[[arm]]\nname = \"same\"\n\
           \"topology.queue\" = { kind = \"red\", limit = \"36p\", min_th = \"9p\", max_th = \"27p\" }\n[[arm]]\nname = \"as it is\"\n";
     let arms = read(&text).arms;
-    let min_th = |i: usize| arms[i].links[0].queue.settings.size("min_th").expect("a threshold").to_string();
+    let min_th = |i: usize| arms[i].links[0].queue.size("min_th").expect("a threshold").to_string();
     assert_eq!(min_th(0), "3p");
     // A part is what it comes to: written out, it is the same plan.
     assert_eq!(arms[1].digest(), arms[2].digest());

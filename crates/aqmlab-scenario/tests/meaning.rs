@@ -51,7 +51,7 @@ fn the_way_back_can_differ() {
         (reverse.rate, reverse.delay, reverse.overhead),
         (Rate::mbit(1), Span::ms(30), Bytes::new(38))
     );
-    assert_eq!(reverse.queue.settings.get("limit").map(ToString::to_string), Some("9p".into()));
+    assert_eq!(reverse.queue.get("limit").map(ToString::to_string), Some("9p".into()));
     assert_eq!((&reverse.faults.drop, plan.links[0].faults.drop.len()), (&vec![2, 9], 0));
     // Ten times the slower of the two ways; the path takes 10 ms there and 30 ms back.
     let Some(Access { rate, rtt, .. }) = &plan.classes[0].access else { panic!("there are access links") };
@@ -67,7 +67,7 @@ fn a_hop_overrides_the_parking_lot() {
     );
     assert_eq!(plan.nodes, ["r0", "r1", "r2", "r3"]);
     let queues: Vec<_> =
-        plan.links.iter().step_by(2).map(|l| (l.name.as_str(), l.rate, l.queue.kind)).collect();
+        plan.links.iter().step_by(2).map(|l| (l.name.as_str(), l.rate, l.queue.kind())).collect();
     assert_eq!(
         queues,
         [
@@ -103,7 +103,7 @@ fn a_graph_has_named_links_both_ways_unless_told_otherwise() {
     assert!(of_the_way_back("bc") > 0);
     assert_eq!(of_the_way_back("a-c"), 0, "what is not there has no values");
     // 9 ms there, 2 ms back: what a bandwidth-delay product is made of without access links.
-    assert_eq!(plan.links[4].queue.link.rtt, Some(Span::ms(11)));
+    assert_eq!(plan.links[4].queue.link().rtt, Some(Span::ms(11)));
 }
 
 #[test]
@@ -324,11 +324,11 @@ fn automatic_parameters_count_data_whichever_way_it_flows() {
     );
     let queue = &plan.links[0].queue;
     let [users, bulk] = [0, 1].map(|class: usize| plan.classes[class].data_packet().get());
-    assert_eq!(queue.link.flows, Some(16), "12 of responses, 4 of bulk data");
-    assert_eq!(queue.link.mean_packet.get(), (12 * users + 4 * bulk + 8) / 16);
-    assert_eq!(queue.settings.integer("flows"), Ok(16));
+    assert_eq!(queue.link().flows, Some(16), "12 of responses, 4 of bulk data");
+    assert_eq!(queue.link().mean_packet.get(), (12 * users + 4 * bulk + 8) / 16);
+    assert_eq!(queue.integer("flows"), Ok(16));
     // The other way: requests are data as well, and the acknowledgments of bulk data are none.
-    let back = &plan.links[1].queue.link;
+    let back = plan.links[1].queue.link();
     assert_eq!((back.flows, back.mean_packet.get()), (Some(12), users));
 }
 

@@ -51,14 +51,14 @@ fn the_demo_is_what_it_says() {
         let bottleneck = &plan.links[0];
         assert_eq!(bottleneck.rate, Rate::mbit(10));
         // 10 Mbit/s over 80 ms are 100 packets of 1000 B.
-        assert_eq!(bottleneck.queue.settings.size("limit"), Ok(Size::Packets(Packets::new(200))));
+        assert_eq!(bottleneck.queue.size("limit"), Ok(Size::Packets(Packets::new(200))));
         let Workload::Packets { rate, .. } = plan.classes[1].workload else {
             panic!("the second class is CBR")
         };
         assert_eq!(rate.as_bps() * 10, bottleneck.rate.as_bps(), "a tenth of the link");
         let with_ecn = plan.arm.ends_with("ECN");
         assert_eq!(
-            bottleneck.queue.settings.get("ecn").map(|v| v.to_string()),
+            bottleneck.queue.get("ecn").map(|v| v.to_string()),
             match plan.arm.as_str() {
                 "DropTail" => None,
                 _ => Some(with_ecn.to_string()),
@@ -98,7 +98,7 @@ fn the_sweep_is_what_it_says() {
     // The thresholds move with the buffer: a fifth and three fifths of 80 ms at each rate.
     for (index, packets) in [(0, [50, 10, 30]), (11, [400, 80, 240])] {
         let red = sweep.case(index).expect("a case").experiment.arms.remove(1).links.remove(0).queue;
-        let sizes = ["limit", "min_th", "max_th"].map(|name| red.settings.size(name));
+        let sizes = ["limit", "min_th", "max_th"].map(|name| red.size(name));
         assert_eq!(sizes, packets.map(|n| Ok(Size::Packets(Packets::new(n)))));
     }
 }

@@ -84,8 +84,8 @@ fn swept_values_reach_every_arm_after_the_arms_own_changes() {
     let last = case(&sweep, 11).experiment;
     for (plan, kind) in last.arms.iter().zip(["droptail", "red"]) {
         assert_eq!(plan.links[0].rate, Rate::mbit(10));
-        assert_eq!(plan.links[0].queue.kind, kind);
-        assert_eq!(plan.links[0].queue.settings.get("limit").expect("a limit").to_string(), "36p");
+        assert_eq!(plan.links[0].queue.kind(), kind);
+        assert_eq!(plan.links[0].queue.get("limit").expect("a limit").to_string(), "36p");
         assert_eq!(plan.classes[0].count, 80);
     }
     assert_eq!(

@@ -162,7 +162,8 @@ impl Class {
 /// How far apart events come and how far ahead they lie, roughly: what the event queue is made for.
 pub fn pace(plan: &Plan) -> (Span, Span) {
     // A class sends no faster than the slowest link of its path lets it, and acknowledges no faster than it sends.
-    let able: Vec<f64> = plan.links.iter().map(|l| l.rate.packets_per_s(l.queue.link.mean_packet)).collect();
+    let able: Vec<f64> =
+        plan.links.iter().map(|l| l.rate.packets_per_s(l.queue.link().mean_packet)).collect();
     let mut wanted = vec![0.0; able.len()];
     for class in &plan.classes {
         let links = || class.path.iter().chain(&class.return_path);

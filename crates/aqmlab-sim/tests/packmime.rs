@@ -135,5 +135,5 @@ fn the_plan_says_what_clients_and_servers_add() {
     assert_eq!(access.rtt.mean(), Span::us(9_000 + 81_000));
     let rtt = plan.parameters.iter().find(|parameter| parameter.path == "traffic.web.rtt");
     assert_eq!(rtt.map(|parameter| parameter.value.as_str()), Some("90ms"));
-    assert_eq!(plan.links[0].queue.link.rtt, Some(Span::us(9_000 + 107_800)));
+    assert_eq!(plan.links[0].queue.link().rtt, Some(Span::us(9_000 + 107_800)));
 }

@@ -87,8 +87,8 @@ fn simulator_and_router_decide_alike_for_every_discipline() {
     for info in registry::catalogue() {
         let simulated = Log::default();
         let mut plan = scenario(info.name);
-        plan.links[0].queue.kind = "tapped";
-        run_with(&plan, seed, &Control::default(), &tapped(info.name, &simulated)).unwrap();
+        let registry = tapped(&mut plan.links[0].queue, &simulated);
+        run_with(&plan, seed, &Control::default(), &registry).unwrap();
         let simulated = simulated.lock().unwrap().clone();
 
         let arrivals: VecDeque<_> = simulated
@@ -102,12 +102,11 @@ fn simulator_and_router_decide_alike_for_every_discipline() {
         assert!(simulated.iter().any(|a| matches!(a, Act::Dropped(..) | Act::Marked(..))), "{}", info.name);
 
         let routed = Log::default();
-        let link = &plan.links[0];
+        let mut link = scenario(info.name).links.remove(0);
+        let registry = tapped(&mut link.queue, &routed);
         // The same name of the stream as in the simulator: the same draws.
         let draws = Stream::new(seed, format!("{}/tapped", link.name));
-        let discipline = tapped(info.name, &routed)
-            .build("tapped", &link.queue.settings, &link.queue.link, draws)
-            .unwrap();
+        let discipline = registry.build(&link.queue, draws).unwrap();
         let mut port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());
         route(&mut port, &mut Device { arrivals }, &mut Stream::new(99, "lateness"));
         port.check_books().unwrap();

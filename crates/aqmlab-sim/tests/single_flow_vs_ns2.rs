@@ -108,8 +108,8 @@ fn scenario(case: &Case, tick_phase_ns: &str) -> String {
 fn sends(case: &Case, tick_phase_ns: &str) -> Vec<(u64, u64)> {
     let mut plan = plan(&scenario(case, tick_phase_ns));
     let log = Log::default();
-    plan.links[0].queue.kind = "tapped";
-    run_with(&plan, 1, &Control::default(), &tapped("droptail", &log)).unwrap_or_else(|e| panic!("{e}"));
+    let registry = tapped(&mut plan.links[0].queue, &log);
+    run_with(&plan, 1, &Control::default(), &registry).unwrap_or_else(|e| panic!("{e}"));
     let log = log.lock().expect("the run did not panic");
     log.iter()
         .filter_map(|act| match act {

@@ -128,8 +128,8 @@ fn times_and_sequence_numbers_are_those_of_the_packets() {
     let only = r#"packets = { links = ["bottleneck"] }"#;
     let log = Log::default();
     let mut plan = plan(&scenario(only));
-    plan.links[0].queue.kind = "tapped";
-    let recording = run_with(&plan, 5, &Control::default(), &tapped("red", &log));
+    let registry = tapped(&mut plan.links[0].queue, &log);
+    let recording = run_with(&plan, 5, &Control::default(), &registry);
     let recording = recording.unwrap_or_else(|e| panic!("{e}"));
     let packets = table(&recording, "packets");
     let log = log.lock().expect("the run did not panic");

@@ -111,12 +111,12 @@ fn frames(plan: &Plan) -> (u64, u64) {
     let rtt = (0..plan.classes.len()).map(|class| own_round_trip(plan, class)).max();
     let rtt = rtt.map_or(0.0, |rtt| rtt.as_secs_f64());
     let under_way = |link: &LinkPlan, round_trips: f64| {
-        let per_s = link.rate.packets_per_s(link.queue.link.mean_packet);
+        let per_s = link.rate.packets_per_s(link.queue.link().mean_packet);
         (round_trips * per_s * (rtt + link.delay.as_secs_f64())) as u64
     };
     let with = |round_trips| {
         let of_link = |link: &LinkPlan| {
-            let queue = queue_limit(&link.queue.settings, link.queue.link.mean_packet);
+            let queue = queue_limit(&link.queue, link.queue.link().mean_packet);
             queue.saturating_add(under_way(link, round_trips))
         };
         plan.links.iter().map(of_link).fold(0u64, u64::saturating_add)

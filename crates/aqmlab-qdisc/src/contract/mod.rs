@@ -198,9 +198,9 @@ pub fn check_entry(
         violation: Violation { item: Item::Replay, operation: 0, what },
         script: Vec::new(),
     };
-    let effective = (entry.info.resolve)(given, link).map_err(|e| refused(e.message))?;
+    let effective = entry.info.resolve(given, link).map_err(|e| refused(e.message))?;
     let draws = Stream::new(seed, "contract/draws");
-    let build = |draws| (entry.build)(&effective, link, draws);
+    let build = |draws| (entry.build)(&effective, draws);
     if let Err(e) = build(draws) {
         return Err(refused(e.message));
     }

@@ -67,7 +67,7 @@ pub fn words(info: &Info) -> Vec<Variant> {
 impl Variant {
     /// What scripts should have shown and `checks` of all of them have not: a law that drops, and marks where ECN is on.
     pub fn idle(&self, info: &Info, checks: &Checks) -> Option<&'static str> {
-        let effective = (info.resolve)(&self.settings, &LINK).ok()?;
+        let effective = info.resolve(&self.settings, &LINK).ok()?;
         let only_a_buffer = info.params.iter().all(|p| matches!(p.name, "limit" | "limit_rule"));
         let spares = effective.get("not_ect") == Some(&Value::Choice("pass"));
         if checks.marks == 0 && marks(&effective) {
@@ -106,7 +106,7 @@ fn accepted(
     }
     // Each round takes one away.
     for _ in 0..=base.iter().count() + wishes.len() {
-        let Err(error) = (info.resolve)(&settings, &LINK) else { break };
+        let Err(error) = info.resolve(&settings, &LINK) else { break };
         let wish = wishes.iter().find(|(name, value)| settings.get(name) == Some(value));
         let named = settings.iter().find(|s| s.name == error.name).map(|s| s.name);
         let of_values = |name: &str| values.iter().any(|(own, _)| *own == name);

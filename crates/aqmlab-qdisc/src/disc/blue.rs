@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Packets, Span};
 use super::table::{MEAN_PACKET, PROBABILITY, ecn, measure, names, preset, word};
 use super::words::{Freeze, Gate, Loss, Precedence, Victim};
 use super::{Early, EarlyLaw, EarlyQueue, Measure};
-use crate::info::{Info, Maturity, Preset};
+use crate::info::{Effective, Info, Maturity, Preset};
 use crate::law::{BlueIdle, BlueLaw, BlueParams, Decision};
 use crate::resolve::{self, LIMIT_RULE, in_bytes};
 use crate::{Backlog, LawSamples, Limit, LinkContext, Packet};
@@ -130,7 +130,7 @@ pub(crate) const BLUE_INFO: Info = Info {
     decides: BlueControl::DECIDES,
     params: BLUE,
     presets: PRESETS,
-    resolve,
+    derive,
     samples: || {
         let steps = [("d1", Value::Number(0.3)), ("d2", Value::Number(0.05))];
         let time = ("freeze_time", Value::Span(Span::us(500)));
@@ -288,28 +288,26 @@ const PRESETS: &[Preset] = &[
     },
 ];
 
-fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    let mut all = resolve::with_preset(BLUE, PRESETS, given)?;
-    let mean = resolve::mean_packet(&mut all, link)?;
-    resolve::absolute_size(&mut all, "limit", link)?;
+fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+    let mean = resolve::mean_packet(all, link)?;
+    resolve::absolute_size(all, "limit", link)?;
     if all.is_auto("threshold") {
         let limit = all.size("limit")?;
         all.set("threshold", Value::Size(limit), Origin::Derived("limit: only losses count".into()));
     } else {
-        resolve::absolute_size(&mut all, "threshold", link)?;
+        resolve::absolute_size(all, "threshold", link)?;
     }
-    resolve::check_buffer(&all, link.mean_packet.max(mean))?;
-    resolve::check_order(&all, "threshold", "limit", mean)?;
-    check_steps(&all)?;
-    if Victim::read(&all, "victim")? == Victim::Random && !matches!(resolve::limit(&all)?, Limit::Packets(_))
-    {
+    resolve::check_buffer(all, link.mean_packet.max(mean))?;
+    resolve::check_order(all, "threshold", "limit", mean)?;
+    check_steps(all)?;
+    if Victim::read(all, "victim")? == Victim::Random && !matches!(resolve::limit(all)?, Limit::Packets(_)) {
         let limit = all.size("limit")?;
         let message = format!(
             "victim `random` needs a limit in packets, it is `{limit}`; a smaller victim makes no room"
         );
         return Err(ParamError::new("victim", message));
     }
-    Ok(all)
+    Ok(())
 }
 
 /// A change that is less than half a step would be rounded away.
@@ -326,12 +324,8 @@ fn check_steps(all: &Settings) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// A BLUE queue with effective parameters.
-pub(crate) fn build_blue<P: Packet>(
-    s: &Settings,
-    _: &LinkContext,
-    draws: Stream,
-) -> Result<Blue<P>, ParamError> {
+/// A BLUE queue of these parameters.
+pub(crate) fn build_blue<P: Packet>(s: &Effective, draws: Stream) -> Result<Blue<P>, ParamError> {
     let measure = Measure::read(s, "measure")?;
     let unit = match measure {
         Measure::Packets => resolve::bytes(s, "mean_packet")?.as_f64(),

@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::borrow::Borrow;
 
 use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value, words};
 use aqmlab_random::Stream;
@@ -12,7 +13,7 @@ use aqmlab_units::{Bytes, Packets, Rate, Span};
 use super::classes::share_of;
 use super::table::PROBABILITY;
 use super::{ClassQueue, Classes, Classifier, MOST_CLASSES, Scheduler};
-use crate::info::{Decides, Info, Maturity, Resolve};
+use crate::info::{Decides, Derive, Effective, Info, Maturity};
 use crate::law::RoundRobin;
 use crate::{LinkContext, Packet, Qdisc, resolve};
 
@@ -24,8 +25,11 @@ words! {
 /// Finds a discipline that may be inside of another.
 pub(crate) type Find = fn(&str) -> Option<&'static Info>;
 
+/// Makes a discipline that is inside of another.
+pub(crate) type BuildInner<Q> = fn(&Effective, Stream) -> Result<Q, ParamError>;
+
 /// The entry of the port with classes, without what looks up other entries.
-pub(crate) const fn classes_info(resolve: Resolve) -> Info {
+pub(crate) const fn classes_info(derive: Derive) -> Info {
     Info {
         name: "classes",
         title: "Port with classes",
@@ -36,7 +40,7 @@ pub(crate) const fn classes_info(resolve: Resolve) -> Info {
         decides: Decides::Both,
         params: CLASSES,
         presets: &[],
-        resolve,
+        derive,
         samples,
     }
 }
@@ -117,7 +121,7 @@ const CLASS: &[Param] = &[
     ),
     optional(
         "port",
-        Kind::List(&Kind::Integer { min: 0, max: 65_535 }),
+        Kind::List(&Kind::Port),
         "by other means, or all that no other class takes",
         "ports, of the destination or else of the source, whose packets are of this class",
     ),
@@ -242,15 +246,24 @@ pub(super) fn quick_red() -> Value {
     Value::Discipline { kind: "red", settings: resolve::given(&values) }
 }
 
-/// A queue of `info`'s kind inside of another discipline, with effective parameters.
-pub(super) fn resolve_inner(
-    (kind, given): (&'static str, &Settings),
+/// The queue that `table` holds, resolved.
+pub(super) fn own_queue(table: &Settings, link: &LinkContext, find: Find) -> Result<Value, ParamError> {
+    let queue = table
+        .discipline("queue")?
+        .ok_or_else(|| ParamError::new("queue", format!("`queue` is missing; write {A_QUEUE}")))?;
+    resolve_inner(queue, link, find)
+}
+
+/// A queue inside of another discipline, resolved.
+fn resolve_inner(
+    (kind, given): (&str, &Settings),
     link: &LinkContext,
     find: Find,
 ) -> Result<Value, ParamError> {
-    let info = find(kind)
-        .ok_or_else(|| ParamError::new("kind", format!("there is no discipline called `{kind}`")))?;
-    Ok(Value::Discipline { kind: info.name, settings: (info.resolve)(given, link)? })
+    let info =
+        find(kind).ok_or_else(|| ParamError::new("kind", format!("there is no discipline called `{kind}`")));
+    let inner = info.and_then(|info| info.resolve(given, link)).map_err(|e| e.under("queue", None))?;
+    Ok(inner.into_value())
 }
 
 pub(super) const A_QUEUE: &str = "a discipline such as { kind = \"droptail\", limit = \"100p\" }";
@@ -268,35 +281,24 @@ pub(super) fn replace(all: &mut Settings, name: &'static str, value: Value) {
     all.set(name, value, origin);
 }
 
-/// The queue that `s` holds.
-pub(super) fn queue_of(s: &Settings) -> Result<(&'static str, &Settings), ParamError> {
-    s.discipline("queue")?
-        .ok_or_else(|| ParamError::new("queue", format!("`queue` is missing; write {A_QUEUE}")))
-}
-
-/// From what is given of a port with classes to effective parameters.
-pub(crate) fn resolve_classes(
-    given: &Settings,
-    link: &LinkContext,
-    find: Find,
-) -> Result<Settings, ParamError> {
-    let mut all = resolve::completed(CLASSES, given);
+/// The classes with their weights and queues, and what does not go together.
+pub(crate) fn derive_classes(all: &mut Settings, link: &LinkContext, find: Find) -> Result<(), ParamError> {
     if !matches!(all.get("limit"), None | Some(Value::Nothing)) {
-        resolve::absolute_size(&mut all, "limit", link)?;
-        resolve::check_buffer(&all, link.mean_packet)?;
+        resolve::absolute_size(all, "limit", link)?;
+        resolve::check_buffer(all, link.mean_packet)?;
     }
-    needs(&all, "class", "at least one table with a `name` and a `queue`")?;
+    needs(all, "class", "at least one table with a `name` and a `queue`")?;
     let classes: Vec<Settings> =
-        all.tables("class")?.into_iter().map(|table| resolve::completed(CLASS, table)).collect();
+        all.tables("class")?.into_iter().map(|table| table.completed(CLASS)).collect();
     let names = names(&classes)?;
     matches(&classes, &names)?;
-    let classes = weights(classes, &names, Order::read(&all, "scheduler")?)?;
-    let shares = shares(&classes)?;
-    let thresholds = thresholds(&all, &classes, &names)?;
+    let classes = weights(classes, &names, Order::read(all, "scheduler")?)?;
+    let shares = shares(&classes);
+    let thresholds = thresholds(all, &classes, &names)?;
     let mut resolved = Vec::new();
     for (i, mut class) in classes.into_iter().enumerate() {
         let link = LinkContext { rate: share_of(link.rate, shares[i]), ..*link };
-        let queue = if class.is_auto("queue") {
+        if class.is_auto("queue") {
             let mut common = all.discipline("queue")?.ok_or_else(|| {
                 let message = format!(
                     "class `{}` has no `queue`, and the port none for all; write {A_QUEUE}",
@@ -310,19 +312,16 @@ pub(crate) fn resolve_classes(
             if let Some(settings) = &with_thresholds {
                 common.1 = settings;
             }
-            let queue = resolve_inner(common, &link, find).map_err(|e| e.under("queue", None))?;
+            let queue = resolve_inner(common, &link, find)?;
             class.set("queue", queue, Origin::Derived("the port's `queue`".into()));
-            resolved.push(Value::Table(class));
-            continue;
         } else {
-            queue_of(&class)
-                .and_then(|inner| resolve_inner(inner, &link, find).map_err(|e| e.under("queue", None)))
-        };
-        replace(&mut class, "queue", queue.map_err(|e| e.under("class", Some(i)))?);
+            let queue = own_queue(&class, &link, find).map_err(|e| e.under("class", Some(i)))?;
+            replace(&mut class, "queue", queue);
+        }
         resolved.push(Value::Table(class));
     }
-    replace(&mut all, "class", Value::List(resolved));
-    Ok(all)
+    replace(all, "class", Value::List(resolved));
+    Ok(())
 }
 
 /// Their names, which differ.
@@ -349,7 +348,7 @@ fn names(classes: &[Settings]) -> Result<Vec<String>, ParamError> {
 const MATCHES: [&str; 3] = ["traffic", "dscp", "port"];
 
 /// Each packet has one class: all classes go by the same field, no value is named twice, and one class at most takes the rest.
-fn matches(classes: &[Settings], names: &[String]) -> Result<Option<&'static str>, ParamError> {
+fn matches(classes: &[Settings], names: &[String]) -> Result<(), ParamError> {
     let mut by: Option<(&'static str, usize)> = None;
     let mut rest: Option<usize> = None;
     let mut seen: Vec<(&Value, usize)> = Vec::new();
@@ -404,7 +403,7 @@ fn matches(classes: &[Settings], names: &[String]) -> Result<Option<&'static str
             );
             Err(ParamError::new(by, message).under("class", Some(first)))
         }
-        (by, _) => Ok(by.map(|(by, _)| by)),
+        _ => Ok(()),
     }
 }
 
@@ -433,10 +432,10 @@ fn weights(mut classes: Vec<Settings>, names: &[String], order: Order) -> Result
 }
 
 /// What part of the link each class can count on.
-fn shares(classes: &[Settings]) -> Result<Vec<[u64; 2]>, ParamError> {
-    let weights: Vec<u64> = classes.iter().map(|class| class.integer("weight").unwrap_or(0)).collect();
-    let all: u64 = weights.iter().sum();
-    Ok(weights.into_iter().map(|weight| if all == 0 { [1, 1] } else { [weight, all] }).collect())
+fn shares<S: Borrow<Settings>>(classes: &[S]) -> Vec<[u64; 2]> {
+    let weight = |class: &S| class.borrow().integer("weight").unwrap_or(0);
+    let all: u64 = classes.iter().map(weight).sum();
+    classes.iter().map(|class| if all == 0 { [1, 1] } else { [weight(class), all] }).collect()
 }
 
 /// The thresholds that are written, each with its class.
@@ -481,30 +480,27 @@ fn over(
     Ok(settings)
 }
 
-/// A port with classes with effective parameters; `build` makes the queue of each.
+/// A port with classes of these parameters; `build` makes the queue of each.
 pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
-    s: &Settings,
-    link: &LinkContext,
+    s: &Effective,
     draws: Stream,
-    build: fn(&str, &Settings, &LinkContext, Stream) -> Result<Q, ParamError>,
+    build: BuildInner<Q>,
 ) -> Result<Classes<P, Q>, ParamError> {
-    let tables: Vec<Settings> = s.tables("class")?.into_iter().cloned().collect();
-    let names = names(&tables)?;
-    let by = matches(&tables, &names)?;
+    let tables = s.tables("class")?;
     let mut classes = Vec::new();
-    for ((table, name), share) in tables.iter().zip(&names).zip(shares(&tables)?) {
-        let (kind, inner) = queue_of(table)?;
-        let link = LinkContext { rate: share_of(link.rate, share), ..*link };
+    for (table, share) in tables.iter().zip(shares(&tables)) {
+        let name = table.text("name")?;
+        let link = LinkContext { rate: share_of(s.link().rate, share), ..*s.link() };
         // By its name, so that one class more leaves the draws of the others as they were.
-        let queue = build(kind, inner, &link, Stream::new(draws.at(0), name))?;
-        classes.push(ClassQueue { name: name.clone(), queue, share });
+        let queue = build(&s.inner(table, link)?, Stream::new(draws.at(0), &name))?;
+        classes.push(ClassQueue { name, queue, share });
     }
-    let classifier = classifier(&tables, by)?;
+    let classifier = classifier(&tables)?;
     let weight = |table: &Settings| table.integer("weight");
     let scheduler = match Order::read(s, "scheduler")? {
         Order::Strict => Scheduler::Strict,
         Order::Wrr => {
-            let weights: Result<Vec<_>, _> = tables.iter().map(weight).collect();
+            let weights: Result<Vec<_>, _> = tables.iter().copied().map(weight).collect();
             Scheduler::WeightedRoundRobin(RoundRobin::new(weights?))
         }
         Order::Drr => {
@@ -522,23 +518,18 @@ pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
 }
 
 /// How packets are classified, and the class of all others: the one that names nothing, else the last.
-fn classifier(tables: &[Settings], by: Option<&'static str>) -> Result<(Classifier, u16), ParamError> {
+fn classifier(tables: &[&Settings]) -> Result<(Classifier, u16), ParamError> {
     let last = tables.len() - 1;
-    let rest = match by {
-        Some(by) => tables.iter().position(|t| t.get(by) == Some(&Value::Nothing)).unwrap_or(last),
-        None => last,
-    } as u16;
+    let names_none = |table: &Settings, by| table.get(by) == Some(&Value::Nothing);
+    let by = MATCHES.into_iter().find(|by| !tables.iter().all(|t| names_none(t, by)));
+    let rest = by.and_then(|by| tables.iter().position(|t| names_none(t, by))).unwrap_or(last) as u16;
     let mut pairs: Vec<(usize, u16)> = Vec::new();
     for (i, table) in tables.iter().enumerate() {
         for value in by.map_or(Ok(&[][..]), |by| table.list(by))? {
-            let key = match value {
-                Value::TrafficClass { number, .. } => *number,
-                Value::Integer(n) => *n as usize,
-                other => {
-                    return Err(ParamError::new("class", format!("`{}` names no packets", other)));
-                }
-            };
-            pairs.push((key, i as u16));
+            match value {
+                Value::Integer(number) => pairs.push((*number as usize, i as u16)),
+                named => pairs.extend(named.traffic_classes().iter().map(|number| (*number, i as u16))),
+            }
         }
     }
     let direct = |pairs: &[(usize, u16)]| {
@@ -548,7 +539,8 @@ fn classifier(tables: &[Settings], by: Option<&'static str>) -> Result<(Classifi
     };
     let classifier = match by {
         Some("dscp") => Classifier::Dscp(direct(&pairs)),
-        Some("port") => {
+        // Of a scenario's traffic each class has one port, so the class says which.
+        Some("port") if !tables.iter().any(|t| matches!(t.list("port"), Ok([Value::Port { .. }, ..]))) => {
             pairs.sort_unstable();
             Classifier::Port(pairs.into_iter().map(|(port, class)| (port as u16, class)).collect())
         }

@@ -10,9 +10,8 @@ use aqmlab_units::{Bytes, Instant, Packets, Span};
 
 use super::table::{ecn, names, ns2_in, preset, tc};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving};
-use crate::info::Decides;
+use crate::info::{Decides, Effective, Info, Maturity, Preset};
 use crate::law::{CodelLaw, CodelParams, Decision, Notice};
-use crate::registry::{Info, Maturity, Preset};
 use crate::resolve::{self, LIMIT_RULE};
 use crate::{Backlog, LawSamples, LinkContext, Packet};
 
@@ -69,7 +68,7 @@ pub(crate) const CODEL_INFO: Info = Info {
     decides: CodelControl::DECIDES,
     params: CODEL,
     presets: PRESETS,
-    resolve,
+    derive,
     samples: || {
         let times = [("target", Value::Span(Span::us(200))), ("interval", Value::Span(Span::ms(2)))];
         resolve::sample(&[("ecn", Value::Flag(true)), times[0].clone(), times[1].clone()])
@@ -134,25 +133,20 @@ const PRESETS: &[Preset] = &[
     },
 ];
 
-fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    let mut all = resolve::with_preset(CODEL, PRESETS, given)?;
-    resolve::absolute_size(&mut all, "limit", link)?;
-    resolve::check_buffer(&all, link.mean_packet)?;
+fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+    resolve::absolute_size(all, "limit", link)?;
+    resolve::check_buffer(all, link.mean_packet)?;
     let (target, interval) = (all.span("target")?, all.span("interval")?);
     if target > interval {
         let message =
             format!("target `{target}` exceeds interval `{interval}`; it is 5 % to 10 % of it in RFC 8289");
         return Err(ParamError::new("target", message));
     }
-    Ok(all)
+    Ok(())
 }
 
-/// A CoDel queue with effective parameters.
-pub(crate) fn build_codel<P: Packet>(
-    s: &Settings,
-    _: &LinkContext,
-    draws: Stream,
-) -> Result<Codel<P>, ParamError> {
+/// A CoDel queue of these parameters.
+pub(crate) fn build_codel<P: Packet>(s: &Effective, draws: Stream) -> Result<Codel<P>, ParamError> {
     let law = CodelLaw::new(CodelParams {
         target: s.span("target")?,
         interval: s.span("interval")?,

@@ -12,7 +12,6 @@ use super::table::{self, IN_BYTES, ns2, ns2_in};
 use super::words::ByteScale;
 use crate::LinkContext;
 use crate::law::ByteMode;
-use crate::registry::Preset;
 use crate::resolve::{self, in_bytes, whole};
 
 pub(super) const LIMIT: Param = Param {
@@ -62,28 +61,22 @@ pub(super) struct Target {
 
 /// Settings on their way, and what sizes are counted in.
 pub(super) struct Controller<'a> {
-    pub all: Settings,
+    pub all: &'a mut Settings,
     pub link: &'a LinkContext,
     pub mean: Bytes,
     measure: Measure,
 }
 
 impl<'a> Controller<'a> {
-    pub(super) fn new(
-        table: &'static [Param],
-        presets: &'static [Preset],
-        given: &Settings,
-        link: &'a LinkContext,
-    ) -> Result<Self, ParamError> {
-        let mut all = resolve::with_preset(table, presets, given)?;
-        let (mean, measure) = (resolve::mean_packet(&mut all, link)?, Measure::read(&all, "measure")?);
+    pub(super) fn new(all: &'a mut Settings, link: &'a LinkContext) -> Result<Self, ParamError> {
+        let (mean, measure) = (resolve::mean_packet(all, link)?, Measure::read(all, "measure")?);
         Ok(Controller { all, link, mean, measure })
     }
 
     /// limit and q_ref.
     pub(super) fn sizes(&mut self, target: Target) -> Result<(), ParamError> {
         for name in ["limit", "q_ref"] {
-            resolve::absolute_in_queue_unit(&mut self.all, name, self.link, self.measure, self.mean)?;
+            resolve::absolute_in_queue_unit(self.all, name, self.link, self.measure, self.mean)?;
         }
         if self.all.is_auto("q_ref") {
             self.automatic_q_ref(target)?;
@@ -117,7 +110,7 @@ impl<'a> Controller<'a> {
     }
 
     fn check(&self) -> Result<(), ParamError> {
-        resolve::check_buffer(&self.all, self.mean)?;
+        resolve::check_buffer(self.all, self.mean)?;
         let (q_ref, limit) = (self.all.size("q_ref")?, self.all.size("limit")?);
         if in_bytes(q_ref, self.mean) > in_bytes(limit, self.mean) {
             let message = format!(

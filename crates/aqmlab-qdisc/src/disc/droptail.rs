@@ -5,7 +5,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
 use super::table::ns2_in;
-use crate::registry::{Decides, Info, Maturity};
+use crate::info::{Decides, Effective, Info, Maturity};
 use crate::resolve;
 use crate::{Backlog, Cause, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
 
@@ -23,13 +23,9 @@ impl<P: Packet> DropTail<P> {
     }
 }
 
-/// A queue with effective parameters.
-pub(crate) fn build_droptail<P: Packet>(
-    effective: &Settings,
-    _: &LinkContext,
-    _: Stream,
-) -> Result<DropTail<P>, ParamError> {
-    Ok(DropTail::new(resolve::limit(effective)?))
+/// A queue of these parameters.
+pub(crate) fn build_droptail<P: Packet>(s: &Effective, _: Stream) -> Result<DropTail<P>, ParamError> {
+    Ok(DropTail::new(resolve::limit(s)?))
 }
 
 impl<P: Packet> Qdisc<P> for DropTail<P> {
@@ -90,7 +86,7 @@ pub(crate) const DROPTAIL_INFO: Info = Info {
     decides: Decides::Enqueue,
     params: PARAMS,
     presets: &[],
-    resolve,
+    derive,
     samples: || resolve::sample(&[]),
 };
 
@@ -107,11 +103,9 @@ static PARAMS: &[Param] = &[
     resolve::LIMIT_RULE_OR_BELOW,
 ];
 
-fn resolve(settings: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    let mut effective = resolve::completed(PARAMS, settings);
-    resolve::absolute_size(&mut effective, "limit", link)?;
-    resolve::check_buffer(&effective, link.mean_packet)?;
-    Ok(effective)
+fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+    resolve::absolute_size(all, "limit", link)?;
+    resolve::check_buffer(all, link.mean_packet)
 }
 
 #[cfg(test)]
@@ -132,10 +126,10 @@ mod tests {
 
     #[test]
     fn the_default_is_one_bdp_in_packets_of_mean_size_rounded_to_the_nearest() {
-        let effective = resolve(&Settings::default(), &LINK).unwrap();
+        let effective = DROPTAIL_INFO.resolve(&Settings::default(), &LINK).unwrap();
         // 10 Mbit/s * 80 ms = 100 000 B = 66.67 packets of 1500 B.
         assert_eq!(effective.size("limit"), Ok(Size::Packets(Packets::new(67))));
-        assert_eq!(resolve(&effective, &LINK).unwrap(), effective, "resolution is idempotent");
+        assert_eq!(DROPTAIL_INFO.resolve(&effective, &LINK).unwrap(), effective, "resolution is idempotent");
     }
 
     /// `ns peers/ns2/held.tcl`: of 200 packets at once so many get through, one of them in transmission at once.
@@ -153,7 +147,7 @@ mod tests {
             let mut settings = Settings::default();
             settings.set("limit", Value::Size(limit), Origin::Given);
             settings.set("limit_rule", Value::Choice("below"), Origin::Given);
-            let limit = resolve::limit(&resolve(&settings, &LINK).unwrap()).unwrap();
+            let limit = resolve::limit(&DROPTAIL_INFO.resolve(&settings, &LINK).unwrap()).unwrap();
             let mut held = Backlog::default();
             while limit.admits(held, Bytes::new(size)) {
                 held.packets += Packets::new(1);
@@ -164,13 +158,14 @@ mod tests {
         let mut settings = Settings::default();
         settings.set("limit", Value::Size(Size::Packets(Packets::new(1))), Origin::Given);
         settings.set("limit_rule", Value::Choice("below"), Origin::Given);
-        let error = resolve(&settings, &LINK).unwrap_err();
+        let error = DROPTAIL_INFO.resolve(&settings, &LINK).unwrap_err();
         assert!(error.message.contains("lets nothing in"), "{error}");
     }
 
     #[test]
     fn a_multiple_of_the_bdp_needs_a_path() {
-        let error = resolve(&Settings::default(), &LinkContext { rtt: None, ..LINK }).unwrap_err();
+        let error =
+            DROPTAIL_INFO.resolve(&Settings::default(), &LinkContext { rtt: None, ..LINK }).unwrap_err();
         assert_eq!(error.name, "limit");
         assert!(error.message.contains("needs the round-trip time"), "{error}");
     }
@@ -179,7 +174,7 @@ mod tests {
     fn a_buffer_below_one_packet_is_refused() {
         let mut settings = Settings::default();
         settings.set("limit", Value::Size(Size::Bytes(Bytes::new(1000))), Origin::Given);
-        let error = resolve(&settings, &LINK).unwrap_err();
+        let error = DROPTAIL_INFO.resolve(&settings, &LINK).unwrap_err();
         assert_eq!(error.message, "limit `1kB` is smaller than one packet of `1.5kB`");
     }
 }

@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Packets, Rate};
 use super::table::{MEAN_PACKET, PROBABILITY, ecn, names, preset};
 use super::words::ManyFlowsRule;
 use crate::flow_table::{FlowTable, Keyed};
-use crate::info::{Decides, Info, Maturity, Preset};
+use crate::info::{Decides, Effective, Info, Maturity, Preset};
 use crate::law::{Decision, FredFlow, FredLaw, FredParams, ManyFlows, Notice};
 use crate::resolve::{self, LIMIT_RULE, in_bytes, whole};
 use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
@@ -184,7 +184,7 @@ pub(crate) const FRED_INFO: Info = Info {
     decides: Decides::Enqueue,
     params: FRED,
     presets: PRESETS,
-    resolve,
+    derive,
     samples: || resolve::sample(&[("ecn", Value::Flag(true)), ("w_q", Value::Number(0.2))]),
 };
 
@@ -278,41 +278,39 @@ static FRED: &[Param] = &[
     ),
 ];
 
-fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    let mut all = resolve::completed(FRED, given);
-    let mean = resolve::mean_packet(&mut all, link)?;
+fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+    let mean = resolve::mean_packet(all, link)?;
     for name in ["limit", "min_th", "max_th", "max_q"] {
         if !all.is_auto(name) {
-            resolve::absolute_size(&mut all, name, link)?;
+            resolve::absolute_size(all, name, link)?;
         }
     }
     let packets = |all: &Settings, name| all.size(name).map(|size| in_bytes(size, mean) / mean.as_f64());
     if all.is_auto("min_th") {
-        let quarter = packets(&all, "limit")? / 4.0;
+        let quarter = packets(all, "limit")? / 4.0;
         let bdp = link.rtt.map(|_| link.bdp_bytes("min_th", 1.0)).transpose()?;
         let bdp = bdp.map_or(f64::INFINITY, |b| b / mean.as_f64());
         let rule = if bdp < quarter { "one bandwidth-delay product" } else { "limit / 4" };
-        derive(&mut all, "min_th", size(quarter.min(bdp)), rule);
+        set(all, "min_th", size(quarter.min(bdp)), rule);
     }
     if all.is_auto("max_th") {
-        let twice = 2.0 * packets(&all, "min_th")?;
-        derive(&mut all, "max_th", size(twice), "2 min_th");
+        let twice = 2.0 * packets(all, "min_th")?;
+        set(all, "max_th", size(twice), "2 min_th");
     }
     if all.is_auto("max_q") {
         let min_th = all.size("min_th")?;
-        derive(&mut all, "max_q", Value::Size(min_th), "min_th");
+        set(all, "max_q", Value::Size(min_th), "min_th");
     }
-    let max_q = packets(&all, "max_q")?;
+    let max_q = packets(all, "max_q")?;
     if all.is_auto("min_q") {
         let min_q = if max_q < 4.0 { 2 } else { 4 };
-        derive(&mut all, "min_q", Value::Integer(min_q), "4, or 2 where max_q is below 4 packets");
+        set(all, "min_q", Value::Integer(min_q), "4, or 2 where max_q is below 4 packets");
     }
     if all.is_auto("many_flows_from") {
-        let flows = libm::ceil(packets(&all, "limit")? / all.integer("min_q")? as f64);
-        derive(&mut all, "many_flows_from", Value::Integer((flows as u64).max(1)), "limit / min_q");
+        let flows = libm::ceil(packets(all, "limit")? / all.integer("min_q")? as f64);
+        set(all, "many_flows_from", Value::Integer((flows as u64).max(1)), "limit / min_q");
     }
-    check(&all, link, mean, max_q)?;
-    Ok(all)
+    check(all, link, mean, max_q)
 }
 
 fn check(all: &Settings, link: &LinkContext, mean: Bytes, max_q: f64) -> Result<(), ParamError> {
@@ -330,7 +328,7 @@ fn check(all: &Settings, link: &LinkContext, mean: Bytes, max_q: f64) -> Result<
     Ok(())
 }
 
-fn derive(all: &mut Settings, name: &'static str, value: Value, rule: &'static str) {
+fn set(all: &mut Settings, name: &'static str, value: Value, rule: &'static str) {
     all.set(name, value, Origin::Derived(rule.into()));
 }
 
@@ -339,29 +337,25 @@ fn size(packets: f64) -> Value {
     Value::Size(Size::Packets(Packets::new(whole(packets))))
 }
 
-/// A FRED queue with effective parameters.
-pub(crate) fn build_fred<P: Packet>(
-    effective: &Settings,
-    link: &LinkContext,
-    draws: Stream,
-) -> Result<Fred<P>, ParamError> {
-    let mean_packet = resolve::bytes(effective, "mean_packet")?;
-    let packets = |name| effective.size(name).map(|size| in_bytes(size, mean_packet) / mean_packet.as_f64());
+/// A FRED queue of these parameters.
+pub(crate) fn build_fred<P: Packet>(s: &Effective, draws: Stream) -> Result<Fred<P>, ParamError> {
+    let mean_packet = resolve::bytes(s, "mean_packet")?;
+    let packets = |name| s.size(name).map(|size| in_bytes(size, mean_packet) / mean_packet.as_f64());
     let params = FredParams {
         min_th: packets("min_th")?,
         max_th: packets("max_th")?,
-        max_p: effective.number("max_p")?,
-        weight: effective.number("w_q")?,
-        min_q: effective.integer("min_q")? as f64,
+        max_p: s.number("max_p")?,
+        weight: s.number("w_q")?,
+        min_q: s.integer("min_q")? as f64,
         max_q: packets("max_q")?,
-        many_flows: match ManyFlowsRule::read(effective, "many_flows")? {
+        many_flows: match ManyFlowsRule::read(s, "many_flows")? {
             ManyFlowsRule::Off => ManyFlows::Off,
             ManyFlowsRule::Average => ManyFlows::Average,
-            ManyFlowsRule::Count => ManyFlows::Count(effective.integer("many_flows_from")?),
+            ManyFlowsRule::Count => ManyFlows::Count(s.integer("many_flows_from")?),
         },
-        packets_per_s: link.rate.packets_per_s(mean_packet),
+        packets_per_s: s.link().rate.packets_per_s(mean_packet),
     };
-    let ecn = effective.flag("ecn")?;
-    let queue = FredQueue { limit: resolve::limit(effective)?, ecn, mean_packet };
+    let ecn = s.flag("ecn")?;
+    let queue = FredQueue { limit: resolve::limit(s)?, ecn, mean_packet };
     Ok(Fred::new(FredLaw::new(params), queue, draws))
 }

@@ -11,7 +11,7 @@ use super::controller::{BYTE_MODE, Controller, Gauge, LARGEST, LIMIT, MEAN_PACKE
 use super::table::{NS2, NS2_TITLE, ecn, names, ns2, ns2_in, ns2_switch, preset, word};
 use super::words::{Gains, OldQueue};
 use super::{Early, EarlyLaw, EarlyQueue, Measure};
-use crate::info::{Info, Maturity, Preset};
+use crate::info::{Effective, Info, Maturity, Preset};
 use crate::law::{Decision, PiLaw, PiParams, Sampling, TcpLoop};
 use crate::resolve::LIMIT_RULE;
 use crate::{Backlog, LawSamples, LinkContext, Packet, resolve};
@@ -67,7 +67,7 @@ pub(crate) const PI_INFO: Info = Info {
     decides: PiControl::DECIDES,
     params: PI,
     presets: PI_PRESETS,
-    resolve,
+    derive,
     samples: || {
         let gains = [("a", Value::Number(0.01)), ("b", Value::Number(0.008))];
         resolve::sample(&[("ecn", Value::Flag(true)), gains[0].clone(), gains[1].clone()])
@@ -84,15 +84,14 @@ const SAMPLES_PER_RADIAN: f64 = 100.0;
 /// w_g R that leaves 90 - atan(0.4) - 0.4 = 45.3 degrees of phase margin.
 const CAUTIOUS: f64 = 0.4;
 
-fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    let mut pi = Controller::new(PI, PI_PRESETS, given, link)?;
+fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+    let mut pi = Controller::new(all, link)?;
     pi.sizes(TARGET)?;
-    let designed = Gains::read(&pi.all, "gains")? == Gains::Auto;
+    let designed = Gains::read(pi.all, "gains")? == Gains::Auto;
     the_loop(&mut pi, designed)?;
     frequencies(&mut pi, designed)?;
     gains(&mut pi, designed)?;
-    check(&pi.all)?;
-    Ok(pi.all)
+    check(pi.all)
 }
 
 /// N and R, which a design needs to know.
@@ -125,7 +124,7 @@ fn unknown(name: &'static str, what: &str) -> ParamError {
 
 /// w_g and w.
 fn frequencies(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
-    let tcp = tcp_loop(&pi.all, pi.link)?;
+    let tcp = tcp_loop(pi.all, pi.link)?;
     if pi.all.is_auto("w_g") {
         let (pole, most) = (tcp.window_pole(), CAUTIOUS / tcp.rtt_s);
         let rule = if pole <= most { "2N / (R^2 C)" } else { "0.4 / R, less than 2N / (R^2 C)" };
@@ -145,12 +144,12 @@ fn frequencies(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError
 
 /// a and b.
 fn gains(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
-    let tcp = tcp_loop(&pi.all, pi.link)?;
+    let tcp = tcp_loop(pi.all, pi.link)?;
     let w = pi.all.number("w")?;
     let ((a, b), rule) = if designed {
         let (a, b) = tcp.gains(pi.all.number("w_g")?, w);
         for (name, derived) in [("a", a), ("b", b)] {
-            agrees(&pi.all, name, derived)?;
+            agrees(pi.all, name, derived)?;
         }
         let margin = tcp.phase_margin(a, b, w);
         let rule = format!(
@@ -199,15 +198,13 @@ fn tcp_loop(s: &Settings, link: &LinkContext) -> Result<TcpLoop, ParamError> {
     })
 }
 
-/// The loop of TCP and a PI with effective parameters, and its phase margin in degrees: below zero, the queue
+/// The loop of TCP and a PI of these parameters, and its phase margin in degrees: below zero, the queue
 /// swings by itself. `None` if flows or round-trip time are not known.
 ///
 /// # Errors
-/// If a parameter is missing or still automatic.
-pub fn pi_phase_margin(
-    effective: &Settings,
-    link: &LinkContext,
-) -> Result<Option<(TcpLoop, f64)>, ParamError> {
+/// If they are not PI's.
+pub fn pi_phase_margin(effective: &Effective) -> Result<Option<(TcpLoop, f64)>, ParamError> {
+    let link = effective.link();
     let known = |name, value: bool| value || effective.is_given(name);
     if !known("flows", link.flows.is_some()) || !known("rtt", link.rtt.is_some()) {
         return Ok(None);
@@ -217,8 +214,8 @@ pub fn pi_phase_margin(
     Ok(Some((tcp, tcp.phase_margin(a, b, w))))
 }
 
-/// A PI queue with effective parameters.
-pub(crate) fn build_pi<P: Packet>(s: &Settings, _: &LinkContext, draws: Stream) -> Result<Pi<P>, ParamError> {
+/// A PI queue of these parameters.
+pub(crate) fn build_pi<P: Packet>(s: &Effective, draws: Stream) -> Result<Pi<P>, ParamError> {
     let gauge = Gauge::new(s)?;
     let law = PiLaw::new(PiParams {
         a: s.number("a")?,

@@ -8,9 +8,9 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use super::classes_table::{
-    A_QUEUE, Find, needs, optional, policed, queue_of, quick_red, replace, required, resolve_inner,
+    A_QUEUE, BuildInner, Find, needs, optional, own_queue, policed, quick_red, replace, required,
 };
-use crate::info::{Decides, Info, Maturity, Resolve};
+use crate::info::{Decides, Derive, Effective, Info, Maturity};
 use crate::law::TokenBucket;
 use crate::{Arrived, Backlog, Cause, Dscp, LawSamples, LinkContext, Observer, Qdisc, Reason, resolve};
 
@@ -98,7 +98,7 @@ words! {
 }
 
 /// The entry of the policer.
-pub(crate) const fn policer_info(resolve: Resolve) -> Info {
+pub(crate) const fn policer_info(derive: Derive) -> Info {
     Info {
         name: "policer",
         title: "Policer",
@@ -109,7 +109,7 @@ pub(crate) const fn policer_info(resolve: Resolve) -> Info {
         decides: Decides::Enqueue,
         params: POLICER,
         presets: &[],
-        resolve,
+        derive,
         samples: || alloc::vec![("", policed(quick_red(), Some(8)))],
     }
 }
@@ -141,19 +141,14 @@ static POLICER: &[Param] = &[
     required("queue", Kind::Discipline, "the queue behind it: any discipline"),
 ];
 
-/// From what is given of a policer to effective parameters.
-pub(crate) fn resolve_policer(
-    given: &Settings,
-    link: &LinkContext,
-    find: Find,
-) -> Result<Settings, ParamError> {
-    let mut all = resolve::completed(POLICER, given);
+/// The queue behind a policer, and what does not go together.
+pub(crate) fn derive_policer(all: &mut Settings, link: &LinkContext, find: Find) -> Result<(), ParamError> {
     for (name, what) in
         [("rate", "a rate such as \"2Mbit\""), ("burst", "an amount such as \"10kB\""), ("queue", A_QUEUE)]
     {
-        needs(&all, name, what)?;
+        needs(all, name, what)?;
     }
-    let burst = resolve::bytes(&all, "burst")?;
+    let burst = resolve::bytes(all, "burst")?;
     if burst < link.mean_packet {
         let message = format!(
             "burst `{burst}` is smaller than a packet of `{}`, so that none of those would conform; write at least that",
@@ -161,7 +156,7 @@ pub(crate) fn resolve_policer(
         );
         return Err(ParamError::new("burst", message));
     }
-    match (Exceeding::read(&all, "exceed")?, all.get("dscp")) {
+    match (Exceeding::read(all, "exceed")?, all.get("dscp")) {
         (Exceeding::Remark, None | Some(Value::Nothing)) => {
             return Err(ParamError::new("exceed", "exceed `remark` needs `dscp`, the code point to write"));
         }
@@ -172,24 +167,22 @@ pub(crate) fn resolve_policer(
         }
         _ => {}
     }
-    let inner = all.discipline("queue")?.expect("it was there a moment ago");
-    let queue = resolve_inner(inner, link, find).map_err(|e| e.under("queue", None))?;
-    replace(&mut all, "queue", queue);
-    Ok(all)
+    let queue = own_queue(all, link, find)?;
+    replace(all, "queue", queue);
+    Ok(())
 }
 
-/// A policer with effective parameters; `build` makes the queue behind it.
+/// A policer of these parameters; `build` makes the queue behind it.
 pub(crate) fn build_policer<Q>(
-    s: &Settings,
-    link: &LinkContext,
+    s: &Effective,
     draws: Stream,
-    build: fn(&str, &Settings, &LinkContext, Stream) -> Result<Q, ParamError>,
+    build: BuildInner<Q>,
 ) -> Result<Policer<Box<Q>>, ParamError> {
     let exceed = match Exceeding::read(s, "exceed")? {
         Exceeding::Drop => Exceed::Drop,
         Exceeding::Remark => Exceed::Remark(Dscp(s.integer("dscp")? as u8)),
     };
     let bucket = TokenBucket::new(s.rate("rate")?, resolve::bytes(s, "burst")?);
-    let (kind, inner) = queue_of(s)?;
-    Ok(Policer::new(bucket, exceed, Box::new(build(kind, inner, link, draws)?)))
+    let queue = build(&s.inner(s, *s.link())?, draws)?;
+    Ok(Policer::new(bucket, exceed, Box::new(queue)))
 }

@@ -8,13 +8,13 @@ use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use super::Red;
-use super::red_resolve::{Resolver, build_red};
+use super::red_resolve::{build_red, derive_red};
 use super::red_table::{
     BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, IDLE, LIMIT, MARK_P, MAX_P, MAX_PACKET, MAX_TH, MEAN_PACKET,
     MEASURE, MIN_TH, RED_NS2, SPACING, W_P, W_Q, gentle, target, w_rule,
 };
 use super::table::{NS2, NS2_TITLE, PROBABILITY, names, ns2, ns2_in, ns2_switch, preset};
-use crate::info::{Decides, Info, Maturity, Preset};
+use crate::info::{Decides, Effective, Info, Maturity, Preset};
 use crate::law::{RedPdLaw, RedPdParams};
 use crate::resolve::LIMIT_RULE;
 use crate::{Arrived, Backlog, Cause, LawSamples, LinkContext, Observer, Packet, Qdisc, Reason};
@@ -155,7 +155,7 @@ pub(crate) const RED_PD_INFO: Info = Info {
     decides: Decides::Enqueue,
     params: RED_PD,
     presets: PRESETS,
-    resolve,
+    derive,
     samples: || {
         crate::resolve::sample(&[
             ("ecn", Value::Flag(true)),
@@ -336,8 +336,8 @@ static RED_PD: &[Param] = &[
     BURST,
 ];
 
-fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    let mut all = Resolver::new(RED_PD, PRESETS, given, link)?.run()?;
+fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+    derive_red(all, link)?;
     let rtt = all.span("target_rtt")?;
     for (name, multiple) in [("min_interval", 2), ("max_interval", 10)] {
         if all.is_auto(name) {
@@ -355,16 +355,11 @@ fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError>
         let message = format!("hits `{hits}` exceeds lists `{lists}`; no flow could be on so many");
         return Err(ParamError::new("hits", message));
     }
-    Ok(all)
+    Ok(())
 }
 
-/// A RED-PD queue with effective parameters.
-pub(crate) fn build_red_pd<P: Packet>(
-    effective: &Settings,
-    link: &LinkContext,
-    draws: Stream,
-) -> Result<RedPd<P>, ParamError> {
-    let s = effective;
+/// A RED-PD queue of these parameters.
+pub(crate) fn build_red_pd<P: Packet>(s: &Effective, draws: Stream) -> Result<RedPd<P>, ParamError> {
     let count = |name| s.integer(name).map(|n| n as usize);
     let filter = RedPdLaw::new(RedPdParams {
         target_rtt: s.span("target_rtt")?,
@@ -382,5 +377,5 @@ pub(crate) fn build_red_pd<P: Packet>(
         unresponsive_test: s.flag("unresponsive_test")?,
         no_idle: s.flag("no_idle")?,
     });
-    Ok(RedPd::new(filter, build_red(s, link, draws)?, s.flag("marks_count")?, draws))
+    Ok(RedPd::new(filter, build_red(s, draws)?, s.flag("marks_count")?, draws))
 }

@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use aqmlab_params::{Origin, Param, ParamError, Settings, Value};
+use aqmlab_params::{Origin, ParamError, Settings, Value};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
@@ -13,7 +13,7 @@ use super::scred_table::{SCRED, SCRED_PRESETS};
 use super::table::{LINUX, NS2};
 use super::words::{GentleLine, RedByteMode, Region, Start, WeightRule};
 use super::{EarlyLaw, EarlyQueue, Measure, Red, RedControl, RedRule};
-use crate::info::{Info, Maturity, Preset};
+use crate::info::{Effective, Info, Maturity};
 use crate::law::{
     Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, IdleRule, RedLaw,
     RedParams, SpacingRule, When,
@@ -35,7 +35,7 @@ pub(crate) const RED_INFO: Info = Info {
     decides: RedControl::DECIDES,
     params: RED,
     presets: RED_PRESETS,
-    resolve: resolve_red,
+    derive: derive_red,
     samples: || resolve::sample(QUICK),
 };
 
@@ -50,7 +50,7 @@ pub(crate) const ARED_INFO: Info = Info {
     decides: RedControl::DECIDES,
     params: ARED,
     presets: ARED_PRESETS,
-    resolve: resolve_ared,
+    derive: derive_ared,
     samples: || {
         let mut samples = resolve::sample(QUICK);
         samples[0].1.set("interval", Value::Span(Span::ms(2)), Origin::Given);
@@ -69,32 +69,29 @@ pub(crate) const SCRED_INFO: Info = Info {
     decides: RedControl::DECIDES,
     params: SCRED,
     presets: SCRED_PRESETS,
-    resolve: resolve_scred,
+    derive: derive_red,
     samples: || resolve::sample(QUICK),
 };
 
-fn resolve_scred(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    Resolver::new(SCRED, SCRED_PRESETS, given, link)?.run()
+/// What RED, Self-Configuring RED and RED-PD have in common.
+pub(super) fn derive_red(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+    Resolver::new(all, link)?.run()
 }
 
-fn resolve_red(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    Resolver::new(RED, RED_PRESETS, given, link)?.run()
-}
-
-fn resolve_ared(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    let mut resolver = Resolver::new(ARED, ARED_PRESETS, given, link)?;
+fn derive_ared(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+    let mut resolver = Resolver::new(all, link)?;
     resolver.bottom()?;
-    let effective = resolver.run()?;
-    let (bottom, top) = (effective.number("bottom")?, effective.number("top")?);
+    resolver.run()?;
+    let (bottom, top) = (all.number("bottom")?, all.number("top")?);
     if bottom > top {
         return Err(ParamError::new("bottom", format!("bottom `{bottom}` exceeds top `{top}`")));
     }
-    Ok(effective)
+    Ok(())
 }
 
 /// Settings on their way, and what they are resolved by.
-pub(super) struct Resolver<'a> {
-    all: Settings,
+struct Resolver<'a> {
+    all: &'a mut Settings,
     link: &'a LinkContext,
     linux: bool,
     mean: Bytes,
@@ -102,31 +99,24 @@ pub(super) struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    pub(super) fn new(
-        table: &'static [Param],
-        presets: &'static [Preset],
-        given: &Settings,
-        link: &'a LinkContext,
-    ) -> Result<Self, ParamError> {
-        let mut all = resolve::with_preset(table, presets, given)?;
+    fn new(all: &'a mut Settings, link: &'a LinkContext) -> Result<Self, ParamError> {
         let linux = all.choice("preset")? == LINUX;
-        let (mean, measure) = (resolve::mean_packet(&mut all, link)?, Measure::read(&all, "measure")?);
+        let (mean, measure) = (resolve::mean_packet(all, link)?, Measure::read(all, "measure")?);
         Ok(Resolver { all, link, linux, mean, measure })
     }
 
-    pub(super) fn run(mut self) -> Result<Settings, ParamError> {
+    fn run(mut self) -> Result<(), ParamError> {
         for name in ["limit", "min_th", "max_th"] {
-            resolve::absolute_in_queue_unit(&mut self.all, name, self.link, self.measure, self.mean)?;
+            resolve::absolute_in_queue_unit(self.all, name, self.link, self.measure, self.mean)?;
         }
         if self.linux {
             self.linux_sizes()?;
         } else {
             self.sizes()?;
         }
-        resolve_burst(&mut self.all)?;
-        resolve_weight(&mut self.all, self.link)?;
-        self.check()?;
-        Ok(self.all)
+        resolve_burst(self.all)?;
+        resolve_weight(self.all, self.link)?;
+        self.check()
     }
 
     /// `C`: packets of RED's own mean size per second.
@@ -229,9 +219,9 @@ impl<'a> Resolver<'a> {
     }
 
     fn check(&self) -> Result<(), ParamError> {
-        resolve::check_buffer(&self.all, self.mean)?;
-        resolve::check_order(&self.all, "min_th", "max_th", self.mean)?;
-        resolve::check_order(&self.all, "max_th", "limit", self.mean)
+        resolve::check_buffer(self.all, self.mean)?;
+        resolve::check_order(self.all, "min_th", "max_th", self.mean)?;
+        resolve::check_order(self.all, "max_th", "limit", self.mean)
     }
 }
 
@@ -244,45 +234,28 @@ fn times(size: Size, factor: u64) -> Size {
     }
 }
 
-/// A RED queue with effective parameters.
-pub(crate) fn build_red<P: Packet>(
-    effective: &Settings,
-    link: &LinkContext,
-    draws: Stream,
-) -> Result<Red<P>, ParamError> {
-    let law = RedLaw::new(params(effective, link)?).low_passed(effective.number("w_p")?);
-    Ok(Red::new(control(effective, RedRule::Fixed(law))?, queue(effective)?, draws))
+/// A RED queue of these parameters.
+pub(crate) fn build_red<P: Packet>(s: &Effective, draws: Stream) -> Result<Red<P>, ParamError> {
+    let law = RedLaw::new(params(s)?).low_passed(s.number("w_p")?);
+    Ok(Red::new(control(s, RedRule::Fixed(law))?, queue(s)?, draws))
 }
 
-/// An Adaptive RED queue with effective parameters.
-pub(crate) fn build_ared<P: Packet>(
-    effective: &Settings,
-    link: &LinkContext,
-    draws: Stream,
-) -> Result<Red<P>, ParamError> {
-    build_adaptive(effective, link, draws, aimd(effective)?)
+/// An Adaptive RED queue of these parameters.
+pub(crate) fn build_ared<P: Packet>(s: &Effective, draws: Stream) -> Result<Red<P>, ParamError> {
+    build_adaptive(s, draws, aimd(s)?)
 }
 
-/// A Self-Configuring RED queue with effective parameters.
-pub(crate) fn build_scred<P: Packet>(
-    effective: &Settings,
-    link: &LinkContext,
-    draws: Stream,
-) -> Result<Red<P>, ParamError> {
-    build_adaptive(effective, link, draws, crossings(effective)?)
+/// A Self-Configuring RED queue of these parameters.
+pub(crate) fn build_scred<P: Packet>(s: &Effective, draws: Stream) -> Result<Red<P>, ParamError> {
+    build_adaptive(s, draws, crossings(s)?)
 }
 
-fn build_adaptive<P: Packet>(
-    effective: &Settings,
-    link: &LinkContext,
-    draws: Stream,
-    rule: Adaptation,
-) -> Result<Red<P>, ParamError> {
-    let law = AdaptiveRed::new(RedLaw::new(params(effective, link)?), rule);
-    Ok(Red::new(control(effective, RedRule::Adaptive(law))?, queue(effective)?, draws))
+fn build_adaptive<P: Packet>(s: &Effective, draws: Stream, rule: Adaptation) -> Result<Red<P>, ParamError> {
+    let law = AdaptiveRed::new(RedLaw::new(params(s)?), rule);
+    Ok(Red::new(control(s, RedRule::Adaptive(law))?, queue(s)?, draws))
 }
 
-fn params(s: &Settings, link: &LinkContext) -> Result<RedParams, ParamError> {
+fn params(s: &Effective) -> Result<RedParams, ParamError> {
     let mean = bytes(s, "mean_packet")?;
     let unit = match Measure::read(s, "measure")? {
         Measure::Packets => mean.as_f64(),
@@ -307,7 +280,7 @@ fn params(s: &Settings, link: &LinkContext) -> Result<RedParams, ParamError> {
             Region::Ns2MarkP => EcnRegion::BelowMarkP(s.number("mark_p")?),
             Region::Feng | Region::Linux => EcnRegion::Everywhere,
         },
-        packets_per_s: link.rate.packets_per_s(mean),
+        packets_per_s: s.link().rate.packets_per_s(mean),
     })
 }
 

@@ -11,7 +11,7 @@ use super::controller::{BYTE_MODE, Controller, Gauge, LARGEST, LIMIT, MEAN_PACKE
 use super::table::{NS2, NS2_TITLE, ecn, names, ns2, ns2_in, ns2_switch, preset, word};
 use super::words::{Decide, NotEct};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving, Measure};
-use crate::info::{Decides, Info, Maturity, Preset};
+use crate::info::{Decides, Effective, Info, Maturity, Preset};
 use crate::law::{Decision, RemLaw, RemParams, Sampling};
 use crate::resolve::LIMIT_RULE_OR_BELOW;
 use crate::{Backlog, LawSamples, LinkContext, Packet, resolve};
@@ -93,14 +93,14 @@ pub(crate) const REM_INFO: Info = Info {
     decides: RemControl::DECIDES,
     params: REM,
     presets: REM_PRESETS,
-    resolve,
+    derive,
     samples: || resolve::sample(&[("ecn", Value::Flag(true)), ("gamma", Value::Number(0.5))]),
 };
 
 const TARGET: Target = Target { packets: 20, source: "20 packets, as in the paper" };
 
-fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError> {
-    let mut rem = Controller::new(REM, REM_PRESETS, given, link)?;
+fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+    let mut rem = Controller::new(all, link)?;
     rem.sizes(TARGET)?;
     if rem.all.is_auto("decide") {
         let late = rem.all.choice("preset")? == NS2 && rem.all.flag("ecn")?;
@@ -108,8 +108,7 @@ fn resolve(given: &Settings, link: &LinkContext) -> Result<Settings, ParamError>
             if late { (Decide::Dequeue, "where ns-2 marks") } else { (Decide::Enqueue, "on arrival") };
         rem.derive("decide", Value::Choice(decide.word()), rule.into());
     }
-    check_room(&rem.all)?;
-    Ok(rem.all)
+    check_room(rem.all)
 }
 
 /// A buffer that holds one less than its limit must still hold a packet.
@@ -124,12 +123,8 @@ fn check_room(all: &Settings) -> Result<(), ParamError> {
     ))
 }
 
-/// A REM queue with effective parameters.
-pub(crate) fn build_rem<P: Packet>(
-    s: &Settings,
-    link: &LinkContext,
-    draws: Stream,
-) -> Result<Rem<P>, ParamError> {
+/// A REM queue of these parameters.
+pub(crate) fn build_rem<P: Packet>(s: &Effective, draws: Stream) -> Result<Rem<P>, ParamError> {
     let gauge = Gauge::new(s)?;
     let law = RemLaw::new(RemParams {
         gamma: s.number("gamma")?,
@@ -139,7 +134,7 @@ pub(crate) fn build_rem<P: Packet>(
         inw: s.number("inw")?,
         unit: gauge.unit,
         sampling: Sampling::every(s.span("period")?),
-        packets_per_s: link.rate.packets_per_s(gauge.mean),
+        packets_per_s: s.link().rate.packets_per_s(gauge.mean),
         byte_mode: gauge.byte_mode,
     });
     let control = RemControl {

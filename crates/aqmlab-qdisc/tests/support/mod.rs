@@ -3,9 +3,10 @@
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{
-    Arrived, Cause, Classed, Dscp, Ecn, LawSamples, Observer, Packet, PacketKind, Qdisc, Reason, Side,
-    Stamped,
+    Arrived, Cause, Classed, Discipline, Dscp, Ecn, LawSamples, LinkContext, Observer, Packet, PacketKind,
+    Qdisc, Reason, Registry, Side, Stamped, registry,
 };
+use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets};
 
@@ -148,4 +149,16 @@ pub fn law_value<P: Packet>(queue: &dyn Qdisc<P>, now: Instant, name: &str) -> f
     let mut samples = LawSamples::new();
     queue.observe(now, &mut samples);
     samples.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no {name} in {samples:?}")).1
+}
+
+/// The built-in discipline called `name` with what is `given`.
+pub fn build<P: Arrived + 'static>(
+    name: &str,
+    given: &Settings,
+    link: &LinkContext,
+    draws: Stream,
+) -> Discipline<P> {
+    let resolved = registry::info(name).expect(name).resolve(given, link);
+    let resolved = resolved.unwrap_or_else(|e| panic!("{name}: {e}"));
+    Registry::builtin().build(&resolved, draws).unwrap_or_else(|e| panic!("{name}: {e}"))
 }

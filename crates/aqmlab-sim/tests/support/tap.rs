@@ -3,9 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use aqmlab_params::Settings;
 use aqmlab_qdisc::{
-    Backlog, Cause, Discipline, Entry, LawSamples, LinkContext, Observer, Qdisc, Reason, Registry, registry,
+    Backlog, Cause, Discipline, Effective, Entry, LawSamples, Observer, Qdisc, Reason, Registry, registry,
 };
 use aqmlab_random::Stream;
 use aqmlab_sim::{PortPacket, SimPacket};
@@ -82,13 +81,13 @@ impl Qdisc<PortPacket> for Tap {
     }
 }
 
-/// A registry whose entry "tapped" is the built-in `kind` with a tap on it.
-pub fn tapped(kind: &'static str, log: &Log) -> Registry<PortPacket> {
-    let mut registry = Registry::builtin();
+/// Makes `queue` a discipline called "tapped": what it was, with a tap on it. The registry has it.
+pub fn tapped(queue: &mut Effective, log: &Log) -> Registry<PortPacket> {
+    let (mut registry, kind, log) = (Registry::builtin(), queue.kind(), log.clone());
     let info = registry::Info { name: "tapped", ..*registry::info(kind).unwrap() };
-    let log = log.clone();
-    let build = move |settings: &Settings, link: &LinkContext, draws: Stream| {
-        let inner = Registry::builtin().build(kind, settings, link, draws)?;
+    *queue = info.resolve(queue, queue.link()).unwrap();
+    let build = move |effective: &Effective, draws: Stream| {
+        let inner = (Registry::builtin().find(kind).unwrap().build)(effective, draws)?;
         Ok(Discipline::Custom(Box::new(Tap { inner, log: log.clone() })))
     };
     registry.register(Entry { info, build: Box::new(build) }).unwrap();
