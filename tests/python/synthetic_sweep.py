@@ -149,7 +149,8 @@ def _measured(run: Run, cell: Cell, seed: int, given: int | None) -> Measured:
     sent = int(rate * span_s / 8 / PACKET * (_GOODPUTS.get(cell.arm, 0.95) + 0.02 * noise[1]))
     sojourn = _histogram(median_s, 0.4, sent)
     dropped = int(sent * 0.004 * math.sqrt(flows) * math.exp(noise[2]))
-    totals = QueueTotals(QUEUE, EVERY_CLASS, _counts(sent, dropped, median_s, span_s), sojourn, Histogram())
+    distribution = {"sojourn_ns": sojourn, "backlog_packets": Histogram()}.__getitem__
+    totals = QueueTotals(QUEUE, EVERY_CLASS, _counts(sent, dropped, median_s, span_s), distribution)
     shares = np.random.default_rng([seed, flows]).uniform(0.8, 1.2, flows)
     delivered = (sent * (PACKET - 40) * shares / shares.sum()).astype(int)
     flow_rows = [_flow(i, int(octets)) for i, octets in enumerate(delivered)]

@@ -42,7 +42,10 @@ def totals(class_name="*", **given_counts):
         for unit in ("packets", "bytes")
     }
     return QueueTotals(
-        "bottleneck", class_name, zero | given_counts, given_counts.pop("sojourn", histogram((0, 0, 0)))
+        "bottleneck",
+        class_name,
+        zero | given_counts,
+        {"sojourn_ns": given_counts.pop("sojourn", histogram((0, 0, 0)))}.__getitem__,
     )
 
 
@@ -86,7 +89,7 @@ def run():
     sojourn = histogram(
         (10_000_000, 10_000_000, 50), (20_000_000, 20_000_000, 40), (90_000_000, 90_000_000, 10)
     )
-    everybody = QueueTotals("bottleneck", "*", everybody.counts, sojourn)
+    everybody = QueueTotals("bottleneck", "*", everybody.counts, {"sojourn_ns": sojourn}.__getitem__)
     # sent again, fast retransmits, ECN reductions, CE received, spurious, windows with several losses, lost
     others = [(9, 4, 5, 7, 3, 2, 6), (1, 1, 6, 8, 0, 1, 0)]
     flows = [
@@ -260,9 +263,12 @@ def test_an_empty_histogram_has_no_quantile():
     assert histogram((0, 0, 0)).quantile(0.5) is None
 
 
-def test_the_mean_of_a_histogram_takes_each_bin_at_its_middle():
-    assert histogram((10, 10, 3), (20, 22, 1)).mean() == (3 * 10 + 21) / 4
-    assert Histogram().mean() is None
+def test_a_mean_queueing_delay_takes_each_bin_at_its_middle():
+    assert (
+        QueueTotals("bottleneck", "tcp", {}, sojourn_sums=(4, 3 * 20 + 42)).sojourn_mean_ns
+        == (3 * 10 + 21) / 4
+    )
+    assert QueueTotals("bottleneck", "tcp", {}).sojourn_mean_ns is None
 
 
 def test_merging_adds_the_weights_of_equal_bins():

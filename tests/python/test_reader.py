@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aqmlab import reader as reader_module
-from aqmlab.metrics import Flows, FlowTotals
+from aqmlab.metrics import Flows, FlowTotals, histograms
 from aqmlab.reader import Reader
 from aqmlab.recording import Tables
 
@@ -73,3 +73,42 @@ def test_of_too_many_flows_the_first_that_were_read_are_let_go(experiment, queri
     assert queries == [1, 1, 1, 1]
     assert list(reader.measured(runs[0], runs).flows) == list(Reader().measured(runs[0], ()).flows)
     assert queries == [1, 1, 1, 1, 1, 1]
+
+
+def test_distributions_are_read_for_all_runs_at_once_and_few_are_kept(experiment, monkeypatch):
+    asked = []
+    arrays = Tables.arrays
+
+    def counted(tables, table, columns, clauses="", runs=None):
+        asked.append(clauses)
+        return arrays(tables, table, columns, clauses, runs)
+
+    monkeypatch.setattr(Tables, "arrays", counted)
+    reader = Reader()
+    reader.read(experiment.runs)
+    assert asked == []
+    everybody, ftp = (
+        [reader.measured(run, ()).queues["bottleneck", name] for run in experiment.runs]
+        for name in ("*", "ftp")
+    )
+    own = [totals.sojourn for totals in ftp]
+    assert [bins.total for bins in own] == [totals.sojourn_sums[0] for totals in ftp]
+    for totals in everybody:
+        bins = totals.sojourn
+        assert bins.total == totals.sojourn_sums[0] == totals["sojourn_count"]
+        assert list(bins.low) == sorted(bins.low)
+        assert all(low <= high for low, high in zip(bins.low, bins.high, strict=True))
+        middles = sum(
+            (low + high) * n / 2 for low, high, n in zip(bins.low, bins.high, bins.weight, strict=True)
+        )
+        assert totals.sojourn_mean_ns * bins.total == pytest.approx(middles, rel=1e-12)
+        # A bin is at most 1 % wide.
+        assert totals.sojourn_mean_ns * bins.total == pytest.approx(totals["sojourn_sum_ns"], rel=0.01)
+    assert len(asked) == 2
+    assert [totals.sojourn for totals in ftp] == own
+    assert len(asked) == 2
+    monkeypatch.setattr(histograms, "BINS_KEPT", 0)
+    assert ftp[0].backlog == histograms.EMPTY_HISTOGRAM
+    assert [totals.sojourn for totals in ftp] == own
+    # The block of the backlogs has taken the place of all others.
+    assert len(asked) == 4

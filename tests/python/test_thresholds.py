@@ -36,7 +36,7 @@ def scripted(averages, settings=RED, backlog=()):
     }
     run = SimpleNamespace(plan=Plan.of(plan), t0_ns=0, t1_ns=len(averages) * 10**9)
     bins = Histogram(*(tuple(column) for column in zip(*backlog, strict=True))) if backlog else Histogram()
-    totals = {("bottleneck", "*"): QueueTotals("bottleneck", "*", {}, backlog=bins)}
+    totals = {("bottleneck", "*"): QueueTotals("bottleneck", "*", {}, {"backlog_packets": bins}.__getitem__)}
     return Scripted(run, totals, [], averages=tuple(averages))
 
 

@@ -12,10 +12,10 @@ from aqmlab.metrics import thresholds as _thresholds
 from aqmlab.metrics import wait_metrics as _wait_metrics
 from aqmlab.metrics.flow import flow_goodput, jain_index
 from aqmlab.metrics.flow_totals import Flows, FlowTotals
+from aqmlab.metrics.histograms import Histogram
 from aqmlab.metrics.measured import (
     EVERY_CLASS,
     EVERY_QUEUE,
-    Histogram,
     Measured,
     QueueTotals,
     RequestTotals,

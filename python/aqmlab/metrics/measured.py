@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import accumulate
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.figures import counted
 from aqmlab.metrics.flow_totals import FLOW_COLUMNS, Flows, FlowTotals
+from aqmlab.metrics.histograms import EMPTY_HISTOGRAM, Histogram, Histograms, quoted
 from aqmlab.metrics.packet_kinds import EVERY_KIND, KindCounts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    # An answer is made of a few thousand whole numbers: NumPy would take longer to import than they to add.
     import numpy as np
     import numpy.typing as npt
 
@@ -40,86 +38,9 @@ def is_of(name: str, asked: str) -> bool:
     return asked in (EVERY_CLASS, name) or ("," in asked and name in named_classes(asked))
 
 
-@dataclass(frozen=True, repr=False)
-class Histogram:
-    """A distribution of whole numbers in bins, low and high ends included.
-
-    Attributes
-    ----------
-    low, high
-        Ends of the bins, ascending.
-    weight
-        Packets or nanoseconds in each bin.
-    """
-
-    low: tuple[int, ...] = ()
-    high: tuple[int, ...] = ()
-    weight: tuple[int, ...] = ()
-
-    def __repr__(self) -> str:
-        return f"<Histogram: {counted(len(self.weight), 'bin')} of weight {self.total}>"
-
-    @cached_property
-    def total(self) -> int:
-        """Sum of the weights."""
-        return sum(self.weight)
-
-    @cached_property
-    def _cumulative(self) -> list[int]:
-        return list(accumulate(self.weight))
-
-    def up_to(self, value: float) -> float:
-        """The weight of the values that do not exceed one; as :meth:`quantile` spreads it within a bin."""
-        index = bisect_right(self.low, value)
-        if index == 0:
-            return 0.0
-        low, high, weight = self.low[index - 1], self.high[index - 1], self.weight[index - 1]
-        inside = 1.0 if value >= high else (value - low) / (high - low)
-        return self._cumulative[index - 1] - weight + inside * weight
-
-    def quantile(self, p: float) -> float | None:
-        """Least value that at least the share ``p`` of the weight does not exceed.
-
-        Within a bin the weight counts as spread evenly, so the error is below the bin's width, 1 % of the
-        value. ``None`` where the histogram is empty.
-        """
-        cumulative = self._cumulative
-        if not cumulative or cumulative[-1] == 0:
-            return None
-        target = p * cumulative[-1]
-        index = min(bisect_left(cumulative, target), len(cumulative) - 1)
-        before = cumulative[index] - self.weight[index]
-        inside = (target - before) / self.weight[index]
-        return self.low[index] + inside * (self.high[index] - self.low[index])
-
-    def mean(self) -> float | None:
-        """Mean of the values, each taken to be in the middle of its bin; ``None`` where there are none."""
-        doubled = sum(
-            (low + high) * weight for low, high, weight in zip(self.low, self.high, self.weight, strict=True)
-        )
-        return doubled / (2 * self.total) if self.total else None
-
-    def cdf(self) -> tuple[Sequence[int], list[float]]:
-        """Upper ends of the bins and the share of the weight up to there."""
-        total = max(self.total, 1)
-        return self.high, [weight / total for weight in self._cumulative]
-
-    @staticmethod
-    def merged(parts: Sequence[Histogram]) -> Histogram:
-        """The histogram of all values of several: bins are the same everywhere."""
-        weights: defaultdict[tuple[int, int], int] = defaultdict(int)
-        for part in parts:
-            for low, high, weight in zip(part.low, part.high, part.weight, strict=True):
-                weights[low, high] += weight
-        bins = sorted(weights)
-        return Histogram(
-            tuple(low for low, _ in bins),
-            tuple(high for _, high in bins),
-            tuple(weights[key] for key in bins),
-        )
-
-
-EMPTY_HISTOGRAM = Histogram()
+def no_distribution(_kind: str) -> Histogram:
+    """Of what has no distributions."""
+    return EMPTY_HISTOGRAM
 
 
 @dataclass(frozen=True)
@@ -130,17 +51,33 @@ class QueueTotals:
     ----------
     counts
         The columns of the row; those that exist only for class ``*`` are ``None`` elsewhere.
-    sojourn
-        Distribution of queueing delay in ns, a packet each.
-    backlog
-        Distribution of the backlog in packets, by time in ns; empty except for class ``*``.
+    distribution
+        Reads its distribution of a kind: ``"sojourn_ns"`` or ``"backlog_packets"``.
+    sojourn_sums
+        Packets in its distribution of queueing delay, and the sum over them of both ends of their bins in ns.
     """
 
     queue: str
     class_name: str
     counts: Mapping[str, int | None]
-    sojourn: Histogram = EMPTY_HISTOGRAM
-    backlog: Histogram = EMPTY_HISTOGRAM
+    distribution: Callable[[str], Histogram] = field(default=no_distribution, compare=False)
+    sojourn_sums: tuple[int, int] = (0, 0)
+
+    @property
+    def sojourn(self) -> Histogram:
+        """Distribution of queueing delay in ns, a packet each."""
+        return self.distribution("sojourn_ns")
+
+    @property
+    def sojourn_mean_ns(self) -> float | None:
+        """Mean queueing delay in ns, as if each packet's were in the middle of its bin; ``None`` for none."""
+        packets, ends_ns = self.sojourn_sums
+        return ends_ns / (2 * packets) if packets else None
+
+    @property
+    def backlog(self) -> Histogram:
+        """Distribution of the backlog in packets, by time in ns; empty except for class ``*``."""
+        return self.distribution("backlog_packets")
 
     def __getitem__(self, column: str) -> int:
         """Count or integral; a column without value is an error of the caller."""
@@ -172,12 +109,12 @@ class RequestTotals:
         The band, both ends included; the last one has no upper end: ``None``.
     completed, failed, censored
         Requests that ended in the measured interval, and those that had not ended when it did.
-    response_time
-        Distribution of the response times in ns of the completed ones.
-    waited
-        Distribution of how long in ns the censored ones had waited.
     response_time_sum_ns
         Sum of the response times of the completed ones.
+    distribution
+        Reads its distribution of a kind: ``"response_time_ns"`` or ``"page_time_ns"``, ``"waited_ns"``.
+    what
+        Whose times they are: ``"response"`` or ``"page"``.
     """
 
     class_name: str
@@ -186,9 +123,19 @@ class RequestTotals:
     completed: int
     failed: int
     censored: int
-    response_time: Histogram = EMPTY_HISTOGRAM
-    waited: Histogram = EMPTY_HISTOGRAM
     response_time_sum_ns: int = 0
+    distribution: Callable[[str], Histogram] = field(default=no_distribution, compare=False)
+    what: str = "response"
+
+    @property
+    def response_time(self) -> Histogram:
+        """Distribution of the response times in ns of the completed ones."""
+        return self.distribution(f"{self.what}_time_ns")
+
+    @property
+    def waited(self) -> Histogram:
+        """Distribution of how long in ns the censored ones had waited."""
+        return self.distribution("waited_ns")
 
 
 @dataclass(frozen=True)
@@ -415,7 +362,7 @@ class Measured:
         found = self.tables.arrays(
             table,
             f"t_ns / 1e9 AS t_s, {column}::DOUBLE AS value",
-            f"WHERE queue = {_quoted(queue)}{chosen} AND t_ns > 0 ORDER BY t_ns",
+            f"WHERE queue = {quoted(queue)}{chosen} AND t_ns > 0 ORDER BY t_ns",
             [self.run],
         )
         return Samples(np.asarray(found["t_s"]), np.asarray(found["value"]))
@@ -459,7 +406,7 @@ class Measured:
         found = self.tables.arrays(
             "packets",
             "t_ns / 1e9 AS t_s, flow",
-            f"WHERE place = {_quoted(queue)} AND event IN ('drop', 'mark') AND t_ns > {self.run.t0_ns}"
+            f"WHERE place = {quoted(queue)} AND event IN ('drop', 'mark') AND t_ns > {self.run.t0_ns}"
             " ORDER BY t_ns, flow",
             [self.run],
         )
@@ -477,7 +424,7 @@ class Measured:
         found = self.tables.arrays(
             "packets",
             "CASE event WHEN 'enqueue' THEN 0 WHEN 'mark' THEN 1 ELSE 2 END::INTEGER AS fate",
-            f"WHERE place = {_quoted(queue)} AND event IN ('enqueue', 'drop', 'mark')"
+            f"WHERE place = {quoted(queue)} AND event IN ('enqueue', 'drop', 'mark')"
             f" AND t_ns > {round(window.from_s * 1e9)} AND t_ns <= {round(window.until_s * 1e9)}",
             [self.run],
         )
@@ -505,11 +452,19 @@ def _together(queue: str, class_name: str, parts: Sequence[QueueTotals]) -> Queu
         return None
     columns = {name: [part.counts[name] for part in parts] for name in parts[0].counts}
     counts = {name: None if None in of else sum(n or 0 for n in of) for name, of in columns.items()}
-    return QueueTotals(queue, class_name, counts, Histogram.merged([part.sojourn for part in parts]))
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    packets, ends_ns = (sum(column) for column in zip(*(part.sojourn_sums for part in parts), strict=True))
+    return QueueTotals(
+        queue,
+        class_name,
+        counts,
+        # The backlog is that of all classes.
+        lambda kind: (
+            EMPTY_HISTOGRAM
+            if kind == "backlog_packets"
+            else Histogram.merged([part.distribution(kind) for part in parts])
+        ),
+        (packets, ends_ns),
+    )
 
 
 def _records(run: Run, queue: str, events: set[str], window: Window) -> bool:
@@ -525,11 +480,12 @@ def _records(run: Run, queue: str, events: set[str], window: Window) -> bool:
 
 def measure(tables: Tables) -> tuple[Measured, ...]:
     """Read what metrics need of some runs, in their order."""
-    histograms = _histograms(tables)
+    histograms = Histograms(tables, "histograms", ("queue", "class", "kind"))
     queues: list[dict[tuple[str, str], QueueTotals]] = [{} for _ in tables.runs]
     names, rows = _summary(tables)
     for row in rows:
         index, queue, class_name = int(row[0]), str(row[1]), str(row[2])
+        run = tables.runs[index]
         counts = {
             name: None if value is None else int(value) for name, value in zip(names, row[3:], strict=True)
         }
@@ -537,8 +493,8 @@ def measure(tables: Tables) -> tuple[Measured, ...]:
             queue,
             class_name,
             counts,
-            histograms.get((index, queue, class_name, "sojourn_ns"), EMPTY_HISTOGRAM),
-            histograms.get((index, queue, class_name, "backlog_packets"), EMPTY_HISTOGRAM),
+            partial(histograms.of, run, queue, class_name),
+            histograms.sums.get((run.path, queue, class_name, "sojourn_ns"), (0, 0)),
         )
     flows: list[list[Sequence[Any]]] = [[] for _ in tables.runs]
     for index, *values in tables.rows("flows", f"run, {FLOW_COLUMNS}", "ORDER BY run, flow"):
@@ -580,40 +536,21 @@ def _summary(tables: Tables) -> tuple[list[str], list[Any]]:
     return names, tables.rows("summary", f"run, queue, class, {', '.join(names)}")
 
 
-def _histograms(tables: Tables) -> dict[tuple[int, str, str, str], Histogram]:
-    columns = ", ".join(f"list({name} ORDER BY low)" for name in ("low", "high", "weight"))
-    rows = tables.rows(
-        "histograms", f"run, queue, class, kind, {columns}", "GROUP BY run, queue, class, kind"
-    )
-    return {
-        (int(run), str(queue), str(class_name), str(kind)): Histogram(tuple(low), tuple(high), tuple(weight))
-        for run, queue, class_name, kind, low, high, weight in rows
-    }
-
-
 def _waits(tables: Tables, what: str, size: str) -> dict[Path, list[RequestTotals]]:
     """Requests or pages, ``what`` their tables begin with, by the paths of the runs that have some."""
     runs = [run for run in tables.runs if f"{what}_summary" in run.manifest.tables]
     if not runs:
         return {}
-    bins = ", ".join(f"list({name} ORDER BY low)" for name in ("low", "high", "weight"))
-    by = f"run, class, {size}_low_bytes, kind"
-    histograms = {
-        tuple(key): Histogram(tuple(low), tuple(high), tuple(weight))
-        for *key, low, high, weight in tables.rows(
-            f"{what}_histograms", f"{by}, {bins}", f"GROUP BY {by}", runs
-        )
-    }
+    histograms = Histograms(tables, f"{what}_histograms", ("class",), (f"{size}_low_bytes", "kind"))
     found: dict[Path, list[RequestTotals]] = {}
     columns = f"{size}_low_bytes, {size}_high_bytes, completed, failed, censored, {size}_time_sum_ns"
     for index, class_name, low, high, completed, failed, censored, sum_ns in tables.rows(
         f"{what}_summary", f"run, class, {columns}", f"ORDER BY run, class, {size}_low_bytes", runs
     ):
-        taken, waited = (
-            histograms.get((index, class_name, low, kind), EMPTY_HISTOGRAM)
-            for kind in (f"{size}_time_ns", "waited_ns")
+        run = runs[int(index)]
+        distribution = partial(histograms.of, run, class_name, low)
+        totals = RequestTotals(
+            class_name, low, high, completed, failed, censored, int(sum_ns), distribution, size
         )
-        ended = (completed, failed, censored)
-        totals = RequestTotals(class_name, low, high, *ended, taken, waited, int(sum_ns))
-        found.setdefault(runs[int(index)].path, []).append(totals)
+        found.setdefault(run.path, []).append(totals)
     return found

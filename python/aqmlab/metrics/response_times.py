@@ -15,7 +15,8 @@ from itertools import pairwise
 from math import nextafter
 from typing import NamedTuple
 
-from aqmlab.metrics.measured import EMPTY_HISTOGRAM, Histogram, RequestTotals
+from aqmlab.metrics.histograms import EMPTY_HISTOGRAM, Histogram
+from aqmlab.metrics.measured import RequestTotals
 
 
 @dataclass(frozen=True)

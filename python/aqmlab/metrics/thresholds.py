@@ -175,12 +175,13 @@ def average_converged(run: Measured, queue: str, _class_name: str, *, hold: floa
 def _backlog_share(run: Measured, queue: str, *, above: bool) -> float | None:
     """Share of time, in %, of a backlog above max_th, or below min_th; for laws that measure packets."""
     of_law, totals = thresholds(run, queue), run.queues.get((queue, EVERY_CLASS))
-    if of_law is None or of_law.units_a_packet != 1 or totals is None or not totals.backlog.total:
+    if of_law is None or of_law.units_a_packet != 1 or totals is None:
         return None
-    bins = zip(totals.backlog.low, totals.backlog.high, totals.backlog.weight, strict=True)
+    backlog = totals.backlog
+    bins = zip(backlog.low, backlog.high, backlog.weight, strict=True)
     # A bin of several values that a threshold cuts counts as a whole: the error is below its width, 1 %.
     outside = sum(w for low, high, w in bins if (low > of_law.max_th if above else high < of_law.min_th))
-    return 100.0 * outside / totals.backlog.total
+    return 100.0 * outside / backlog.total if backlog.total else None
 
 
 @metric(

@@ -55,7 +55,7 @@ def delay_cdf(results: Results, cell: Cell, queue: str | None = None) -> DelayCd
         return None
     queue = results.queue_of(cell) if queue is None else queue
     totals = [run.queues.get((queue, EVERY_CLASS)) for run in measured]
-    of_seeds = [entry.sojourn for entry in totals if entry is not None and entry.sojourn.total]
+    of_seeds = [bins for entry in totals if entry is not None and (bins := entry.sojourn).total]
     if not of_seeds:
         return None
     merged = Histogram.merged(of_seeds)

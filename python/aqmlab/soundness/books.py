@@ -43,7 +43,7 @@ def distributions(results: Results) -> Check:
             (queue, run.run.seed)
             for run in results.measured(cell)
             for queue, totals in _queues(run).items()
-            if totals.sojourn.total != totals["sojourn_count"]
+            if totals.sojourn_sums[0] != totals["sojourn_count"]
         ]
         if wrong:
             queue, seed = wrong[0]

@@ -1,0 +1,174 @@
+"""Distributions of whole numbers in bins, and reading them from recordings as they are asked for."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from aqmlab.figures import counted
+
+if TYPE_CHECKING:
+    # An answer is made of a few thousand whole numbers: NumPy would take longer to import than they to add.
+    import numpy as np
+    import numpy.typing as npt
+
+    from aqmlab.recording import Run, Tables
+
+    Bins = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
+BINS_KEPT = 16_000_000
+"""Bins that are kept of one table of some runs at most, unless one block has more: 24 bytes each."""
+
+
+@dataclass(frozen=True, repr=False)
+class Histogram:
+    """A distribution of whole numbers in bins, low and high ends included.
+
+    Attributes
+    ----------
+    low, high
+        Ends of the bins, ascending.
+    weight
+        Packets or nanoseconds in each bin.
+    """
+
+    low: tuple[int, ...] = ()
+    high: tuple[int, ...] = ()
+    weight: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Histogram: {counted(len(self.weight), 'bin')} of weight {self.total}>"
+
+    @cached_property
+    def total(self) -> int:
+        """Sum of the weights."""
+        return sum(self.weight)
+
+    @cached_property
+    def _cumulative(self) -> list[int]:
+        return list(accumulate(self.weight))
+
+    def up_to(self, value: float) -> float:
+        """The weight of the values that do not exceed one; as :meth:`quantile` spreads it within a bin."""
+        index = bisect_right(self.low, value)
+        if index == 0:
+            return 0.0
+        low, high, weight = self.low[index - 1], self.high[index - 1], self.weight[index - 1]
+        inside = 1.0 if value >= high else (value - low) / (high - low)
+        return self._cumulative[index - 1] - weight + inside * weight
+
+    def quantile(self, p: float) -> float | None:
+        """Least value that at least the share ``p`` of the weight does not exceed.
+
+        Within a bin the weight counts as spread evenly, so the error is below the bin's width, 1 % of the
+        value. ``None`` where the histogram is empty.
+        """
+        cumulative = self._cumulative
+        if not cumulative or cumulative[-1] == 0:
+            return None
+        target = p * cumulative[-1]
+        index = min(bisect_left(cumulative, target), len(cumulative) - 1)
+        before = cumulative[index] - self.weight[index]
+        inside = (target - before) / self.weight[index]
+        return self.low[index] + inside * (self.high[index] - self.low[index])
+
+    def cdf(self) -> tuple[Sequence[int], list[float]]:
+        """Upper ends of the bins and the share of the weight up to there."""
+        total = max(self.total, 1)
+        return self.high, [weight / total for weight in self._cumulative]
+
+    @staticmethod
+    def merged(parts: Sequence[Histogram]) -> Histogram:
+        """The histogram of all values of several: bins are the same everywhere."""
+        weights: defaultdict[tuple[int, int], int] = defaultdict(int)
+        for part in parts:
+            for low, high, weight in zip(part.low, part.high, part.weight, strict=True):
+                weights[low, high] += weight
+        bins = sorted(weights)
+        return Histogram(
+            tuple(low for low, _ in bins),
+            tuple(high for _, high in bins),
+            tuple(weights[key] for key in bins),
+        )
+
+
+EMPTY_HISTOGRAM = Histogram()
+
+
+class Histograms:
+    """A table of histograms of some runs, which are read as they are asked for.
+
+    A run in a large network has hundreds of thousands of bins, and few of them are looked at. A block is
+    what is read at once: the same histograms of all runs. The last few blocks are kept.
+
+    Parameters
+    ----------
+    tables
+        Of the runs.
+    table
+        ``"histograms"`` or one like it.
+    block
+        Its columns that name what is read together.
+    within
+        The columns that name one histogram of a run in there.
+
+    Attributes
+    ----------
+    sums
+        By run, block's names and own names: the sum of the weights, and that of both ends of its bin over
+        each, which is twice the mean's numerator. They are read at once, so that a damaged file shows then.
+    """
+
+    def __init__(self, tables: Tables, table: str, block: Sequence[str], within: Sequence[str] = ()) -> None:
+        self._tables = tables
+        self._table = table
+        self._block = tuple(block)
+        self._within = tuple(within)
+        self._kept: OrderedDict[tuple[str, ...], Mapping[tuple[object, ...], Bins]] = OrderedDict()
+        self._bins_kept = 0
+        self._runs = [run for run in tables.runs if table in run.manifest.tables]
+        self._index = {run.path: index for index, run in enumerate(self._runs)}
+        names = ", ".join(("run", *block, *within))
+        sums = "sum(weight), sum((low::HUGEINT + high) * weight)"
+        found = tables.rows(table, f"{names}, {sums}", f"GROUP BY {names}", self._runs)
+        self.sums = {(self._runs[run].path, *own): (weight, ends) for run, *own, weight, ends in found}
+
+    def of(self, run: Run, *names: Any) -> Histogram:  # noqa: ANN401 (values of any column)
+        """One histogram of a run, by its block's names and its own; an empty one if there is none."""
+        block, within = names[: len(self._block)], names[len(self._block) :]
+        if block not in self._kept:
+            self._read(block)
+        self._kept.move_to_end(block)
+        found = self._kept[block].get((self._index.get(run.path), *within))
+        return EMPTY_HISTOGRAM if found is None else Histogram(*(tuple(column.tolist()) for column in found))
+
+    def _read(self, block: tuple[str, ...]) -> None:
+        names = ", ".join(("run", *self._within))
+        chosen = " AND ".join(f"{of} = {quoted(name)}" for of, name in zip(self._block, block, strict=True))
+        lists = ", ".join(f"list({column} ORDER BY low) AS {column}s" for column in ("low", "high", "weight"))
+        found = self._tables.arrays(
+            self._table, f"{names}, {lists}", f"WHERE {chosen} GROUP BY {names}", self._runs
+        )
+        keys = zip(*(found[name].tolist() for name in ("run", *self._within)), strict=True)
+        bins = zip(found["lows"], found["highs"], found["weights"], strict=True)
+        self._kept[block] = dict(zip(keys, bins, strict=True))
+        self._bins_kept += _size(self._kept[block])
+        while self._bins_kept > BINS_KEPT and len(self._kept) > 1:
+            self._bins_kept -= _size(self._kept.popitem(last=False)[1])
+
+
+def quoted(text: str) -> str:
+    """A text as SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _size(block: Mapping[tuple[object, ...], Bins]) -> int:
+    return sum(len(low) for low, _, _ in block.values())
+
+
+__all__ = ["BINS_KEPT", "EMPTY_HISTOGRAM", "Histogram", "Histograms", "quoted"]
