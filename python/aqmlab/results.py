@@ -28,10 +28,13 @@ from aqmlab.metrics import (
 )
 from aqmlab.metrics.asked import Asked
 from aqmlab.metrics.registry import NO_PARAMETERS
+from aqmlab.metrics.response_times import CdfUntil
 from aqmlab.plan import Plan
 from aqmlab.reader import RUNS_READ_TOGETHER, Reader
 from aqmlab.recording import Run, Tables
 from aqmlab.stopping import raise_if_stopped
+
+_OF_CURVES = {"cdf_gap": CdfUntil.gap, "cdf_crossing": CdfUntil.crossing}
 
 if TYPE_CHECKING:
     from aqmlab.metrics.response_times import CdfUntil
@@ -299,11 +302,14 @@ class Results:
             self._values[cell, asked] = self._computed(cell, asked)
         return dict(self._values[cell, asked])
 
-    def gaps(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:
-        """How far two distribution functions are apart at most, by seed, of seeds that finished in both.
+    def of_curves(self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:
+        """A figure in percent of two distribution functions, by seed, of seeds that finished in both.
 
         Parameters
         ----------
+        function
+            ``"cdf_gap"``, how far they are apart at most, or ``"cdf_crossing"``, the share of requests that
+            take longer than the time at which the first falls behind the other.
         one, other
             ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as :meth:`values` takes
             them. The metric is a value of a distribution function, which counts up to the time that is given.
@@ -318,7 +324,8 @@ class Results:
         raise_if_stopped()
         first, second = (self._cdfs(**asked) for asked in (one, other))
         pairs = {seed: (first[seed], second[seed]) for seed in first if seed in second}
-        return {seed: None if a is None or b is None else a.gap(b) for seed, (a, b) in pairs.items()}
+        compare = _OF_CURVES[function]
+        return {seed: None if a is None or b is None else compare(a, b) for seed, (a, b) in pairs.items()}
 
     def _cdfs(
         self,

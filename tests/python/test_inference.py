@@ -417,7 +417,7 @@ def test_a_gap_between_two_recordings_is_refused(tmp_path, monkeypatch):
     gap = f'expect = "cdf_gap({", ".join(sides)}) > 5 %"'
     expected = EXPECTED.replace('expect = "utilisation_percent{arm=one} > 90 %"', gap)
     head, _, _ = PAPER.partition("[infer]")
-    with pytest.raises(UsageError, match="F1: a gap is between two recordings, and --infer keeps none"):
+    with pytest.raises(UsageError, match="F1: `cdf_gap` is of two recordings, and --infer keeps none"):
         infer(read_paper(folder(tmp_path, head, expected)), store=tmp_path / "store")
     assert not runs.made
 

@@ -138,7 +138,74 @@ def test_the_gap_is_that_of_kolmogorov_and_smirnov(seed):
     assert one.gap(other, 50) == pytest.approx(clipped, abs=1e-12)
 
 
+def crossing_of(a, b, until):
+    """By the definition, on a fine grid of times."""
+    times = np.geomspace(1, until, 200_001)
+    of_a, of_b = (np.searchsorted(np.sort(each), times, side="right") / len(each) for each in (a, b))
+    lead = np.cumsum(of_a - of_b) * np.diff(np.log(times))[0]
+    best = int(np.argmax(lead))
+    return 1.0 if lead[best] <= 0 else 1 - (of_a[best] + of_b[best]) / 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_crossing_is_where_the_added_lead_is_greatest(seed):
+    rng = np.random.default_rng(seed)
+    # Mostly faster, with a longer tail.
+    a = np.where(rng.random(4000) < 0.97, rng.integers(90, 300, 4000), rng.integers(900, 9000, 4000))
+    b = rng.integers(150, 1000, 4000)
+    one, other = ResponseTimes(exact(a)), ResponseTimes(exact(b))
+    assert one.crossing(other, 20_000) == pytest.approx(crossing_of(a, b, 20_000), abs=3e-3)
+    assert 0.01 < one.crossing(other, 20_000) < 0.05
+    assert other.crossing(one, 20_000) == pytest.approx(crossing_of(b, a, 20_000), abs=3e-3)
+
+
+def test_who_is_never_ahead_has_fallen_behind_before_the_first_and_equals_do_not_cross():
+    slow, fast = ResponseTimes(exact([200, 400])), ResponseTimes(exact([100, 300]))
+    assert slow.crossing(fast, 1000) == 1.0
+    assert fast.crossing(slow, 1000) == 0.0
+    assert fast.crossing(fast, 1000) is None
+    assert fast.crossing(ResponseTimes(Histogram()), 1000) is None
+
+
+def test_the_time_reached_by_a_share_is_the_inverse_of_the_function():
+    times = ResponseTimes(exact([100] * 6 + [400] * 2), exact([50, 200, 300]), failed=1)
+    assert times.time_of(6 / 11) == pytest.approx(100)
+    assert times.time_of(6 / 10) == pytest.approx(200)
+    assert times.time_of(0.85) == pytest.approx(400)
+    # One in nine failed: it is never completed.
+    assert times.time_of(8 / 9 + 1e-9) is None
+    assert times.time_of(0.0) is None
+    even = ResponseTimes(spread(0, 1000, 10))
+    assert [even.time_of(share) for share in (0.25, 0.8, 1.0)] == pytest.approx([250, 800, 1000])
+    assert ResponseTimes(Histogram()).time_of(0.5) is None
+
+
 # --- from rows
+
+
+def test_the_time_reached_is_that_of_the_rows(recorded):
+    measured = recorded.measured()[0]
+    rows = Rows(recorded, measured.run)
+    for percent in (50.0, 80.0):
+        reached_s = find("response_time_reached_s").compute(
+            measured, "bottleneck", "web", parameters={"share": percent}
+        )
+        assert rows.share(0.99 * reached_s) <= percent / 100 <= rows.share(1.01 * reached_s)
+
+
+def test_responses_at_rates_are_those_of_the_sample(recorded):
+    measured = recorded.measured()[0]
+    rows = recorded.tables.rows(
+        "request_sample", "response_bytes, response_time_ns", "WHERE class = 'web'", [measured.run]
+    )
+    asked = {"low": 1e5, "high": 4e5, "at_least": 2e3, "below": 5e4}
+    rates = [8e9 * size / ns for size, ns in rows if 2e3 <= size < 5e4]
+    expected = sum(1e5 <= rate <= 4e5 for rate in rates) / len(rates)
+    share = find("response_rate_within_percent")
+    assert 0.05 < expected < 0.95
+    assert share.compute(measured, "bottleneck", "web", parameters=asked) == pytest.approx(100 * expected)
+    assert share.compute(measured, "bottleneck", "web") == 100.0
+    assert share.compute(measured, "bottleneck", "web", parameters={"at_least": 1e12}) is None
 
 
 @pytest.mark.parametrize("sizes", BANDS)
@@ -238,6 +305,7 @@ def test_areas_and_shares_of_size_bands_are_asked_for_in_claims(recorded):
             "`within` of the two differs",
         ),
         ("cdf_gap(response_time_within_percent) < 5 %", "takes 2 arguments; 1 are given"),
+        ("cdf_crossing(jain_index, jain_index) < 5 %", "`cdf_crossing` is of two distribution functions"),
         ("response_time_within_percent{within=5p} < 5 %", "`within` is a time"),
         ("response_time_within_percent{below=5s} < 5 %", "`below` is an amount of data"),
     ],

@@ -250,7 +250,7 @@ class _Checker:
         if domain == "axis":
             return self._over_axis(node, scope)
         if domain == "curves":
-            return self._gap(node, scope)
+            return self._of_curves(node, scope)
         sides = [(part, self.expression(part, scope)) for part in map(_expression, node.arguments)]
         kind = sides[0][1]
         for side in sides[1:]:
@@ -260,7 +260,7 @@ class _Checker:
             )
         return replace(kind, unit=self._pointwise(node, kind.unit))
 
-    def _gap(self, node: Call, scope: _Scope) -> ValueKind:
+    def _of_curves(self, node: Call, scope: _Scope) -> ValueKind:
         """Two values of distribution functions at the same place."""
         places = []
         for part in map(_expression, node.arguments):
@@ -278,7 +278,7 @@ class _Checker:
         if places[0] != places[1]:
             raise MisplacedError(
                 node.arguments[1].at,
-                f"`{of.name}` of the two differs; the gap is the greatest one up to the same time",
+                f"`{of.name}` of the two differs; `{node.function}` is of both up to the same time",
             )
         return kind
 

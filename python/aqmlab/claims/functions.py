@@ -61,6 +61,14 @@ _ALL = (
         2,
         "the greatest vertical gap between two distribution functions, from 0 to where they are asked",
     ),
+    Function(
+        "cdf_crossing",
+        "curves",
+        2,
+        2,
+        "the share that takes longer than the time at which the first of two distribution functions falls"
+        " behind the second: the time up to which its lead, added up over the logarithm of time, is greatest",
+    ),
     Function("min", "axis", 1, 1, "the least value over the labels"),
     Function("max", "axis", 1, 1, "the greatest value over the labels"),
     Function("mean", "axis", 1, 1, "the mean over the labels"),

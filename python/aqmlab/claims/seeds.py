@@ -79,8 +79,10 @@ class MetricValues(Protocol):
     def values(self, metric: str, cell: Cell, **part: Unpack[Part]) -> dict[int, float | None]:
         """As of :meth:`aqmlab.Results.values`."""
 
-    def gaps(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, float | None]:
-        """As of :meth:`aqmlab.Results.gaps`."""
+    def of_curves(
+        self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]
+    ) -> dict[int, float | None]:
+        """As of :meth:`aqmlab.Results.of_curves`."""
 
 
 class SeedLeaves(Leaves):
@@ -112,12 +114,12 @@ class SeedLeaves(Leaves):
             self.seen.suspects.setdefault(int(i), key[0])
         return values
 
-    def gap(self, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """The gaps between two cells, seed by seed."""
-        key = (f"cdf_gap({one}, {other})", tuple(sorted(bound.items())))
+    def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
+        """A figure of two cells, seed by seed."""
+        key = (f"{function}({one}, {other})", tuple(sorted(bound.items())))
         if key not in self._columns:
             first, second = (self._asked(node, bound) for node in (one, other))
-            of_seed = placed(one, lambda: self._results.gaps(first, second))
+            of_seed = placed(one, lambda: self._results.of_curves(function, first, second))
             self._columns[key] = self._by_seed(of_seed, metric_query(one, self._names, bound))
         return self._met(key)
 
@@ -185,9 +187,9 @@ class Collect(_OverSeeds):
         """The values of all seeds, where nothing is over them."""
         return self.seeds.metric(node, bound)
 
-    def gap(self, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """The gaps of all seeds, where nothing is over them."""
-        return self.seeds.gap(one, other, bound)
+    def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
+        """The figures of all seeds, where nothing is over them."""
+        return self.seeds.of_curves(function, one, other, bound)
 
     def figure(self, function: str, values: Floats, q: float) -> Value:  # noqa: ARG002 (not computed)
         """Nothing is known of it."""

@@ -50,8 +50,8 @@ class Leaves:
         """A metric of the cell that ``bound`` and its braces say."""
         raise NotImplementedError
 
-    def gap(self, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """The greatest gap between the distribution functions that two metrics are values of."""
+    def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
+        """A figure of the distribution functions that two metrics are values of: ``cdf_gap``."""
         raise NotImplementedError
 
     def over_seeds(self, node: Call, bound: Bindings) -> Value:
@@ -107,7 +107,7 @@ class Evaluator:
             one, other = node.arguments
             assert isinstance(one, MetricOf)
             assert isinstance(other, MetricOf)
-            return self._leaves.gap(one, other, bound)
+            return self._leaves.of_curves(node.function, one, other, bound)
         values = [self.value(part, bound) for part in node.arguments if isinstance(part, Expression)]
         if node.function == "default":
             return default(*values)

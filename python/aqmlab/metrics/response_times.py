@@ -8,11 +8,12 @@ had waited by then (the reduced sample of Kaplan and Meier, Journal of the Ameri
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import nextafter
+from math import log, nextafter
 from typing import NamedTuple
 
 from aqmlab.metrics.histograms import EMPTY_HISTOGRAM, Histogram
@@ -74,6 +75,40 @@ class ResponseTimes:
             found = max(found, abs(a - b))
         return found
 
+    def crossing(self, other: ResponseTimes, until_ns: float) -> float | None:
+        """The share of requests that take longer than the time at which F falls behind another one's.
+
+        That is the time up to which its lead, added up over the logarithm of time, is greatest: short-lived
+        leads do not move it. The share is the mean of both there, and 1 where F never leads; ``None`` where
+        the two are the same.
+        """
+        lead = greatest = 0.0
+        crossing = 1.0
+        before: tuple[float, float] | None = None
+        same = True
+        for t_ns in sorted({*self.turns(until_ns), *other.turns(until_ns)} - {0.0}):
+            a, b = self.share_within(t_ns), other.share_within(t_ns)
+            if a is None or b is None:
+                return None
+            same = same and a == b
+            if before is not None:
+                lead += (before[1] + a - b) / 2 * (log(t_ns) - before[0])
+            if lead >= greatest and a >= b and lead > 0:
+                greatest, crossing = lead, 1 - (a + b) / 2
+            before = log(t_ns), a - b
+        return None if same else crossing
+
+    def time_of(self, share: float) -> float | None:
+        """The least time in ns with at least this share completed within it; ``None`` where there is none."""
+        times = sorted({0.0, *self._ends})
+        after = bisect_left(times, share, key=lambda t_ns: self.share_within(t_ns) or 0.0)
+        if not 0 < share <= 1 or after == len(times):
+            return None
+        # At time 0 nothing is completed.
+        begin, end = times[after - 1], times[after]
+        low, high = (self.share_within(t_ns) or 0.0 for t_ns in (begin, end))
+        return begin + (end - begin) * (share - low) / (high - low)
+
     def turns(self, until_ns: float) -> Sequence[float]:
         """The times up to a given one, and that itself, between which F is as good as straight."""
         return sorted({0.0, *(end for end in self._ends if end < until_ns), until_ns})
@@ -97,5 +132,12 @@ class CdfUntil(NamedTuple):
 
     def gap(self, other: CdfUntil) -> float | None:
         """The greatest distance to another one up to that time, in percent."""
-        found = self.times.gap(other.times, self.until_ns)
-        return None if found is None else 100.0 * found
+        return _percent(self.times.gap(other.times, self.until_ns))
+
+    def crossing(self, other: CdfUntil) -> float | None:
+        """The share of requests beyond the time at which it falls behind another one, in percent."""
+        return _percent(self.times.crossing(other.times, self.until_ns))
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100.0 * share

@@ -7,6 +7,8 @@ and shares come from histograms with bins of at most 1 %. Each can be asked of s
 
 from __future__ import annotations
 
+from math import inf
+
 from aqmlab.metrics.measured import Measured
 from aqmlab.metrics.registry import Parameter, metric
 from aqmlab.metrics.response_times import CdfUntil
@@ -53,6 +55,7 @@ def _define(waits: Waits, *, timed: str, of_sizes: str, source: str, ended: dict
     )
     for name, label, share, meaning in _QUANTILES:
         _quantile(waits, name, label, share, f"{meaning.format(time=waits.time)} {whose}", source, sizes)
+    _reached(waits, timed, sizes)
     _mean(waits, f"mean {waits.time} {whose}", source, sizes)
     _distribution(waits, timed, sizes)
     for how, better in (("completed", "more"), ("failed", "less"), ("censored", "less")):
@@ -77,6 +80,28 @@ def _quantile(  # noqa: PLR0913, PLR0917 (a metric's parts)
     def compute(run: Measured, _queue: str, class_name: str, *, at_least: Size, below: Size) -> float | None:
         quantile_ns = waits.times(run, class_name, at_least, below).completed.quantile(share)
         return None if quantile_ns is None else quantile_ns / 1e9
+
+
+def _reached(waits: Waits, timed: str, sizes: _Sizes) -> None:
+    """The inverse of the distribution function."""
+
+    @metric(
+        waits.metric("reached_s"),
+        label=f"{waits.time} reached",
+        unit="s",
+        definition=f"time within which a share of the {waits.many} was completed ({timed}), the inverse of"
+        f" `{waits.metric('within_percent')}`: failed and censored {waits.many} count as they do there; not"
+        " defined where that share is not reached",
+        source="E. L. Kaplan and P. Meier, Journal of the American Statistical Association 53, 1958,"
+        " section 1 (the reduced sample)",
+        better="less",
+        parameters=(Parameter("share", "%", f"the share of the {waits.many}", 50.0), *sizes),
+    )
+    def compute(
+        run: Measured, _queue: str, class_name: str, *, share: float, at_least: Size, below: Size
+    ) -> float | None:
+        reached_ns = waits.times(run, class_name, at_least, below).time_of(share / 100.0)
+        return None if reached_ns is None else reached_ns / 1e9
 
 
 def _mean(waits: Waits, definition: str, source: str, sizes: _Sizes) -> None:
@@ -159,6 +184,44 @@ def _ended(waits: Waits, how: str, better: str, definition: str, sizes: _Sizes) 
     def compute(run: Measured, _queue: str, class_name: str, *, at_least: Size, below: Size) -> float | None:
         parts = waits.of_sizes(run, class_name, at_least, below)
         return float(sum(getattr(totals, how) for totals in parts)) if parts else None
+
+
+@metric(
+    "response_rate_within_percent",
+    label="responses at these rates",
+    unit="%",
+    definition="share of the completed requests of the sample of which the size of the response by the"
+    " response time is between two rates: in a scatter of response times against sizes these are between two"
+    " lines through the origin, in a triangle where sizes are bounded",
+    source="ours: the dense triangle in figures 25 and 26 of L. Le, J. Aikat, K. Jeffay, F. D. Smith,"
+    " SIGCOMM 2003",
+    parameters=(
+        Parameter("low", "bit/s", "the lowest rate; none if not given"),
+        Parameter("high", "bit/s", "the highest rate; none if not given"),
+        Parameter(AT_LEAST, "B", "the least size of a response; none if not given"),
+        Parameter(BELOW, "B", "a size of a response that is not reached; none if not given"),
+    ),
+    from_samples=True,
+)
+def response_rate_within(  # noqa: PLR0913 (two ranges)
+    run: Measured,
+    _queue: str,
+    class_name: str,
+    *,
+    low: float | None,
+    high: float | None,
+    at_least: Size,
+    below: Size,
+) -> float | None:
+    """Of single requests, because a size band says too little of where a response is."""
+    if run.tables is None or not run.requests_of(class_name):
+        return None
+    names = ", ".join(dict.fromkeys(totals.class_name for totals in run.requests_of(class_name)))
+    sizes, times = REQUESTS.sample(run.tables, run.run, names)
+    asked = (sizes >= (at_least or 0.0)) & (sizes < (inf if below is None else below))
+    rates = 8.0 * sizes[asked] / times[asked]
+    within = (rates >= (low or 0.0)) & (rates <= (inf if high is None else high))
+    return 100.0 * float(within.mean()) if asked.any() else None
 
 
 _define(

@@ -7,16 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from aqmlab.metrics.measured import Measured, RequestTotals
+from aqmlab.metrics.measured import EVERY_CLASS, Measured, RequestTotals, named_classes
 from aqmlab.metrics.response_times import ResponseTimes
 from aqmlab.plan import quantity_text
+from aqmlab.recording import Run, Tables
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 AT_LEAST, BELOW = "at_least", "below"
 """Parameters of metrics: the sizes that count."""
 
 Size = float | None
+
+
+class Sample(NamedTuple):
+    """Requests, or pages, of a run: sizes in bytes, and times in seconds."""
+
+    sizes: npt.NDArray[np.int64]
+    times: npt.NDArray[np.float64]
 
 
 class SizeBand(NamedTuple):
@@ -51,6 +63,8 @@ class Waits:
         To which time distribution functions are shown unless another end is asked for.
     totals
         Those of a class in a run, by size band.
+    serial
+        The columns that say which one of a user's it is.
     """
 
     one: str
@@ -59,6 +73,7 @@ class Waits:
     size: str
     until_s: float
     totals: Callable[[Measured, str], list[RequestTotals]] = field(repr=False)
+    serial: str = field(repr=False)
 
     @property
     def key(self) -> str:
@@ -90,6 +105,20 @@ class Waits:
         """The times of a class, of all sizes or of some size bands."""
         return ResponseTimes.of(self.of_sizes(run, class_name, at_least, below))
 
+    def sample(self, tables: Tables, run: Run, class_name: str) -> Sample:
+        """The completed ones of some classes that are recorded one by one."""
+        import numpy as np
+
+        named = ", ".join("'" + name.replace("'", "''") + "'" for name in named_classes(class_name))
+        chosen = "" if class_name == EVERY_CLASS else f"WHERE class IN ({named})"
+        found = tables.arrays(
+            f"{self.one}_sample",
+            f"{self.key}_bytes AS bytes, {self.metric('ns')} / 1e9 AS time_s",
+            f"{chosen} ORDER BY class, start_ns, user, {self.serial}",
+            [run],
+        )
+        return Sample(np.asarray(found["bytes"]), np.asarray(found["time_s"]))
+
     def bands(self, run: Measured, class_name: str) -> list[SizeBand]:
         """The size bands in which some of a class were completed, ascending."""
         bands = {
@@ -100,6 +129,8 @@ class Waits:
         return [SizeBand(low, None if high is None else high + 1) for low, high in sorted(bands)]
 
 
-REQUESTS = Waits("request", "requests", "response time", "response size", 2.0, Measured.requests_of)
-PAGES = Waits("page", "pages", "page time", "page weight", 20.0, Measured.pages_of)
+REQUESTS = Waits(
+    "request", "requests", "response time", "response size", 2.0, Measured.requests_of, "serial, exchange"
+)
+PAGES = Waits("page", "pages", "page time", "page weight", 20.0, Measured.pages_of, "page")
 ALL_WAITS = (REQUESTS, PAGES)

@@ -108,7 +108,7 @@ def _metrics_digest() -> str:
 class _ValuesOnly:
     """What is asked of two recordings together cannot be kept with one run."""
 
-    def gaps(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:  # noqa: ARG002
+    def of_curves(self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:  # noqa: ARG002
         """Refused.
 
         Raises
@@ -117,7 +117,7 @@ class _ValuesOnly:
             Always.
         """
         raise UsageError(
-            "a gap is between two recordings, and --infer keeps none; leave it out of `fit` and `test`"
+            f"`{function}` is of two recordings, and --infer keeps none; leave it out of `fit` and `test`"
         )
 
 

@@ -169,9 +169,9 @@ class _Alone(Point):
         """The value of that seed."""
         return self._chosen(self.seeds.metric(node, bound))
 
-    def gap(self, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """The gap in that seed."""
-        return self._chosen(self.seeds.gap(one, other, bound))
+    def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
+        """The figure of that seed."""
+        return self._chosen(self.seeds.of_curves(function, one, other, bound))
 
     def _chosen(self, values: Value) -> Floats:
         assert isinstance(values, np.ndarray)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from aqmlab.cells import Cell
 from aqmlab.errors import UsageError
-from aqmlab.metrics import EVERY_CLASS, Metric, named_classes
-from aqmlab.metrics.waits import SizeBand, Waits
+from aqmlab.metrics import Metric
+from aqmlab.metrics.waits import Sample, SizeBand, Waits
 from aqmlab.plots.appearance import arm_color, arm_look, legend_below, mark_size
 from aqmlab.plots.panel_grid import (
     Panel,
@@ -34,17 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PERCENTILES = (MEDIAN, "p90_s", "p99_s")
-
-
-_SERIAL = {"request": "serial, exchange", "page": "page"}
-"""Which one of a user's it is."""
-
-
-class Sample(NamedTuple):
-    """Requests, or pages, of a cell's first run: sizes in bytes, and times in seconds."""
-
-    sizes: Any
-    times: Any
 
 
 # --- single ones
@@ -119,22 +106,11 @@ def _sample(grid: PanelGrid, arm: str, view: View, waits: Waits) -> Sample | Non
     runs = () if cell is None else results.runs_of(cell)
     if not runs:
         return None
-    clause = "" if view.class_name == EVERY_CLASS else f"WHERE class IN ({_quoted(view.class_name)})"
-    found = results.tables.arrays(
-        f"{waits.one}_sample",
-        f"{waits.key}_bytes AS bytes, {waits.metric('ns')} / 1e9 AS time_s",
-        f"{clause} ORDER BY class, start_ns, user, {_SERIAL[waits.one]}",
-        [runs[0]],
-    )
-    return Sample(np.asarray(found["bytes"]), np.asarray(found["time_s"]))
+    return waits.sample(results.tables, runs[0], view.class_name)
 
 
 def _cell(results: Results, arm: str, grid: PanelGrid) -> Cell | None:
     return next((c for c in results.cells if c.arm == arm and dict(c.settings) == dict(grid.held)), None)
-
-
-def _quoted(class_name: str) -> str:
-    return ", ".join("'" + name.replace("'", "''") + "'" for name in named_classes(class_name))
 
 
 def _dots(axes: Axes, sample: Sample, color: str, order: int) -> None:
