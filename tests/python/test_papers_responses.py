@@ -11,9 +11,15 @@ from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError
 from aqmlab.papers.figures import draw_figure
 from aqmlab.papers.folder import read_paper
-from aqmlab.papers.paper import RESPONSES, PaperFigure
+from aqmlab.papers.paper import RESPONSES, SCATTER, PaperFigure
 from aqmlab.papers.required_cells import required_cells
-from aqmlab.papers.response_figure import cell_curves, response_figure, response_lines
+from aqmlab.papers.response_figure import (
+    cell_curves,
+    response_dots,
+    response_figure,
+    response_lines,
+    scatter_figure,
+)
 from web_runs import RATES, ran_over_rates
 
 HEAD = {"id": "2", "title": "Response times", "experiment": "web.toml"}
@@ -66,7 +72,7 @@ def test_curves_are_listed_cell_by_cell(swept):
     ]
 
 
-@pytest.mark.parametrize("kind", RESPONSES)
+@pytest.mark.parametrize("kind", [kind for kind in RESPONSES if kind != SCATTER])
 def test_a_figure_is_drawn_with_its_numbers(swept, kind, tmp_path):
     figure = figure_of(kind, where={"rate": "20/s"}, reference="Uncongested", until="1s", **{"class": "web"})
     file = draw_figure(figure, swept, tmp_path, "0.0")
@@ -90,6 +96,35 @@ def test_a_figure_is_drawn_with_its_numbers(swept, kind, tmp_path):
     assert axes.get_yscale() == ("log" if kind == "response_ccdf" else "linear")
 
 
+def test_a_scatter_has_the_requests_of_the_sample_within_its_axes(swept, tmp_path):
+    asked = {"where": {"rate": "20/s"}, "arms": ["DropTail", "CoDel"], "class": "web"}
+    figure = figure_of(SCATTER, **asked, below="20kB", until="600ms")
+    file = draw_figure(figure, swept, tmp_path, "0.0")
+    assert "Figure 2: Response times" in file.read_text()
+    with file.with_suffix(".csv").open() as rows:
+        dots = [row for row in csv.DictReader(rows) if row["curve"] == "CoDel"]
+    (cell,) = swept.select("CoDel", {"rate": "20/s"})
+    sample = swept.tables.rows(
+        "request_sample",
+        "response_bytes, response_time_ns",
+        "WHERE class = 'web' AND response_bytes < 20000 AND response_time_ns < 600e6",
+        swept.runs_of(cell)[:1],
+    )
+    assert 0 < len(sample) == len(dots)
+    assert sorted(int(row["response_bytes"]) for row in dots) == sorted(size for size, _ in sample)
+    first, second = scatter_figure(figure, "t", response_dots(figure, swept)).axes
+    assert (first.get_title(), second.get_title()) == ("DropTail", "CoDel")
+    assert first.get_xlim() == second.get_xlim() == (0, 20)
+    assert first.get_ylim() == (0, 0.6)
+
+
+def test_a_scatter_without_a_request_within_its_axes_is_refused(swept, tmp_path):
+    figure = figure_of(SCATTER, where={"rate": "20/s"}, until="1us", **{"class": "web"})
+    with pytest.raises(ScenarioError, match="has no request within the axes"):
+        draw_figure(figure, swept, tmp_path, "0.0")
+    assert not list(tmp_path.iterdir())
+
+
 def test_only_the_cells_of_curves_are_run(swept):
     names = Names.of_results(swept)
     figure = figure_of(where={"rate": "5/s"}, reference="Uncongested", arms=["CoDel"], **{"class": "web"})
@@ -107,6 +142,7 @@ def test_only_the_cells_of_curves_are_run(swept):
         ({"arms": ["CoDel"]}, "is of several cells: name a label of rate"),
         ({"curves": [{"arm": "CoDel", "rate": "5/s"}]}, "a curve has no 'label'; write `label`, `arm`"),
         ({"where": {"rate": "5/s"}, "until": "2"}, "`until` is `2`; write a time"),
+        ({"where": {"rate": "5/s"}, "below": "2s"}, "`below` is `2s`; write an amount of data: `100kB`"),
         ({"where": {"rate": "5/s"}, "class": "wob"}, "there is no class `wob`; did you mean `web`"),
     ],
 )

@@ -14,8 +14,15 @@ from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.expressions import ExpressionValues
 from aqmlab.papers.over_time import COLUMN, over_time, shown
-from aqmlab.papers.paper import RESPONSES, PaperFigure
-from aqmlab.papers.response_figure import line_rows, response_figure, response_lines
+from aqmlab.papers.paper import RESPONSES, SCATTER, PaperFigure
+from aqmlab.papers.response_figure import (
+    dot_rows,
+    line_rows,
+    response_dots,
+    response_figure,
+    response_lines,
+    scatter_figure,
+)
 from aqmlab.papers.sweep_figure import SweepLine, sweep_figure
 from aqmlab.plots.appearance import AS_MADE, Appearance
 from aqmlab.recording import Run
@@ -55,6 +62,11 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
         lines = curves(figure, results)
         write_csv(file.with_suffix(".csv"), _rows(figure, lines))
         save(lambda: sweep_figure(figure, title, lines, _unit(figure, results)), file, title, version)
+        return file
+    if figure.kind == SCATTER:
+        dots = response_dots(figure, results)
+        write_csv(file.with_suffix(".csv"), dot_rows(dots))
+        save(lambda: scatter_figure(figure, title, dots), file, title, version)
         return file
     if figure.kind in RESPONSES:
         curves_shown = response_lines(figure, results)

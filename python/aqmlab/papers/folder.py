@@ -15,6 +15,7 @@ from aqmlab.papers.paper import (
     DESIGNS,
     MARKS,
     RESPONSES,
+    SCATTER,
     SCENARIO_ENDING,
     SCORED_MARKS,
     STRENGTHS,
@@ -296,6 +297,7 @@ _FIGURE_KEYS = {
     "series": ("arms", "where", "seed", "queue", "rows", "laws", "from", "until"),
     "cumulative": ("arms", "where", "seed"),
     **dict.fromkeys(RESPONSES, ("arms", "where", "curves", "class", "until", "reference")),
+    SCATTER: ("arms", "where", "curves", "class", "until", "below"),
     "law": ("law", "settings", "presets"),
 }
 """Kinds of figures: a metric against an axis; a run of each arm over time; cumulative ACKs; response times; a

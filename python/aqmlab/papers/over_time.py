@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from aqmlab.claims.units import TIME, quantity
+from aqmlab.claims.units import TIME, Unit, quantity
 from aqmlab.errors import ScenarioError, unknown
 from aqmlab.papers.paper import PaperFigure
 from aqmlab.plots.appearance import entitle, new_figure, warmup
@@ -114,12 +114,23 @@ def time_of(figure: PaperFigure, key: str) -> float | None:
     ScenarioError
         If it is none.
     """
+    return amount_of(figure, key, TIME, "a time: `20s`")
+
+
+def amount_of(figure: PaperFigure, key: str, unit: Unit, wanted: str) -> float | None:
+    """An amount that a figure names, in base units; ``None`` if it does not.
+
+    Raises
+    ------
+    ScenarioError
+        If it is none of this unit; ``wanted`` says what to write.
+    """
     if key not in figure.content:
         return None
     text = str(figure.content[key])
     found = quantity(text)
-    if found is None or found[1] != TIME:
-        raise ScenarioError(f"figure {figure.name}: `{key}` is `{text}`; write a time: `20s`")
+    if found is None or found[1] != unit:
+        raise ScenarioError(f"figure {figure.name}: `{key}` is `{text}`; write {wanted}")
     return found[0]
 
 

@@ -20,8 +20,9 @@ CAUSE_SEEDS = ("multiverse", "scored")
 DISTANCES = ("log", "relative")
 SCENARIO_ENDING = ".toml"
 """By which a scenario file is told from a scenario key among what a candidate changes."""
-RESPONSES = ("response_cdf", "response_ccdf")
-"""Kinds of figures: distributions of response times to a time, and their tails."""
+SCATTER = "response_scatter"
+RESPONSES = ("response_cdf", "response_ccdf", SCATTER)
+"""Kinds of figures: distributions of response times to a time, their tails, and single ones by size."""
 ARM = "arm"
 """Under which a candidate has what is for one arm alone."""
 

@@ -1,20 +1,25 @@
-"""Distributions of response times as a paper has them: one curve per cell, and a reference behind them."""
+"""Response times as a paper has them: distributions, and single ones by size.
+
+Distributions have one curve per cell and a reference behind them, scatters one plot per cell.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.cells import Cell, axis_named
 from aqmlab.claims import Names
+from aqmlab.claims.units import SIZE
 from aqmlab.errors import ScenarioError, UsageError, unknown
 from aqmlab.metrics import EVERY_CLASS, named_classes
-from aqmlab.metrics.waits import REQUESTS
-from aqmlab.papers.over_time import COLUMN, time_of
+from aqmlab.metrics.waits import REQUESTS, Sample
+from aqmlab.papers.over_time import COLUMN, amount_of, time_of
 from aqmlab.papers.paper import PaperFigure
-from aqmlab.plots.appearance import entitle, legend_below, new_figure
+from aqmlab.plots.appearance import arm_color, entitle, legend_below, mark_size, new_figure
 from aqmlab.plots.panel_grid import band_note
 from aqmlab.plots.response_curves import SHARES, WaitLine, draw_lines, limits_of, point_rows, share_label
 from aqmlab.plots.view import View
@@ -45,6 +50,7 @@ def cell_curves(figure: PaperFigure, of: Names) -> list[CellCurve]:
         If an arm, a class or a label is not there, or an axis is left open.
     """
     wrong = f"figure {figure.name}"
+    _below(figure)
     try:
         for name in named_classes(view_of(figure).class_name):
             if of.classes and name not in (*of.classes, EVERY_CLASS):
@@ -137,6 +143,74 @@ def response_figure(figure: PaperFigure, title: str, lines: Sequence[WaitLine]) 
     entitle(drawn, title)
     legend_below(drawn, [axes], band_note() if any(line.curve.n > 1 for line in lines) else None)
     return drawn
+
+
+class Dots(NamedTuple):
+    """The requests of a plot of a scatter: its title, and the sample of the cell's first run."""
+
+    title: str
+    number: int
+    sample: Sample
+
+
+def response_dots(figure: PaperFigure, results: Results) -> list[Dots]:
+    """The requests of the sample that lie within a figure's axes.
+
+    Raises
+    ------
+    ScenarioError
+        If a cell has no finished run, or none of its sample is there.
+    """
+    view, below = view_of(figure), _below(figure)
+    found = []
+    for number, asked in enumerate(cell_curves(figure, Names.of_results(results))):
+        runs = results.runs_of(asked.cell)
+        if not runs:
+            raise ScenarioError(f"figure {figure.name}: `{asked.cell}` has no finished run")
+        sizes, times = REQUESTS.sample(results.tables, runs[0], view.class_name)
+        shown = (sizes < below) & (times < (inf if view.until_s is None else view.until_s))
+        if not shown.any():
+            raise ScenarioError(f"figure {figure.name}: `{asked.cell}` has no request within the axes")
+        found.append(Dots(asked.label, number, Sample(sizes[shown], times[shown])))
+    return found
+
+
+def scatter_figure(figure: PaperFigure, title: str, dots: Sequence[Dots]) -> Figure:
+    """Draw a figure of kind ``response_scatter``: a plot per cell, linear axes, a dot per request."""
+    drawn = new_figure(COLUMN * min(len(dots), 2), _HEIGHT)
+    plots = drawn.subplots(1, len(dots), sharex=True, sharey=True, squeeze=False)[0]
+    until_s, below = view_of(figure).until_s, _below(figure)
+    for axes, (name, number, sample) in zip(plots, dots, strict=True):
+        look = {"marker": ".", "markersize": 0.8 * mark_size(), "markeredgewidth": 0, "alpha": 0.5}
+        # Thousands of dots are a picture, also in a file of lines.
+        axes.plot(
+            sample.sizes / 1e3,
+            sample.times,
+            linestyle="none",
+            color=arm_color(number),
+            rasterized=True,
+            **look,
+        )
+        axes.set(xlabel="response size [kB]", title=name if len(dots) > 1 else "")
+        axes.set_xlim(0, None if below == inf else below / 1e3)
+        axes.set_ylim(0, until_s)
+    plots[0].set_ylabel("response time [s]")
+    entitle(drawn, title)
+    return drawn
+
+
+def dot_rows(dots: Sequence[Dots]) -> Iterator[tuple[Any, ...]]:
+    """The dots of a scatter."""
+    yield ("curve", "response_bytes", "response_time_s")
+    for title, _, (sizes, times) in dots:
+        for size, time in zip(sizes, times, strict=True):
+            yield (title, int(size), f"{time:.9f}")
+
+
+def _below(figure: PaperFigure) -> float:
+    """The size that the axis of sizes ends with, in bytes."""
+    bits = amount_of(figure, "below", SIZE, "an amount of data: `100kB`")
+    return inf if bits is None else bits / 8
 
 
 def line_rows(lines: Sequence[WaitLine]) -> Iterator[tuple[Any, ...]]:
