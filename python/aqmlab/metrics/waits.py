@@ -9,14 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from aqmlab.metrics.histograms import quoted
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, RequestTotals, named_classes
 from aqmlab.metrics.response_times import ResponseTimes
 from aqmlab.plan import quantity_text
-from aqmlab.recording import Run, Tables
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from aqmlab.recording import Run, Tables
 
 AT_LEAST, BELOW = "at_least", "below"
 """Parameters of metrics: the sizes that count."""
@@ -109,7 +111,7 @@ class Waits:
         """The completed ones of some classes that are recorded one by one."""
         import numpy as np
 
-        named = ", ".join("'" + name.replace("'", "''") + "'" for name in named_classes(class_name))
+        named = ", ".join(map(quoted, named_classes(class_name)))
         chosen = "" if class_name == EVERY_CLASS else f"WHERE class IN ({named})"
         found = tables.arrays(
             f"{self.one}_sample",
