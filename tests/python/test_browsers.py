@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from pathlib import Path
 
+import duckdb
 import pytest
+from scipy.integrate import quad
 
 import aqmlab
 from aqmlab.errors import AqmlabError
@@ -69,3 +73,79 @@ def test_their_connections_have_no_vectors_before_a_run(tmp_path):
     scenario.write_text(SCENARIO)
     with pytest.raises(AqmlabError, match="follows from its user's page"):
         aqmlab.write_vectors(scenario, tmp_path / "out.csv", classes="web")
+
+
+# --- the stand-in for the UNC model: what its distributions say, and what is drawn from them
+
+STAND_IN = Path(__file__).parents[2] / "crates" / "aqmlab-scenario" / "models" / "unc_stand_in.toml"
+DRAWS = 200_000
+SIZES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+
+
+def points(distribution):
+    """Sizes in bytes and shares of an empirical distribution."""
+    for text, share in distribution["empirical"]:
+        number, unit = re.fullmatch(r"([\d.]+)([kMG]?B)", text).groups()
+        yield float(number) * SIZES[unit], share
+
+
+def seconds(text):
+    return float(text.removesuffix("s"))
+
+
+def test_shares_and_means_of_the_stand_in_by_quadrature():
+    model = tomllib.loads(STAND_IN.read_text())
+    # Straight lines between the points: a trapezium each. What is at the first point is as large as that.
+    (least, share), *more = points(model["response"])
+    total = small = least * share
+    for (size, share), before in zip(more, points(model["response"]), strict=False):
+        part = (share - before[1]) * (size + before[0]) / 2
+        total += part
+        small += part if size <= 10_000 else 0
+    assert dict(points(model["response"]))[10_000] == 0.87
+    assert small / total == pytest.approx(0.20, abs=0.005)
+    assert total == pytest.approx(7500, rel=0.01)
+    mean, shape, most = (
+        seconds(model["think"]["pareto"]),
+        model["think"]["shape"],
+        seconds(model["think"]["max"]),
+    )
+    least = mean * (shape - 1) / shape
+    beyond = (least / most) ** shape
+    longer, _ = quad(lambda t: ((least / t) ** shape - beyond) / (1 - beyond), least, most, limit=200)
+    assert least + longer == pytest.approx(30, rel=1e-3)
+
+
+def test_draws_have_the_shares_and_means_of_the_stand_in(tmp_path):
+    model = tomllib.loads(STAND_IN.read_text())
+    scenario = {
+        **tomllib.loads(SCENARIO),
+        "duration": "1s",
+        "warmup": "0s",
+        "traffic": [
+            {
+                "name": "web",
+                "kind": "requests",
+                "rate": f"{DRAWS // 2}/s",
+                "exchanges": 2,
+                **{key: model[key] for key in ("request", "response")},
+                "pause": model["think"],
+            }
+        ],
+    }
+    aqmlab.write_vectors(scenario, tmp_path / "draws.parquet")
+    drawn = f"'{tmp_path / 'draws.parquet'}'"
+    shares = "avg((response_bytes <= 10000)::INTEGER), sum(response_bytes) FILTER (response_bytes <= 10000)"
+    ((n, mean, spread, small, small_bytes),) = duckdb.sql(
+        f"SELECT count(*), avg(response_bytes), stddev(response_bytes), {shares} FROM {drawn}"
+    ).fetchall()
+    assert n == pytest.approx(DRAWS, rel=0.02)
+    assert small == pytest.approx(0.87, abs=5 * (0.87 * 0.13 / n) ** 0.5)
+    error = spread / n**0.5
+    assert mean == pytest.approx(7525, abs=5 * error)
+    # What the largest add to the bytes takes as much from this share.
+    assert small_bytes / (n * mean) == pytest.approx(0.20, abs=0.20 * 5 * error / mean)
+    ((n, mean, spread),) = duckdb.sql(
+        f"SELECT count(*), avg(think_s), stddev(think_s) FROM {drawn} WHERE exchange = 1"
+    ).fetchall()
+    assert mean == pytest.approx(30, abs=5 * spread / n**0.5)
