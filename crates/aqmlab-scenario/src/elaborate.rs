@@ -9,7 +9,7 @@ use crate::pass::{LINES, Pass, Section};
 use crate::plan::{Experiment, Plan};
 use crate::trace::Traces;
 use crate::traffic::ClassDraft;
-use crate::tree::{At, Node};
+use crate::tree::Node;
 
 /// What a scenario may ask of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,9 +113,8 @@ pub(crate) fn plan(
         pass.starts_before(stop.at, &drafts);
     }
     let record = record.and_then(|record| pass.choices(&file, record, &drafts, &links));
-    let (nodes, counts) = (network.nodes.clone(), largest(&drafts));
-    let rates: Vec<_> = drafts.iter().map(|d| (d.rate_at.clone(), d.path.clone())).collect();
-    let classes: Vec<_> = drafts.into_iter().map(|d| d.plan).collect();
+    let nodes = network.nodes.clone();
+    let (classes, numbers): (Vec<_>, Vec<_>) = drafts.into_iter().map(|d| (d.plan, d.number)).unzip();
     let links = pass.links(network, &classes, delays.as_deref().unwrap_or_default());
     let plan = Plan {
         title: String::new(),
@@ -130,19 +129,12 @@ pub(crate) fn plan(
         live: live?,
         parameters: std::mem::take(&mut pass.parameters),
     };
-    for (class, (at, path)) in rates.iter().enumerate() {
-        pass.check_arrivals(&plan, class, at, path);
-    }
-    if let Some(message) = estimate::refusal(&plan, limits.memory) {
-        pass.error(&counts.0, &counts.1, message);
+    if pass.rates_are_sound(&plan, &numbers)
+        && let Some((class, message)) = estimate::refusal(&plan, limits.memory)
+    {
+        pass.error(&numbers[class].at, &numbers[class].path, message);
     }
     Some(plan)
-}
-
-/// Where the largest class's count stands.
-fn largest(drafts: &[ClassDraft]) -> (At, String) {
-    let most = drafts.iter().max_by_key(|d| d.plan.count).expect("there is at least one class");
-    (most.count_at.clone(), format!("{}.count", most.path))
 }
 
 impl Pass<'_, '_> {

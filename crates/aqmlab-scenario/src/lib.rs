@@ -27,6 +27,7 @@ mod kind;
 pub mod language;
 mod live;
 mod names;
+mod open_load;
 mod own_delays;
 mod pages;
 mod part;

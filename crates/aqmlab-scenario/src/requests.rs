@@ -9,11 +9,8 @@ use aqmlab_units::Span;
 
 use crate::field::PER_SECOND;
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, CloudPlan, Plan, PopulationPlan, Sessions, Workload};
-use crate::tree::{At, Tree};
-
-/// Connections of one user are told apart by 32 bits.
-const MOST_CONNECTIONS: f64 = u32::MAX as f64;
+use crate::plan::{ClassPlan, CloudPlan, PopulationPlan, Sessions, Workload};
+use crate::tree::Tree;
 
 /// The mean of what the clients and servers of PackMime-HTTP add to the round-trip time.
 pub(crate) fn mean_delays() -> Span {
@@ -150,28 +147,6 @@ impl Pass<'_, '_> {
                     self.error(&section.at("think"), &section.sub("think"), message);
                 }
             }
-        }
-    }
-
-    /// More connections than can be told apart; `at` is where the rate of class number `class` stands.
-    pub(crate) fn check_arrivals(&mut self, plan: &Plan, class: usize, at: &At, path: &str) {
-        let per_s = match plan.classes[class].population {
-            PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => per_s,
-            PopulationPlan::Cloud(cloud) => cloud.per_s,
-            PopulationPlan::List
-            | PopulationPlan::Users(_)
-            | PopulationPlan::Pages(_)
-            | PopulationPlan::Browsers(_) => return,
-        };
-        let expected = plan.stop.at.as_secs_f64() * per_s;
-        if expected > MOST_CONNECTIONS / 2.0 {
-            let message = format!(
-                "about {expected:.0} connections open before the end of the run at `{}`; at most {:.0} can be told apart: \
-                 write a lower rate, or a shorter run",
-                plan.stop.at,
-                MOST_CONNECTIONS / 2.0
-            );
-            self.error(at, &format!("{path}.rate"), message);
         }
     }
 }

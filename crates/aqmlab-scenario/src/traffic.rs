@@ -27,14 +27,22 @@ pub(crate) struct ClassDraft {
     pub(crate) plan: ClassPlan,
     /// Where the class stands.
     pub(crate) at: At,
-    /// Where `count` stands.
-    pub(crate) count_at: At,
+    /// How many flows, users or connections a second there are.
+    pub(crate) number: Number,
     /// Where `start` stands.
     pub(crate) start_at: At,
-    /// Where `rate` stands.
-    pub(crate) rate_at: At,
     /// `traffic.ftp`
     pub(crate) path: String,
+}
+
+/// Where the number of a class stands, `count`, `users` or `rate`, and whether it may be too large.
+pub(crate) struct Number {
+    /// Where it stands.
+    pub(crate) at: At,
+    /// `traffic.ftp.count`
+    pub(crate) path: String,
+    /// Whether connections at this rate may offer many times what a link carries.
+    pub(crate) allows_overload: bool,
 }
 
 impl Pass<'_, '_> {
@@ -184,9 +192,14 @@ impl Pass<'_, '_> {
         }
         self.check_class(&section, &plan);
         self.check_requests(&section, &plan, propagation(network, &plan.path, &plan.return_path));
-        let count_at = section.at(if plan.is_list() { "count" } else { "users" });
-        let (start_at, rate_at) = (section.at("start"), section.at("rate"));
-        Some(ClassDraft { plan, at: section.at.clone(), count_at, start_at, rate_at, path })
+        let key = match &plan.population {
+            PopulationPlan::List => "count",
+            population if population.per_s().is_some() => "rate",
+            _ => "users",
+        };
+        let allows_overload = self.allows_overload(&section, &plan.population)?;
+        let number = Number { at: section.at(key), path: section.sub(key), allows_overload };
+        Some(ClassDraft { plan, at: section.at.clone(), number, start_at: section.at("start"), path })
     }
 
     /// What must agree within a class.

@@ -377,6 +377,42 @@ fn a_class_that_is_not_enabled_is_as_if_it_were_not_there() {
     assert!(plans[0].parameters.iter().all(|p| p.path != "traffic.web.count"));
 }
 
+/// Connections at a rate over 10 Mbit/s, each with a request of 1460 bytes and a response of 14,600 bytes in full segments
+/// of 1500 bytes, for 100 s.
+fn at_a_rate(rate: &str, more: &str) -> Result<aqmlab_scenario::Experiment, String> {
+    let text = format!(
+        "title = \"t\"\nduration = \"100s\"\n\
+         topology = {{ kind = \"dumbbell\", rate = \"10Mbit\", delay = \"10ms\", queue = {{ kind = \"droptail\", limit = \"9p\" }} }}\n\
+         record = {{ queues = \"0s\", flows = \"0s\" }}\n\
+         [[traffic]]\nname = \"web\"\nkind = \"requests\"\nrequest = \"1460B\"\nresponse = \"14600B\"\nrate = \"{rate}\"\n{more}"
+    );
+    parse(&text, "test").map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_load_of_ten_times_a_link_needs_to_be_allowed() {
+    // 10 Mbit/s are 82.891 responses a second: 10 segments of 1500 bytes, SYN and FIN of 40.
+    assert!(at_a_rate("828/s", "").is_ok());
+    let error = at_a_rate("829/s", "").unwrap_err();
+    assert!(error.contains("10 times its rate (`10Mbit`)") && error.contains("allow_overload"), "{error}");
+    assert!(at_a_rate("829/s", "allow_overload = true\n").is_ok());
+    // A class that is allowed to does not count for the others.
+    let both = "allow_overload = true\n[[traffic]]\nname = \"b\"\nkind = \"packmime\"\nrate = \"9/s\"\n";
+    assert!(at_a_rate("829/s", both).is_ok());
+}
+
+#[test]
+fn memory_is_estimated_for_the_connections_that_pile_up() {
+    let connections = |rate: &str| {
+        let plan = at_a_rate(rate, "allow_overload = true\n").unwrap().arms.remove(0);
+        aqmlab_scenario::estimate::memory(&plan).total().get() / 1024
+    };
+    // All of them within the time that one takes: two round trips of 20 ms.
+    assert_eq!(connections("50/s"), 2);
+    // 917.109 of 1000 a second for 100 s, and 82.891 a second that take 40 ms.
+    assert_eq!(connections("1000/s"), 91_714);
+}
+
 /// Two classes of web users and one of bulk flows.
 const MIXED: &str = "title = \"t\"\nduration = \"9s\"\n\
     topology = { kind = \"dumbbell\", rate = \"10Mbit\", delay = \"1ms\", queue = { kind = \"droptail\", limit = \"9p\" } }\n\

@@ -39,7 +39,7 @@ pub use pages::{Device, Multiplexed, ObjectType, Page, PageEnded, PageObject, Pa
 pub use pareto::Pareto;
 pub use population::{Arrivals, Cloud, Gaps, Population, Users};
 pub use quantity::{Count, Probability, Quantity};
-pub use requests::{ExchangePlan, Requests};
+pub use requests::{ExchangePlan, MeanConnection, Requests};
 pub use session::{Bursty, ByteBursts, Greedy, Session, SingleExchange};
 pub use starts::Starts;
 pub use step::{Act, End, ExchangeDone, PlannedExchange, Step, StreamPosition};

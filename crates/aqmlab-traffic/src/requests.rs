@@ -31,6 +31,28 @@ pub struct ExchangePlan {
 impl ExchangePlan {
     /// Rises by one whenever this moves a result.
     pub const VERSION: u32 = 1;
+
+    /// Its connections on average.
+    pub fn mean_connection(&self) -> MeanConnection {
+        let exchanges = self.per_connection.mean().0 as f64;
+        let pauses = (exchanges - 1.0) * self.pause.mean().as_secs_f64();
+        MeanConnection {
+            exchanges,
+            bytes: [&self.request, &self.response].map(|of| exchanges * of.mean().as_f64()),
+            waits_s: exchanges * self.server_delay.mean().as_secs_f64() + pauses,
+        }
+    }
+}
+
+/// A connection of many alike, on average.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct MeanConnection {
+    /// Requests with their responses.
+    pub exchanges: f64,
+    /// Bytes of all its requests, and of all its responses.
+    pub bytes: [f64; 2],
+    /// Seconds of all pauses of its client and all delays of its server.
+    pub waits_s: f64,
 }
 
 /// One connection's exchanges. The client asks; the server waits for its delay and answers; the client pauses and asks

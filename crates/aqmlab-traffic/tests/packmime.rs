@@ -214,6 +214,24 @@ fn connections_carry_the_exchanges_of_the_source() {
 }
 
 #[test]
+fn connections_carry_on_average_what_is_said_of_them() {
+    let all: Vec<Vec<PlannedExchange>> = opened(27.0, DRAWS).iter().map(exchanges).collect();
+    let mean = |of: fn(&PlannedExchange) -> f64| {
+        all.iter().map(|of_one| of_one.iter().map(of).sum::<f64>()).sum::<f64>() / DRAWS as f64
+    };
+    let said = PackMime::MEAN_CONNECTION;
+    for (what, found, said, within) in [
+        ("exchanges", mean(|_| 1.0), said.exchanges, 0.01),
+        ("requests", mean(|e| e.request as f64), said.bytes[0], 0.05),
+        // The mean of 400,000 responses varies by a tenth from seed to seed.
+        ("responses", mean(|e| e.response as f64), said.bytes[1], 0.15),
+        ("waits", mean(|e| (e.pause + e.server_delay).as_secs_f64()), said.waits_s, 0.05),
+    ] {
+        assert!((found / said - 1.0).abs() <= within, "{what}: {found} against {said}");
+    }
+}
+
+#[test]
 fn a_cloud_is_the_same_again() {
     let values = |_| {
         let opened = opened(27.0, 8000);

@@ -196,6 +196,13 @@ const ON_OFF_TCP: &[Field] = &[
 
 const TCP: Field = ruled("tcp", Form::Tcp, "the profile `rfc`", "the TCP endpoints");
 
+const ALLOW_OVERLOAD: Field = default(
+    "allow_overload",
+    Form::One(Kind::Flag),
+    Default::Flag(false),
+    "`true` allows connections at a `rate` to offer a link ten times what it carries, or more",
+);
+
 const REQUESTS: &[Field] = &[
     ruled(
         "rate",
@@ -241,6 +248,7 @@ const REQUESTS: &[Field] = &[
         Default::Span(Span::ZERO),
         "at the server, from the last byte of a request to its response",
     ),
+    ALLOW_OVERLOAD,
     TCP,
 ];
 
@@ -263,6 +271,7 @@ const PACKMIME: &[Field] = &[
         Default::Choice("1.1"),
         "version of HTTP: 9 % of connections carry several exchanges, or, with \"1.0\", each carries one",
     ),
+    ALLOW_OVERLOAD,
     TCP,
 ];
 

@@ -1,0 +1,139 @@
+//! Connections that open at a rate, whatever becomes of those before: what they offer to links, and how many are open.
+
+use aqmlab_traffic::packmime::PackMime;
+use aqmlab_traffic::{Gaps, MeanConnection};
+use aqmlab_units::Span;
+
+use crate::pass::{Pass, Section};
+use crate::plan::{ClassPlan, LinkPlan, Plan, PopulationPlan, Sessions, Workload};
+use crate::traffic::Number;
+
+/// Connections of one class are told apart by 32 bits.
+const MOST_CONNECTIONS: f64 = u32::MAX as f64;
+
+/// A load of this many times a link's rate is a mistake unless a class allows it.
+const OVERLOAD: f64 = 10.0;
+
+/// Packets of a connection without payload in each direction: SYN and FIN.
+const CONTROL_PACKETS: f64 = 2.0;
+
+impl PopulationPlan {
+    /// Connections a second, where these open at a rate.
+    pub(crate) const fn per_s(&self) -> Option<f64> {
+        match self {
+            PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => Some(*per_s),
+            PopulationPlan::Cloud(cloud) => Some(cloud.per_s),
+            PopulationPlan::List
+            | PopulationPlan::Users(_)
+            | PopulationPlan::Pages(_)
+            | PopulationPlan::Browsers(_) => None,
+        }
+    }
+}
+
+impl ClassPlan {
+    /// Its connections on average, where these open at a rate.
+    fn mean_connection(&self) -> Option<MeanConnection> {
+        match &self.workload {
+            Workload::Sessions { sessions: Sessions::Requests(plan), .. } => Some(plan.mean_connection()),
+            Workload::Sessions { sessions: Sessions::Web, .. } => Some(PackMime::MEAN_CONNECTION),
+            _ => None,
+        }
+    }
+
+    /// The bit rate that connections at a rate offer to each link on the way of requests, and on that of responses: payload,
+    /// and headers of data, SYN and FIN. Acknowledgments and what is sent again come on top.
+    fn open_load(&self) -> Option<[f64; 2]> {
+        let (per_s, tcp) = (self.population.per_s()?, self.workload.tcp()?);
+        let (mss, header) = (f64::from(tcp.mss), f64::from(tcp.header));
+        let bytes = self.mean_connection()?.bytes;
+        Some(bytes.map(|bytes| 8.0 * per_s * (bytes + header * (bytes / mss + CONTROL_PACKETS))))
+    }
+
+    /// The bit rate that connections at a rate offer to link number `link`.
+    fn open_load_on(&self, link: usize) -> f64 {
+        let [requests, responses] = self.open_load().unwrap_or_default();
+        let of = |way: &[usize], load| if way.contains(&link) { load } else { 0.0 };
+        of(&self.path, requests) + of(&self.return_path, responses)
+    }
+
+    /// How many connections at a rate are open at one time at the most; `None` where none open at a rate. What the narrowest
+    /// link of their way cannot carry piles up to the end of the run; of the rest as many are open as open in the time that
+    /// one takes, slow start left out.
+    pub(crate) fn most_open(&self, plan: &Plan) -> Option<f64> {
+        let (per_s, mean) = (self.population.per_s()?, self.mean_connection()?);
+        let carried =
+            per_s / fullest(plan, |link| self.open_load_on(link)).map_or(1.0, |(_, times)| times.max(1.0));
+        let propagation =
+            || self.links_both_ways().fold(Span::ZERO, |sum, link| sum + plan.links[link].delay);
+        let rtt = self.access.as_ref().map_or_else(propagation, |access| access.rtt.mean());
+        let takes = (mean.exchanges + 1.0) * rtt.as_secs_f64() + mean.waits_s;
+        let run = plan.stop.at.as_secs_f64();
+        Some((per_s - carried) * run + carried * takes.min(run))
+    }
+}
+
+/// The number of the link with the greatest `load`, and how many times its rate that is.
+fn fullest(plan: &Plan, load: impl Fn(usize) -> f64) -> Option<(usize, f64)> {
+    let times = |(i, link): (usize, &LinkPlan)| (i, load(i) / link.rate.as_bps() as f64);
+    plan.links.iter().enumerate().map(times).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+impl Pass<'_, '_> {
+    /// Whether a class may offer many times what a link carries.
+    pub(crate) fn allows_overload(
+        &mut self,
+        section: &Section<'_>,
+        population: &PopulationPlan,
+    ) -> Option<bool> {
+        let Some(node) = section.node("allow_overload") else { return Some(false) };
+        if population.per_s().is_none() {
+            let message =
+                "`allow_overload` belongs to `rate`; users who wait for responses never ask for more";
+            self.error(&node.at, &section.sub("allow_overload"), message);
+        }
+        self.flag(section, "allow_overload")
+    }
+
+    /// Whether there are no more connections at a rate than can be told apart, nor many times what a link carries; reports
+    /// the first that is wrong. `numbers` are those of the classes of `plan`.
+    pub(crate) fn rates_are_sound(&mut self, plan: &Plan, numbers: &[Number]) -> bool {
+        let mut few = true;
+        for (class, number) in plan.classes.iter().zip(numbers) {
+            few &= self.can_be_told_apart(class, plan, number);
+        }
+        few && self.is_no_overload(plan, numbers)
+    }
+
+    fn can_be_told_apart(&mut self, class: &ClassPlan, plan: &Plan, number: &Number) -> bool {
+        let per_s = class.population.per_s().unwrap_or_default();
+        let (expected, most) = (plan.stop.at.as_secs_f64() * per_s, MOST_CONNECTIONS / 2.0);
+        if expected > most {
+            let message = format!(
+                "about {expected:.0} connections open before the end of the run at `{}`; at most {most:.0} can be told \
+                 apart: write a lower rate, or a shorter run",
+                plan.stop.at
+            );
+            self.error(&number.at, &number.path, message);
+        }
+        expected <= most
+    }
+
+    fn is_no_overload(&mut self, plan: &Plan, numbers: &[Number]) -> bool {
+        let counted = || plan.classes.iter().zip(numbers).filter(|(_, number)| !number.allows_overload);
+        let load = |link: usize| counted().map(|(class, _)| class.open_load_on(link)).sum();
+        let Some((link, times)) = fullest(plan, load).filter(|(_, times)| *times >= OVERLOAD) else {
+            return true;
+        };
+        let largest = counted().max_by(|a, b| a.0.open_load_on(link).total_cmp(&b.0.open_load_on(link)));
+        let Some((_, number)) = largest else { return true };
+        let link = &plan.links[link];
+        let message = format!(
+            "connections that open at a rate offer `{}` {times:.0} times its rate (`{}`); a load of {OVERLOAD} times the \
+             link or more needs `allow_overload = true`",
+            link.name, link.rate
+        );
+        self.error(&number.at, &number.path, message);
+        false
+    }
+}
