@@ -57,7 +57,7 @@ def told(experiment):
     """All that is said of live runs, by table, JSON and report, one after the other."""
     found = verdicts(experiment.runs)
     print_verdict(found)
-    print_lateness(found)
+    print_lateness(experiment)
     results = experiment
     said = [
         f(results) for f in (checks.kept_time, checks.to_its_end, checks.stack_as_asked, checks.packets_kept)

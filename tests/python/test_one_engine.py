@@ -242,6 +242,10 @@ def test_a_sweep_of_live_runs(router, tmp_path, aqmlab_cli):
     assert ended.returncode == 0, ended.stderr
     assert "live runs: 24 s in real time, one after the other" in ended.stderr
     assert ended.stdout.startswith("faithful: 8 of 8 runs\n")
+    rows = [line for line in ended.stdout.splitlines() if line.endswith(" faithful")]
+    assert [row.split("  ")[0] for row in rows] == [
+        f"{arm}, rate {rate}" for rate in ("2Mbit", "4Mbit") for arm in ("DropTail", "RED")
+    ]
     simulated, live = sorted((store / "sweeps").iterdir(), key=lambda path: path.name.endswith("-live"))
     assert live.name.endswith("-live")
     assert "live runs: " not in aqmlab_cli(*words, "--host", "live").stderr, "all are there"
@@ -251,7 +255,12 @@ def test_a_sweep_of_live_runs(router, tmp_path, aqmlab_cli):
     found = json.loads(compared.stdout)["compared"]
     assert len(found) == 4
     router("unfaithful")
-    assert aqmlab_cli(*words, "--host", "live", "--force").returncode == 5
+    ended = aqmlab_cli(*words, "--host", "live", "--force")
+    assert ended.returncode == 5
+    assert len(re.findall(r"^\w+, rate .Mbit .* 2300\.0 .* NOT FAITHFUL: 2 of 2$", ended.stdout, re.M)) == 4
+    events = aqmlab_cli(*words, "--host", "live", "--json").stdout.splitlines()
+    end = json.loads(events[-1])
+    assert (end["faithful"], len(end["verdicts"])) == (False, 8)
     ended = aqmlab_cli(*words, "--host", "alive")
     assert ended.returncode == 2
     assert "there is no host `alive`" in ended.stderr

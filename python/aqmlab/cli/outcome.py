@@ -13,7 +13,7 @@ import typer
 
 from aqmlab.cli.claims import claims_json, end_with, print_claims, scored_claims
 from aqmlab.cli.console import Exit, complain, say, tell_json
-from aqmlab.cli.tables import answer_console, print_answer, print_doubts, print_grid
+from aqmlab.cli.tables import MOST_ROWS, answer_console, print_answer, print_doubts, print_grid
 from aqmlab.grid import Column, Grid, Span
 
 if TYPE_CHECKING:
@@ -29,16 +29,13 @@ def tell_results(found: Answer, scored: Sequence[Scored] = (), *, as_json: bool)
     from aqmlab.faithfulness import verdicts
     from aqmlab.soundness import examine
 
-    verdict = verdicts(found.results.runs)
     if as_json:
-        about = _verdicts_json(verdict) if verdict else {}
-        tell_json(found.to_json() | {"doubts": doubts_json(found.results)} | about | claims_json(scored))
+        tell_json(found.to_json() | said_json(found.results, scored))
         return
-    print_verdict(verdict)
+    print_verdict(verdicts(found.results.runs))
     print_answer(found)
     print_doubts(examine(found.results))
-    if not found.results.axes:
-        print_lateness(verdict)
+    print_lateness(found.results)
     _print_scored(scored)
 
 
@@ -76,8 +73,7 @@ def tell_both(found: Both, scored: Mapping[str, Sequence[Scored]], *, as_json: b
         console.print(f"\n{name}", style="bold", markup=False)
         print_doubts(examine(side))
         _print_scored(scored[name])
-    if not found.live.axes:
-        print_lateness(found.verdicts)
+    print_lateness(found.live)
 
 
 def both_json(found: Both, scored: Mapping[str, Sequence[Scored]]) -> dict[str, Any]:
@@ -85,6 +81,18 @@ def both_json(found: Both, scored: Mapping[str, Sequence[Scored]]) -> dict[str, 
     about = {"doubts": {name: doubts_json(side) for name, side in found.sides.items()}}
     claims = {name: claims_json(of_side).get("claims") for name, of_side in scored.items()}
     return found.to_json() | about | ({"claims": claims} if any(claims.values()) else {})
+
+
+def said_json(results: Results, scored: Sequence[Scored]) -> dict[str, Any]:
+    """What ``--json`` prints of results besides their metrics: doubts, verdicts of live runs, claims."""
+    from aqmlab.faithfulness import verdicts
+
+    found = verdicts(results.runs)
+    about: dict[str, Any] = {"doubts": doubts_json(results)}
+    if found:
+        about["faithful"] = all(verdict.faithful for verdict in found)
+        about["verdicts"] = [verdict.to_json() for verdict in found]
+    return about | claims_json(scored)
 
 
 def doubts_json(results: Results) -> list[dict[str, Any]]:
@@ -128,38 +136,55 @@ def print_verdict(found: Sequence[Faithfulness]) -> None:
     console.print()
 
 
-def print_lateness(found: Sequence[Faithfulness]) -> None:
-    """How late packets left, run by run, and what else the verdict rests on; nothing of simulated runs."""
-    if not found:
-        return
-    from aqmlab.figures import shown
+def print_lateness(results: Results) -> None:
+    """How late packets left, and what else the verdict rests on; nothing of simulated runs.
+
+    A row per run, or, of a sweep, a row per cell with the worst of its runs.
+    """
+    from aqmlab.faithfulness import verdicts
+    from aqmlab.figures import counted, shown
 
     heads = ("p50 [us]", "p99 [us]", "p99.9 [us]", "max [us]", "stalls", "duty [%]", "lost unseen", "")
-    table = Grid("faithfulness", *(Column(head, right=True) for head in heads))
-    for verdict in found:
-        late = (shown(verdict.lateness_s(q), 1, 1e6) for q in ("p50", "p99", "p999", "max"))
-        word = Span("faithful") if verdict.faithful else Span("NOT FAITHFUL", "bold red")
-        name = f"{verdict.arm}, seed {verdict.seed}"
-        counts = (_stalls(verdict), shown(verdict.duty_percent, 1), shown(verdict.lost_unseen))
-        table.add(name, *late, *counts, word)
+    title = "faithfulness, worst of each cell's runs" if results.axes else "faithfulness"
+    table = Grid(title, *(Column(head, right=True) for head in heads))
+    if results.axes:
+        rows = [(str(cell), verdicts(results.runs_of(cell))) for cell in results.cells]
+    else:
+        rows = [(f"{one.arm}, seed {one.seed}", (one,)) for one in verdicts(results.runs)]
+    rows = [(name, found) for name, found in rows if found]
+    if not rows:
+        return
+    for name, found in rows[:MOST_ROWS]:
+        late = (_worst([one.lateness_s(q) for one in found]) for q in ("p50", "p99", "p999", "max"))
+        duty, lost = (_worst([getattr(one, of) for one in found]) for of in ("duty_percent", "lost_unseen"))
+        cells = (*(shown(each, 1, 1e6) for each in late), _stalls(found), shown(duty, 1), shown(lost))
+        table.add(name, *cells, _word(found))
     console = answer_console()
     console.print()
     print_grid(console, table)
+    if (left := len(rows) - MOST_ROWS) > 0:
+        console.print(f"{counted(left, 'more cell')} in the report", style="dim", markup=False)
 
 
-def _stalls(verdict: Faithfulness) -> str:
+def _worst(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _stalls(found: Sequence[Faithfulness]) -> str:
     """``2 (31.0 ms)``: how many, and the longest."""
     from aqmlab.figures import shown
 
-    count = shown(verdict.stall_count)
-    return f"{count} ({shown(verdict.longest_stall_s, 1, 1e3)} ms)" if verdict.stall_count else count
+    worst = max(found, key=lambda verdict: (verdict.longest_stall_s or 0.0, verdict.stall_count or 0))
+    count = shown(_worst([verdict.stall_count for verdict in found]))
+    return f"{count} ({shown(worst.longest_stall_s, 1, 1e3)} ms)" if worst.stall_count else count
 
 
-def _verdicts_json(found: Sequence[Faithfulness]) -> dict[str, Any]:
-    return {
-        "faithful": all(verdict.faithful for verdict in found),
-        "verdicts": [verdict.to_json() for verdict in found],
-    }
+def _word(found: Sequence[Faithfulness]) -> Span:
+    """``faithful``, or ``NOT FAITHFUL`` with how many of the runs."""
+    bad = sum(not verdict.faithful for verdict in found)
+    if not bad:
+        return Span("faithful")
+    return Span("NOT FAITHFUL" + (f": {bad} of {len(found)}" if len(found) > 1 else ""), "bold red")
 
 
 def complain_of_lost_packets(found: Sequence[Faithfulness]) -> None:

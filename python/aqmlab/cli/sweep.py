@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from aqmlab.cli.claims import claims_json, end_with
+from aqmlab.cli.claims import end_with
 from aqmlab.cli.console import interruptible, refuse_damage, say, set_quiet, tell_json
 from aqmlab.cli.live import tell_stopping
 from aqmlab.cli.options import (
@@ -33,10 +33,10 @@ from aqmlab.cli.options import (
 from aqmlab.cli.outcome import (
     both_json,
     complain_of_lost_packets,
-    doubts_json,
     end_unless_faithful,
     print_sides,
     print_verdict,
+    said_json,
     tell_results,
 )
 from aqmlab.cli.progress import ProgressLine
@@ -297,8 +297,7 @@ class _Events:
                     }
                     for missing in under_way.results.missing
                 ],
-                "doubts": doubts_json(under_way.results),
-                **claims_json(under_way.claims),
+                **said_json(under_way.results, under_way.claims),
                 "overhead_ms_a_run": self._overhead_ms(now, under_way.workers),
             },
         )
@@ -345,8 +344,7 @@ def merge(
                     {
                         "path": str(found.results.path),
                         "missing": len(found.results.missing),
-                        "doubts": doubts_json(found.results),
-                        **claims_json(found.claims),
+                        **said_json(found.results, found.claims),
                     }
                     for found in merged.sweeps
                 ],
