@@ -364,12 +364,13 @@ def test_links_that_are_busy_all_the_same_are_reported(calibrate):
         calibrate(scenario, on="core")
 
 
-def test_a_load_beyond_what_limits_the_class_is_refused(calibrate):
+@pytest.mark.parametrize("kind", ["requests", "browsers"])
+def test_a_load_beyond_what_limits_the_class_is_refused(calibrate, kind):
     scenario = copy.deepcopy(GRAPH)
     scenario["link"][2]["rate"] = "1Mbit"
     users = scenario["traffic"][0]
     del users["rate"]
-    users |= {"users": 20, "think": "100ms"}
+    users |= {"kind": kind, "users": 20, "think": "100ms"}
     with pytest.raises(
         UsageError, match=r"cannot be reached: it is .* something else limits the class|drops"
     ):
