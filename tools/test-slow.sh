@@ -6,6 +6,14 @@ tools/install.sh test
 echo "== contract kit, 1000 seeds"
 AQMLAB_CONTRACT_SEEDS=1000 cargo test -q -p aqmlab-qdisc --test contract
 .venv/bin/aqmlab aqm check all --seeds 1000
+echo "== random cases of this run, drawn anew"
+for _ in 1 2 3 4 5; do
+    export PROPTEST_RNG_SEED=$RANDOM$RANDOM
+    echo "PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED"
+    cargo test -q -p aqmlab-sim -p aqmlab-qdisc -p aqmlab-scenario -p aqmlab-live \
+        --test twins --test kinds --test goodput --test port_ahead --test language --test frames --test captures
+done
+unset PROPTEST_RNG_SEED
 echo "== control laws over ten minutes"
 .venv/bin/python -m pytest -q -m slow tests/python
 echo "== papers, the small version"

@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 import aqmlab
 from aqmlab.cli import main
 from living import SCENARIO, why_not
+
+# The same cases every time and no time limit on one: neither chance nor a busy machine may fail a test.
+hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
+hypothesis.settings.load_profile("same")
 
 SMALL: dict[str, Any] = {
     "title": "Small",

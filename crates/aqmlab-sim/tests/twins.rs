@@ -189,7 +189,7 @@ fn small() -> impl Strategy<Value = Small> {
         prop_oneof![3 => Just(""), 1 => Just("stop = \"1001ms\""), 1 => Just("stop = \"2345678us\"")],
         // Data crosses the way of acknowledgments.
         prop_oneof![
-            1 => Just("kind = \"packmime\"\nrate = \"20/s\"\naccess_rate = \"20Mbit\"\ntcp = { ecn = true }"),
+            1 => Just("kind = \"packmime\"\nrate = \"20/s\"\nallow_overload = true\naccess_rate = \"20Mbit\"\ntcp = { ecn = true }"),
             1 => Just(""),
             1 => Just("kind = \"bulk\"\nbytes = \"60kB\"\ncount = 5"),
             1 => Just("kind = \"bulk\"\ncount = 2\nstop = \"2s\""),
@@ -205,7 +205,7 @@ fn small() -> impl Strategy<Value = Small> {
                  tcp = { time_wait = \"0s\" }"
             ),
             2 => Just(
-                "kind = \"requests\"\nrate = \"30/s\"\nrequest = \"300B\"\n\
+                "kind = \"requests\"\nrate = \"30/s\"\nallow_overload = true\nrequest = \"300B\"\n\
                  response = { exponential = \"9kB\" }\ntcp = { time_wait = \"10ms\" }"
             ),
             2 => Just(
@@ -224,7 +224,7 @@ fn small() -> impl Strategy<Value = Small> {
                  response = \"2kB\"\nserver_delay = \"5ms\"\nstop = \"2s\"\ntcp = { profile = \"freebsd4\", time_wait = \"0s\" }"
             ),
             1 => Just(
-                "kind = \"requests\"\nrate = \"5/s\"\nrequest = \"30kB\"\nresponse = \"300B\"\nexchanges = 2\n\
+                "kind = \"requests\"\nrate = \"5/s\"\nallow_overload = true\nrequest = \"30kB\"\nresponse = \"300B\"\nexchanges = 2\n\
                  pause = { exponential = \"200ms\" }\nserver_delay = \"10ms\"\ntcp = { ecn = true }"
             ),
         ],
