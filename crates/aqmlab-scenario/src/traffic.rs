@@ -425,7 +425,7 @@ impl Pass<'_, '_> {
             self.check_keys(table, &path, PARAMS, &["profile"]);
             self.overlay(table, &path, PARAMS, &mut settings);
         }
-        let profile = match Profile::from_settings(&settings) {
+        let profile = match Profile::resolve(&mut settings) {
             Ok(profile) => profile,
             Err(error) => {
                 let at = node.map_or_else(|| section.at.clone(), |n| n.at.clone());
@@ -433,12 +433,6 @@ impl Pass<'_, '_> {
                 return None;
             }
         };
-        // `Profile` has resolved what is automatic, and the settings shall say to what.
-        for (name, value) in profile.automatic() {
-            if settings.is_auto(name) {
-                settings.set(name, value, automatic_origin(name));
-            }
-        }
         self.enter_settings(&path, PARAMS, &settings);
         Some((profile, settings))
     }
@@ -526,14 +520,5 @@ impl ClassPlan {
             Workload::OnOff { ecn, .. } | Workload::Packets { ecn, .. } => ecn.is_capable(),
             Workload::Schedule(schedule) => schedule.is_ecn_capable(),
         }
-    }
-}
-
-/// The rule by which a TCP parameter gets its automatic value.
-fn automatic_origin(name: &str) -> Origin {
-    let param = PARAMS.iter().find(|p| p.name == name).expect("an automatic parameter is in the table");
-    match param.default {
-        aqmlab_params::Default::Auto(rule) => Origin::Derived(rule.into()),
-        _ => unreachable!("{name} has a default"),
     }
 }

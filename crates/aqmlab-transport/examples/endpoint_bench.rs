@@ -58,7 +58,7 @@ fn through_endpoints(segments: u64, ack_every: u64, fault: Fault) -> u32 {
     set("max_window", Value::Integer(WINDOW));
     set("initial_ssthresh", Value::Choice("max_window"));
     set("ecn", Value::Flag(fault == Fault::Mark));
-    let profile = Profile::from_settings(&settings).expect("consistent");
+    let profile = Profile::resolve(&mut settings).expect("consistent");
     let [mut sender, receiver] = [Role::Active, Role::Passive].map(|role| Endpoint::new(role, &profile));
     sender.write(ENDLESS);
     sender.open(Instant::ZERO, &profile);

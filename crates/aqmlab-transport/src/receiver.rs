@@ -77,7 +77,7 @@ impl Receiver {
         to_wire(self.initial, self.next)
     }
 
-    /// Does nothing wait beyond a hole?
+    /// Whether nothing waits beyond a hole.
     #[inline]
     pub(crate) fn is_orderly(&self) -> bool {
         !self.holes
@@ -135,7 +135,7 @@ impl Receiver {
         Arrival { delivered, finished, duplicate: false }
     }
 
-    /// Does the sequence space `[from, end)` reach into the window (RFC 9293, 3.10.7.4, first)?
+    /// Whether the sequence space `[from, end)` reaches into the window (RFC 9293, 3.10.7.4, first).
     #[inline]
     pub(crate) fn accepts(&self, from: u64, end: u64, profile: &Profile) -> bool {
         // Nothing follows a FIN (RFC 9293, 3.10.7.4, seventh).
@@ -182,7 +182,7 @@ impl Receiver {
         self.owe(more as u16, now, delay); // below the limit, which fits
     }
 
-    /// Are we within the first segments, which are acknowledged each?
+    /// Whether the first segments, which are acknowledged each, are not over.
     #[inline]
     fn is_quick(&self, profile: &Profile) -> bool {
         profile.quick_acks > 0 && self.next <= 1 + u64::from(profile.quick_acks) * u64::from(profile.mss)
@@ -239,7 +239,7 @@ impl Receiver {
         self.unacked = ACK_NOW;
     }
 
-    /// Is an acknowledgment due?
+    /// Whether an acknowledgment is due.
     #[inline]
     pub(crate) fn owes_ack(&self) -> bool {
         self.unacked == ACK_NOW
@@ -339,7 +339,7 @@ mod tests {
     fn bytes_are_counted_up_to_as_many_full_segments() {
         let mut settings = crate::profile_settings("rfc").expect("built in");
         settings.set("ack_counting", Value::Choice("bytes"), Origin::Given);
-        let p = Profile::from_settings(&settings).expect("consistent");
+        let p = Profile::resolve(&mut settings).expect("consistent");
         let (mut r, mut troubles, _) = receiver();
         let mut arrive = |r: &mut Receiver, len| {
             let from = r.next();

@@ -49,7 +49,7 @@ fn any_profile(draw: &mut Stream) -> Profile {
     give("syn_retries", Value::Unlimited);
     give("data_retries", Value::Unlimited);
     give("time_wait", Value::Span([Span::ZERO, Span::s(240)][draw.below(2) as usize]));
-    Profile::from_settings(&settings).expect("consistent")
+    Profile::resolve(&mut settings).expect("consistent")
 }
 
 /// Loss up to 45 %, marks, delays that reorder.

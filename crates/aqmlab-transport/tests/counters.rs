@@ -20,7 +20,7 @@ fn transfer(lost: &'static [u64], lost_acks: &'static [u64], marked: &'static [u
     ] {
         settings.set(name, value, Origin::Given);
     }
-    let profile = Profile::from_settings(&settings).expect("consistent");
+    let profile = Profile::resolve(&mut settings).expect("consistent");
     let bytes = 40 * u64::from(profile.mss);
     let there = if marked.is_empty() { drop_list(lost) } else { mark_list(marked) };
     let paths = [there, drop_list(lost_acks)].map(|faults| Path::plain(Span::ms(50), faults));

@@ -20,7 +20,7 @@ fn profile(given: &[(&'static str, Value)]) -> Profile {
     for (name, value) in common.iter().chain(given) {
         settings.set(name, value.clone(), Origin::Given);
     }
-    Profile::from_settings(&settings).expect("consistent")
+    Profile::resolve(&mut settings).expect("consistent")
 }
 
 /// An endless transfer over a path with this round trip and so much bandwidth that no queue grows.

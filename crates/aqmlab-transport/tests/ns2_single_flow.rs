@@ -118,7 +118,7 @@ fn profile(case: &Case, tick_phase: Span) -> Profile {
     ] {
         settings.set(name, value, Origin::Given);
     }
-    Profile::from_settings(&settings).expect("consistent")
+    Profile::resolve(&mut settings).expect("consistent")
 }
 
 /// Drops by number at the entrance; marks by number among what is left, at the second link.

@@ -58,6 +58,28 @@ fn each_value_of_a_profile_has_a_source_and_stands_once() {
 }
 
 #[test]
+fn what_is_automatic_is_resolved_in_the_settings_by_the_rule_of_the_table() {
+    for (mss, recovery, window, guard) in
+        [(1095, "reno", 4, "rfc5681"), (1096, "newreno", 3, "rfc6582"), (2191, "sack", 2, "rfc6582")]
+    {
+        let mut settings = profile_settings("rfc").expect("built in");
+        settings.set("mss", Value::Size(Size::Bytes(aqmlab_units::Bytes::new(mss))), Origin::Given);
+        settings.set("recovery", Value::Choice(recovery), Origin::Given);
+        let profile = Profile::resolve(&mut settings).expect("consistent");
+        assert_eq!(settings.get("initial_window"), Some(&Value::Integer(window)));
+        assert_eq!(settings.get("fast_retransmit_guard"), Some(&Value::Choice(guard)));
+        assert_eq!((profile.initial_window, profile.fast_retransmit_guard.word()), (window as f64, guard));
+        assert!(settings.iter().all(|setting| setting.value != Value::Auto));
+        let derived = settings.iter().filter(|setting| matches!(setting.origin, Origin::Derived(_)));
+        assert_eq!(derived.count(), 2);
+    }
+    let mut settings = profile_settings("rfc").expect("built in");
+    settings.set("initial_window", Value::Integer(9), Origin::Given);
+    assert_eq!(Profile::resolve(&mut settings).expect("consistent").initial_window, 9.0);
+    assert!(settings.is_given("initial_window"));
+}
+
+#[test]
 fn ns2_has_the_defaults_of_ns2() {
     let p = Profile::named("ns2").expect("built in");
     assert_eq!((p.mss, p.header, p.max_window, p.initial_window), (1000, 40, 20, 2.0));
@@ -77,7 +99,7 @@ fn contradictions_are_refused_with_the_parameter_that_is_wrong() {
     ] {
         let mut settings = profile_settings("rfc").expect("built in");
         settings.set(name, value, Origin::Given);
-        assert_eq!(Profile::from_settings(&settings).expect_err(name).name, name);
+        assert_eq!(Profile::resolve(&mut settings).expect_err(name).name, name);
     }
 }
 

@@ -35,7 +35,7 @@ impl Talk {
         give("increase", Value::Choice(["per_ack", "byte_counting"][draw.below(2) as usize]));
         give("recovery", Value::Choice(Recovery::WORDS[draw.below(3) as usize]));
         give("ecn", Value::Flag(draw.hit(0.5)));
-        let profile = Profile::from_settings(&settings).expect("consistent");
+        let profile = Profile::resolve(&mut settings).expect("consistent");
         let endpoints = [Role::Active, Role::Passive].map(|role| Endpoint::new(role, &profile));
         let on_the_way = [VecDeque::new(), VecDeque::new()];
         let mut talk = Talk { now: Instant::ZERO, profile, endpoints, on_the_way, draw };

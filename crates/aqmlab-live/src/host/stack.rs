@@ -4,7 +4,7 @@
 //! the rest itself. [`SETTABLE`] are the former. Where the plan has another value for one of the latter than the profile `linux`,
 //! which says what kernels do, a remark says so, and it stands beside the result.
 
-use aqmlab_params::{Origin, Settings, Value};
+use aqmlab_params::Settings;
 use aqmlab_qdisc::Dscp;
 use aqmlab_scenario::{ClassPlan, IpVersion, Workload};
 use aqmlab_traffic::PacketSizes;
@@ -160,7 +160,7 @@ impl Stack {
         let options = if timestamps { TIMESTAMPS } else { 0 };
         let header = tcp_header(ip) + options;
         let mtu = (tcp.mss + header).max(least_mtu(ip));
-        let mut remarks = kernels_own(class, tcp, settings);
+        let mut remarks = kernels_own(class, settings);
         if tcp.header != header {
             remarks.push(format!(
                 "class `{}`: segments have headers of {header} bytes, and not of the {} in `header`",
@@ -306,12 +306,11 @@ fn receive_buffers(tcp: &Profile) -> String {
 }
 
 /// A remark for each parameter that the kernel decides, where the plan says otherwise.
-fn kernels_own(class: &ClassPlan, tcp: &Profile, settings: &Settings) -> Vec<String> {
-    let linux = profile_settings("linux").expect("there is a profile `linux`");
-    let kernel = Profile::from_settings(&linux).expect("a built-in profile is complete").automatic();
-    let (plan, kernel) = (resolved(settings, &tcp.automatic()), resolved(&linux, &kernel));
-    let differ = kernel.iter().filter(|setting| is_kernels_own(setting.name)).filter_map(|kernel| {
-        let plan = plan.get(kernel.name)?;
+fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
+    let mut linux = profile_settings("linux").expect("there is a profile `linux`");
+    Profile::resolve(&mut linux).expect("a built-in profile is complete");
+    let differ = linux.iter().filter(|setting| is_kernels_own(setting.name)).filter_map(|kernel| {
+        let plan = settings.get(kernel.name)?;
         (*plan != kernel.value).then(|| {
             format!(
                 "class `{}`: `{}` is `{plan}`, and a kernel has no setting for it; as known of Linux it is `{}`",
@@ -320,15 +319,6 @@ fn kernels_own(class: &ClassPlan, tcp: &Profile, settings: &Settings) -> Vec<Str
         })
     });
     differ.collect()
-}
-
-/// The settings with what is automatic in them.
-fn resolved(settings: &Settings, automatic: &[(&'static str, Value)]) -> Settings {
-    let mut settings = settings.clone();
-    for (name, value) in automatic {
-        settings.set(name, value.clone(), Origin::Derived("".into()));
-    }
-    settings
 }
 
 fn is_kernels_own(name: &str) -> bool {

@@ -315,7 +315,7 @@ mod tests {
         for (base, expected) in [("flight", 20.0), ("outstanding", 35.0), ("window", 10.0)] {
             let mut settings = crate::profile_settings("rfc").expect("built in");
             settings.set("reduction_base", Value::Choice(base), Origin::Given);
-            let profile = Profile::from_settings(&settings).expect("consistent");
+            let profile = Profile::resolve(&mut settings).expect("consistent");
             let mss = profile.mss;
             let mut window = Window::new(&profile);
             window.cwnd = 40.0;

@@ -6,7 +6,7 @@ mod words;
 
 use alloc::format;
 
-use aqmlab_params::{Origin, ParamError, Settings, Value};
+use aqmlab_params::{Default, Origin, ParamError, Settings, Value};
 use aqmlab_units::Span;
 use aqmlab_units::text::Size;
 
@@ -122,19 +122,29 @@ pub fn profile_settings(name: &str) -> Option<Settings> {
 }
 
 impl Profile {
-    /// Resolves settings of the table [`PARAMS`].
+    /// Resolves settings of the table [`PARAMS`]: what is automatic gets its value in `settings`, and all are read.
     ///
     /// # Errors
     /// If a value is missing or of the wrong kind, or if two of them contradict each other.
-    pub fn from_settings(s: &Settings) -> Result<Profile, ParamError> {
-        let mss = bytes(s, "mss")?;
+    pub fn resolve(settings: &mut Settings) -> Result<Profile, ParamError> {
+        for param in PARAMS {
+            if let Default::Auto(rule) = param.default
+                && settings.is_auto(param.name)
+            {
+                settings.set(param.name, automatic(param.name, settings)?, Origin::Derived(rule.into()));
+            }
+        }
+        Profile::read(settings)
+    }
+
+    fn read(s: &Settings) -> Result<Profile, ParamError> {
         let profile = Profile {
-            mss,
+            mss: bytes(s, "mss")?,
             header: bytes(s, "header")?,
             initial_sequence: count(s, "initial_sequence")?,
             max_window: count(s, "max_window")?,
             receive_window: bytes(s, "receive_window")?,
-            initial_window: initial_window(s, mss)?,
+            initial_window: s.integer("initial_window")? as f64,
             initial_ssthresh: InitialSsthresh::read(s, "initial_ssthresh")?,
             congestion: congestion(s)?,
             increase: Increase::read(s, "increase")?,
@@ -151,7 +161,7 @@ impl Profile {
             sack_memory: SackMemory::read(s, "sack_memory")?,
             sack_overhead: bytes(s, "sack_overhead")?,
             limited_transmit: s.flag("limited_transmit")?,
-            fast_retransmit_guard: fast_retransmit_guard(s)?,
+            fast_retransmit_guard: FastRetransmitGuard::read(s, "fast_retransmit_guard")?,
             fast_retransmit_restarts_timer: s.flag("fast_retransmit_restarts_timer")?,
             partial_ack: PartialAck::read(s, "partial_ack")?,
             recovery_exit: RecoveryExit::read(s, "recovery_exit")?,
@@ -212,18 +222,10 @@ impl Profile {
         }
     }
 
-    /// What the automatic parameters of [`PARAMS`] have been resolved to, for those who left them so.
-    pub fn automatic(&self) -> [(&'static str, Value); 2] {
-        [
-            ("initial_window", Value::Integer(self.initial_window as u64)),
-            ("fast_retransmit_guard", Value::Choice(self.fast_retransmit_guard.word())),
-        ]
-    }
-
     /// The profile `name` as it is, without any given value; `None` if there is no such profile.
     pub fn named(name: &str) -> Option<Profile> {
-        let settings = profile_settings(name)?;
-        Some(Profile::from_settings(&settings).expect("a built-in profile is complete and consistent"))
+        let mut settings = profile_settings(name)?;
+        Some(Profile::resolve(&mut settings).expect("a built-in profile is complete and consistent"))
     }
 
     fn check(&self) -> Result<(), ParamError> {
@@ -294,15 +296,21 @@ const MOST_COUNTED: u32 = 65_535;
 /// Bytes of the largest IPv4 packet (RFC 791, 3.1: total length of 16 bits).
 const LARGEST_PACKET: u32 = 65_535;
 
-/// Segments of the first flight: given, or by RFC 5681, section 3.1 (which is RFC 3390 in segments).
-fn initial_window(s: &Settings, mss: u32) -> Result<f64, ParamError> {
-    if !s.is_auto("initial_window") {
-        return Ok(s.integer("initial_window")? as f64);
-    }
-    Ok(match mss {
-        0..=1095 => 4.0,
-        1096..=2190 => 3.0,
-        _ => 2.0,
+/// What an automatic parameter is with these other ones.
+fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
+    Ok(match name {
+        // RFC 5681, section 3.1 (which is RFC 3390 in segments).
+        "initial_window" => Value::Integer(match bytes(settings, "mss")? {
+            0..=1095 => 4,
+            1096..=2190 => 3,
+            _ => 2,
+        }),
+        // What the loss recovery itself asks for.
+        "fast_retransmit_guard" => Value::Choice(match Recovery::read(settings, "recovery")? {
+            Recovery::Reno => FastRetransmitGuard::Rfc5681.word(),
+            Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582.word(),
+        }),
+        _ => unreachable!("`{name}` has no rule"),
     })
 }
 
@@ -323,17 +331,6 @@ fn congestion(s: &Settings) -> Result<Option<Congestion>, ParamError> {
         Some(Value::Text(_)) => Ok(None),
         _ => Congestion::read(s, "congestion").map(Some),
     }
-}
-
-/// Given, or what the loss recovery itself asks for.
-fn fast_retransmit_guard(s: &Settings) -> Result<FastRetransmitGuard, ParamError> {
-    if !s.is_auto("fast_retransmit_guard") {
-        return FastRetransmitGuard::read(s, "fast_retransmit_guard");
-    }
-    Ok(match Recovery::read(s, "recovery")? {
-        Recovery::Reno => FastRetransmitGuard::Rfc5681,
-        Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582,
-    })
 }
 
 fn is_word(name: &str) -> bool {

@@ -97,7 +97,7 @@ impl Twins {
             dup_thresh: dup_thresh as usize,
             smss: smss as usize,
         };
-        let profile = Profile::from_settings(&settings).expect("consistent");
+        let profile = Profile::resolve(&mut settings).expect("consistent");
         let mut board = Scoreboard::default();
         board.begin();
         board.first_retransmitted(1);

@@ -29,7 +29,7 @@ impl Bench {
         for (name, value) in given {
             settings.set(name, value.clone(), Origin::Given);
         }
-        let profile = Profile::from_settings(&settings).expect("consistent");
+        let profile = Profile::resolve(&mut settings).expect("consistent");
         Bench { endpoint: Endpoint::new(role, &profile), profile, now: Instant::ZERO }
     }
 
