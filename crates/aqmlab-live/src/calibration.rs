@@ -104,7 +104,7 @@ fn ping_all(hosts: &Hosts) -> Result<Histogram, LiveError> {
     Ok(times)
 }
 
-/// There and back. Did it arrive?
+/// There and back; returns whether it arrived.
 fn ping(client: &OwnedFd, server: &OwnedFd, from: SocketAddr) -> rustix::io::Result<bool> {
     let mut answer = [0; PAYLOAD.len()];
     rustix::net::send(client, &PAYLOAD, SendFlags::empty())?;

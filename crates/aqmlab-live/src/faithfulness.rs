@@ -1,4 +1,4 @@
-//! Is a live run to be trusted? What was measured of it, against limits.
+//! Whether a live run is to be trusted: what was measured of it, against limits.
 //!
 //! A run is faithful if the router did what its plan says at the instants at which it says so, as nearly as hosts can observe, and
 //! if nothing but the disciplines lost a packet. Whatever breaks that is named with its figure and its limit.

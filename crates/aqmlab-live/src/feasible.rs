@@ -1,4 +1,4 @@
-//! Can a plan run live at all? What can be said before anything is laid out.
+//! Whether a plan can run live at all, as far as that shows before anything is laid out.
 
 use aqmlab_scenario::{Plan, Sessions, Workload};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -48,7 +48,7 @@ const NESTED: &str = r#"kind = "policer", rate = "2Mbit", burst = "20kB", exceed
             { name = "first", traffic = ["CLASS"], queue = { kind = "blue", limit = "30p" } },
             { name = "rest", queue = { kind = "red", limit = "30p", min_th = "3p" } }] } }] }"#;
 
-/// Does it have queues inside?
+/// Whether it has queues inside.
 fn is_nested(queue: &str) -> bool {
     queue.contains("queue = {")
 }

@@ -190,7 +190,7 @@ fn sum_over(header: &[u8]) -> u16 {
     Sum16BitWords::new().add_slice(header).ones_complement()
 }
 
-/// May a router forward it, by what the other reader says of the fixed header?
+/// Whether a router may forward it, by what the other reader says of the fixed header.
 fn is_acceptable(octets: &[u8]) -> bool {
     match octets.first().map(|first| first >> 4) {
         Some(4) => Ipv4HeaderSlice::from_slice(octets).is_ok_and(|slice| {

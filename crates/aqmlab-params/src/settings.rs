@@ -233,12 +233,12 @@ impl Settings {
         self.items.iter().find(|s| s.name == name).map(|s| &s.value)
     }
 
-    /// Was this value written in the scenario (and not defaulted or derived)?
+    /// Whether this value was written in the scenario (and not defaulted or derived).
     pub fn is_given(&self, name: &str) -> bool {
         self.items.iter().any(|s| s.name == name && s.origin == Origin::Given)
     }
 
-    /// Is this value still to be computed?
+    /// Whether this value is still to be computed.
     pub fn is_auto(&self, name: &str) -> bool {
         self.get(name) == Some(&Value::Auto)
     }

@@ -228,7 +228,7 @@ impl Default {
 }
 
 impl Param {
-    /// Is `name` this parameter's name or one of its aliases?
+    /// Whether `name` is this parameter's name or one of its aliases.
     pub fn answers_to(&self, name: &str) -> bool {
         self.name == name || self.alias(name).is_some()
     }

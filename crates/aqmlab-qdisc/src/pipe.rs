@@ -86,7 +86,7 @@ impl Loss {
         Loss { probability, draws }
     }
 
-    /// Is the next packet lost?
+    /// Whether the next packet is lost.
     #[inline]
     pub fn hits(&mut self) -> bool {
         self.draws.hit(self.probability)
@@ -152,7 +152,7 @@ impl Pipe {
         self.delay
     }
 
-    /// Does it delay all packets by [`Pipe::delay`], and no more?
+    /// Whether it delays all packets by [`Pipe::delay`], and no more.
     pub const fn is_constant(&self) -> bool {
         self.serialiser.is_none() && self.jitter.is_none() && self.loss.is_none()
     }

@@ -115,7 +115,7 @@ impl<P: Classed> Port<P> {
     }
 
     /// Makes an empty port look ahead, if its discipline [settles everything at
-    /// enqueue](Qdisc::settles_at_enqueue). Does it now?
+    /// enqueue](Qdisc::settles_at_enqueue); returns whether it does now.
     ///
     /// # Panics
     /// If the port holds a packet.
@@ -128,7 +128,7 @@ impl<P: Classed> Port<P> {
         self.link.looks_ahead
     }
 
-    /// Does it look ahead?
+    /// Whether it looks ahead.
     #[inline]
     pub const fn looks_ahead(&self) -> bool {
         self.link.looks_ahead
@@ -208,7 +208,7 @@ impl<P: Classed> Port<P> {
         if self.is_sending() { Some(self.link.ends) } else { self.discipline.deadline() }
     }
 
-    /// Is a packet in transmission?
+    /// Whether a packet is in transmission.
     #[inline]
     pub const fn is_sending(&self) -> bool {
         self.link.is_sending()
@@ -249,7 +249,7 @@ impl<P: Classed> Port<P> {
         &self.link.books
     }
 
-    /// Do the books balance? Conservation in packets and bytes per class and in sum against what the
+    /// Whether the books balance: conservation in packets and bytes per class and in sum against what the
     /// discipline says that it holds; measured time against histograms; sojourn times against
     /// transmissions.
     ///
@@ -421,7 +421,7 @@ impl<P: Classed> Link<P> {
         self.books.arrived(pkt);
     }
 
-    /// A packet comes to the discipline. Was it (or another) lost, was it marked?
+    /// A packet comes to the discipline; returns whether it (or another) was lost, and whether it was marked.
     #[inline(always)]
     fn admit<Q, O>(&mut self, queue: &mut Q, now: Instant, pkt: Stamped<P>, obs: &mut O) -> (bool, bool)
     where

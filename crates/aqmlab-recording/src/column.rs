@@ -185,7 +185,7 @@ impl ColumnData {
         }
     }
 
-    /// Are there no values?
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -223,7 +223,7 @@ impl Dictionary {
         self.rows.len()
     }
 
-    /// Are there no rows?
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

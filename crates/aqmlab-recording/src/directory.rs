@@ -115,7 +115,7 @@ impl Staged {
         file.write_all(bytes).map_err(RecordingError::io("write", &self.path_of(name)))
     }
 
-    /// Gives up a file, as its owner may do ([`StreamedFile::give_up`]). Is there one?
+    /// Gives up a file, as its owner may do ([`StreamedFile::give_up`]); returns whether there is one.
     pub fn give_up(&mut self, name: &str) -> bool {
         let target = self.path_of(name);
         let Some(at) = self.files.iter().position(|file| file.target == target && !file.is_given_up()) else {

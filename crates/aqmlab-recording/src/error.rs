@@ -67,7 +67,7 @@ impl RecordingError {
         }
     }
 
-    /// Is it this machine that cannot (disk full, quota, permission, read-only), not the run?
+    /// Whether it is this machine that cannot (disk full, quota, permission, read-only), not the run.
     pub fn is_host_limit(&self) -> bool {
         use io::ErrorKind as Kind;
         let RecordingError::Io { source, .. } = self else { return false };

@@ -69,7 +69,7 @@ impl std::fmt::Display for Imbalance {
 }
 
 impl Fates {
-    /// Do the books balance with what is still in the network?
+    /// Whether the books balance with what is still in the network.
     ///
     /// # Errors
     /// Both sides of the identity that fails.

@@ -243,7 +243,7 @@ impl DelayPlan {
             }
     }
 
-    /// May it ever lose a packet?
+    /// Whether it may ever lose a packet.
     pub fn loses(&self) -> bool {
         self.loss != Distribution::Constant(Probability::NEVER)
     }

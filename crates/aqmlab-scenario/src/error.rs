@@ -66,7 +66,7 @@ pub(crate) struct Report<'t> {
 pub(crate) struct Known(BTreeSet<(usize, usize, String)>);
 
 impl Known {
-    /// Is it new?
+    /// Whether it is new.
     fn insert(&mut self, span: &Range<usize>, message: &str) -> bool {
         self.0.insert((span.start, span.end, message.to_string()))
     }
@@ -168,7 +168,7 @@ impl<'t> Report<'t> {
         other.warnings
     }
 
-    /// Is nothing wrong at or below the path's first key, such as `topology`?
+    /// Whether nothing is wrong at or below the path's first key, such as `topology`.
     pub(crate) fn is_clean_of(&self, first: &str) -> bool {
         !self.concerned.contains(first)
     }

@@ -12,7 +12,7 @@ pub(crate) fn name_flaw(name: &str) -> Option<&'static str> {
     None
 }
 
-/// Can a person tell `name` from others in tables and plots? Names of arms, claims and labels: free text, but one
+/// Whether a person can tell `name` from others in tables and plots. Names of arms, claims and labels: free text, but one
 /// line of it.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.trim().is_empty()
@@ -24,7 +24,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 /// Words that stand for something else where an axis is named.
 pub(crate) const RESERVED: &[&str] = &["arm", "case", "class", "from", "queue", "seed", "until"];
 
-/// Can an axis be called so? In a claim it stands between operators.
+/// Whether an axis can be called so. In a claim it stands between operators.
 pub(crate) fn is_axis_name(name: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     name.chars().next().is_some_and(char::is_alphabetic)

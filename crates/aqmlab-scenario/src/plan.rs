@@ -436,7 +436,7 @@ pub struct DelayPlan {
     pub from: Option<usize>,
     /// Only packets that leave it at this router.
     pub to: Option<usize>,
-    /// Packets to the receiver, and packets to the sender?
+    /// Whether it meets packets to the receiver, and packets to the sender.
     pub directions: [bool; 2],
     /// Where the packets meet it.
     pub place: StagePlace,
@@ -534,7 +534,7 @@ pub struct FlowChoice {
 }
 
 impl FlowChoice {
-    /// Is the flow of this index within this class one of them?
+    /// Whether the flow of this index within this class is one of them.
     pub fn holds(&self, class: usize, index: u64) -> bool {
         self.class == class
             && self.indices.as_ref().is_none_or(|indices| indices.binary_search(&index).is_ok())
@@ -645,7 +645,7 @@ impl PacketEvent {
         PacketEvent::Arrive,
     ];
 
-    /// Does it happen at a host, and not at a link's queue?
+    /// Whether it happens at a host, and not at a link's queue.
     pub const fn is_at_a_host(self) -> bool {
         matches!(self, PacketEvent::Send | PacketEvent::Lose | PacketEvent::Arrive)
     }

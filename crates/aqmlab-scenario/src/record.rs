@@ -344,7 +344,7 @@ fn words<'n>(names: impl Iterator<Item = &'n str>) -> String {
 }
 
 impl ClassPlan {
-    /// Do its flows send over TCP?
+    /// Whether its flows send over TCP.
     pub fn is_tcp(&self) -> bool {
         self.workload.tcp().is_some()
     }

@@ -207,7 +207,7 @@ impl Pass<'_, '_> {
 }
 
 impl ClassPlan {
-    /// Do its flows ever come to an end by themselves?
+    /// Whether its flows ever come to an end by themselves.
     pub fn completes(&self) -> bool {
         matches!(
             &self.workload,

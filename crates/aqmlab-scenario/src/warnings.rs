@@ -52,7 +52,7 @@ fn marker(link: &LinkPlan) -> Option<&'static str> {
     }
 }
 
-/// Does a queue mark, or one of those inside it?
+/// Whether a queue marks, or one of those inside it.
 fn has_ecn(settings: &Settings) -> bool {
     settings.iter().any(|setting| {
         setting.name == "ecn" && setting.value == Value::Flag(true) || inner(&setting.value).any(has_ecn)
@@ -68,7 +68,7 @@ fn inner(value: &Value) -> Box<dyn Iterator<Item = &Settings> + '_> {
     }
 }
 
-/// Has a class data on a link?
+/// Whether a class has data on a link.
 fn has_data_on(class: &ClassPlan, link: usize) -> bool {
     class.ways_of_data().any(|way| way.contains(&link))
 }

@@ -211,7 +211,7 @@ impl Impairments {
     }
 }
 
-/// Does the link lead into the network?
+/// Whether the link leads into the network.
 fn leads_in(which: AccessLink) -> bool {
     matches!(which, AccessLink::ClientOut | AccessLink::ServerOut)
 }
@@ -238,7 +238,7 @@ impl Pending {
         }
     }
 
-    /// Is there none?
+    /// Whether there is none.
     #[inline]
     pub fn is_none(self) -> bool {
         self.0 == 0

@@ -158,7 +158,7 @@ impl Connection {
         counts
     }
 
-    /// Does nothing happen at this end up to `due` but the arrival of packets? Its timer is not due, and it is neither
+    /// Whether nothing happens at this end up to `due` but the arrival of packets. Its timer is not due, and it is neither
     /// opening nor closing.
     #[inline]
     pub fn is_quiet(&self, end: End, due: Instant) -> bool {
@@ -169,7 +169,7 @@ impl Connection {
         endpoint.state() == State::Established && endpoint.deadline().is_none_or(|at| at > due)
     }
 
-    /// May data flow both ways, as this end sees it?
+    /// Whether data may flow both ways, as this end sees it.
     #[inline]
     pub fn is_established(&self, end: End) -> bool {
         let endpoint = match end {
@@ -179,8 +179,8 @@ impl Connection {
         endpoint.state() == State::Established
     }
 
-    /// The same where applications look how far their streams have come, and where packets open and close: does nothing
-    /// happen at this end up to `due` but that a packet arrives and what follows from it?
+    /// The same where applications look how far their streams have come, and where packets open and close: whether
+    /// nothing happens at this end up to `due` but that a packet arrives and what follows from it.
     #[inline]
     pub fn changes_alone(&self, end: End, due: Instant) -> bool {
         let endpoint = match end {
@@ -191,7 +191,7 @@ impl Connection {
             && self.applications.as_ref().is_none_or(|of| of.wakes_at > due)
     }
 
-    /// Does this end only wait for stragglers?
+    /// Whether this end only waits for stragglers.
     pub fn lets_stragglers_pass(&mut self, end: End) -> bool {
         self.endpoint(end).state() == State::TimeWait
     }
@@ -205,7 +205,7 @@ impl Connection {
         }
     }
 
-    /// Its client has given it up, or both ends have closed: is there nothing left to happen? What remains is an end that
+    /// Its client has given it up, or both ends have closed: whether nothing is left to happen. What remains is an end that
     /// lets stragglers pass ([`State::TimeWait`]), of which there are none once all packets have left the network, or
     /// one that has never heard of the connection.
     pub fn has_ended(&self, end: End) -> bool {

@@ -111,7 +111,7 @@ impl Flow {
         stages.expect("its class meets delay stages in routers")
     }
 
-    /// Can what a packet does at its host be done now, although it arrives at `due` only? It can if nothing else
+    /// Whether what a packet does at its host can be done now, although it arrives at `due` only. It can if nothing else
     /// happens to that end before.
     #[inline(always)]
     pub fn can_be_served_ahead(&self, end: End, due: Instant, attended: bool) -> bool {
@@ -298,7 +298,7 @@ pub struct Datagrams {
     pub delivered_bytes: Bytes,
     /// Packets received with the mark CE.
     pub ce_received: u64,
-    /// Has it been told to stop?
+    /// Whether it is to stop.
     pub stopped: bool,
 }
 

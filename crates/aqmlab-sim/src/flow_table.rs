@@ -67,7 +67,7 @@ impl FlowTable {
         self.look_whether_finished(slot);
     }
 
-    /// After each change of a flow: is it over, and has its last packet gone?
+    /// After each change of a flow: notes whether it is over and its last packet has gone.
     #[inline]
     pub fn look_whether_finished(&mut self, slot: u32) {
         let flow = self.of_packet(slot);
@@ -76,7 +76,7 @@ impl FlowTable {
         }
     }
 
-    /// Is there a flow to [`FlowTable::reap`]?
+    /// Whether there is a flow to [`FlowTable::reap`].
     #[inline]
     pub fn has_finished(&self) -> bool {
         !self.finished.is_empty()

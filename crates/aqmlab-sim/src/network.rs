@@ -74,7 +74,7 @@ pub struct Class {
 pub struct Opener {
     /// When, and whose.
     pub population: Population,
-    /// Is each flow one connection, or one stream of datagrams?
+    /// Whether each flow is one connection, or one stream of datagrams.
     pub is_list: bool,
     /// From when on nothing is opened any more.
     pub until: Instant,
@@ -266,7 +266,7 @@ pub fn has_edges(plan: &Plan, number: usize) -> bool {
         || [0, 1].into_iter().any(|direction| stage(direction, Edge::Entry) || stage(direction, Edge::Exit))
 }
 
-/// Do the hosts of a class see anything that is recorded?
+/// Whether the hosts of a class see anything that is recorded.
 pub fn is_watched(plan: &Plan, class: usize) -> bool {
     let packets = plan.record.packets.iter().flat_map(|p| p.flows.iter().flatten());
     plan.record.trace.iter().chain(packets).any(|choice| choice.class == class)

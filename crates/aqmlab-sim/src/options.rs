@@ -77,7 +77,7 @@ impl OptionTable {
         }
     }
 
-    /// Does the table hold the options of those packets that are in the network, and no others? `found` are on their
+    /// Whether the table holds the options of those packets that are in the network, and no others. `found` are on their
     /// way with options; of `waiting` packets more it is not known whether they have any.
     ///
     /// # Errors

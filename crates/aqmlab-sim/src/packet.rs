@@ -165,7 +165,7 @@ impl SimPacket {
         })
     }
 
-    /// Does it neither open nor close a connection?
+    /// Whether it neither opens nor closes a connection.
     #[inline]
     pub fn is_ordinary(&self) -> bool {
         let mark = Flags::SYN.bits() | Flags::FIN.bits() | Flags::RST.bits();

@@ -42,7 +42,7 @@ impl TimerRing {
         TimerRing { pool: Vec::new(), free: NONE, heads: boxed(NONE), occupied: boxed(0), first: NEVER }
     }
 
-    /// Does the ring reach from slot `from` to `slot`?
+    /// Whether the ring reaches from slot `from` to `slot`.
     #[inline]
     pub(crate) fn reaches(&self, from: u64, slot: u64) -> bool {
         slot - from <= MASK

@@ -40,7 +40,7 @@ struct Port {
 
 struct Packets {
     log: PacketLog,
-    /// Are hosts places to record at?
+    /// Whether hosts are places to record at.
     at_hosts: bool,
 }
 
@@ -172,7 +172,7 @@ impl Watch {
         }
     }
 
-    /// Was there a row too many?
+    /// Whether there was a row too many.
     pub fn full(&self, now: Instant) -> Option<TableFull> {
         let packets = self.packets.as_ref().and_then(|p| p.log.full_at());
         if let Some(at) = packets {

@@ -104,7 +104,7 @@ impl Wheel {
         key.at.as_ns() >> self.shift
     }
 
-    /// Does the wheel reach so far ahead? From the slot after the cursor's on: time does not go back.
+    /// Whether the wheel reaches so far ahead. From the slot after the cursor's on: time does not go back.
     #[inline]
     fn reaches(&self, slot: u64) -> bool {
         slot.wrapping_sub(self.cursor).wrapping_sub(1) < MASK

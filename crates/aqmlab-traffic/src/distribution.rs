@@ -105,7 +105,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Does [`Distribution::residual`] know a formula?
+    /// Whether [`Distribution::residual`] has a formula for it.
     pub fn has_residual(&self) -> bool {
         self.residual(&mut Stream::new(0, "")).is_some()
     }

@@ -45,7 +45,7 @@ pub struct Bursty {
     pub sizes: Distribution<Bytes>,
     /// From the moment when all of a burst has been acknowledged to the next burst.
     pub off: Distribution,
-    /// Does an off period come before the first burst?
+    /// Whether an off period comes before the first burst.
     pub begins_off: bool,
 }
 

@@ -87,7 +87,7 @@ pub struct ExchangeDone {
     pub response: Bytes,
     /// When the client handed its request to TCP.
     pub began: Instant,
-    /// Did it open the connection?
+    /// Whether it opened the connection.
     pub opened_connection: bool,
     /// No other exchange follows on the connection.
     pub last: bool,

@@ -5,7 +5,7 @@
 pub(crate) struct Bits(u8);
 
 impl Bits {
-    /// Is any of `bits` set?
+    /// Whether any of `bits` is set.
     #[inline]
     pub(crate) const fn any(self, bits: u8) -> bool {
         self.0 & bits != 0
@@ -30,7 +30,7 @@ impl Bits {
         }
     }
 
-    /// Was any of `bits` set? Clears them.
+    /// Clears `bits`; returns whether any of them was set.
     #[inline]
     pub(crate) fn take(&mut self, bits: u8) -> bool {
         let was = self.any(bits);

@@ -69,7 +69,7 @@ impl State {
         }
     }
 
-    /// Are both SYNs acknowledged, so that data and FIN may be sent or may be outstanding?
+    /// Whether both SYNs are acknowledged, so that data and FIN may be sent or may be outstanding.
     #[inline]
     pub const fn is_synchronised(self) -> bool {
         !matches!(self, State::Closed | State::Listen | State::SynSent | State::SynReceived)

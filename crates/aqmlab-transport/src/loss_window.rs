@@ -1,4 +1,4 @@
-//! Did a window of data lose one segment or several?
+//! Whether a window of data lost one segment or several.
 
 /// The latest window of data of which something was sent again: what was outstanding then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -13,7 +13,7 @@ pub(crate) struct Beyond {
     fin: Option<u64>,
     /// A number in each of the runs that segments came for last, the latest first.
     recent: Recent,
-    /// Is the latest of them the topmost run?
+    /// Whether the latest of them is the topmost run.
     topmost_is_latest: bool,
 }
 
@@ -50,7 +50,7 @@ impl Beyond {
         }
     }
 
-    /// Does nothing wait?
+    /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }

@@ -49,7 +49,7 @@ impl RtoTimer {
         self.deadline = now.saturating_add(self.rto(profile));
     }
 
-    /// Does the timer run?
+    /// Whether the timer runs.
     #[inline]
     pub(crate) fn is_running(&self) -> bool {
         self.deadline != NEVER
@@ -103,7 +103,7 @@ impl RtoTimer {
         self.doublings = 0;
     }
 
-    /// Is a segment being timed, and among what `ack` acknowledges?
+    /// Whether a segment is being timed, and among what `ack` acknowledges.
     #[inline]
     fn covers_timed(&self, ack: u64) -> bool {
         self.timed_at != NEVER && (ack as u32).wrapping_sub(self.timed) as i32 >= 0
@@ -226,7 +226,7 @@ impl RtoTimer {
         }
     }
 
-    /// Has the timer fired since new data was last acknowledged?
+    /// Whether the timer has fired since new data was last acknowledged.
     pub(crate) fn has_fired(&self) -> bool {
         self.fired
     }

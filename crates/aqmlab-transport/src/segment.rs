@@ -24,7 +24,7 @@ impl Flags {
     /// congestion window reduced
     pub const CWR: Flags = Flags(0x80);
 
-    /// Are all bits of `other` set?
+    /// Whether all bits of `other` are set.
     #[inline]
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -91,7 +91,7 @@ impl Segment {
         Bytes::new(header as u64 + self.sack_len as u64 + self.len as u64)
     }
 
-    /// Is there an option that a host carries beside the segment?
+    /// Whether there is an option that a host carries beside the segment.
     #[inline]
     pub const fn has_options(&self) -> bool {
         self.sack_len > 0 || self.sack_permitted

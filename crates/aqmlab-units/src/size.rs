@@ -39,7 +39,7 @@ macro_rules! amount {
                 $name(self.0.saturating_sub(other.0))
             }
 
-            /// Is it none at all?
+            /// Whether it is none at all.
             pub const fn is_zero(self) -> bool {
                 self.0 == 0
             }

@@ -116,7 +116,7 @@ impl Span {
         Span(self.0 / parts)
     }
 
-    /// Is this no time at all?
+    /// Whether this is no time at all.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

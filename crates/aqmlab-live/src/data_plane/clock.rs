@@ -112,7 +112,7 @@ impl SystemPoller {
         Ok(SystemPoller { clock, epoll })
     }
 
-    /// Asks once, waiting at most so long: is any device ready?
+    /// Asks once, waiting at most so long, whether any device is ready.
     fn ask(&self, at_most: Span, ready: &mut [bool]) -> io::Result<bool> {
         let ns = at_most.as_ns();
         let timeout = Timeout { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };

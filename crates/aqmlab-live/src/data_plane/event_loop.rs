@@ -152,7 +152,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         Ok(())
     }
 
-    /// Reads one frame: was there one?
+    /// Reads one frame; returns whether there was one.
     fn read(&mut self, number: usize) -> io::Result<bool> {
         let Some(length) = self.sink.devices[number].read(&mut self.scratch)? else { return Ok(false) };
         let now = self.poller.now();
@@ -203,7 +203,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         }
     }
 
-    /// Every tenth of a second: how busy, and has the machine slept?
+    /// Every tenth of a second: how busy the machine is, and whether it has slept.
     fn end_window(&mut self, now: Instant) -> Result<(), LiveError> {
         let lost = self.poller.suspended();
         if lost > ASLEEP {

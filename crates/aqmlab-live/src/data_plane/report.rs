@@ -22,7 +22,7 @@ pub struct DataPlaneReport {
     pub without_spin: Span,
     /// Whether it ran under SCHED_FIFO.
     pub realtime: bool,
-    /// Could its memory be locked?
+    /// Whether its memory could be locked.
     pub locked: bool,
     /// Frames that a device refused, from the start to the end of the drain: lost, and on no other books.
     pub write_errors: u64,

@@ -348,7 +348,7 @@ impl Router {
         self.look_at(now, link);
     }
 
-    /// A queue has changed: does its count end the run?
+    /// A queue has changed: ends the run where its count does.
     fn look_at(&mut self, now: Instant, link: usize) {
         let reached = |stop: &QueueStop| stop.link == link && queue_stop_is_reached(stop, &self.ports[link]);
         if self.condition.as_ref().is_some_and(reached) && self.schedule.is_measuring() {

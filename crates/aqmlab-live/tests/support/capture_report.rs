@@ -30,12 +30,12 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Does the comment have these words?
+    /// Whether the comment has these words.
     pub fn says(&self, words: &str) -> bool {
         self.comment.split(", ").any(|part| part == words)
     }
 
-    /// Does it go on the link?
+    /// Whether it goes on the link.
     pub fn leaves(&self) -> bool {
         !self.comment.contains("dropped")
     }

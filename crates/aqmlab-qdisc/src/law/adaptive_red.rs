@@ -21,7 +21,7 @@ pub struct CrossingRule {
     pub alpha: f64,
     /// Factor of `max_p` when the average rises above `max_th`; 2 in the paper.
     pub beta: f64,
-    /// Does the average count as above `max_th` before the first arrival, so that this divides `max_p`? So it does
+    /// Whether the average counts as above `max_th` before the first arrival, so that this divides `max_p`. So it does
     /// in ns-2 and ns-3.
     pub starts_above: bool,
     /// Whether the gentle slope starts from the current `max_p`. In ns-2 it keeps the starting value.

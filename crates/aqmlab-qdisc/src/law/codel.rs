@@ -59,8 +59,8 @@ impl CodelLaw {
         }
     }
 
-    /// A packet that has waited for `sojourn` is about to leave, and `left` stays behind it. Is it to be marked or
-    /// dropped? If it is dropped ([`CodelLaw::on_drop`]), the next one is asked about at the same instant.
+    /// A packet that has waited for `sojourn` is about to leave, and `left` stays behind it: whether it is to be
+    /// marked or dropped. If it is dropped ([`CodelLaw::on_drop`]), the next one is asked about at the same instant.
     #[inline]
     pub fn on_departure(&mut self, now: Instant, sojourn: Span, left: Bytes) -> bool {
         let standing = self.is_standing(now, sojourn, left);

@@ -77,7 +77,7 @@ impl Reasons {
         self.0 |= 1 << reason as u8;
     }
 
-    /// Is `reason` among them?
+    /// Whether `reason` is among them.
     pub const fn has(self, reason: Reason) -> bool {
         self.0 & 1 << reason as u8 != 0
     }
@@ -245,7 +245,7 @@ impl Capture {
         self.snap as usize
     }
 
-    /// Has writing failed?
+    /// Whether writing has failed.
     pub const fn has_failed(&self) -> bool {
         self.failed.is_some()
     }

@@ -31,7 +31,7 @@ pub struct Sweep<'f> {
     /// The file without arms, sweep and claims.
     base: Table,
     arms: Vec<Arm>,
-    /// Does the file write arms, or is there only the unnamed one?
+    /// Whether the file writes arms, or there is only the unnamed one.
     has_arms: bool,
     axes: Vec<Values>,
     claims: Vec<Claim>,

@@ -281,7 +281,7 @@ impl Sweep<'_> {
     }
 }
 
-/// Is the place that of a swept value, which tells of itself which one it is?
+/// Whether the place is that of a swept value, which says itself which one it is.
 pub(super) fn is_within_any(at: &At, changes: &[&Change]) -> bool {
     let inside = |outer: &At| outer.start <= at.start && at.end <= outer.end;
     changes.iter().any(|change| inside(&change.node.at) || inside(&change.key_at))

@@ -227,7 +227,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
     }
 
-    /// Has a trace or a packet recording outgrown its limit, or could a capture or rows of requests not be written?
+    /// Whether a trace or a packet recording has outgrown its limit, or a capture or rows of requests could not be written.
     ///
     /// # Errors
     /// [`RunError::TooManyRows`] or [`RunError::File`], if so.
@@ -367,7 +367,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.links.iter().flat_map(|link| link.held.iter().map(|held| &held.packet))
     }
 
-    /// Are the options of all packets that have gone gone too, and no others?
+    /// Whether the options of all packets that have gone are gone too, and no others.
     ///
     /// # Errors
     /// What is held and what was found.
@@ -392,7 +392,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     }
 }
 
-/// Does nobody look at flows or queues but at instants that are known ahead? The end of a run by the number of what has
+/// Whether nobody looks at flows or queues but at instants that are known ahead. The end of a run by the number of what has
 /// completed is seen to by [`World::has_passed_its_end`].
 fn is_unobserved(plan: &Plan) -> bool {
     plan.stop.condition.is_none() && Watch::of(plan, None).is_none()

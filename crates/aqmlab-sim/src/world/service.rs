@@ -234,7 +234,7 @@ struct Reached {
     end: End,
     /// The links that it has passed.
     passed: u8,
-    /// May there be a session that wants to know of the arrival?
+    /// Whether there may be a session that wants to know of the arrival.
     attended: bool,
 }
 

@@ -31,7 +31,7 @@ impl ClassicEcn {
         Flags::SYN.with_if(Flags::ECE | Flags::CWR, self.asks(profile))
     }
 
-    /// Do SYNs ask for ECN?
+    /// Whether SYNs ask for ECN.
     pub(crate) fn asks(&self, profile: &Profile) -> bool {
         profile.ecn && !self.0.any(REFUSED)
     }
@@ -66,7 +66,7 @@ impl ClassicEcn {
         self.0.put(AGREED, self.asks(profile) && is_setup_syn_ack(flags));
     }
 
-    /// Have both sides agreed?
+    /// Whether both sides have agreed.
     #[inline]
     pub(crate) fn agreed(&self) -> bool {
         self.0.any(AGREED)
@@ -87,7 +87,7 @@ impl ClassicEcn {
         }
     }
 
-    /// Is there anything for ECE or CWR to tell the other side, or to be forgotten once told?
+    /// Whether ECE or CWR has anything to report, or to forget once it is reported.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         self.0.any(ECHO | CE_SINCE_ACK | CWR_DUE)
@@ -121,7 +121,7 @@ impl ClassicEcn {
         (!retransmission || profile.cwr_on_retransmission) && self.0.take(CWR_DUE)
     }
 
-    /// May a data segment be sent as ECN-capable?
+    /// Whether a data segment may be sent as ECN-capable.
     #[inline]
     pub(crate) fn ect(&self, retransmission: bool, fin: bool, profile: &Profile) -> bool {
         // RFC 3168, 6.1.5: not on retransmissions
@@ -133,7 +133,7 @@ impl ClassicEcn {
         self.0.set(WAITING);
     }
 
-    /// Is the sender waiting for its timer because of an echo?
+    /// Whether the sender waits for its timer because of an echo.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
         self.0.any(WAITING)
@@ -151,18 +151,18 @@ impl ClassicEcn {
         before && at_one
     }
 
-    /// ns-2: does the back-off outlast this acknowledgment?
+    /// ns-2: whether the back-off outlasts this acknowledgment.
     pub(crate) fn keeps_backoff(&self) -> bool {
         self.0.any(AT_ONE)
     }
 }
 
-/// Does a SYN with these flags ask for ECN (RFC 3168, 6.1.1: ECN-setup SYN)?
+/// Whether a SYN with these flags asks for ECN (RFC 3168, 6.1.1: ECN-setup SYN).
 fn is_setup_syn(flags: Flags) -> bool {
     flags.has(Flags::ECE | Flags::CWR)
 }
 
-/// Does a SYN-ACK with these flags agree (ECN-setup SYN-ACK)? One that reflects what it got does not.
+/// Whether a SYN-ACK with these flags agrees (ECN-setup SYN-ACK). One that reflects what it got does not.
 fn is_setup_syn_ack(flags: Flags) -> bool {
     flags.has(Flags::ECE) && !flags.has(Flags::CWR)
 }

@@ -273,7 +273,7 @@ impl Endpoint {
         Bytes::new(self.una.min(self.stream_end).saturating_sub(1))
     }
 
-    /// Is the endpoint in fast recovery?
+    /// Whether the endpoint is in fast recovery.
     pub fn is_recovering(&self) -> bool {
         self.troubles.get().recovery.is_recovering()
     }
@@ -284,12 +284,12 @@ impl Endpoint {
         self.receiver.sack(&self.troubles, profile)
     }
 
-    /// Have both sides permitted SACK?
+    /// Whether both sides have permitted SACK.
     pub fn uses_sack(&self) -> bool {
         self.notes.any(SACK_AGREED)
     }
 
-    /// Have both sides agreed on ECN?
+    /// Whether both sides have agreed on ECN.
     pub fn uses_ecn(&self) -> bool {
         self.ecn.agreed()
     }
@@ -318,7 +318,7 @@ impl Endpoint {
         Outstanding { flight, inflation: self.troubles.get().recovery.inflation() }
     }
 
-    /// Is the endpoint in the state after its FIN was acknowledged?
+    /// Whether the endpoint is in the state after its FIN was acknowledged.
     #[inline]
     fn fin_is_acked(&self) -> bool {
         self.una > self.stream_end

@@ -40,7 +40,7 @@ impl Endpoint {
         if answers && self.receiver.next() == 1 { None } else { self.owed_ack(profile) }
     }
 
-    /// Would [`Endpoint::poll_transmit`] give a SYN or data now?
+    /// Whether [`Endpoint::poll_transmit`] would give a SYN or data now.
     #[cold]
     pub fn wants_to_send(&mut self, profile: &Profile) -> bool {
         match self.state {
@@ -173,7 +173,7 @@ impl Endpoint {
         None
     }
 
-    /// Is there anything to send at `next`: a byte, or the FIN?
+    /// Whether there is anything to send at `next`: a byte, or the FIN.
     #[inline]
     pub(super) fn has_data(&self) -> bool {
         let next = self.next();
@@ -195,7 +195,7 @@ impl Endpoint {
         self.window.usable(inflation, profile)
     }
 
-    /// Does the segment at `next` fit into `window` bytes?
+    /// Whether the segment at `next` fits into `window` bytes.
     #[inline]
     pub(super) fn fits(&self, window: u64, profile: &Profile) -> bool {
         let len = self.segment_len(self.next(), profile);
@@ -263,7 +263,7 @@ impl Endpoint {
         (segment, end)
     }
 
-    /// Does the last segment of the stream, of `len` bytes, carry the FIN?
+    /// Whether the last segment of the stream, of `len` bytes, carries the FIN.
     #[cold]
     fn closes_with(&self, len: u32, profile: &Profile) -> bool {
         let closing = self.notes.any(CLOSING) && self.stream_end != ENDLESS;

@@ -76,7 +76,7 @@ impl Endpoint {
         news > 0 && (!ns2 || ack == una)
     }
 
-    /// After an acknowledgment: does the scoreboard decide what leaves, and want to see the next one?
+    /// After an acknowledgment: whether the scoreboard decides what leaves, and wants to see the next one.
     pub(super) fn note_scoreboard(&mut self, profile: &Profile) {
         let trouble = self.troubles.get();
         let told =
@@ -86,7 +86,7 @@ impl Endpoint {
         self.unsettled |= decides;
     }
 
-    /// RFC 6675, section 4: is the first octet that is not acknowledged lost?
+    /// RFC 6675, section 4: whether the first octet that is not acknowledged is lost.
     pub(super) fn first_is_lost(&self, profile: &Profile) -> bool {
         let board = self.troubles.get().board.as_ref();
         board.is_some_and(|board| board.lost(profile).covers(self.una))
@@ -117,7 +117,7 @@ impl Endpoint {
         }
     }
 
-    /// Does an acknowledgment of nothing new end recovery? ns-2's Sack1 agent leaves it at whatever covers its
+    /// Whether an acknowledgment of nothing new ends recovery. ns-2's Sack1 agent leaves it at whatever covers its
     /// `recover_`, and keeps that as it was when the window had been reduced for a mark already.
     pub(super) fn ends_by_repetition(&self, ack: u64, profile: &Profile) -> bool {
         let recovery = &self.troubles.get().recovery;
@@ -166,7 +166,7 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Would [`Endpoint::transmit_selectively`] give a segment, if bursts do not forbid it? ns-2's Sack1 agent asks its
+    /// Whether [`Endpoint::transmit_selectively`] would give a segment, if bursts do not forbid it. ns-2's Sack1 agent asks its
     /// counter alone before it waits, and may find afterwards that nothing fits.
     pub(super) fn wants_to_send_selectively(&mut self, profile: &Profile) -> bool {
         match profile.sack_pipe {
@@ -264,7 +264,7 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Moves past what is SACKed. May the segment there leave?
+    /// Moves past what is SACKed; returns whether the segment there may leave.
     fn fits_past_sacked(&mut self, profile: &Profile) -> bool {
         let next = self.board().gap_from(self.next()).from;
         self.flight = (next - self.una) as u32;

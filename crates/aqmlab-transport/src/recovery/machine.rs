@@ -13,7 +13,7 @@ enum Cause {
     Timeout,
 }
 
-/// Are we in fast recovery?
+/// Whether fast recovery goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Open,
@@ -73,7 +73,7 @@ impl Machine {
         AckAction::Advance
     }
 
-    /// Is an acknowledgment of new data up to `ack` a partial one?
+    /// Whether an acknowledgment of new data up to `ack` is a partial one.
     #[inline]
     fn stays(&self, ack: u64, scheme: Recovery) -> bool {
         match scheme {
@@ -162,7 +162,7 @@ impl Machine {
         self.timed_out
     }
 
-    /// May an ECN echo on an acknowledgment of `ack` reduce the window? Once per window of data, whether
+    /// Whether an ECN echo on an acknowledgment of `ack` may reduce the window. Once per window of data, whether
     /// the last reduction was for a mark or a loss (RFC 3168, 6.1.2); ns-2 also right after a timeout.
     #[inline]
     pub(crate) fn may_react_to_mark(&self, ack: u64, profile: &Profile) -> bool {
@@ -246,7 +246,7 @@ impl Machine {
         matches!(self.phase, Phase::Recovery { .. })
     }
 
-    /// Is the latest reduction a timeout's?
+    /// Whether the latest reduction is a timeout's.
     #[inline]
     pub(crate) fn after_timeout(&self) -> bool {
         self.cause == Cause::Timeout

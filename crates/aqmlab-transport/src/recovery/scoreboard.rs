@@ -96,7 +96,7 @@ impl Scoreboard {
         self.rescue = recover;
     }
 
-    /// Is nothing SACKed?
+    /// Whether nothing is SACKed.
     pub(crate) fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }
