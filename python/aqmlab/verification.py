@@ -80,7 +80,9 @@ def _verify(found: Verified, path: Path) -> None:
     if (path / "store.json").is_file():
         _store(found, Store(path))
     elif (path / SWEEP_FILE).is_file():
-        _sweep(found, path, store_of(path))
+        store = store_of(path)
+        with _noting(found):
+            _runs(found, store, dict.fromkeys(digest for _, _, digest in SweepFile(path)))
     elif (path / _BOTH).is_file():
         with _noting(found):
             about = read_json(path / _BOTH)
@@ -117,11 +119,6 @@ def _store(found: Verified, store: Store) -> None:
         with _noting(found):
             SweepFile(sweep)
     _runs(found, store, sorted(run.name for run in (store.path / "runs").glob("*/*")))
-
-
-def _sweep(found: Verified, path: Path, store: Store) -> None:
-    with _noting(found):
-        _runs(found, store, dict.fromkeys(digest for _, _, digest in SweepFile(path)))
 
 
 def _experiment(found: Verified, path: Path) -> None:

@@ -159,7 +159,7 @@ class _Checker:
         call = node.best
         (choice,) = call.over
         options = self._names.options(choice)
-        self.expression(_body(call), self._bound(call.over, scope))
+        self.expression(_expression(call.arguments[0]), self._bound(call.over, scope))
         listed = [self._names.resolve(self._names.key(choice.axis), label) for label in node.labels]
         for label, meant in zip(node.labels, listed, strict=True):
             if meant not in options:
@@ -480,10 +480,6 @@ def _function(node: Call | Test) -> Function:
     function = function_of(node.function, over=bool(node.over))
     assert function is not None  # the parser has seen to it
     return function
-
-
-def _body(call: Call) -> Expression:
-    return _expression(call.arguments[0])
 
 
 def _expression(node: Expression | Condition) -> Expression:

@@ -63,15 +63,11 @@ def _typed(kind: Any, value: Any) -> Any:  # noqa: ANN401
         return value if whole and type(value) is int else _NOT_READ
     if wanted is str:
         return value
-    if whole and _is_whole(value):
+    if whole and value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS:
         return int(value)
     if wanted is Path and _is_readable(info, value):
         return Path(value)
     return _NOT_READ
-
-
-def _is_whole(word: str) -> bool:
-    return word.isascii() and word.isdecimal() and len(word) <= _MOST_DIGITS
 
 
 def _is_readable(info: Any, word: str) -> bool:  # noqa: ANN401

@@ -7,6 +7,7 @@ of the run, those that can tell come from samples. Percentiles come from histogr
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, QueueTotals, Window
 from aqmlab.metrics.registry import metric
@@ -14,12 +15,16 @@ from aqmlab.metrics.registry import metric
 _RFC7928 = "RFC 7928"
 
 
-def _totals(run: Measured, queue: str, class_name: str) -> QueueTotals | None:
-    return run.at_queue(queue, class_name)
-
-
 def _percentage(part: float, whole: float) -> float | None:
     return 100.0 * part / whole if whole else None
+
+
+def _by_arrivals(
+    run: Measured, queue: str, class_name: str, part: Callable[[QueueTotals], int], whole: str = "arrivals"
+) -> float | None:
+    """Packets of some fate by those that arrived, in percent."""
+    totals = run.at_queue(queue, class_name)
+    return None if totals is None else _percentage(part(totals), totals[f"{whole}_packets"])
 
 
 @metric(
@@ -32,7 +37,7 @@ def _percentage(part: float, whole: float) -> float | None:
 )
 def throughput(run: Measured, queue: str, class_name: str) -> float | None:
     """Bits that left the queue by the measured interval."""
-    totals = _totals(run, queue, class_name)
+    totals = run.at_queue(queue, class_name)
     return None if totals is None else 8 * totals["departures_bytes"] / run.interval_s
 
 
@@ -52,7 +57,7 @@ def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> 
 
         sent = None if adds_bytes(run, queue) else counted(run, queue, window, "departures_bytes")
         return None if sent is None else 800.0 * sent / (run.run.rate_bps(queue) * window.length_s)
-    totals = _totals(run, queue, EVERY_CLASS)
+    totals = run.at_queue(queue, EVERY_CLASS)
     return None if totals is None or not totals.has_link else _percentage(totals["busy_ns"], run.interval_ns)
 
 
@@ -75,12 +80,7 @@ def drop_percentage(run: Measured, queue: str, class_name: str, window: Window) 
         dropped = counted(run, queue, window, *DROPPED) if class_name == EVERY_CLASS else None
         arrived = counted(run, queue, window, "arrivals_packets")
         return None if dropped is None or arrived is None else _percentage(dropped, arrived)
-    totals = _totals(run, queue, class_name)
-    return (
-        None
-        if totals is None
-        else _percentage(totals.sum_over_reasons("dropped"), totals["arrivals_packets"])
-    )
+    return _by_arrivals(run, queue, class_name, lambda totals: totals.sum_over_reasons("dropped"))
 
 
 def _drops_for(reason: str, meaning: str) -> None:
@@ -95,12 +95,7 @@ def _drops_for(reason: str, meaning: str) -> None:
         by_kind=True,
     )
     def compute(run: Measured, queue: str, class_name: str) -> float | None:
-        totals = _totals(run, queue, class_name)
-        return (
-            None
-            if totals is None
-            else _percentage(totals[f"dropped_{reason}_packets"], totals["arrivals_packets"])
-        )
+        return _by_arrivals(run, queue, class_name, lambda totals: totals[f"dropped_{reason}_packets"])
 
 
 _drops_for("early", "by the law's random choice")
@@ -123,7 +118,7 @@ _drops_for("injected", "by a rule of the scenario")
 )
 def drop_rate(run: Measured, queue: str, class_name: str) -> float | None:
     """Bits dropped by the measured interval."""
-    totals = _totals(run, queue, class_name)
+    totals = run.at_queue(queue, class_name)
     return None if totals is None else 8 * totals.sum_over_reasons("dropped", "bytes") / run.interval_s
 
 
@@ -138,12 +133,7 @@ def drop_rate(run: Measured, queue: str, class_name: str) -> float | None:
 )
 def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
     """Packets marked by ECN-capable packets arrived; not defined where none arrived."""
-    totals = _totals(run, queue, class_name)
-    return (
-        None
-        if totals is None
-        else _percentage(totals.sum_over_reasons("marked"), totals["ect_arrivals_packets"])
-    )
+    return _by_arrivals(run, queue, class_name, lambda of: of.sum_over_reasons("marked"), "ect_arrivals")
 
 
 @metric(
@@ -159,7 +149,7 @@ def backlog_mean(run: Measured, queue: str, _class_name: str, window: Window) ->
     """Time-weighted mean of the backlog; in a part of the run the mean of its samples."""
     if window != run.window:
         return run.samples("queues", "backlog_packets", queue).within(window).mean()
-    totals = _totals(run, queue, EVERY_CLASS)
+    totals = run.at_queue(queue, EVERY_CLASS)
     return None if totals is None else totals["backlog_packets_integral_ns"] / run.interval_ns
 
 
@@ -176,7 +166,7 @@ def backlog_sd(run: Measured, queue: str, _class_name: str, window: Window) -> f
     """Time-weighted standard deviation of the backlog; in a part of the run that of its samples."""
     if window != run.window:
         return run.samples("queues", "backlog_packets", queue).within(window).sd()
-    totals = _totals(run, queue, EVERY_CLASS)
+    totals = run.at_queue(queue, EVERY_CLASS)
     if totals is None:
         return None
     span = run.interval_ns
@@ -197,7 +187,7 @@ def backlog_sd(run: Measured, queue: str, _class_name: str, window: Window) -> f
 )
 def queueing_delay_mean(run: Measured, queue: str, class_name: str) -> float | None:
     """Mean time from enqueue to dequeue."""
-    totals = _totals(run, queue, class_name)
+    totals = run.at_queue(queue, class_name)
     if totals is None:
         return None
     if class_name == EVERY_CLASS:
@@ -218,7 +208,7 @@ def _delay_percentile(percent: int) -> None:
         better="less",
     )
     def compute(run: Measured, queue: str, class_name: str) -> float | None:
-        totals = _totals(run, queue, class_name)
+        totals = run.at_queue(queue, class_name)
         value = None if totals is None else totals.sojourn.quantile(percent / 100)
         return None if value is None else value / 1e9
 

@@ -17,7 +17,7 @@ from aqmlab.errors import UsageError
 from aqmlab.metrics import find
 from aqmlab.papers.expressions import ExpressionValues
 from aqmlab.papers.inference_spec import table_of, target_name
-from aqmlab.papers.measured_values import Asked, AskedValues, Queries
+from aqmlab.papers.measured_values import AskedValues, Queries
 from aqmlab.papers.paper import Paper, Target
 from aqmlab.papers.required_cells import by_default, queue_is_known
 from aqmlab.papers.scoring import claim_of
@@ -66,7 +66,10 @@ class Targets:
         found = {file: values.queries for file, values in asked.items() if values.queries}
         for file, queries in found.items():
             of_default = [
-                what.metric for of_cell in queries.values() for what in of_cell if _by_default(what)
+                what.metric
+                for of_cell in queries.values()
+                for what in of_cell
+                if by_default(what.queue, find(what.metric), what.class_name)
             ]
             if of_default and not queue_is_known(self.names[file]):
                 raise UsageError(
@@ -118,10 +121,6 @@ class Targets:
         found = table_of(target, self._paper.tables).published[target.row][target.column]
         assert found is not None
         return found
-
-
-def _by_default(what: Asked) -> bool:
-    return by_default(what.queue, find(what.metric), what.class_name)
 
 
 def cell_error(ours: float, published: float, distance: str, least: float = 0.0) -> float:

@@ -9,7 +9,6 @@ from math import fsum, log10, sqrt
 
 from aqmlab.cells import Cell
 from aqmlab.metrics import EVERY_CLASS, Histogram
-from aqmlab.metrics.response_times import ResponseTimes
 from aqmlab.metrics.waits import Waits
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, t_quantile
@@ -112,7 +111,7 @@ def wait_cdf(
     if not of_seeds:
         return None
     times_ns = _times(Histogram.merged([times.completed for times in of_seeds]), shares)
-    means, lows, highs = _band([_shares_within(times, times_ns) for times in of_seeds])
+    means, lows, highs = _band([[times.share_within(ns) or 0.0 for ns in times_ns] for times in of_seeds])
     return WaitCdf([ns / 1e9 for ns in times_ns], means, lows, highs, len(of_seeds))
 
 
@@ -121,10 +120,6 @@ def _times(completed: Histogram, shares: Sequence[float]) -> list[float]:
     tails = (1 - 10 ** (-i / 5) for i in range(10, int(5 * log10(completed.total)) + 1))
     found = {completed.quantile(part) or 0.0 for part in (*shares, *tails)}
     return sorted({0.0, *found, float(completed.high[-1])})
-
-
-def _shares_within(times: ResponseTimes, times_ns: Sequence[float]) -> list[float]:
-    return [times.share_within(ns) or 0.0 for ns in times_ns]
 
 
 def _band(of_seeds: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float]]:

@@ -108,16 +108,12 @@ def _attempt(
     except MemoryCapError as error:
         return {"status": "failed", "cause": "memory", "reason": str(error)}
     except HostError as error:
-        return _refusal(error)
+        # The next run would find the same: no space, no permission.
+        return {"status": "machine", "cause": type(error).__name__, "reason": str(error)}
     except AqmlabError as error:
         # Who reads it knows of which run.
         reason = str(error).removeprefix(f"arm `{task.arm}`, seed {task.seed}: ")
         return {"status": "failed", "cause": type(error).__name__, "reason": reason}
-
-
-def _refusal(error: HostError) -> dict[str, Any]:
-    """The next run would find the same: no space, no permission."""
-    return {"status": "machine", "cause": type(error).__name__, "reason": str(error)}
 
 
 def _do(
