@@ -1,7 +1,7 @@
 //! TCP endpoints as state machines.
 //!
 //! A full connection, SYN to FIN, with data both ways: loss recovery by Reno, NewReno or SACK, congestion control
-//! by RFC 5681 or CUBIC, retransmission timeouts by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no
+//! by RFC 5681 or CUBIC, RACK, tail loss probes, gradual reductions and F-RTO where asked for, retransmission timeouts by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no
 //! socket, no bytes: an [`Endpoint`] is told what arrives and what time it is, and is asked what it wants to
 //! send and when to be called again. Whoever calls it, simulator or test, is the network.
 //!
@@ -23,7 +23,7 @@
 //! `rfc`, `ns2`, `ns2_fulltcp`, `freebsd4` and `linux`.
 //!
 //! # What is not here
-//! Timestamps; duplicate SACK (RFC 2883); path MTU discovery; urgent data; a zero window and its probes (the
+//! The option for time stamps, of which only the effect on round trips is; duplicate SACK (RFC 2883); path MTU discovery; urgent data; a zero window and its probes (the
 //! application reads at once); payload, checksums, ports and addresses, which belong to the host.
 #![no_std]
 extern crate alloc;
@@ -60,8 +60,9 @@ pub use endpoint::{ENDLESS, Endpoint, Role};
 pub use event::StreamEvent;
 pub use profile::{
     AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin, HandshakeAck,
-    IdleRestart, Increase, InitialSsthresh, PARAMS, PartialAck, Profile, ProfileInfo, ProfileValue, Recovery,
-    RecoveryExit, ReductionBase, RttArithmetic, SackPipe, TimeoutSsthresh, profile_settings, profiles,
+    IdleRestart, Increase, InitialSsthresh, NagleRule, PARAMS, PartialAck, Profile, ProfileInfo,
+    ProfileValue, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackPipe, TimeoutSsthresh,
+    profile_settings, profiles,
 };
 pub use sack::Sack;
 pub use segment::{Flags, Segment};

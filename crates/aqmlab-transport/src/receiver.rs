@@ -39,6 +39,39 @@ pub(crate) struct Receiver {
     finished: bool,
 }
 
+/// Segments that are acknowledged each although they come in order (`quick_acks_again`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Quick {
+    /// So many more.
+    left: u32,
+    /// When a segment with payload came last.
+    heard: Option<Instant>,
+}
+
+impl Quick {
+    pub(crate) const fn new() -> Self {
+        Quick { left: 0, heard: None }
+    }
+
+    /// `segments` are acknowledged each from now on, if not more are already.
+    pub(crate) fn raise(&mut self, segments: u32) {
+        self.left = self.left.max(segments);
+    }
+
+    /// A segment with payload arrives, and begins anew after a pause above `pause`. Whether it is acknowledged at once.
+    pub(crate) fn arrives(&mut self, now: Instant, pause: Span, profile: &Profile) -> bool {
+        match self.heard {
+            None => self.raise(profile.quick_acks),
+            Some(heard) if now.saturating_since(heard) > pause => self.raise(profile.quick_acks_again),
+            Some(_) => {}
+        }
+        self.heard = Some(now);
+        let quick = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        quick
+    }
+}
+
 /// More than may be left unacknowledged.
 const ACK_NOW: u16 = u16::MAX;
 
@@ -83,9 +116,15 @@ impl Receiver {
         !self.holes
     }
 
-    /// `len` bytes at `next`, with nothing beyond.
+    /// `len` bytes at `next`, with nothing beyond, where a count decides about the acknowledgment.
     #[inline]
     pub(crate) fn on_next_segment(&mut self, now: Instant, len: u32, profile: &Profile) {
+        self.next += u64::from(len);
+        self.delay_ack_by_count(now, profile);
+    }
+
+    /// The same where more does.
+    pub(crate) fn on_next_segment_by_rules(&mut self, now: Instant, len: u32, profile: &Profile) {
         self.next += u64::from(len);
         self.delay_ack(now, len, profile);
     }
@@ -143,17 +182,21 @@ impl Receiver {
     }
 
     /// RFC 5681, 4.2: every second segment, or after the delay. `len` bytes are new.
-    #[inline]
     fn delay_ack(&mut self, now: Instant, len: u32, profile: &Profile) {
+        if profile.ack_rules && u32::from(self.unacked) + 1 < profile.ack_at {
+            self.delay_ack_by_rules(now, len, profile);
+        } else {
+            self.delay_ack_by_count(now, profile);
+        }
+    }
+
+    #[inline]
+    fn delay_ack_by_count(&mut self, now: Instant, profile: &Profile) {
         if u32::from(self.unacked) + 1 >= profile.ack_at {
             self.ack_now();
-            return;
+        } else {
+            self.owe(1, now, profile.delayed_ack);
         }
-        if profile.ack_rules {
-            self.delay_ack_by_rules(now, len, profile);
-            return;
-        }
-        self.owe(1, now, profile.delayed_ack);
     }
 
     /// So much more is not acknowledged, and is after the delay.
@@ -182,10 +225,17 @@ impl Receiver {
         self.owe(more as u16, now, delay); // below the limit, which fits
     }
 
+    /// The next segment in order is acknowledged at once.
+    pub(crate) fn quicken(&mut self, profile: &Profile) {
+        self.unacked = self.unacked.max(profile.ack_every as u16 - 1);
+    }
+
     /// Whether the first segments, which are acknowledged each, are not over.
     #[inline]
     fn is_quick(&self, profile: &Profile) -> bool {
-        profile.quick_acks > 0 && self.next <= 1 + u64::from(profile.quick_acks) * u64::from(profile.mss)
+        profile.quick_acks > 0
+            && profile.quick_acks_again == 0
+            && self.next <= 1 + u64::from(profile.quick_acks) * u64::from(profile.mss)
     }
 
     /// Advances over what was kept and now follows in order. True if that reaches the FIN.

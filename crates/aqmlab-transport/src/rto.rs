@@ -126,6 +126,12 @@ impl RtoTimer {
         self.sample(sent, now - sent, profile);
     }
 
+    /// An acknowledgment measures the round trip of a segment that left `r` ago, whichever segment is being timed.
+    pub(crate) fn measured_besides(&mut self, r: Span, profile: &Profile) {
+        self.doublings = 0;
+        self.sample(Instant::ZERO, r, profile);
+    }
+
     /// A partial acknowledgment: a segment timed in an earlier window is no sample of the path.
     pub(crate) fn partially_acked(&mut self, ack: u64) {
         self.fired = false;

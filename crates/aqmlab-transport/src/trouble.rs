@@ -6,7 +6,8 @@ use crate::congestion::Memory;
 use crate::counters::Incidents;
 use crate::loss_window::LossWindow;
 use crate::reassembly::Beyond;
-use crate::recovery::{Machine, Scoreboard};
+use crate::receiver::Quick;
+use crate::recovery::{Machine, Scoreboard, Tracking};
 
 /// Memory of losses, marks and timeouts, in both halves of an endpoint.
 #[derive(Clone, PartialEq, Debug)]
@@ -16,6 +17,10 @@ pub(crate) struct Trouble {
     pub beyond: Option<Box<Beyond>>,
     /// What the other side has got beyond a hole, where SACK tells; likewise.
     pub board: Option<Box<Scoreboard>>,
+    /// All segments outstanding, where each is known by itself.
+    pub tracking: Option<Box<Tracking>>,
+    /// Segments that are acknowledged each, once more.
+    pub quick: Option<Box<Quick>>,
     /// What the congestion control remembers.
     pub control: Memory,
     pub counts: Incidents,
@@ -28,7 +33,7 @@ pub(crate) struct Trouble {
 }
 
 const _: () =
-    assert!(size_of::<Trouble>() <= 136, "what losses leave behind has grown for every flow that has any");
+    assert!(size_of::<Trouble>() <= 152, "what losses leave behind has grown for every flow that has any");
 
 impl Trouble {
     const fn none() -> Self {
@@ -36,6 +41,8 @@ impl Trouble {
             recovery: Machine::new(),
             beyond: None,
             board: None,
+            tracking: None,
+            quick: None,
             control: Memory::none(),
             counts: Incidents::none(),
             loss_window: LossWindow::none(),

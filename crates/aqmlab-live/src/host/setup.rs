@@ -137,10 +137,6 @@ fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
         Sysctl::new("ipv4/tcp_wmem", "4096 65536 67108864"),
         Sysctl::new("ipv4/tcp_mtu_probing", 0),
         Sysctl::new("ipv4/tcp_fastopen", 0),
-        // RACK (where it can be switched off), tail loss probes, F-RTO: no profile has them.
-        Sysctl::new("ipv4/tcp_recovery", 0),
-        Sysctl::new("ipv4/tcp_early_retrans", 0),
-        Sysctl::new("ipv4/tcp_frto", 0),
         // Acknowledgments are neither thinned out nor put off beyond delayed ACKs, nor writes held back.
         Sysctl::new("ipv4/tcp_comp_sack_nr", 0),
         Sysctl::new("ipv4/tcp_backlog_ack_defer", 0),

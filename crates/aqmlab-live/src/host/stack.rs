@@ -84,6 +84,10 @@ const SETTABLE: &[&str] = &[
     "congestion",
     "dupthresh",
     "recovery",
+    "rack",
+    "tail_loss_probe",
+    "frto",
+    "timestamps",
     "min_rto",
     "max_rto",
     "nagle",
@@ -101,8 +105,8 @@ const SET_WITH_OTHERS: &[&str] = &["granularity", "ack_every", "sack_blocks", "a
 const WITHOUT_EFFECT: &[&str] =
     &["initial_sequence", "time_wait", "tick_phase", "sack_overhead", "syn_fallback_rto"];
 
-/// The largest limit of the profile's table stands for none.
-const NO_ABC_LIMIT: u32 = 16;
+/// What a profile has that sets no limit.
+const NO_ABC_LIMIT: u32 = u32::MAX;
 /// No window of this many segments is ever reached: the profile's default.
 const ANY_WINDOW: u32 = 1 << 20;
 /// No receive window is larger (RFC 7323, 2.3): the profile's default.
@@ -204,6 +208,10 @@ impl Translation<'_> {
                 flag(tcp.recovery == Recovery::Sack),
                 "SACK is as the kernel has it",
             ),
+            // Where it can be switched off: before Linux 6.17.
+            Sysctl::new("ipv4/tcp_recovery", flag(tcp.rack)),
+            Sysctl::new("ipv4/tcp_early_retrans", 3 * flag(tcp.tail_loss_probe)),
+            Sysctl::new("ipv4/tcp_frto", 2 * flag(tcp.frto)),
             Sysctl::wanted("ipv4/tcp_timestamps", flag(timestamps), "time stamps are as the kernel has them"),
             Sysctl::new("ipv4/tcp_slow_start_after_idle", flag(tcp.idle_restart != IdleRestart::Off)),
             Sysctl::new("ipv4/tcp_reordering", tcp.dupthresh.max(1)),
@@ -255,10 +263,10 @@ impl Translation<'_> {
         }
         match tcp.recovery {
             Recovery::Reno => self.remark("`recovery` is `reno`, and without SACK kernels have NewReno"),
-            Recovery::Sack => self.remark(
+            Recovery::Sack if !tcp.rack => self.remark(
                 "losses are found by the kernel's own rules for SACK: RFC 6675 before Linux 6.17, RACK (RFC 8985) since",
             ),
-            Recovery::NewReno => {}
+            Recovery::Sack | Recovery::NewReno => {}
         }
         if tcp.ecn_fallback == EcnFallback::TimeoutOrReset {
             self.remark("`ecn_fallback` is `timeout_or_reset`, and kernels heed timeouts only");
@@ -379,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_profile_of_kernels_needs_next_to_no_remark() {
+    fn the_profile_of_kernels_needs_no_remark() {
         let stack = stack("profile = \"linux\"");
         assert_eq!(stack.mtu, 1500);
         let tcp = stack.tcp.as_ref().unwrap();
@@ -387,6 +395,9 @@ mod tests {
         for (name, value) in [
             ("ipv4/tcp_ecn", "0"),
             ("ipv4/tcp_sack", "1"),
+            ("ipv4/tcp_recovery", "1"),
+            ("ipv4/tcp_early_retrans", "3"),
+            ("ipv4/tcp_frto", "2"),
             ("ipv4/tcp_timestamps", "1"),
             ("ipv4/tcp_slow_start_after_idle", "1"),
             ("ipv4/tcp_ecn_fallback", "1"),
@@ -398,8 +409,7 @@ mod tests {
         assert_eq!(sysctl(&stack, "ipv4/tcp_rto_max_ms"), None);
         assert_eq!((stack.metrics.initial_window, stack.metrics.min_rto_ms), (Some(10), Some(200)));
         assert_eq!(stack.metrics.receive_window, Some(6_291_456));
-        // What finds losses is not the profile's doing.
-        assert_eq!(stack.remarks.len(), 1, "{:?}", stack.remarks);
+        assert!(stack.remarks.is_empty(), "{:?}", stack.remarks);
     }
 
     #[test]
@@ -420,7 +430,9 @@ mod tests {
             "profile = \"rfc\", mss = \"960B\", ecn = true, ack_every = 1, max_window = 32, nagle = false",
         );
         assert_eq!(stack.mtu, 1000, "packets as long as in the simulator");
-        assert_eq!(sysctl(&stack, "ipv4/tcp_timestamps"), Some("0"));
+        for name in ["tcp_timestamps", "tcp_recovery", "tcp_early_retrans", "tcp_frto"] {
+            assert_eq!(sysctl(&stack, &format!("ipv4/{name}")), Some("0"), "{name}");
+        }
         assert_eq!(
             (sysctl(&stack, "ipv4/tcp_ecn"), sysctl(&stack, "ipv4/tcp_ecn_fallback")),
             (Some("1"), Some("0"))

@@ -18,12 +18,12 @@ use alloc::boxed::Box;
 
 use aqmlab_units::Instant;
 
-pub(crate) use window::{Ack, Outstanding, Window};
+pub(crate) use window::{Ack, Outstanding, Sign, Window};
 
 use crate::profile::{Congestion, Profile};
 use cubic::Cubic;
 use reno::Reno;
-use window::{Control, Cut, Sign};
+use window::{Control, Cut};
 
 /// What a control remembers besides the window; nothing for Reno.
 #[derive(Clone, PartialEq, Default, Debug)]

@@ -9,6 +9,9 @@ use crate::profile::{
 /// "Arbitrarily high" (RFC 5681, 3.1).
 const UNLIMITED: f64 = f64::INFINITY;
 
+/// A product such as 0.7 times 90 is a whole number.
+const ROUNDING: f64 = 1e-9;
+
 /// The congestion window, in segments of the profile's size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Window {
@@ -180,6 +183,7 @@ impl Window {
             ReductionBase::Flight => (segments - inflation).max(0.0),
             ReductionBase::Outstanding => segments,
             ReductionBase::Window => (self.cwnd + inflation).min(f64::from(profile.max_window)),
+            ReductionBase::CongestionWindow => self.cwnd,
         }
     }
 
@@ -187,6 +191,7 @@ impl Window {
         let kept = match profile.reduction_base {
             ReductionBase::Flight | ReductionBase::Outstanding => kept,
             ReductionBase::Window => libm::floor(kept),
+            ReductionBase::CongestionWindow => libm::floor(kept + ROUNDING),
         };
         self.ssthresh = kept.max(2.0); // RFC 5681, equation 4
     }
@@ -197,7 +202,9 @@ impl Window {
         let kept = self.base(outstanding, profile) * share;
         self.set_ssthresh(kept, profile);
         self.cwnd = match profile.reduction_base {
-            ReductionBase::Flight | ReductionBase::Outstanding => self.ssthresh,
+            ReductionBase::Flight | ReductionBase::Outstanding | ReductionBase::CongestionWindow => {
+                self.ssthresh
+            }
             ReductionBase::Window => kept.max(least),
         };
         self.credit = 0;
@@ -220,6 +227,35 @@ impl Window {
             EcnAtOne::Ns2 => kept,
         };
         self.credit = 0;
+    }
+
+    /// A loss or mark whose reduction is gradual: `ssthresh` alone moves at once.
+    pub(crate) fn lower(
+        &mut self,
+        mut algorithm: impl Control,
+        sign: Sign,
+        outstanding: Outstanding,
+        profile: &Profile,
+    ) {
+        let Cut { share, .. } = algorithm.congestion(sign, self, profile);
+        self.set_ssthresh(self.base(outstanding, profile) * share, profile);
+        self.credit = 0;
+    }
+
+    /// The window is so many segments: what a gradual reduction, or a timeout with segments on their way, leaves.
+    pub(crate) fn set(&mut self, segments: u32) {
+        self.cwnd = f64::from(segments);
+    }
+
+    /// A gradual reduction is over.
+    pub(crate) fn settle(&mut self) {
+        self.cwnd = self.ssthresh;
+    }
+
+    /// A reduction was for nothing: window and `ssthresh` are as they were before it.
+    pub(crate) fn restore(&mut self, cwnd: f64, ssthresh: f64) {
+        self.cwnd = self.cwnd.max(cwnd);
+        self.ssthresh = self.ssthresh.max(ssthresh);
     }
 
     /// Whether a mark has left less than a segment.

@@ -1,5 +1,7 @@
 //! What arrives: the segment processing of RFC 9293, section 3.10.7.
 
+use alloc::boxed::Box;
+
 use aqmlab_units::Instant;
 
 use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
@@ -9,10 +11,14 @@ use crate::event::Ending;
 use crate::profile::{
     Congestion, EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe,
 };
+use crate::receiver::Quick;
 use crate::recovery::AckAction;
 use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
+
+/// Segments that are acknowledged each from the first mark on (`quick_acks_again`).
+const QUICK_AT_MARK: u32 = 2;
 
 impl Endpoint {
     /// Any segment, by the full way.
@@ -120,6 +126,7 @@ impl Endpoint {
         self.rto.handshake_done(syn_lost, profile);
         self.window.established(syn_lost, profile);
         self.events.established();
+        self.begin_tracking(profile);
         self.enter(now, State::Established, profile);
     }
 
@@ -182,7 +189,7 @@ impl Endpoint {
     }
 
     /// Everything below `ack` has arrived. The bytes of the stream among it.
-    fn advance(&mut self, ack: u64) -> u32 {
+    pub(super) fn advance(&mut self, ack: u64) -> u32 {
         let acked = (ack - self.una) as u32;
         let bytes = acked - u32::from(ack > self.stream_end);
         self.advance_by(acked, bytes);
@@ -228,13 +235,25 @@ impl Endpoint {
             self.establish(now, profile);
         }
         let feedback = self.ecn.on_ack(seg.flags);
+        let scheme = self.scheme(profile);
+        if scheme == Recovery::Sack && profile.sack_pipe == SackPipe::Segments {
+            let says_nothing = ack == self.una && sack.blocks().is_empty() && seg.sequence_len() > 0;
+            if says_nothing && !feedback.congestion {
+                self.peer_window = seg.window;
+                return true;
+            }
+            self.on_ack_by_segments(now, ack, sack, feedback.congestion && ack >= self.una, profile);
+            if ack >= self.una {
+                self.peer_window = seg.window;
+            }
+            return true;
+        }
         if feedback.congestion
             && ack >= self.una
             && self.troubles.get().recovery.may_react_to_mark(ack, profile)
         {
             self.react_to_mark(now, profile);
         }
-        let scheme = self.scheme(profile);
         let duplicate = match scheme {
             Recovery::Sack => self.update_scoreboard(seg, ack, sack, profile),
             // RFC 5681, 2: outstanding data, no payload, no SYN or FIN, same acknowledgment, same window.
@@ -366,7 +385,7 @@ impl Endpoint {
 
     /// The congestion control hears of `bytes` acknowledged, which `una` has in it already.
     #[inline(always)]
-    fn open_window(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+    pub(super) fn open_window(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         let ack = Ack {
             now,
             bytes,
@@ -449,6 +468,51 @@ impl Endpoint {
         self.notes.set(RETRANSMISSION);
     }
 
+    /// A segment with payload arrives: it may be one that is acknowledged at once.
+    #[cold]
+    pub(super) fn note_arrival(&mut self, now: Instant, profile: &Profile) {
+        if profile.quick_acks_again > 0 {
+            let pause = self.rto.rto(profile);
+            if self.quick().arrives(now, pause, profile) {
+                self.receiver.quicken(profile);
+            }
+        }
+    }
+
+    /// The same, with a mark or not.
+    #[cold]
+    fn note_marked_arrival(&mut self, now: Instant, marked: bool, profile: &Profile) {
+        if profile.quick_acks_again > 0 && marked && self.ecn.agreed() && !self.ecn.has_news() {
+            self.quick().raise(QUICK_AT_MARK);
+        }
+        self.note_arrival(now, profile);
+    }
+
+    /// The next data in order, where more than a count decides about its acknowledgment.
+    #[cold]
+    pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
+        self.note_arrival(now, profile);
+        self.receiver.on_next_segment_by_rules(now, seg.len, profile);
+    }
+
+    /// What was there already makes the next segments quick; the other side waits for the answer to its CWR.
+    #[cold]
+    fn acknowledge_quickly(&mut self, flags: Flags, duplicate: bool, profile: &Profile) {
+        if profile.quick_acks_again == 0 {
+            return;
+        }
+        if duplicate {
+            self.quick().raise(profile.quick_acks_again);
+        }
+        if flags.has(Flags::CWR) {
+            self.receiver.ack_now();
+        }
+    }
+
+    fn quick(&mut self) -> &mut Quick {
+        self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new()))
+    }
+
     /// Payload or FIN.
     #[inline(never)]
     pub(super) fn on_payload(&mut self, now: Instant, from: u64, seg: &Segment, ce: bool, profile: &Profile) {
@@ -456,12 +520,18 @@ impl Endpoint {
         if seg.len > 0 {
             // RFC 3168, 6.1.5: the ECN field counts within the window only.
             let counts = ce && (profile.echo_outside_window || self.receiver.accepts(from, to, profile));
+            if profile.ack_rules {
+                self.note_marked_arrival(now, counts, profile);
+            }
             self.ecn.on_data(seg.flags, counts);
         }
         let fin = seg.flags.has(Flags::FIN);
         let arrival = self.receiver.on_segment(now, from, to, fin, &mut self.troubles, profile);
         if arrival.duplicate {
             self.troubles.note().counts.duplicates_received += 1;
+        }
+        if profile.ack_rules {
+            self.acknowledge_quickly(seg.flags, arrival.duplicate, profile);
         }
         self.events.delivered(arrival.delivered);
         if arrival.finished {

@@ -1,8 +1,10 @@
 //! One end of a connection: the parts put together.
 //!
 //! [`input`] takes what arrives, [`predicted`] the most frequent of it by a shorter way, [`output`] decides what
-//! leaves, [`selective`] what is different with SACK, [`timers`] what happens when nothing arrives.
+//! leaves, [`selective`] what is different with SACK, [`by_segments`] where each segment outstanding is known by itself,
+//! [`timers`] what happens when nothing arrives.
 
+mod by_segments;
 mod input;
 mod output;
 mod predicted;
@@ -275,7 +277,9 @@ impl Endpoint {
 
     /// Whether the endpoint is in fast recovery.
     pub fn is_recovering(&self) -> bool {
-        self.troubles.get().recovery.is_recovering()
+        let trouble = self.troubles.get();
+        let tracked = trouble.tracking.as_ref().is_some_and(|tracking| tracking.is_recovering());
+        tracked || trouble.recovery.is_recovering()
     }
 
     /// The blocks of the segment that [`Endpoint::poll_transmit`] has just given, if it has a

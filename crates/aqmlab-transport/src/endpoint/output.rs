@@ -6,7 +6,7 @@ use super::{
     CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION, SELECTIVE,
 };
 use crate::connection::State;
-use crate::profile::{Congestion, Fin, HandshakeAck, IdleRestart, Profile, Recovery};
+use crate::profile::{Congestion, Fin, HandshakeAck, IdleRestart, NagleRule, Profile, Recovery};
 use crate::sack::BLOCK_BYTES;
 use crate::segment::{Flags, Segment};
 use crate::sequence::to_wire;
@@ -46,6 +46,7 @@ impl Endpoint {
         match self.state {
             State::SynSent => self.next() == 0,
             state if !state.is_synchronised() || self.ecn.is_waiting() || self.burst == 0 => false,
+            _ if self.tracks(profile) => self.wants_to_send_by_segments(profile),
             _ if self.notes.any(SELECTIVE) => self.wants_to_send_selectively(profile),
             _ => self.has_data() && self.fits(self.usable_window(0, profile), profile),
         }
@@ -145,7 +146,11 @@ impl Endpoint {
             return Some(segment);
         }
         if self.notes.any(SELECTIVE) && !self.ecn.is_waiting() {
-            let segment = self.transmit_selectively(now, profile);
+            let segment = if self.tracks(profile) {
+                self.transmit_by_segments(now, profile)
+            } else {
+                self.transmit_selectively(now, profile)
+            };
             return segment.or_else(|| self.owed_ack(profile));
         }
         self.transmit_ordinary(now, profile)
@@ -208,7 +213,16 @@ impl Endpoint {
             return false;
         }
         let held_back = profile.nagle && len < profile.mss && !self.notes.any(CLOSING) && self.flight > 0;
-        !held_back
+        !(held_back && self.is_nagled(profile))
+    }
+
+    /// Whether a segment that is not full has to wait for what is outstanding.
+    #[cold]
+    fn is_nagled(&self, profile: &Profile) -> bool {
+        match profile.nagle_rule {
+            NagleRule::Minshall if self.tracks(profile) => self.partial_is_outstanding(),
+            NagleRule::Rfc1122 | NagleRule::Minshall => true,
+        }
     }
 
     /// Payload of the segment at `from`.
@@ -297,7 +311,7 @@ impl Endpoint {
 
     /// After a pause the window shrinks before anything is sent.
     #[inline]
-    fn restart_after_idle(&mut self, now: Instant, profile: &Profile) {
+    pub(super) fn restart_after_idle(&mut self, now: Instant, profile: &Profile) {
         if self.unacked == 0 && self.una > 1 {
             self.restart_window(now, profile);
         }

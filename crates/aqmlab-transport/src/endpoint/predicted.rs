@@ -83,7 +83,11 @@ impl Endpoint {
         self.ecn.on_ack(Flags::ACK); // its only flag
         match predicted {
             Predicted::Data => {
-                self.receiver.on_next_segment(now, seg.len, profile);
+                if profile.ack_rules {
+                    self.on_next_by_rules(now, seg, profile);
+                } else {
+                    self.receiver.on_next_segment(now, seg.len, profile);
+                }
                 self.events.delivered(seg.len);
             }
             Predicted::Elsewhere { from } => self.on_payload(now, from, seg, false, profile),

@@ -108,7 +108,7 @@ impl Endpoint {
     pub(super) fn on_partial_ack_with_sack(&mut self, now: Instant, ack: u64, profile: &Profile) {
         self.rto.arm(now, profile); // RFC 6675, section 6; RFC 6298, 5.3
         match profile.sack_pipe {
-            SackPipe::Rfc6675 => self.rto.partially_acked(ack),
+            SackPipe::Rfc6675 | SackPipe::Segments => self.rto.partially_acked(ack),
             SackPipe::Ns2 => {
                 self.rto.forget_backoff();
                 // One for what has arrived, one for what was lost before it.
@@ -156,7 +156,7 @@ impl Endpoint {
             self.transmit_past_sacked(now, profile)?
         } else {
             let choice = match profile.sack_pipe {
-                SackPipe::Rfc6675 => self.next_seg(profile)?,
+                SackPipe::Rfc6675 | SackPipe::Segments => self.next_seg(profile)?,
                 SackPipe::Ns2 => self.next_seg_in_ns2(profile)?,
             };
             self.board_mut().counter += 1;
@@ -171,7 +171,7 @@ impl Endpoint {
     pub(super) fn wants_to_send_selectively(&mut self, profile: &Profile) -> bool {
         match profile.sack_pipe {
             _ if !self.is_recovering() => self.fits_past_sacked(profile),
-            SackPipe::Rfc6675 => self.next_seg(profile).is_some(),
+            SackPipe::Rfc6675 | SackPipe::Segments => self.next_seg(profile).is_some(),
             SackPipe::Ns2 => {
                 self.has_room_in_ns2(profile) && (self.has_data() || self.board().next_hole().is_some())
             }
@@ -275,7 +275,7 @@ impl Endpoint {
     }
 
     /// How far beyond `una` segments may go, whatever the congestion window, in bytes.
-    fn reach(&self, profile: &Profile) -> u64 {
+    pub(super) fn reach(&self, profile: &Profile) -> u64 {
         (u64::from(profile.max_window) * u64::from(profile.mss)).min(u64::from(self.peer_window))
     }
 

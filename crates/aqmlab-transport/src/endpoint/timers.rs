@@ -41,6 +41,9 @@ impl Endpoint {
     /// RFC 6298, 5.4 to 5.6: retransmit the earliest segment, back off, start over from there.
     fn on_data_timeout(&mut self, now: Instant, profile: &Profile) {
         let waited = self.ecn.stop_waiting();
+        if self.tracks(profile) && self.timer_was_no_timeout(now, profile) {
+            return;
+        }
         if self.unacked == 0 {
             // Only a sender that an ECN echo has stopped keeps a timer without data: it may go on. In ns-2 the
             // ACK that opens a window shut by a mark leaves the timer running.
@@ -55,6 +58,11 @@ impl Endpoint {
         if before >= profile.data_retries {
             self.notes.set(RESET);
             self.finish(Ending::Aborted);
+            return;
+        }
+        if self.tracks(profile) {
+            self.troubles.note().timeouts_in_a_row = before.saturating_add(1);
+            self.time_out_by_segments(now, before > 0, profile);
             return;
         }
         let (una, sent) = (self.una, self.sent());
@@ -83,7 +91,7 @@ impl Endpoint {
         let board = self.troubles.get().board.as_ref();
         let sacked = match profile.reduction_base {
             ReductionBase::Flight => board.map_or(0, |board| board.sacked_below(self.next())),
-            ReductionBase::Outstanding | ReductionBase::Window => 0,
+            ReductionBase::Outstanding | ReductionBase::Window | ReductionBase::CongestionWindow => 0,
         };
         self.flight - sacked as u32
     }

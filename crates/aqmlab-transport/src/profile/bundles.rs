@@ -59,8 +59,8 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
     },
     ProfileInfo {
         name: "linux",
-        summary: "Linux 4.x and later with `tcp_congestion_control=reno`; without RACK, tail loss probes, F-RTO, PRR \
-                  and pacing",
+        summary: "Linux 4.x and later with `tcp_congestion_control=reno`, its sender beside a Linux 6.1 segment by \
+                  segment; without pacing, DSACK, HyStart, compressed SACKs and adaptive delayed ACKs",
         values: LINUX,
     },
 ];
@@ -165,15 +165,22 @@ static FREEBSD4: &[ProfileValue] = &[
 #[rustfmt::skip]
 static LINUX: &[ProfileValue] = &[
     value("mss", Bytes(1448), "Ethernet less 12 B of timestamps (net.ipv4.tcp_timestamps)"),
-    value("header", Bytes(52), "with 12 B of timestamps; they measure no round trips here"),
+    value("header", Bytes(52), "with 12 B of timestamps"),
     value("receive_window", Bytes(6_291_456), "net.ipv4.tcp_rmem, its largest; it does not grow towards it here"),
     value("initial_window", Integer(10), "TCP_INIT_CWND; RFC 6928"),
     value("increase", Choice("byte_counting"), "tcp_cong.c, tcp_reno_cong_avoid(): by segments acknowledged"),
-    value("reduction_base", Choice("window"), "tcp_cong.c, tcp_reno_ssthresh(): half of snd_cwnd, whole segments"),
-    value("abc_limit", Integer(16), "tcp_slow_start() has no limit; here 16, and 1 after a timeout (RFC 3465)"),
+    value("reduction_base", Choice("congestion_window"), "measured: 40 segments leave 20, and two at least"),
+    value("abc_limit", Unlimited, "measured: an acknowledgment of 20 segments opens the window by 20"),
     value("recovery", Choice("sack"), "net.ipv4.tcp_sack"),
+    value("sack_pipe", Choice("segments"), "measured: a timeout does not send again what is SACKed"),
+    value("rack", Flag(true), "net.ipv4.tcp_recovery"),
+    value("tail_loss_probe", Flag(true), "net.ipv4.tcp_early_retrans"),
+    value("prr", Flag(true), "measured: every second acknowledgment lets a segment out"),
+    value("frto", Flag(true), "net.ipv4.tcp_frto"),
+    value("timestamps", Flag(true), "net.ipv4.tcp_timestamps"),
     value("sack_blocks", Integer(3), "as many as fit beside timestamps"),
-    value("recovery_exit", Choice("ssthresh"), "tcp_input.c, tcp_end_cwnd_reduction(); on the way there PRR, here RFC 6582"),
+    value("fast_retransmit_restarts_timer", Flag(true), "measured: a lost retransmission times out an RTO after it left"),
+    value("recovery_exit", Choice("ssthresh"), "tcp_input.c, tcp_end_cwnd_reduction(); without SACK only, and then by RFC 6582 on the way there"),
     value("granularity", Time(Span::ms(200)), "tcp_input.c: the RTO is SRTT + max(200 ms, 4 RTTVAR), as a G of 200 ms makes it"),
     value("min_rto", Time(Span::ms(200)), "TCP_RTO_MIN"),
     value("initial_rto", Time(Span::s(1)), "TCP_TIMEOUT_INIT; RFC 6298"),
@@ -181,7 +188,9 @@ static LINUX: &[ProfileValue] = &[
     value("ack_every", Integer(2), "tcp_input.c, __tcp_ack_snd_check(): more than one segment"),
     value("delayed_ack", Time(Span::ms(40)), "TCP_DELACK_MIN; it adapts, up to TCP_DELACK_MAX of 200 ms, which it does not here"),
     value("quick_acks", Integer(16), "TCP_MAX_QUICKACKS, at the start of a connection"),
+    value("quick_acks_again", Integer(16), "measured: after a timeout of the sender, at CE and CWR"),
     value("nagle", Flag(true), "unless TCP_NODELAY is set"),
+    value("nagle_rule", Choice("minshall"), "measured: the last 600 B leave behind a full segment"),
     value("idle_restart", Choice("rfc2861"), "net.ipv4.tcp_slow_start_after_idle; tcp_output.c, tcp_cwnd_restart()"),
     value("ecn_at_one", Choice("ssthresh"), "tcp_input.c, tcp_end_cwnd_reduction(); tcp_cong.c, tcp_reno_ssthresh(): 2 segments at least"),
     value("ecn_fallback", Choice("timeout"), "net.ipv4.tcp_ecn_fallback"),

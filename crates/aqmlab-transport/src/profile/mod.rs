@@ -16,8 +16,8 @@ pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::PARAMS;
 pub use words::{
     AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin, HandshakeAck,
-    IdleRestart, Increase, InitialSsthresh, PartialAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic,
-    SackMemory, SackPipe, TimeoutSsthresh,
+    IdleRestart, Increase, InitialSsthresh, NagleRule, PartialAck, Recovery, RecoveryExit, ReductionBase,
+    RttArithmetic, SackMemory, SackPipe, TimeoutSsthresh,
 };
 
 /// Everything an endpoint can be told, resolved. Shared by all flows of a class and passed to each call, so
@@ -39,6 +39,7 @@ pub struct Profile {
     /// `None`: one that only kernels have, whose name the settings hold; no [`Endpoint`](crate::Endpoint) can be made.
     pub congestion: Option<Congestion>,
     pub increase: Increase,
+    /// segments; `u32::MAX` is no limit
     pub abc_limit: u32,
     /// segments a second cubed
     pub cubic_c: f64,
@@ -49,6 +50,11 @@ pub struct Profile {
     pub dupthresh: u32,
     pub recovery: Recovery,
     pub sack_pipe: SackPipe,
+    pub rack: bool,
+    pub tail_loss_probe: bool,
+    pub prr: bool,
+    pub frto: bool,
+    pub timestamps: bool,
     pub sack_blocks: u32,
     pub sack_memory: SackMemory,
     /// bytes
@@ -77,8 +83,10 @@ pub struct Profile {
     pub delayed_ack_timer: DelayedAckTimer,
     pub delay_repeated_ack: bool,
     pub quick_acks: u32,
+    pub quick_acks_again: u32,
     pub handshake_ack: HandshakeAck,
     pub nagle: bool,
+    pub nagle_rule: NagleRule,
     pub fin: Fin,
     pub idle_restart: IdleRestart,
     pub ecn: bool,
@@ -148,7 +156,7 @@ impl Profile {
             initial_ssthresh: InitialSsthresh::read(s, "initial_ssthresh")?,
             congestion: congestion(s)?,
             increase: Increase::read(s, "increase")?,
-            abc_limit: count(s, "abc_limit")?,
+            abc_limit: limit(s, "abc_limit")?,
             cubic_c: s.number("cubic_c")?,
             cubic_beta: s.number("cubic_beta")?,
             cubic_fast_convergence: s.flag("cubic_fast_convergence")?,
@@ -157,6 +165,11 @@ impl Profile {
             dupthresh: count(s, "dupthresh")?,
             recovery: Recovery::read(s, "recovery")?,
             sack_pipe: SackPipe::read(s, "sack_pipe")?,
+            rack: s.flag("rack")?,
+            tail_loss_probe: s.flag("tail_loss_probe")?,
+            prr: s.flag("prr")?,
+            frto: s.flag("frto")?,
+            timestamps: s.flag("timestamps")?,
             sack_blocks: count(s, "sack_blocks")?,
             sack_memory: SackMemory::read(s, "sack_memory")?,
             sack_overhead: bytes(s, "sack_overhead")?,
@@ -182,8 +195,10 @@ impl Profile {
             delayed_ack_timer: DelayedAckTimer::read(s, "delayed_ack_timer")?,
             delay_repeated_ack: s.flag("delay_repeated_ack")?,
             quick_acks: count(s, "quick_acks")?,
+            quick_acks_again: count(s, "quick_acks_again")?,
             handshake_ack: HandshakeAck::read(s, "handshake_ack")?,
             nagle: s.flag("nagle")?,
+            nagle_rule: NagleRule::read(s, "nagle_rule")?,
             fin: Fin::read(s, "fin")?,
             idle_restart: IdleRestart::read(s, "idle_restart")?,
             ecn: s.flag("ecn")?,
@@ -211,7 +226,11 @@ impl Profile {
         let bytes = self.ack_counting == AckCounting::Bytes;
         let ack_at = if bytes { NO_LIMIT } else { self.ack_every };
         let periodic = self.delayed_ack_timer == DelayedAckTimer::Periodic;
-        Profile { ack_at, ack_rules: bytes || periodic || self.quick_acks > 0, ..self }
+        Profile {
+            ack_at,
+            ack_rules: bytes || periodic || self.quick_acks > 0 || self.quick_acks_again > 0,
+            ..self
+        }
     }
 
     /// How many of the blocks that it has reported a receiver remembers.

@@ -42,6 +42,9 @@ words! {
         Outstanding = "outstanding",
         /// The usable window; `ssthresh` is cut to whole segments (ns-2 with `precisionReduce_`).
         Window = "window",
+        /// The congestion window; what is left is cut to whole segments, two at least, and is `ssthresh` as well as
+        /// the window, after losses and marks (Linux).
+        CongestionWindow = "congestion_window",
     }
 }
 words! {
@@ -65,6 +68,10 @@ words! {
         /// scoreboard is forgotten outside recovery, and nothing is heard between a timeout and new data
         /// acknowledged.
         Ns2 = "ns2",
+        /// Each segment outstanding by itself, with the time at which it left, as RFC 8985 has it: those that are
+        /// neither SACKed nor lost count, and copies of lost ones. Lost ones go first, then new data. A timeout takes
+        /// for lost what is not SACKed, and what is SACKed stays so (Linux).
+        Segments = "segments",
     }
 }
 words! {
@@ -148,6 +155,16 @@ words! {
         /// At the next whole multiple of `delayed_ack` of the run, for all connections at once (BSD's fast timer; ns-2's
         /// FullTcp).
         Periodic = "periodic",
+    }
+}
+words! {
+    /// What holds a partial segment back where `nagle` does.
+    pub enum NagleRule {
+        /// Any data that is outstanding (RFC 1122, section 4.2.3.4).
+        Rfc1122 = "rfc1122",
+        /// A partial segment that is outstanding: the last part of a message leaves at once behind its full segments
+        /// (Minshall, Saito, Mogul, Verghese 1999; Linux).
+        Minshall = "minshall",
     }
 }
 words! {

@@ -3,15 +3,21 @@
 //! [`Machine`] turns each acknowledgment into an [`AckAction`], by Reno, NewReno or with SACK; the endpoint carries it
 //! out on the window, the timer and the sequence numbers. Reno and NewReno know of one hole at a time, the one at
 //! the cumulative acknowledgment; with SACK a [`Scoreboard`] knows them all, and says how much is on its way and
-//! what to send next.
+//! what to send next. Where `sack_pipe` is `segments`, a list of all [`Segments`] takes the place of both.
 
 mod machine;
 #[cfg(test)]
 mod naive;
+mod prr;
 mod scoreboard;
+mod segments;
+mod tracking;
 
 pub(crate) use machine::Machine;
+pub(crate) use prr::Delivery;
 pub(crate) use scoreboard::{Hole, Scoreboard};
+pub(crate) use segments::News;
+pub(crate) use tracking::{Frto, Phase, Probe, Timer, Tracking, Undo};
 
 /// What to do about an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

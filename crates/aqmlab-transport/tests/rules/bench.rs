@@ -141,6 +141,13 @@ pub fn sack() -> (&'static str, Value) {
     ("recovery", Value::Choice("sack"))
 }
 
+/// A sender that knows each segment by itself, with these switches on.
+pub fn by_segments(window: u64, switches: &[&'static str]) -> Bench {
+    let mut given = vec![sack(), iw(window), ("sack_pipe", Value::Choice("segments"))];
+    given.extend(switches.iter().map(|name| (*name, Value::Flag(true))));
+    Bench::established(&given)
+}
+
 pub fn iw(n: u64) -> (&'static str, Value) {
     ("initial_window", Value::Integer(n))
 }

@@ -4,7 +4,7 @@ use aqmlab_params::Value;
 use aqmlab_transport::{ENDLESS, Flags, Role, Segment};
 use aqmlab_units::{Instant, Span};
 
-use crate::bench::{Bench, MSS, ack_of, iw, ms, segment};
+use crate::bench::{Bench, MSS, ack_of, iw, ms, sack, segment};
 
 /// A sender past its handshake of 100 ms, and its first flight.
 fn sender(profile: &str) -> (Bench, Vec<Segment>) {
@@ -40,6 +40,7 @@ fn the_first_flight_and_its_timeout() {
 fn the_least_timeout_of_a_steady_path() {
     for (profile, timeout) in [("rfc", 1000), ("freebsd4", 1000), ("linux", 300), ("ns2", 200)] {
         let (mut b, _) = sender(profile);
+        b.profile.max_window = 100;
         let mut acked = 1;
         for _ in 0..60 {
             b.now += Span::ms(100);
@@ -85,6 +86,57 @@ fn a_fin_apart_waits_until_nothing_is_outstanding() {
 
     let (mut b, _) = closed(500, "apart");
     assert_eq!(ends(&b.fire()), [(500, true)], "it left with them, and does so again");
+}
+
+/// Minshall's rule lets the last part of a message out behind its full segments, and holds a second part back.
+#[test]
+fn a_partial_segment_waits_for_data_or_for_another_partial_segment() {
+    for (rule, first) in [("rfc1122", &[MSS][..]), ("minshall", &[MSS, 300])] {
+        let pipe = ("sack_pipe", Value::Choice("segments"));
+        let nagle = ("nagle", Value::Flag(true));
+        let mut b = Bench::established(&[iw(4), sack(), pipe, nagle, ("nagle_rule", Value::Choice(rule))]);
+        b.endpoint.withdraw();
+        b.now = ms(200);
+        b.ack(4);
+        b.endpoint.write(u64::from(MSS + 300));
+        let lens = |sent: Vec<Segment>| sent.iter().map(|s| s.len).collect::<Vec<_>>();
+        assert_eq!(lens(b.drain()), first, "{rule}");
+        b.endpoint.write(200);
+        assert_eq!(b.drain(), [], "{rule}");
+        let held = MSS + 300 + 200 - first.iter().sum::<u32>();
+        assert_eq!(lens(b.arrive(segment(1, 1 + 4 * MSS + first.iter().sum::<u32>(), 0))), [held], "{rule}");
+    }
+}
+
+/// A loss leaves whole segments, two at least, and the window is `ssthresh`.
+#[test]
+fn half_of_the_congestion_window_is_cut_to_whole_segments() {
+    for (window, left) in [(11, 5.0), (5, 2.0), (3, 2.0)] {
+        let base = ("reduction_base", Value::Choice("congestion_window"));
+        let mut b = Bench::established(&[iw(window), base, ("dupthresh", Value::Integer(1))]);
+        b.ack(0);
+        assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (left, left), "{window}");
+    }
+}
+
+/// Sixteen after a pause, each two after a first mark, and the answer to CWR.
+#[test]
+fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
+    let given = [("quick_acks_again", Value::Integer(16)), ("ecn", Value::Flag(true))];
+    let mut b = Bench::accepted(&given);
+    let mut next = 1;
+    let mut arrive = |b: &mut Bench, flags: Flags, ce: bool| {
+        next += 100;
+        b.arrive_marked(Segment { flags, ..segment(next - 100, 1, 100) }, ce).len()
+    };
+    let mut acks = |b: &mut Bench, n: usize| (0..n).map(|_| arrive(b, Flags::ACK, false)).sum::<usize>();
+    assert_eq!(acks(&mut b, 4), 2, "every second");
+    b.now += Span::s(2);
+    assert_eq!(acks(&mut b, 20), 16 + 2);
+    assert_eq!((arrive(&mut b, Flags::ACK, true), arrive(&mut b, Flags::ACK, false)), (1, 1));
+    assert_eq!(arrive(&mut b, Flags::ACK, false), 0);
+    assert_eq!(arrive(&mut b, Flags::ACK, false), 1);
+    assert_eq!(arrive(&mut b, Flags::ACK | Flags::CWR, false), 1);
 }
 
 /// Rules: 6298 2.1; 6298 5.5

@@ -1,0 +1,421 @@
+//! The sender that knows each segment outstanding by itself (`sack_pipe = "segments"`): loss detection by RFC 8985 or
+//! RFC 6675, gradual reductions by RFC 9937, probes by RFC 8985, spurious timeouts by RFC 5682, each if the profile
+//! has it. It takes the place of [`super::selective`] and of most of what [`super::input`] does with an
+//! acknowledgment.
+
+use alloc::boxed::Box;
+
+use aqmlab_units::{Instant, Span};
+
+use super::{Endpoint, SELECTIVE};
+use crate::congestion::{Outstanding, Sign};
+use crate::profile::{Profile, Recovery, SackPipe};
+use crate::recovery::{Delivery, Frto, News, Phase, Probe, Timer, Tracking, Undo};
+use crate::sack::Sack;
+use crate::segment::Segment;
+use crate::sequence::from_wire;
+
+/// TLP.max_ack_delay (RFC 8985, section 7.2).
+const MAX_ACK_DELAY: Span = Span::ms(200);
+/// The probe timeout without a measurement of the round trip (RFC 8985, section 7.2).
+const FIRST_PROBE: Span = Span::s(1);
+
+impl Endpoint {
+    /// Whether each segment outstanding is known by itself.
+    #[inline]
+    pub(super) fn tracks(&self, profile: &Profile) -> bool {
+        profile.sack_pipe == SackPipe::Segments && self.scheme(profile) == Recovery::Sack
+    }
+
+    /// The connection is established: from now on segments are listed.
+    #[inline(never)] // keeps the way of other senders short
+    pub(super) fn begin_tracking(&mut self, profile: &Profile) {
+        if self.tracks(profile) {
+            let rtt = self.rto.srtt();
+            self.troubles.note().tracking = Some(Box::new(Tracking::new(rtt)));
+            self.notes.set(SELECTIVE);
+            self.unsettled = true;
+        }
+    }
+
+    fn tracking(&self) -> &Tracking {
+        self.troubles.get().tracking.as_deref().expect("made with the connection")
+    }
+
+    fn tracking_mut(&mut self) -> &mut Tracking {
+        self.troubles.note().tracking.as_deref_mut().expect("made with the connection")
+    }
+
+    /// The acknowledgment field and the blocks of a segment.
+    #[inline(never)] // keeps the way of other senders short
+    pub(super) fn on_ack_by_segments(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        sack: &Sack,
+        echo: bool,
+        profile: &Profile,
+    ) {
+        let ack = ack.max(self.una);
+        let orderly = self.tracking().segments.is_orderly();
+        let news = self.take_news(now, ack, sack, profile);
+        let acked = (ack - self.una) as u32;
+        let bytes = if acked > 0 { self.advance(ack) } else { 0 };
+        if acked == 0 && news.delivered > 0 {
+            self.troubles.note().counts.duplicate_acks += 1;
+        }
+        let probe_repaired = self.judge_probe(ack, acked > 0 || news.delivered > 0);
+        self.judge_timeout(ack, acked > 0, &news, profile);
+        self.leave_phase(ack);
+        let (found, wait) = self.find_lost(now, profile);
+        self.enter_phase(echo || probe_repaired, echo, &news, profile);
+        let safe = acked > 0 && found == 0;
+        self.reduce_window(news.delivered, safe, profile);
+        if acked > 0 && !echo && !self.tracking().reduces() {
+            self.open_window(now, if orderly { bytes } else { news.delivered * profile.mss }, profile);
+        }
+        if acked > 0 {
+            self.note_activity_on_ack(now, profile);
+        }
+        // No probe leaves while anything is SACKed (RFC 8985, section 7.2).
+        if acked > 0 || news.delivered > 0 && self.tracking().timer == Timer::Probe {
+            self.rearm(now, profile);
+        }
+        if let Some(wait) = wait {
+            self.rto.arm_for(now, wait);
+            self.tracking_mut().timer = Timer::Reordering;
+        }
+        if self.fin_is_acked() {
+            self.enter(now, self.state.fin_acked(), profile);
+        }
+    }
+
+    /// What has arrived, and the round trip that it measures.
+    fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, profile: &Profile) -> News {
+        let (una, sent) = (self.una, self.sent());
+        let segments = &mut self.tracking_mut().segments;
+        let mut news = News::default();
+        segments.acknowledge(now, ack, &mut news);
+        for (from, to) in sack.blocks() {
+            let offset = |number| from_wire(profile.initial_sequence, number, una);
+            if let (Some(from), Some(to)) = (offset(*from), offset(*to)) {
+                segments.sack(now, from, to, ack, sent, &mut news);
+            }
+        }
+        let copy = news.rtt_of_copy.filter(|_| profile.timestamps);
+        if let Some(rtt) = news.rtt.or(copy) {
+            self.rto.measured_besides(rtt, profile);
+        }
+        if ack > una {
+            self.rto.acked(ack);
+        }
+        news
+    }
+
+    /// Whether an acknowledgment shows that a probe has repaired a loss (RFC 8985, section 7.4.2).
+    fn judge_probe(&mut self, ack: u64, news: bool) -> bool {
+        let tracking = self.tracking_mut();
+        let Some(probe) = tracking.probe.filter(|probe| ack >= probe.end) else { return false };
+        if !probe.again || !news {
+            tracking.probe = None; // new data, or both copies have arrived
+            return false;
+        }
+        if ack > probe.end {
+            tracking.probe = None;
+            return true;
+        }
+        false
+    }
+
+    /// Whether a timeout was spurious (RFC 5682, section 3.1, steps 2 and 3).
+    fn judge_timeout(&mut self, ack: u64, advances: bool, news: &News, profile: &Profile) {
+        let (sent, has_data) = (self.sent(), self.has_data() && self.fits(self.reach(profile), profile));
+        let tracking = self.tracking_mut();
+        if tracking.phase != Phase::Loss || tracking.frto == Frto::Off {
+            return;
+        }
+        // What left after the timeout says nothing.
+        if news.original.is_some_and(|end| end <= tracking.recover) {
+            let Undo { cwnd, ssthresh } = tracking.undo;
+            tracking.frto = Frto::Off;
+            tracking.phase = Phase::Open;
+            tracking.segments.none_lost();
+            self.window.restore(cwnd, ssthresh);
+            return;
+        }
+        match tracking.frto {
+            Frto::First if advances && ack < tracking.recover && has_data => {
+                tracking.frto = Frto::Second;
+                tracking.recover = sent;
+            }
+            Frto::First if !advances && news.delivered == 0 => {}
+            _ => tracking.frto = Frto::Off,
+        }
+    }
+
+    /// What was outstanding when the phase began is acknowledged. A reduction for a mark goes on until data sent after
+    /// it is.
+    fn leave_phase(&mut self, ack: u64) {
+        let tracking = self.tracking_mut();
+        let over = match tracking.phase {
+            Phase::Open => false,
+            Phase::Reduction => ack > tracking.recover,
+            Phase::Recovery | Phase::Loss => ack >= tracking.recover,
+        };
+        if over {
+            let settles = tracking.reduces();
+            tracking.phase = Phase::Open;
+            tracking.frto = Frto::Off;
+            if settles {
+                self.window.settle();
+            }
+        }
+    }
+
+    /// Marks what is lost: how many, and how long to wait for more.
+    fn find_lost(&mut self, now: Instant, profile: &Profile) -> (u32, Option<Span>) {
+        let srtt = self.rto.srtt();
+        let tracking = self.tracking_mut();
+        let recovering = tracking.is_recovering();
+        let segments = &mut tracking.segments;
+        if segments.is_orderly() {
+            return (0, None);
+        }
+        if profile.rack {
+            let window = segments.reordering_window(recovering, srtt, profile);
+            segments.find_lost_by_time(now, window)
+        } else {
+            (segments.find_lost_by_count(profile.dupthresh), None)
+        }
+    }
+
+    /// A loss begins fast recovery, an echo or a repaired loss a reduction alone.
+    fn enter_phase(&mut self, reduce: bool, echo: bool, news: &News, profile: &Profile) {
+        let tracking = self.tracking();
+        let lost = tracking.segments.lost() > 0;
+        match tracking.phase {
+            Phase::Open if lost => {
+                self.begin_phase(Phase::Recovery, Some(Sign::Loss), news.delivered, profile)
+            }
+            Phase::Reduction if lost => self.begin_phase(Phase::Recovery, None, news.delivered, profile),
+            Phase::Open if reduce => {
+                self.troubles.note().counts.ecn_reductions += u32::from(echo);
+                self.begin_phase(Phase::Reduction, Some(Sign::Mark), news.delivered, profile);
+            }
+            _ => {}
+        }
+    }
+
+    /// A phase begins, with a reduction if it has a `sign` of congestion that none was made for yet.
+    fn begin_phase(&mut self, phase: Phase, sign: Option<Sign>, delivered: u32, profile: &Profile) {
+        let sent = self.sent();
+        self.troubles.note().counts.fast_retransmits += u32::from(phase == Phase::Recovery);
+        let tracking = self.tracking_mut();
+        // RFC 9937, section 6: RecoverFS.
+        let flight = tracking.segments.outstanding() - tracking.segments.sacked() + delivered;
+        let Some(sign) = sign else {
+            (tracking.phase, tracking.recover) = (phase, sent);
+            return;
+        };
+        tracking.begin(phase, sent, flight);
+        tracking.retransmission_due = phase == Phase::Recovery && !profile.prr;
+        let outstanding = Outstanding { flight: flight * profile.mss, inflation: 0 };
+        let (window, algorithm) = self.congestion(profile);
+        window.lower(algorithm, sign, outstanding, profile);
+        if !profile.prr {
+            window.settle();
+        }
+        self.ecn.reduced();
+    }
+
+    /// A reduction under way moves on by so many segments that have arrived.
+    fn reduce_window(&mut self, delivered: u32, safe: bool, profile: &Profile) {
+        let ssthresh = self.window.ssthresh();
+        let tracking = self.tracking_mut();
+        if profile.prr && tracking.reduces() {
+            let in_flight = tracking.segments.in_flight();
+            let ack = Delivery { segments: delivered, in_flight, safe };
+            let segments = tracking.prr.window(ack, ssthresh as u32);
+            self.window.set(segments);
+        }
+    }
+
+    /// The timer that is wanted from now on: the probe's, or the retransmission timer.
+    fn rearm(&mut self, now: Instant, profile: &Profile) {
+        if self.unacked == 0 {
+            self.rto.stop();
+            self.tracking_mut().timer = Timer::Timeout;
+            return;
+        }
+        self.rto.arm(now, profile);
+        let timeout = self.rto.deadline() - now;
+        let probe = self.probe_timeout(profile).map(|probe| probe.min(timeout));
+        let tracking = self.tracking_mut();
+        tracking.timer = if probe.is_some() { Timer::Probe } else { Timer::Timeout };
+        if let Some(probe) = probe {
+            self.rto.arm_for(now, probe);
+        }
+    }
+
+    /// How long to wait with a probe, if one may be sent (RFC 8985, section 7.2).
+    fn probe_timeout(&self, profile: &Profile) -> Option<Span> {
+        let tracking = self.tracking();
+        let may = profile.tail_loss_probe
+            && tracking.probe.is_none()
+            && matches!(tracking.phase, Phase::Open | Phase::Reduction)
+            && tracking.segments.is_orderly();
+        if !may {
+            return None;
+        }
+        let Some(srtt) = self.rto.srtt() else { return Some(FIRST_PROBE) };
+        let alone = tracking.segments.outstanding() == 1;
+        Some(srtt.saturating_mul(2) + if alone { MAX_ACK_DELAY } else { Span::ZERO })
+    }
+
+    /// The timer has fired: true if it was for something else than a timeout.
+    #[inline(never)] // keeps the way of other senders short
+    pub(super) fn timer_was_no_timeout(&mut self, now: Instant, profile: &Profile) -> bool {
+        match core::mem::replace(&mut self.tracking_mut().timer, Timer::Timeout) {
+            Timer::Timeout => return false,
+            Timer::Reordering => {
+                let (found, wait) = self.find_lost(now, profile);
+                if found > 0 {
+                    let news = News { delivered: 1, ..News::default() };
+                    self.enter_phase(false, false, &news, profile);
+                    self.reduce_window(news.delivered, false, profile);
+                }
+                self.rto.arm(now, profile);
+                if let Some(wait) = wait {
+                    self.rto.arm_for(now, wait);
+                    self.tracking_mut().timer = Timer::Reordering;
+                }
+            }
+            Timer::Probe => {
+                self.tracking_mut().probe_due = true;
+                self.rto.arm(now, profile);
+            }
+        }
+        true
+    }
+
+    /// The retransmission timer has fired; `again`: and nothing was acknowledged since it did last.
+    #[inline(never)] // keeps the way of other senders short
+    pub(super) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
+        let (una, sent, srtt) = (self.una, self.sent(), self.rto.srtt());
+        let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
+        self.troubles.note().counts.timeouts += 1;
+        let tracking = self.tracking_mut();
+        let recovering = tracking.is_recovering();
+        let reduced = tracking.reduces() && una < tracking.recover;
+        let outstanding = tracking.segments.outstanding() - tracking.segments.sacked();
+        let window = tracking.segments.reordering_window(recovering, srtt, profile);
+        tracking.segments.find_lost_at_timeout(now, profile.rack.then_some(window));
+        tracking.phase = Phase::Loss;
+        tracking.recover = sent;
+        tracking.probe = None;
+        (tracking.probe_due, tracking.retransmission_due) = (false, false);
+        tracking.frto = if profile.frto && (!recovering || again) { Frto::First } else { Frto::Off };
+        if !again {
+            tracking.undo = Undo { cwnd, ssthresh };
+        }
+        let in_flight = tracking.segments.in_flight();
+        let outstanding = Outstanding { flight: outstanding * profile.mss, inflation: 0 };
+        let (window, algorithm) = self.congestion(profile);
+        window.timed_out(algorithm, outstanding, again, reduced, profile);
+        window.set(in_flight + 1);
+        self.ecn.reduced();
+        self.rto.back_off(profile);
+        self.rto.arm(now, profile);
+    }
+
+    /// The next segment: a probe, what is lost, what is new.
+    #[inline(never)] // keeps the way of other senders short
+    pub(super) fn transmit_by_segments(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        if self.burst == 0 {
+            return None;
+        }
+        if core::mem::take(&mut self.tracking_mut().probe_due) {
+            return Some(self.transmit_probe(now, profile));
+        }
+        if self.unacked == 0 {
+            self.restart_after_idle(now, profile);
+        }
+        let waits = self.tracking().frto == Frto::Second;
+        let segments = &self.tracking().segments;
+        let room = u64::from(segments.in_flight()) < self.usable_segments(profile);
+        if !core::mem::take(&mut self.tracking_mut().retransmission_due) && !room {
+            return None;
+        }
+        let segments = &self.tracking().segments;
+        let lost = segments.next_lost().filter(|_| !waits);
+        let segment = match lost {
+            Some(place) => self.transmit_again(now, place, profile),
+            None if self.has_data() && self.fits(self.reach(profile), profile) => {
+                self.transmit_new(now, profile)
+            }
+            None => return None,
+        };
+        self.burst -= 1;
+        Some(segment)
+    }
+
+    /// Would [`Endpoint::transmit_by_segments`] give a segment, if bursts do not forbid it?
+    pub(super) fn wants_to_send_by_segments(&self, profile: &Profile) -> bool {
+        let tracking = self.tracking();
+        let room = u64::from(tracking.segments.in_flight()) < self.usable_segments(profile);
+        let new = self.has_data() && self.fits(self.reach(profile), profile);
+        tracking.probe_due || room && (new || tracking.segments.next_lost().is_some())
+    }
+
+    fn transmit_new(&mut self, now: Instant, profile: &Profile) -> Segment {
+        let segment = self.new_data(now, profile);
+        let end = self.sent();
+        let tracking = self.tracking_mut();
+        tracking.segments.sent(now, end);
+        tracking.prr.sent();
+        if 0 < segment.len && segment.len < profile.mss {
+            tracking.partial_end = end;
+        }
+        if profile.tail_loss_probe && tracking.timer != Timer::Reordering && tracking.phase == Phase::Open {
+            self.rearm(now, profile);
+        }
+        segment
+    }
+
+    /// Whether a segment that was not full waits for its acknowledgment.
+    pub(super) fn partial_is_outstanding(&self) -> bool {
+        self.tracking().partial_end > self.una
+    }
+
+    fn transmit_again(&mut self, now: Instant, place: usize, profile: &Profile) -> Segment {
+        let (from, to) = self.tracking().segments.bounds(place, self.una);
+        let most = (to - from) as u32;
+        let (segment, end) = self.data(now, (from - self.una) as u32, most, profile);
+        let end = self.una + u64::from(end);
+        let tracking = self.tracking_mut();
+        tracking.segments.sent_again(now, place, end);
+        tracking.prr.sent();
+        if place == 0 && tracking.phase == Phase::Recovery && profile.fast_retransmit_restarts_timer {
+            self.rto.arm(now, profile);
+        }
+        segment
+    }
+
+    /// RFC 8985, section 7.3: new data, or else the last segment again.
+    fn transmit_probe(&mut self, now: Instant, profile: &Profile) -> Segment {
+        let new = self.has_data() && self.fits(self.reach(profile), profile);
+        let last = self.tracking().segments.last();
+        let segment = match last.filter(|_| !new) {
+            Some(place) => self.transmit_again(now, place, profile),
+            None => {
+                let segment = self.new_data(now, profile);
+                let end = self.sent();
+                self.tracking_mut().segments.sent(now, end);
+                segment
+            }
+        };
+        let end = self.sent();
+        self.tracking_mut().probe = Some(Probe { end, again: !new });
+        segment
+    }
+}

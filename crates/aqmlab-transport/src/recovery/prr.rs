@@ -1,0 +1,50 @@
+//! Proportional rate reduction (RFC 9937, section 6): the window comes down to `ssthresh` as data arrives, not at once.
+
+/// A reduction under way, in segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Prr {
+    /// RecoverFS: in flight when it began.
+    flight: u32,
+    /// prr_delivered.
+    delivered: u32,
+    /// prr_out.
+    out: u32,
+}
+
+/// An acknowledgment during the reduction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Delivery {
+    /// DeliveredData.
+    pub segments: u32,
+    /// inflight, without what it has delivered.
+    pub in_flight: u32,
+    /// safeACK: it advances the cumulative acknowledgment and brings no further losses.
+    pub safe: bool,
+}
+
+impl Prr {
+    /// A reduction begins with `flight` segments, which is never none.
+    pub(crate) fn begin(flight: u32) -> Self {
+        Prr { flight: flight.max(1), delivered: 0, out: 0 }
+    }
+
+    /// So much was sent.
+    pub(crate) fn sent(&mut self) {
+        self.out += 1;
+    }
+
+    /// The window after an acknowledgment.
+    pub(crate) fn window(&mut self, ack: Delivery, ssthresh: u32) -> u32 {
+        self.delivered += ack.segments;
+        let count = if ack.in_flight > ssthresh {
+            let share = (u64::from(self.delivered) * u64::from(ssthresh)).div_ceil(u64::from(self.flight));
+            (share as u32).saturating_sub(self.out)
+        } else {
+            let conservative = self.delivered.saturating_sub(self.out).max(ack.segments);
+            (conservative + u32::from(ack.safe)).min(ssthresh - ack.in_flight)
+        };
+        // The fast retransmit leaves in any case.
+        let first = u32::from(self.out == 0);
+        ack.in_flight + count.max(first)
+    }
+}

@@ -1,0 +1,326 @@
+//! Each segment outstanding by itself: when it left, and whether it is SACKed, lost or sent again. What is lost
+//! follows from the order of their departures (RACK, RFC 8985, section 6) or from what is SACKed above them (IsLost,
+//! RFC 6675, section 4); the pipe is a sum of counts.
+
+use alloc::collections::VecDeque;
+
+use aqmlab_units::{Instant, Span};
+
+use crate::profile::Profile;
+use crate::ranges::Ranges;
+
+/// A segment outstanding. It begins where the one before it ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Sent {
+    /// One past its last offset.
+    end: u64,
+    /// When it left last: Segment.xmit_ts.
+    at: Instant,
+    marks: u8,
+}
+
+/// The other side has it.
+const SACKED: u8 = 1;
+/// It is taken for lost. Stays when it is sent again.
+const LOST: u8 = 1 << 1;
+/// It was sent again, and that copy is on its way.
+const AGAIN: u8 = 1 << 2;
+/// It was sent again at some time: Segment.retransmitted.
+const REPEATED: u8 = 1 << 3;
+
+impl Sent {
+    fn has(&self, marks: u8) -> bool {
+        self.marks & marks != 0
+    }
+
+    /// Whether it left before `other`: RACK_sent_after (RFC 8985, section 5.1), the other way round.
+    fn left_before(&self, other: &Latest) -> bool {
+        (self.at, self.end) < (other.at, other.end)
+    }
+}
+
+/// The most recently sent segment of those that have arrived: RACK.xmit_ts, RACK.end_seq and RACK.rtt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Latest {
+    at: Instant,
+    end: u64,
+    rtt: Span,
+}
+
+/// What an acknowledgment brought.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct News {
+    /// Segments that have arrived, cumulatively acknowledged or SACKed for the first time.
+    pub delivered: u32,
+    /// A measurement of the round trip, by the earliest segment that is new.
+    pub rtt: Option<Span>,
+    /// The same by a copy that was not the first, for those who can tell copies apart.
+    pub rtt_of_copy: Option<Span>,
+    /// The least end of a segment that was sent only once.
+    pub original: Option<u64>,
+}
+
+/// All segments outstanding, oldest first.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Segments {
+    list: VecDeque<Sent>,
+    /// What the SACKed ones cover.
+    sacked_ranges: Ranges,
+    sacked: u32,
+    lost: u32,
+    again: u32,
+    latest: Option<Latest>,
+    /// The least round trip so far: min_RTT.
+    min_rtt: Span,
+    /// One past the highest offset that has arrived: RACK.fack.
+    highest: u64,
+    /// A segment that was sent once has arrived after one sent later: RACK.reordering_seen.
+    pub reordered: bool,
+}
+
+impl Segments {
+    /// The handshake has measured a round trip, or not.
+    pub(crate) fn new(rtt: Option<Span>) -> Self {
+        Segments {
+            list: VecDeque::new(),
+            sacked_ranges: Ranges::default(),
+            sacked: 0,
+            lost: 0,
+            again: 0,
+            latest: None,
+            min_rtt: rtt.unwrap_or(Span::MAX),
+            highest: 0,
+            reordered: false,
+        }
+    }
+
+    /// A new segment leaves, up to `end`.
+    #[inline]
+    pub(crate) fn sent(&mut self, now: Instant, end: u64) {
+        self.list.push_back(Sent { end, at: now, marks: 0 });
+    }
+
+    /// Segments in the network: those that are neither SACKed nor lost, and copies of lost ones.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.list.len() as u32 + self.again - self.sacked - self.lost
+    }
+
+    /// Segments that have not been acknowledged cumulatively.
+    pub(crate) fn outstanding(&self) -> u32 {
+        self.list.len() as u32
+    }
+
+    /// Whether all outstanding segments are on their way as far as is known, and none is a copy.
+    #[inline]
+    pub(crate) fn is_orderly(&self) -> bool {
+        self.sacked | self.lost | self.again == 0
+    }
+
+    pub(crate) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    pub(crate) fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Everything below `una` has arrived.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, now: Instant, una: u64, news: &mut News) {
+        while let Some(first) = self.list.front().filter(|first| first.end <= una) {
+            let segment = *first;
+            self.list.pop_front();
+            if segment.marks == 0 {
+                self.arrived(now, &segment, news);
+                continue;
+            }
+            self.unmark(&segment);
+            if !segment.has(SACKED) {
+                self.arrived(now, &segment, news);
+            }
+        }
+        if !self.sacked_ranges.is_empty() {
+            self.sacked_ranges.remove_below(una);
+        }
+    }
+
+    /// Takes a segment that leaves the list, or changes its marks, out of the counts.
+    fn unmark(&mut self, segment: &Sent) {
+        self.sacked -= u32::from(segment.has(SACKED));
+        self.lost -= u32::from(segment.has(LOST));
+        self.again -= u32::from(segment.has(AGAIN));
+    }
+
+    /// A SACK block says that `[from, to)` has arrived. `una` and `sent` bound what is outstanding.
+    pub(crate) fn sack(&mut self, now: Instant, from: u64, to: u64, una: u64, sent: u64, news: &mut News) {
+        let mut from = from.max(una);
+        if from >= to || to > sent {
+            return;
+        }
+        // What is known already costs nothing.
+        loop {
+            from = self.sacked_ranges.gap_from(from);
+            if from >= to {
+                return;
+            }
+            let end = self.sacked_ranges.end_of_gap(from).map_or(to, |end| end.min(to));
+            self.sack_new(now, from, end, una, news);
+            self.sacked_ranges.insert(from, end);
+            from = end;
+        }
+    }
+
+    fn sack_new(&mut self, now: Instant, from: u64, to: u64, una: u64, news: &mut News) {
+        let mut at = self.list.partition_point(|segment| segment.end <= from);
+        let mut begin = if at == 0 { una } else { self.list[at - 1].end };
+        while let Some(segment) = self.list.get(at).copied().filter(|segment| segment.end <= to) {
+            if begin >= from && !segment.has(SACKED) {
+                self.unmark(&segment);
+                self.sacked += 1;
+                self.list[at].marks = segment.marks & REPEATED | SACKED;
+                self.arrived(now, &segment, news);
+            }
+            begin = segment.end;
+            at += 1;
+        }
+    }
+
+    /// A segment has arrived that had not before. RFC 8985, section 6.2, steps 1 to 3.
+    #[inline]
+    fn arrived(&mut self, now: Instant, segment: &Sent, news: &mut News) {
+        news.delivered += 1;
+        let rtt = now - segment.at;
+        if segment.has(REPEATED) {
+            // Clearly sooner than any other: the acknowledgment is of the first copy (RFC 8985, section 6.2, step 2).
+            if rtt + rtt.div(8) < self.min_rtt {
+                return;
+            }
+            news.rtt_of_copy = news.rtt_of_copy.or(Some(rtt));
+        } else {
+            self.min_rtt = self.min_rtt.min(rtt);
+            news.rtt = news.rtt.or(Some(rtt));
+            news.original = news.original.or(Some(segment.end));
+            self.reordered |= segment.end < self.highest;
+        }
+        self.highest = self.highest.max(segment.end);
+        if self.latest.is_none_or(|latest| !segment.left_before(&latest)) {
+            self.latest = Some(Latest { at: segment.at, end: segment.end, rtt });
+        }
+    }
+
+    /// RFC 8985, section 6.2, steps 4 and 5: marks as lost what left long enough before something that has arrived,
+    /// `window` being the allowance for reordering. How many, and how long to wait for more.
+    pub(crate) fn find_lost_by_time(&mut self, now: Instant, window: Span) -> (u32, Option<Span>) {
+        let Some(latest) = self.latest else { return (0, None) };
+        let (mut found, mut wait) = (0, None);
+        let least = latest.rtt + window;
+        for at in 0..self.list.len() {
+            let segment = self.list[at];
+            // A lost one that was not sent again waits for that.
+            if segment.has(SACKED) || segment.marks & (LOST | AGAIN) == LOST || !segment.left_before(&latest)
+            {
+                continue;
+            }
+            let due = segment.at.saturating_add(least);
+            if due <= now {
+                self.mark_lost(at);
+                found += 1;
+            } else {
+                wait = wait.max(Some(due - now));
+            }
+        }
+        (found, wait)
+    }
+
+    /// IsLost of RFC 6675, section 4, in segments: `dupthresh` of them SACKed above. How many are lost by it anew.
+    pub(crate) fn find_lost_by_count(&mut self, dupthresh: u32) -> u32 {
+        let (mut above, mut found) = (self.sacked, 0);
+        for at in 0..self.list.len() {
+            if above < dupthresh {
+                break;
+            }
+            let segment = self.list[at];
+            above -= u32::from(segment.has(SACKED));
+            if !segment.has(SACKED | LOST) {
+                self.mark_lost(at);
+                found += 1;
+            }
+        }
+        found
+    }
+
+    fn mark_lost(&mut self, at: usize) {
+        let segment = self.list[at];
+        self.unmark(&segment);
+        self.lost += 1;
+        self.list[at].marks = segment.marks & REPEATED | LOST;
+    }
+
+    /// The retransmission timer has fired: everything that is not SACKed is lost; with RACK only what is late already,
+    /// and the first (RFC 8985, section 6.3).
+    pub(crate) fn find_lost_at_timeout(&mut self, now: Instant, spared: Option<Span>) {
+        let least = spared.zip(self.latest).map(|(window, latest)| latest.rtt + window);
+        for at in 0..self.list.len() {
+            let segment = self.list[at];
+            let late = least.is_none_or(|least| segment.at.saturating_add(least) <= now);
+            if !segment.has(SACKED) && (at == 0 || late) {
+                self.mark_lost(at);
+            }
+        }
+    }
+
+    /// A timeout was spurious: what is not sent again is on its way.
+    pub(crate) fn none_lost(&mut self) {
+        for segment in self.list.iter_mut().filter(|segment| segment.marks & (LOST | AGAIN) == LOST) {
+            segment.marks &= !LOST;
+            self.lost -= 1;
+        }
+    }
+
+    /// What reordering is allowed for (RFC 8985, section 6.2, step 4, RACK_update_reo_wnd; without DSACK).
+    pub(crate) fn reordering_window(&self, recovering: bool, srtt: Option<Span>, profile: &Profile) -> Span {
+        let ignored = !self.reordered && (recovering || self.sacked >= profile.dupthresh);
+        if ignored || self.min_rtt == Span::MAX {
+            return Span::ZERO;
+        }
+        self.min_rtt.div(4).min(srtt.unwrap_or(Span::MAX))
+    }
+
+    /// The first segment that is lost and not on its way again: its place in the list.
+    pub(crate) fn next_lost(&self) -> Option<usize> {
+        if self.lost == self.again {
+            return None;
+        }
+        self.list.iter().position(|segment| segment.marks & (LOST | AGAIN) == LOST)
+    }
+
+    /// From where to where the segment at this place reaches.
+    pub(crate) fn bounds(&self, at: usize, una: u64) -> (u64, u64) {
+        let from = if at == 0 { una } else { self.list[at - 1].end };
+        (from, self.list[at].end)
+    }
+
+    /// The segment at this place leaves again, up to `end`: less than before where what is sent has been cut.
+    pub(crate) fn sent_again(&mut self, now: Instant, at: usize, end: u64) {
+        let segment = self.list[at];
+        if end < segment.end {
+            self.list.insert(at + 1, segment);
+            self.sacked += u32::from(segment.has(SACKED));
+            self.lost += u32::from(segment.has(LOST));
+            self.again += u32::from(segment.has(AGAIN));
+        }
+        // The last data may leave with the FIN that followed it.
+        while let Some(next) = self.list.get(at + 1).copied().filter(|next| next.end <= end) {
+            self.unmark(&next);
+            self.list.remove(at + 1);
+        }
+        self.again += u32::from(!segment.has(AGAIN));
+        self.list[at] = Sent { end, at: now, marks: segment.marks | AGAIN | REPEATED };
+    }
+
+    /// The place of the last segment that is not SACKed.
+    pub(crate) fn last(&self) -> Option<usize> {
+        self.list.iter().rposition(|segment| !segment.has(SACKED))
+    }
+}

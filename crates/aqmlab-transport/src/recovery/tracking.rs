@@ -1,0 +1,111 @@
+//! The state of a sender that knows each segment outstanding by itself.
+
+use aqmlab_units::Span;
+
+use super::prr::Prr;
+use super::segments::Segments;
+
+/// What the sender does about congestion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    /// Nothing.
+    Open,
+    /// It comes down because of a mark, or of a loss that a probe has repaired.
+    Reduction,
+    /// It repairs losses that acknowledgments told of: fast recovery.
+    Recovery,
+    /// It repairs what a timeout has taken for lost.
+    Loss,
+}
+
+/// What the timer is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Timer {
+    /// The retransmission timeout (RFC 6298).
+    Timeout,
+    /// What may be reordered still is lost then (RFC 8985, section 6.2, step 5).
+    Reordering,
+    /// The probe timeout (RFC 8985, section 7.2).
+    Probe,
+}
+
+/// A probe that has left and was not answered (RFC 8985, section 7.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Probe {
+    /// TLP.end_seq.
+    pub end: u64,
+    /// TLP.is_retrans.
+    pub again: bool,
+}
+
+/// Whether a timeout may turn out to be spurious (RFC 5682, section 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Frto {
+    /// It was not: recovery by RFC 5681.
+    Off,
+    /// The first acknowledgment after the timeout is awaited (step 2).
+    First,
+    /// New data has been sent, and the next one is awaited (step 3).
+    Second,
+}
+
+/// Window and `ssthresh` before a reduction.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Undo {
+    pub cwnd: f64,
+    pub ssthresh: f64,
+}
+
+/// Segments, phase, timers.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Tracking {
+    pub segments: Segments,
+    pub phase: Phase,
+    /// One past the highest offset sent when the phase began: RecoveryPoint.
+    pub recover: u64,
+    pub prr: Prr,
+    pub timer: Timer,
+    pub probe: Option<Probe>,
+    /// A probe is to leave now, whatever the window.
+    pub probe_due: bool,
+    /// So is the first lost segment (RFC 6675, section 5, step 4.3).
+    pub retransmission_due: bool,
+    pub frto: Frto,
+    /// Where the latest segment that was not full ends.
+    pub partial_end: u64,
+    pub undo: Undo,
+}
+
+impl Tracking {
+    pub(crate) fn new(rtt: Option<Span>) -> Self {
+        Tracking {
+            segments: Segments::new(rtt),
+            phase: Phase::Open,
+            recover: 0,
+            prr: Prr::begin(1),
+            timer: Timer::Timeout,
+            probe: None,
+            probe_due: false,
+            retransmission_due: false,
+            frto: Frto::Off,
+            partial_end: 0,
+            undo: Undo { cwnd: 0.0, ssthresh: 0.0 },
+        }
+    }
+
+    /// A phase begins with everything up to `sent` outstanding, `flight` segments of it in the network.
+    pub(crate) fn begin(&mut self, phase: Phase, sent: u64, flight: u32) {
+        self.phase = phase;
+        self.recover = sent;
+        self.prr = Prr::begin(flight);
+    }
+
+    /// Whether the window is being reduced gradually.
+    pub(crate) fn reduces(&self) -> bool {
+        matches!(self.phase, Phase::Reduction | Phase::Recovery)
+    }
+
+    pub(crate) fn is_recovering(&self) -> bool {
+        matches!(self.phase, Phase::Recovery | Phase::Loss)
+    }
+}

@@ -1,0 +1,213 @@
+//! The profile `linux` beside a Linux 6.1 in virtual time, segment by segment: `vectors/linux-single-flow` has what the
+//! kernel's sender sent through two links with chosen losses and marks. Order and lengths are to be the same, times
+//! within [`CLOCK`] or, where a timer fired, its step, in all cases but those of `differences.csv`, which says how far they go together and why no
+//! further.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::{Path as FilePath, PathBuf};
+
+use aqmlab_params::{Origin, Value};
+use aqmlab_transport::{Profile, profile_settings};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Rate, Span};
+use support::{A, Fate, Faults, Link, Pair, Path, ms};
+
+/// How far two times between segments may differ where no timer has fired: the clock of the vectors is good to 5 us, and
+/// the SYN of a kernel is longer than ours.
+const CLOCK: Span = Span::us(50);
+
+type Row = BTreeMap<String, String>;
+
+fn folder() -> PathBuf {
+    FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/linux-single-flow")
+}
+
+fn table(name: &str) -> Vec<Row> {
+    let path = folder().join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let mut lines = text.lines();
+    let names: Vec<&str> = lines.next().expect("a line of names").split(',').collect();
+    let row = |line: &str| {
+        names.iter().zip(line.splitn(names.len(), ',')).map(|(n, v)| ((*n).into(), v.into())).collect()
+    };
+    lines.map(row).collect()
+}
+
+/// Words of a column.
+fn words(case: &Row, column: &str) -> Vec<String> {
+    case[column].split_whitespace().map(String::from).collect()
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().expect("a number")
+}
+
+fn seconds(text: &str) -> Span {
+    Span::try_from_secs_f64(text.parse().expect("a number of seconds")).expect("not negative")
+}
+
+fn profile(case: &Row) -> Profile {
+    let mut settings = profile_settings("linux").expect("built in");
+    let on = |column: &str| case[column] != "0";
+    let mut set = |name, value| settings.set(name, value, Origin::Given);
+    set("congestion", Value::Choice(if case["congestion"] == "cubic" { "cubic" } else { "reno" }));
+    set("recovery", Value::Choice(if on("sack") { "sack" } else { "newreno" }));
+    set("ecn", Value::Flag(on("ecn")));
+    set("nagle", Value::Flag(on("nagle")));
+    set("rack", Value::Flag(on("rack")));
+    set("tail_loss_probe", Value::Flag(on("tlp")));
+    set("frto", Value::Flag(on("frto")));
+    set("timestamps", Value::Flag(on("timestamps")));
+    // The kernel acknowledges each segment while the window that it offers grows.
+    set("quick_acks", Value::Integer(if on("timestamps") { 39 } else { 38 }));
+    set("receive_window", Value::Size(Size::Bytes(Bytes::new(1 << 17))));
+    if !on("timestamps") {
+        set("mss", Value::Size(Size::Bytes(Bytes::new(1460))));
+        set("header", Value::Size(Size::Bytes(Bytes::new(40))));
+        set("sack_blocks", Value::Integer(4));
+    }
+    Profile::from_settings(&settings).expect("consistent")
+}
+
+/// `segment` or `segment:time` of data, each counted when it is sent.
+fn listed(words: &[String]) -> Vec<(u64, u64)> {
+    let pair = |word: &String| {
+        let (segment, nth) = word.split_once(':').unwrap_or((word, "1"));
+        (number(segment), number(nth))
+    };
+    words.iter().map(pair).collect()
+}
+
+fn data_faults(case: &Row, mss: u32) -> Faults {
+    let (drop, mark) = (listed(&words(case, "drop")), listed(&words(case, "mark")));
+    let mut seen = BTreeMap::new();
+    Box::new(move |_, segment| {
+        if segment.len == 0 {
+            return Fate::Pass;
+        }
+        let nth = seen.entry(segment.seq).or_insert(0);
+        *nth += 1;
+        let this = (u64::from((segment.seq - 1) / mss), *nth);
+        match this {
+            _ if drop.contains(&this) => Fate::Drop,
+            _ if mark.contains(&this) => Fate::Mark,
+            _ => Fate::Pass,
+        }
+    })
+}
+
+/// By number, the SYN-ACK not counted.
+fn ack_faults(case: &Row) -> Faults {
+    let drop: Vec<u64> = words(case, "drop_ack").iter().map(|n| number(n)).collect();
+    Box::new(move |n, _| if n > 0 && drop.contains(&(n - 1)) { Fate::Drop } else { Fate::Pass })
+}
+
+/// A data segment: when it left, since the first, its offset in the stream and its length.
+type Sent = (Span, u64, u64);
+
+fn ours(case: &Row) -> Vec<Sent> {
+    let profile = profile(case);
+    let mss = profile.mss;
+    let fast = || Link::new(Rate::mbit(100), Span::ms(10), usize::MAX);
+    let slow = || Link::new(Rate::mbit(10), Span::ms(20), usize::MAX);
+    let there = Path::new([fast(), slow()], data_faults(case, mss));
+    let back = Path::new([slow(), fast()], ack_faults(case));
+    let mut net = Pair::new(profile, [there, back]);
+    net.open(Instant::ZERO);
+    while net.sides[A].endpoint.state() != aqmlab_transport::State::Established {
+        assert!(net.step());
+    }
+    let open = net.now;
+    for word in words(case, "writes") {
+        let (at, much) = word.split_once(':').expect("time:segments");
+        let bytes = much.strip_suffix('B').map_or_else(|| number(much) * u64::from(mss), number);
+        net.run_until(open + seconds(at));
+        net.now = open + seconds(at);
+        net.with(A, |e, _, _| e.write(bytes));
+    }
+    net.run_until(ms(0) + seconds(&case["end_s"]));
+    let sent = net.sides[A].data_sent();
+    let first = sent[0].0;
+    sent.into_iter().map(|(at, seq, len)| (at - first, u64::from(seq) - 1, u64::from(len))).collect()
+}
+
+fn theirs(case: &Row) -> Vec<Sent> {
+    let rows = table(&format!("{}.csv", case["case"]));
+    let data = rows.iter().filter(|row| row["from"] == "s" && row["length"] != "0");
+    data.map(|row| (Span::ns(number(&row["time_ns"])), number(&row["sequence"]), number(&row["length"])))
+        .collect()
+}
+
+/// The kernel's timers count milliseconds, and begin with the next one; those beyond 63 count eight at a time.
+fn tolerance(gap: Span) -> Span {
+    match gap.as_ns() / 1_000_000 {
+        63.. => Span::ms(10),
+        30.. => Span::us(2_500),
+        _ => CLOCK,
+    }
+}
+
+/// How many segments go together, and the largest difference of their times, without the lateness of timers.
+fn together(theirs: &[Sent], ours: &[Sent]) -> (usize, Span) {
+    let ns = |span: Span| span.as_ns() as i64;
+    // How much later theirs may be; a pause that a timer ends shifts all that follows.
+    let (mut low, mut high, mut largest, mut before) = (0, 0, 0, Span::ZERO);
+    for (n, (t, o)) in theirs.iter().zip(ours).enumerate() {
+        let (late, slack) = (ns(t.0) - ns(o.0), ns(tolerance(t.0 - before)));
+        let beyond = (low - late).max(late - high).max(0);
+        if (t.1, t.2) != (o.1, o.2) || beyond > slack {
+            return (n, Span::ns(largest as u64));
+        }
+        if slack > ns(CLOCK) {
+            high = late;
+            low = if slack > ns(Span::ms(5)) { late } else { low };
+        } else {
+            largest = largest.max(beyond);
+        }
+        before = t.0;
+    }
+    (theirs.len().min(ours.len()), Span::ns(largest as u64))
+}
+
+fn near(sends: &[Sent], at: usize, mss: u64) -> String {
+    let shown = sends[at.saturating_sub(3)..].iter().take(8);
+    shown
+        .map(|(at, seq, len)| {
+            format!("\n    {:.3} ms, {} ({len} B)", at.as_ns() as f64 / 1e6, *seq as f64 / mss as f64)
+        })
+        .collect()
+}
+
+#[test]
+fn sends_what_linux_sends() {
+    let excused: BTreeMap<String, Row> =
+        table("differences.csv").into_iter().map(|row| (row["case"].clone(), row)).collect();
+    let only = std::env::var("AQMLAB_LINUX_CASE").ok();
+    let mut failures = String::new();
+    println!("| case | segments | together | largest difference (us) |\n|---|---|---|---|");
+    for case in table("cases.csv") {
+        let name = &case["case"];
+        if only.as_ref().is_some_and(|only| !name.contains(only)) {
+            continue;
+        }
+        let (theirs, ours) = (theirs(&case), ours(&case));
+        let (same, largest) = together(&theirs, &ours);
+        println!("| {name} | {} | {same} | {:.1} |", theirs.len(), largest.as_ns() as f64 / 1e3);
+        let whole = same == theirs.len() && same == ours.len();
+        let expected = excused.get(name).map(|row| number(&row["together"]) as usize);
+        let as_listed = match expected {
+            Some(count) => !whole && same == count,
+            None => whole,
+        };
+        if !as_listed {
+            let mss = if case["timestamps"] == "1" { 1448 } else { 1460 };
+            let (t, o) = (near(&theirs, same, mss), near(&ours, same.min(ours.len()), mss));
+            failures.push_str(&format!(
+                "\n{name}: {same} together, {expected:?} listed\n  Linux:{t}\n  ours:{o}"
+            ));
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+}

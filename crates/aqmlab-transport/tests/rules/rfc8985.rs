@@ -1,0 +1,113 @@
+//! RACK-TLP (RFC 8985).
+
+use aqmlab_units::Span;
+
+use crate::bench::{by_segments, ms, numbers};
+
+/// Rules: 8985 6.2 step 5; 8985 6.2 reo_wnd
+#[test]
+fn a_segment_is_lost_a_quarter_of_a_round_trip_after_a_later_one_has_arrived() {
+    let mut b = by_segments(10, &["rack"]);
+    b.now = ms(200);
+    assert_eq!(numbers(&b.ack_with(0, &[(1, 2)])), [10], "it may be reordered");
+    assert!(!b.endpoint.is_recovering());
+    assert_eq!(numbers(&b.fire()), [0]);
+    assert_eq!((b.now, b.endpoint.is_recovering()), (ms(225), true));
+}
+
+/// Three segments above it make a loss certain enough while no reordering was seen.
+///
+/// Rules: 8985 6.2 dupthresh
+#[test]
+fn three_segments_above_make_it_lost_at_once() {
+    let mut b = by_segments(10, &["rack"]);
+    b.now = ms(200);
+    b.ack_with(0, &[(1, 2)]);
+    b.ack_with(0, &[(1, 3)]);
+    assert_eq!(numbers(&b.ack_with(0, &[(1, 4)]))[..1], [0]);
+}
+
+/// What was seen out of order keeps the allowance also with three segments above.
+///
+/// Rules: 8985 6.2 reordering
+#[test]
+fn reordering_that_was_seen_is_allowed_for() {
+    let mut b = by_segments(10, &["rack"]);
+    b.now = ms(200);
+    b.ack_with(0, &[(1, 2)]);
+    b.now = ms(201);
+    b.ack(2); // the first came late
+    let retransmitted = b.endpoint.counters().retransmitted;
+    for n in 4..8 {
+        b.ack_with(2, &[(3, n)]);
+    }
+    assert_eq!((b.endpoint.counters().retransmitted, retransmitted), (0, 0));
+    assert_eq!(numbers(&b.fire())[..1], [2]);
+}
+
+/// IsLost of RFC 6675 never looks at a segment that was sent again.
+///
+/// Rules: 8985 6.2 retransmission
+#[test]
+fn a_retransmission_that_is_lost_is_found_by_what_left_after_it() {
+    for (switches, again) in [(&["rack", "prr"][..], &[0][..]), (&["prr"], &[])] {
+        let mut b = by_segments(10, switches);
+        b.now = ms(200);
+        b.ack_with(0, &[(1, 2)]);
+        b.ack_with(0, &[(1, 3)]);
+        b.now = ms(201);
+        assert_eq!(numbers(&b.ack_with(0, &[(1, 4)])), [0]);
+        b.now = ms(202);
+        (5..=10).for_each(|n| drop(b.ack_with(0, &[(1, n)])));
+        assert!(b.endpoint.counters().data_segments_sent > 13, "new data has left after it");
+        b.now = ms(302);
+        let sent = b.ack_with(0, &[(1, 12)]);
+        let sent: Vec<u32> = numbers(&sent).into_iter().filter(|n| *n < 10).collect();
+        assert!(sent.is_empty(), "10 and 11 left before it: {sent:?}");
+        let sent = b.ack_with(0, &[(1, 13)]);
+        let sent: Vec<u32> = numbers(&sent).into_iter().filter(|n| *n < 10).collect();
+        assert_eq!(sent, again);
+    }
+}
+
+/// A timeout takes for lost what is not SACKed.
+///
+/// Rules: 6675 5.1 filling in
+#[test]
+fn a_timeout_keeps_what_is_sacked_and_nothing_else() {
+    let mut b = by_segments(4, &[]);
+    b.endpoint.withdraw();
+    b.ack_with(0, &[(2, 3)]);
+    assert_eq!(numbers(&b.fire()), [0]);
+    assert_eq!(numbers(&b.ack(1)), [1, 3], "2 has arrived");
+}
+
+/// Rules: 8985 7.2; 8985 7.3
+#[test]
+fn a_probe_leaves_after_two_round_trips() {
+    for (endless, probe) in [(true, 4), (false, 3)] {
+        let mut b = by_segments(4, &["tail_loss_probe"]);
+        if !endless {
+            b.endpoint.withdraw();
+        }
+        assert_eq!(numbers(&b.fire()), [probe], "new data, or the last segment again");
+        assert_eq!(b.now, ms(300));
+        assert_eq!(b.endpoint.counters().timeouts, 0);
+        assert!(
+            b.endpoint.deadline().is_some_and(|at| at - b.now >= Span::ms(300)),
+            "the timeout, not a probe"
+        );
+        b.fire();
+        assert_eq!(b.endpoint.counters().timeouts, 1);
+    }
+}
+
+/// TLP.max_ack_delay: a lone segment may wait for a delayed acknowledgment.
+///
+/// Rules: 8985 7.2 delayed
+#[test]
+fn the_probe_of_a_lone_segment_waits_for_a_delayed_acknowledgment() {
+    let mut b = by_segments(1, &["tail_loss_probe"]);
+    assert_eq!(b.fire().len(), 1);
+    assert_eq!(b.now, ms(100 + 2 * 100 + 200));
+}

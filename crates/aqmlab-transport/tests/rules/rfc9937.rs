@@ -1,0 +1,67 @@
+//! Proportional rate reduction (RFC 9937).
+
+use aqmlab_params::Value;
+
+use crate::bench::{Bench, ack_of, by_segments, echo, iw, ms, numbers, sack};
+
+/// 20 in flight, and 10 shall remain: a segment for every second one that arrives.
+///
+/// Rules: 9937 6 proportional; 9937 6 first; 9937 6 end
+#[test]
+fn the_window_comes_down_as_data_arrives() {
+    let mut b = by_segments(20, &["prr"]);
+    b.now = ms(200);
+    assert_eq!(
+        (numbers(&b.ack_with(0, &[(1, 2)])), numbers(&b.ack_with(0, &[(1, 3)]))),
+        (vec![20], vec![21])
+    );
+    let sent: Vec<Vec<u32>> = (4..12).map(|n| numbers(&b.ack_with(0, &[(1, n)]))).collect();
+    let expected: [&[u32]; 8] = [&[0], &[], &[22], &[], &[23], &[], &[24], &[]];
+    assert_eq!(sent, expected);
+    assert_eq!((b.endpoint.ssthresh(), b.endpoint.is_recovering()), (10.0, true));
+    b.ack(22);
+    assert_eq!((b.endpoint.cwnd().floor(), b.endpoint.is_recovering()), (10.0, false));
+}
+
+/// Fewer than 10 are left in flight: one for each that arrives, and one more where the cumulative acknowledgment
+/// advances.
+///
+/// Rules: 9937 6 conservative; 9937 6 safe
+#[test]
+fn below_the_threshold_one_leaves_for_each_that_arrives_and_two_when_it_is_safe() {
+    let mut b = by_segments(20, &["prr"]);
+    b.now = ms(200);
+    b.ack_with(0, &[(15, 16)]);
+    b.ack_with(0, &[(15, 17)]);
+    assert_eq!(numbers(&b.ack_with(0, &[(15, 18)])), [0]);
+    assert_eq!(numbers(&b.ack_with(0, &[(15, 19)])), [1]);
+    assert_eq!(numbers(&b.ack_with(1, &[(15, 19)])), [2, 3]);
+}
+
+/// Without it the window is what remains from the first, and nothing leaves until as much has arrived.
+///
+/// Rules: 6675 5 step 4.2; 6675 5 step 4.3
+#[test]
+fn without_it_half_a_window_passes_in_silence() {
+    let mut b = by_segments(20, &[]);
+    b.now = ms(200);
+    let sent: Vec<u32> = (2..14).map(|n| b.ack_with(0, &[(1, n)])).flat_map(|sent| numbers(&sent)).collect();
+    assert_eq!((sent, b.endpoint.cwnd()), (vec![20, 21, 0], 10.0));
+    assert_eq!(numbers(&b.ack_with(0, &[(1, 14)])), [22], "9 of 22 and the copy are in flight");
+}
+
+/// A mark brings no losses, and the window comes down in the same way until what left after it is acknowledged.
+///
+/// Rules: 3168 6.1.2 once per window
+#[test]
+fn a_mark_is_a_reduction_too() {
+    let given = [sack(), iw(20), ("sack_pipe", Value::Choice("segments")), ("prr", Value::Flag(true))];
+    let mut b = Bench::established(&[&given[..], &[("ecn", Value::Flag(true))]].concat());
+    b.now = ms(200);
+    let sent: Vec<usize> = (1..=20).map(|n| b.arrive(echo(n)).len()).collect();
+    assert_eq!(sent.iter().sum::<usize>(), 10);
+    assert!(sent.chunks(2).all(|two| two.iter().sum::<usize>() == 1), "one for every second: {sent:?}");
+    assert_eq!(b.endpoint.ssthresh(), 10.0);
+    b.arrive(ack_of(21));
+    assert_eq!((b.endpoint.cwnd().floor(), b.endpoint.counters().ecn_reductions), (10.0, 1));
+}

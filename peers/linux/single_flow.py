@@ -1,0 +1,334 @@
+"""What Linux's TCP sends, segment by segment, through a small network with chosen losses and marks.
+
+    python3 single_flow.py KERNEL CASES DIRECTORY [CASE ...]
+
+boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`), runs the cases of the table CASES
+(CSV; `vectors/linux-single-flow/README.md` explains its columns) in it, all or those that are named, and writes
+DIRECTORY/CASE.csv. With CONFIG_UML_TIME_TRAVEL_SUPPORT the kernel runs in virtual time: nothing is late, and a case
+without randomness repeats exactly. Debian's package `user-mode-linux` has a kernel without it, whose times are coarser.
+The root file system of the kernel is this machine's, read-only. It needs python3 in /usr/bin, iproute2 and root.
+
+One connection runs between two network namespaces, each with a TUN device. The network between the devices is this
+program: two links in series each way, losses at the entrance.
+"""
+
+import csv
+import ctypes
+import heapq
+import os
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+LINKS = ((100_000_000, 10_000_000), (10_000_000, 20_000_000))  # bit/s and ns of delay, there; reversed on the way back
+PORT, HEADER = 5001, 20
+SENDER, RECEIVER = "10.9.0.1", "10.9.0.2"
+FLAGS = ((0x01, "F"), (0x02, "S"), (0x04, "R"), (0x10, "A"), (0x40, "E"), (0x80, "C"))
+RECEIVE_BUFFER = 1 << 17  # half of the buffer: the window is constant after some 23 segments, each acknowledged
+CLONE_NEWNET, TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x4000_0000, 0x4004_54CA, 1, 0x1000
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
+SYSCTLS = {"sack": "tcp_sack", "timestamps": "tcp_timestamps", "rack": "tcp_recovery", "tlp": "tcp_early_retrans"}
+SYSCTLS |= {"frto": "tcp_frto", "ecn": "tcp_ecn", "dsack": "tcp_dsack", "ack_compression": "tcp_comp_sack_nr"}
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def outside(kernel: str, cases: str, directory: str, names: list[str]) -> int:
+    """Boot the kernel with this program as its work."""
+    work = tempfile.mkdtemp(prefix="single-flow-")
+    os.makedirs(directory, exist_ok=True)
+    init = os.path.join(work, "init")
+    inside = [os.path.abspath(__file__), "--inside", os.path.abspath(cases), "/run/out", *names]
+    with open(init, "w") as file:
+        file.write(
+            "#!/bin/sh\nexport PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C\n"
+            "mount -t proc p /proc; mount -t sysfs s /sys; mount -t tmpfs t /run; mkdir /run/out /run/netns\n"
+            f"mount -t hostfs -o {os.path.abspath(directory)} o /run/out\n"
+            f"mount -t hostfs -o {work} w /mnt\n"
+            f"/usr/bin/python3 {' '.join(inside)} > /mnt/log 2>&1; echo rc=$? >> /mnt/log\n"
+            "sync; echo o > /proc/sysrq-trigger; sleep 9\n"
+        )
+    os.chmod(init, 0o755)
+    command = [os.path.abspath(kernel), "mem=256M", "time-travel=inf-cpu", "rootfstype=hostfs", "rootflags=/", "ro"]
+    command += [f"init={init}", "con=null", "con0=null,fd:1", "loglevel=4"]
+    environment = os.environ | {"TMPDIR": "/dev/shm"}
+    with open(os.path.join(work, "console"), "w") as console:
+        subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=console, stderr=console, check=False)
+    try:
+        with open(os.path.join(work, "log")) as file:
+            log = file.read()
+    except OSError:
+        log = "the kernel did not run this program:\n"
+        with open(os.path.join(work, "console")) as file:
+            log += file.read()
+    print(log)
+    shutil.rmtree(work)
+    return 0 if log.rstrip().endswith("rc=0") else 1
+
+
+class Link:
+    """A FIFO queue, a rate, a delay."""
+
+    def __init__(self, rate: int, delay: int) -> None:
+        self.rate, self.delay, self.free = rate, delay, 0
+
+    def carry(self, now: int, size: int) -> int:
+        self.free = max(self.free, now) + size * 8_000_000_000 // self.rate
+        return self.free + self.delay
+
+
+class Faults:
+    """Which packets of one direction are lost or marked: `segment` or `segment:time` of data, numbers of ACKs."""
+
+    def __init__(self, text: str, mss: int) -> None:
+        pairs = (word.partition(":") for word in text.split())
+        self.listed = {(int(number), int(nth or 1)) for number, _, nth in pairs}
+        self.mss, self.seen = mss, {}
+
+    def hits(self, offset: int) -> bool:
+        nth = self.seen[offset] = self.seen.get(offset, 0) + 1
+        return (offset // self.mss, nth) in self.listed
+
+
+class Timer:
+    """An absolute timer that select understands."""
+
+    def __init__(self) -> None:
+        self.fd = libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK)
+
+    def set(self, at: int) -> None:
+        value = struct.pack("=qqqq", 0, 0, *divmod(at, 1_000_000_000))
+        assert libc.timerfd_settime(self.fd, 1, value, None) == 0
+
+
+def namespace(name: str, address: str, peer: str) -> tuple[int, int]:
+    """A new network namespace with a TUN device: both as file descriptors."""
+    assert libc.unshare(CLONE_NEWNET) == 0
+    tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+    import fcntl
+
+    fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI))
+    for command in (f"addr add {address} peer {peer} dev {name}", f"link set {name} up txqueuelen 10000 gso_max_segs 1"):
+        subprocess.run(["ip", *command.split()], check=True)
+    return os.open("/proc/self/ns/net", os.O_RDONLY), tun
+
+
+def enter(space: int) -> None:
+    assert libc.setns(space, CLONE_NEWNET) == 0
+
+
+def setting(name: str, value: str) -> None:
+    with open(f"/proc/sys/net/ipv4/{name}", "w") as file:
+        file.write(value)
+
+
+def mark(packet: bytes) -> bytes:
+    """With congestion experienced, and the header's checksum made anew."""
+    if packet[1] & 3 == 0:
+        return packet
+    head = bytearray(packet[:HEADER])
+    head[1] |= 3
+    head[10:12] = b"\0\0"
+    total = sum(struct.unpack(">10H", head))
+    total = (total & 0xFFFF) + (total >> 16)
+    head[10:12] = struct.pack(">H", ~(total + (total >> 16)) & 0xFFFF)
+    return bytes(head) + packet[HEADER:]
+
+
+def without_push(packet: bytes) -> bytes:
+    """Without PSH, which a receiver acknowledges at once if its application reads at once."""
+    at = HEADER + 13
+    if not packet[at] & 8:
+        return packet
+    (total,) = struct.unpack_from(">H", packet, HEADER + 16)
+    total = total + 8
+    total = struct.pack(">H", (total & 0xFFFF) + (total >> 16))
+    return packet[:at] + bytes([packet[at] & ~8]) + packet[at + 1 : HEADER + 16] + total + packet[HEADER + 18 :]
+
+
+class Packet:
+    """What the header of a TCP segment says."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.seq, self.ack, offset, flags, self.window = struct.unpack_from(">IIBBH", raw, HEADER + 4)
+        data = HEADER + (offset >> 4) * 4
+        self.len = len(raw) - data
+        self.flags = "".join(letter for bit, letter in FLAGS if flags & bit)
+        self.ecn = raw[1] & 3
+        self.sack = []
+        options, place = raw[HEADER + 20 : data], 0
+        while place < len(options) and options[place]:
+            if options[place] == 1:
+                place += 1
+                continue
+            if options[place] == 5:
+                numbers = struct.unpack_from(f">{(options[place + 1] - 2) // 4}I", options, place + 2)
+                self.sack = list(zip(numbers[::2], numbers[1::2], strict=True))
+            place += options[place + 1]
+
+
+class Run:
+    """One case."""
+
+    def __init__(self, case: dict[str, str]) -> None:
+        self.case = case
+        self.timestamps = int(case["timestamps"])
+        self.mss = 1448 if self.timestamps else 1460
+        self.drop, self.mark = Faults(case["drop"], self.mss), Faults(case["mark"], self.mss)
+        self.drop_ack = {int(n) for n in case["drop_ack"].split()}
+        there = [Link(*link) for link in LINKS]
+        back = [Link(*link) for link in reversed(LINKS)]
+        self.links, self.acks, self.rows = (there, back), 0, []
+        self.on_way: list[tuple[int, int, int, bytes]] = []
+        self.serial, self.first = 0, [None, None]
+
+    def prepare(self) -> None:
+        (self.a, tun_a), (self.b, tun_b) = (
+            namespace("ta", SENDER, RECEIVER),
+            namespace("tb", RECEIVER, SENDER),
+        )
+        self.tuns = (tun_a, tun_b)
+        for space in (self.a, self.b):
+            enter(space)
+            for column, name in SYSCTLS.items():
+                setting(name, self.case[column])
+            setting("tcp_no_metrics_save", "1")
+        self.listener = socket.socket()
+        self.listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER)
+        self.listener.bind((RECEIVER, PORT))
+        self.listener.listen()
+        self.listener.setblocking(False)
+        enter(self.a)
+        self.sender = socket.socket()
+        self.sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 23)
+        if self.case["nagle"] == "0":
+            self.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case["congestion"].encode())
+        self.sender.setblocking(False)
+        self.peer = None
+
+    def writes(self) -> list[tuple[int, int]]:
+        """When, after the connection is open, how many bytes; in segments or, with a `B`, in bytes."""
+        found = []
+        for word in self.case["writes"].split():
+            at, _, much = word.partition(":")
+            size = int(much[:-1]) if much.endswith("B") else int(much) * self.mss
+            found.append((int(float(at) * 1e9), size))
+        return found
+
+    def record(self, now: int, way: int, raw: bytes) -> bool:
+        """Note a segment as it is sent. Whether the network loses it."""
+        packet = Packet(raw)
+        if self.first[way] is None:
+            self.first[way] = packet.seq + ("S" in packet.flags)
+        seq = (packet.seq - self.first[way]) & 0xFFFF_FFFF
+        other = self.first[1 - way] or 0
+        ack = (packet.ack - other) & 0xFFFF_FFFF if "A" in packet.flags else 0
+        blocks = " ".join(f"{(x - other) & 0xFFFFFFFF}-{(y - other) & 0xFFFFFFFF}" for x, y in packet.sack)
+        row = (now, "sr"[way], seq if packet.len else "", packet.len, ack, packet.flags, packet.ecn, blocks)
+        if "S" not in packet.flags:
+            self.rows.append(row)
+        if way == 0:
+            return packet.len > 0 and self.drop.hits(seq)
+        if "S" in packet.flags:
+            return False
+        self.acks += 1
+        return self.acks - 1 in self.drop_ack
+
+    def carry(self, now: int, way: int, raw: bytes) -> None:
+        lost = self.record(now, way, raw)
+        if way == 0 and self.rows and self.rows[-1][3] and self.mark.hits(self.rows[-1][2]):
+            raw = mark(raw)
+        raw = without_push(raw)
+        if not lost:
+            for link in self.links[way]:
+                now = link.carry(now, len(raw))
+            heapq.heappush(self.on_way, (now, self.serial, 1 - way, raw))
+            self.serial += 1
+
+    def receive(self) -> None:
+        if self.peer is None:
+            try:
+                self.peer, _ = self.listener.accept()
+            except BlockingIOError:
+                return
+            self.peer.setblocking(False)
+            self.poll.register(self.peer, select.POLLIN)
+        try:
+            while self.peer.recv(1 << 20):
+                pass
+        except BlockingIOError:
+            pass
+
+    def run(self) -> None:
+        self.prepare()
+        self.poll, timer = select.poll(), Timer()
+        for readable in (*self.tuns, self.listener, timer.fd):
+            self.poll.register(readable, select.POLLIN)
+        begin = time.monotonic_ns()
+        writes = [(begin + at, size) for at, size in self.writes()]
+        end = begin + int(float(self.case["end_s"]) * 1e9)
+        opened = False
+        try:
+            self.sender.connect((RECEIVER, PORT))
+        except BlockingIOError:
+            pass
+        while (now := time.monotonic_ns()) < end:
+            for way, tun in enumerate(self.tuns):
+                while True:
+                    try:
+                        raw = os.read(tun, 2000)
+                    except BlockingIOError:
+                        break
+                    if raw[0] >> 4 == 4 and raw[9] == 6:
+                        self.carry(now, way, raw)
+            self.receive()
+            due = [self.on_way[0][0]] if self.on_way else []
+            if due and due[0] <= now:
+                _, _, to, raw = heapq.heappop(self.on_way)
+                os.write(self.tuns[to], raw)
+                continue
+            if not opened and self.sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == 1:
+                opened = True
+                writes = [(now + at - begin, size) for at, size in writes]
+            if opened and writes and writes[0][0] <= now:
+                size = writes.pop(0)[1]
+                assert self.sender.send(bytes(size)) == size
+                continue
+            timer.set(min(due + [at for at, _ in writes[:1]] + [end]) if opened else min(due + [end]))
+            self.poll.poll()
+        for file in (self.sender, self.listener, self.peer):
+            file.close()
+        for number in (*self.tuns, self.a, self.b, timer.fd):
+            os.close(number)
+
+    def save(self, path: str) -> None:
+        begin = next(row[0] for row in self.rows if row[3])
+        with open(path, "w") as file:
+            file.write("time_ns,from,sequence,length,ack,flags,ecn,sack\n")
+            for at, *rest in self.rows:
+                file.write(",".join(map(str, (at - begin, *rest))) + "\n")
+
+
+def inside(cases: str, directory: str, names: list[str]) -> None:
+    """Run the cases in the kernel that was booted for them."""
+    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
+    with open(cases) as file:
+        table = [case for case in csv.DictReader(file) if not names or case["case"] in names]
+    for case in table:
+        run = Run(case)
+        run.run()
+        run.save(os.path.join(directory, case["case"] + ".csv"))
+        print(case["case"], len(run.rows), flush=True)
+    print(os.uname().release)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--inside"]:
+        inside(sys.argv[2], sys.argv[3], sys.argv[4:])
+    else:
+        sys.exit(outside(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]))
