@@ -1,9 +1,10 @@
 //! TCP endpoints as state machines.
 //!
 //! A full connection, SYN to FIN, with data both ways: loss recovery by Reno, NewReno or SACK, congestion control
-//! by RFC 5681 or CUBIC, RACK, tail loss probes, gradual reductions and F-RTO where asked for, retransmission timeouts by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no
-//! socket, no bytes: an [`Endpoint`] is told what arrives and what time it is, and is asked what it wants to
-//! send and when to be called again. Whoever calls it, simulator or test, is the network.
+//! by RFC 5681 or CUBIC, RACK, tail loss probes, gradual reductions and F-RTO as options, retransmission timeouts
+//! by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no socket, no bytes: an [`Endpoint`] is told
+//! what arrives and what time it is, and is asked what it wants to send and when to be called again. Whoever calls it,
+//! simulator or test, is the network.
 //!
 //! # Driving an endpoint
 //! One mutation, then drain: after each of [`open`](Endpoint::open), [`write`](Endpoint::write),
@@ -23,8 +24,9 @@
 //! `rfc`, `ns2`, `ns2_fulltcp`, `freebsd4` and `linux`.
 //!
 //! # What is not here
-//! The option for time stamps, of which only the effect on round trips is; duplicate SACK (RFC 2883); path MTU discovery; urgent data; a zero window and its probes (the
-//! application reads at once); payload, checksums, ports and addresses, which belong to the host.
+//! The time stamp option (its effect on round trips is here); duplicate SACK (RFC 2883); path MTU discovery; urgent
+//! data; a zero window and its probes (the application reads at once); payload, checksums, ports and addresses, which
+//! belong to the host.
 #![no_std]
 extern crate alloc;
 #[cfg(test)]

@@ -68,7 +68,7 @@ fn profile(case: &Row) -> Profile {
         set("header", Value::Size(Size::Bytes(Bytes::new(40))));
         set("sack_blocks", Value::Integer(4));
     }
-    Profile::from_settings(&settings).expect("consistent")
+    Profile::resolve(&mut settings).expect("consistent")
 }
 
 /// `segment` or `segment:time` of data, each counted when it is sent.
