@@ -8,6 +8,6 @@ cargo build --release --quiet -p aqmlab-sim
 t1=$(date +%s)
 tools/install.sh
 t2=$(date +%s)
-.venv/bin/aqmlab run scenarios/demo.toml "$@"
+.venv/bin/aqmlab demo "$@"
 t3=$(date +%s)
 echo "build $((t1 - t0)) s, install $((t2 - t1)) s, run and report $((t3 - t2)) s" >&2

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from aqmlab.paths import compare, load
     from aqmlab.recording import Run
     from aqmlab.results import Results
+    from aqmlab.scenario_templates import write_template
     from aqmlab.stats import Estimate
     from aqmlab.sweeps.beside import beside
     from aqmlab.sweeps.connection import Cluster
@@ -94,6 +95,7 @@ __all__ = [
     "sweep",
     "verdicts",
     "verify",
+    "write_template",
     "write_vectors",
 ]
 
@@ -114,6 +116,7 @@ _NAMES = {
     "aqmlab.cells": ("Axis", "Cell"),
     "aqmlab.results": ("Results",),
     "aqmlab.paths": ("compare", "load"),
+    "aqmlab.scenario_templates": ("write_template",),
     "aqmlab.stats": ("Estimate",),
     "aqmlab.sweeps.beside": ("beside",),
     "aqmlab.sweeps.connection": ("Cluster",),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
 
 from aqmlab.cli.aqm import aqm
+from aqmlab.cli.beginnings import demo, new, simulate
 from aqmlab.cli.calibrate import calibrate
 from aqmlab.cli.claims import claims
 from aqmlab.cli.compare import compare
-from aqmlab.cli.console import Exit, guarded, interruptible, set_quiet, tell_json
+from aqmlab.cli.console import Exit, guarded, set_quiet, tell_json
 from aqmlab.cli.doctor import doctor
 from aqmlab.cli.live import both, live
 from aqmlab.cli.metrics import metrics
@@ -22,6 +22,7 @@ from aqmlab.cli.options import (
     Force,
     Jobs,
     NoReport,
+    Output,
     Pcap,
     PcapBytes,
     Quiet,
@@ -33,10 +34,8 @@ from aqmlab.cli.options import (
     on_executors,
     ports_of,
 )
-from aqmlab.cli.outcome import tell_experiment
 from aqmlab.cli.papers import papers, reproduce
 from aqmlab.cli.plot import plot
-from aqmlab.cli.progress import ProgressLine
 from aqmlab.cli.quick_parse import read_quickly
 from aqmlab.cli.report import report
 from aqmlab.cli.sweep import merge, query, sweep
@@ -53,6 +52,8 @@ app = typer.Typer(
 )
 app.add_typer(aqm, name="aqm")
 app.add_typer(plot, name="plot")
+app.command()(demo)
+app.command()(new)
 app.command()(compare)
 app.command()(claims)
 
@@ -86,12 +87,7 @@ def root(
 @on_executors
 def run(
     scenario: ScenarioFile,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", help="The directory to create; runs/<time>-<title>-<digest> by default."
-        ),
-    ] = None,
+    output: Output = None,
     seed: Seed = None,
     runs: Runs = None,
     jobs: Jobs = None,
@@ -128,11 +124,7 @@ def run(
     if and_live:
         both(scenario, {**asked, "force": force}, as_json=as_json, no_report=no_report, quiet=quiet)
         return
-    from aqmlab import experiment as experiments
-
-    with interruptible(), ProgressLine(enabled=not quiet) as line:
-        experiment = experiments.run(scenario, **asked, progress=line.update, report=False)
-    tell_experiment(experiment, as_json=as_json, no_report=no_report)
+    simulate(scenario, asked, as_json=as_json, no_report=no_report, quiet=quiet)
 
 
 @app.command()

@@ -16,6 +16,7 @@ from aqmlab.cli.options import (
     AsJson,
     Force,
     NoReport,
+    Output,
     Pcap,
     PcapBytes,
     Quiet,
@@ -45,12 +46,7 @@ def live(
             show_default=False,
         ),
     ],
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", help="The directory to create; runs/<time>-<title>-<digest> by default."
-        ),
-    ] = None,
+    output: Output = None,
     seed: Seed = None,
     runs: Runs = None,
     arm: Arms = None,

@@ -30,6 +30,10 @@ RecordingPath = Annotated[
         show_default=False,
     ),
 ]
+Output = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", help="The directory to create; runs/<time>-<title>-<digest> by default."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Resume = Annotated[
     bool,

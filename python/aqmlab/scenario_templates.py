@@ -1,0 +1,66 @@
+"""Scenarios that are part of the package: the demonstration, and templates to begin with."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from aqmlab.errors import HostError, UsageError, unknown
+
+_FOLDER = Path(__file__).parent / "scenarios"
+DEMO = _FOLDER / "demo.toml"
+"""The scenario of the demonstration; a clone has it as ``scenarios/demo.toml`` too."""
+TEMPLATES: Mapping[str, str] = MappingProxyType(
+    {"dumbbell": "run", "parking-lot": "run", "web": "run", "live": "live", "sweep": "sweep"}
+)
+"""The templates, and the command that runs each."""
+_ENDING = ".toml"
+
+
+def write_template(name: Path | str, template: str = "dumbbell") -> Path:
+    """Write a commented scenario that runs as it stands.
+
+    Parameters
+    ----------
+    name
+        The file to write; ``.toml`` is added where it is missing. The file's name becomes the title.
+    template
+        One of :data:`TEMPLATES`.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    UsageError
+        If the file exists already, or for an unknown template or a name that no file can have.
+    HostError
+        If it cannot be written.
+    """
+    if template not in TEMPLATES:
+        raise unknown("template", template, TEMPLATES)
+    text = str(name)
+    file = Path(text if text.endswith(_ENDING) else text + _ENDING)
+    title = file.name.removesuffix(_ENDING)
+    # A line break would end the comment that holds the name.
+    if not title.strip(".") or not text.isprintable() or text.endswith(("/", "\\")):
+        raise UsageError(f"`{text}` is no name for a scenario; give one such as `study`")
+    content = (_FOLDER / "templates" / f"{template}{_ENDING}").read_text(encoding="utf-8")
+    content = content.replace("FILE", shlex.quote(str(file)))
+    content = content.replace('title = "NAME"', f"title = {json.dumps(title, ensure_ascii=False)}")
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.write(content)
+    except FileExistsError:
+        raise UsageError(f"`{file}` exists already; choose another name, or remove it") from None
+    except OSError as error:
+        raise HostError(f"cannot write `{file}`: {error.strerror or error}") from error
+    return file
+
+
+__all__ = ["DEMO", "TEMPLATES", "write_template"]
