@@ -127,6 +127,7 @@ def test_draws_have_the_shares_and_means_of_the_stand_in(tmp_path):
                 "name": "web",
                 "kind": "requests",
                 "rate": f"{DRAWS // 2}/s",
+                "allow_overload": True,
                 "exchanges": 2,
                 **{key: model[key] for key in ("request", "response")},
                 "pause": model["think"],

@@ -15,6 +15,7 @@ pub const VERSION: u32 = 1;
 
 mod browsers;
 mod distribution;
+mod mean_connection;
 mod on_off;
 mod opening;
 mod packets;
@@ -31,6 +32,7 @@ mod step;
 
 pub use browsers::{BrowserPlan, Browsers};
 pub use distribution::Distribution;
+pub use mean_connection::MeanConnection;
 pub use on_off::{Begin, OnOff};
 pub use opening::{ConnectionEvent, Identity, Opening, Reaction, Wake, Woken};
 pub use packets::{PacketSizes, PacketSource, Spacing};
@@ -39,7 +41,7 @@ pub use pages::{Device, Multiplexed, ObjectType, Page, PageEnded, PageObject, Pa
 pub use pareto::Pareto;
 pub use population::{Arrivals, Cloud, Gaps, Population, Users};
 pub use quantity::{Count, Probability, Quantity};
-pub use requests::{ExchangePlan, MeanConnection, Requests};
+pub use requests::{ExchangePlan, Requests};
 pub use session::{Bursty, ByteBursts, Greedy, Session, SingleExchange};
 pub use starts::Starts;
 pub use step::{Act, End, ExchangeDone, PlannedExchange, Step, StreamPosition};

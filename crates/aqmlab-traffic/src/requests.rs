@@ -8,6 +8,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::distribution::Distribution;
+use crate::mean_connection::MeanConnection;
 use crate::opening::Identity;
 use crate::packmime::WebConnection;
 use crate::quantity::Count;
@@ -42,17 +43,6 @@ impl ExchangePlan {
             waits_s: exchanges * self.server_delay.mean().as_secs_f64() + pauses,
         }
     }
-}
-
-/// A connection of many alike, on average.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct MeanConnection {
-    /// Requests with their responses.
-    pub exchanges: f64,
-    /// Bytes of all its requests, and of all its responses.
-    pub bytes: [f64; 2],
-    /// Seconds of all pauses of its client and all delays of its server.
-    pub waits_s: f64,
 }
 
 /// One connection's exchanges. The client asks; the server waits for its delay and answers; the client pauses and asks

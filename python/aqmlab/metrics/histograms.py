@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,13 +14,9 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.figures import counted
 
 if TYPE_CHECKING:
-    # An answer is made of a few thousand whole numbers: NumPy would take longer to import than they to add.
-    import numpy as np
-    import numpy.typing as npt
-
     from aqmlab.recording import Run, Tables
 
-    Bins = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+    Bins = tuple[array[int], array[int], array[int]]
 
 BINS_KEPT = 16_000_000
 """Bins that are kept of one table of some runs at most, unless one block has more: 24 bytes each."""
@@ -145,18 +142,20 @@ class Histograms:
             self._read(block)
         self._kept.move_to_end(block)
         found = self._kept[block].get((self._index.get(run.path), *within))
-        return EMPTY_HISTOGRAM if found is None else Histogram(*(tuple(column.tolist()) for column in found))
+        return EMPTY_HISTOGRAM if found is None else Histogram(*map(tuple, found))
 
     def _read(self, block: tuple[str, ...]) -> None:
         names = ", ".join(("run", *self._within))
         chosen = " AND ".join(f"{of} = {quoted(name)}" for of, name in zip(self._block, block, strict=True))
         lists = ", ".join(f"list({column} ORDER BY low) AS {column}s" for column in ("low", "high", "weight"))
-        found = self._tables.arrays(
+        found = self._tables.rows(
             self._table, f"{names}, {lists}", f"WHERE {chosen} GROUP BY {names}", self._runs
         )
-        keys = zip(*(found[name].tolist() for name in ("run", *self._within)), strict=True)
-        bins = zip(found["lows"], found["highs"], found["weights"], strict=True)
-        self._kept[block] = dict(zip(keys, bins, strict=True))
+        # Arrays of eight bytes a number; NumPy's would take longer to import than a small answer to compute.
+        self._kept[block] = {
+            tuple(key): (array("q", low), array("q", high), array("q", weight))
+            for *key, low, high, weight in found
+        }
         self._bins_kept += _size(self._kept[block])
         while self._bins_kept > BINS_KEPT and len(self._kept) > 1:
             self._bins_kept -= _size(self._kept.popitem(last=False)[1])

@@ -18,7 +18,7 @@ mod variates;
 use aqmlab_random::Stream;
 use aqmlab_units::Span;
 
-use crate::requests::MeanConnection;
+use crate::mean_connection::MeanConnection;
 use crate::step::End;
 
 pub use connection::WebConnection;
