@@ -309,7 +309,8 @@ def metric_show(name: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``name``, ``label``, ``unit``, ``definition``, ``source``, ``better`` (``"less"``, ``"more"`` or
+        ``name``, ``label``, ``unit``, ``definition``, ``formula`` and ``over`` (the recorded table that it
+        is computed from), ``source``, ``better`` (``"less"``, ``"more"`` or
         empty), ``asked_of`` (which of ``queue``, ``class`` and ``window`` it depends on), ``from_samples``,
         and ``parameters`` (``name``, ``unit``, ``definition``, ``default``, which may be null).
 

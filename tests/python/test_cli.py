@@ -221,7 +221,7 @@ def test_disciplines_are_listed_and_shown(aqmlab):
 def test_metrics_are_listed_a_line_each(aqmlab):
     entries = json.loads(aqmlab("metrics", "--json").stdout)
     head, _, *lines = aqmlab("metrics").stdout.splitlines()
-    assert head.split() == ["name", "unit", "asked", "of", "parameters", "definition"]
+    assert head.split() == ["name", "unit", "better", "asked", "of", "parameters", "definition"]
     assert [line.split()[0] for line in lines] == [entry["name"] for entry in entries]
     assert all(line.endswith(entry["definition"]) for line, entry in zip(lines, entries, strict=True))
     by_name = {entry["name"]: entry for entry in entries}

@@ -1,4 +1,4 @@
-"""What the documents show of runs is what comes out today."""
+"""What the documents show is what comes out today."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+
+
+def test_documents_made_of_data_are_current():
+    command = [sys.executable, "tools/pages.py", "--check"]
+    ended = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 @pytest.mark.slow

@@ -10,6 +10,9 @@ import typer
 from aqmlab.cli.console import tell_json
 from aqmlab.cli.options import AsJson
 
+BETTER = {"less": "lower", "more": "higher"}
+"""The words for which values are better."""
+
 
 def _metric_names(incomplete: str) -> list[str]:
     from aqmlab.api import metric_list
@@ -21,14 +24,16 @@ def metrics(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="Show only this metric, with its source and parameters.",
+            help="Show only this metric, with its formula, source and parameters.",
             show_default=False,
             autocompletion=_metric_names,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the metrics, one per line: name, unit, scope, parameters, definition.
+    """List the metrics, one per line: name, unit, better, scope, parameters, definition.
+
+    With a name, also the formula and the recorded table that it is computed from.
 
     Claims, tables and figures ask it of a queue, a class or a part of the run in braces, where parameters
     stand too: `loss_bins_percent{queue=last, window=20s-40s, bin=100ms}`.
@@ -50,7 +55,7 @@ def _print_list(entries: Sequence[Mapping[str, Any]]) -> None:
     from aqmlab.grid import Column, Grid
 
     prose = (Column(head, prose=True) for head in ("asked of", "parameters", "definition"))
-    table = Grid("name", "unit", *prose)
+    table = Grid("name", "unit", "better", *prose)
     for entry in entries:
         table.add(*_row(entry))
     print_grid(answer_console(), table)
@@ -58,7 +63,15 @@ def _print_list(entries: Sequence[Mapping[str, Any]]) -> None:
 
 def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
     parameters = ", ".join(parameter["name"] for parameter in entry["parameters"])
-    return (entry["name"], entry["unit"], ", ".join(entry["asked_of"]), parameters, entry["definition"])
+    better = BETTER.get(entry["better"], "")
+    return (
+        entry["name"],
+        entry["unit"],
+        better,
+        ", ".join(entry["asked_of"]),
+        parameters,
+        entry["definition"],
+    )
 
 
 def _print_one(entry: Mapping[str, Any]) -> None:
@@ -73,7 +86,8 @@ def _print_one(entry: Mapping[str, Any]) -> None:
         f"{entry['definition']}.",
         f"Source: {entry['source']}.",
         f"Scope: {', '.join(entry['asked_of']) or 'the whole run only'}.",
-        {"less": "Lower is better.", "more": "Higher is better."}.get(entry["better"], ""),
+        f"Formula: {entry['formula']} (over {entry['over']}).",
+        f"{BETTER[entry['better']].capitalize()} is better." if entry["better"] else "",
         "Computed from samples, run by run." if entry["from_samples"] else "",
     ):
         if line:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from aqmlab.errors import UsageError, unknown
 from aqmlab.figures import time_text
+from aqmlab.metrics.formulas import FORMULAS, Formula
 from aqmlab.metrics.measured import EVERY_QUEUE, Measured, Window
 from aqmlab.metrics.packet_kinds import EVERY_KIND, KINDS
 
@@ -223,6 +224,11 @@ class Metric:
         )
         return tuple(name for name, so in depends if so)
 
+    @property
+    def formula(self) -> Formula:
+        """How the value follows from the recorded tables."""
+        return FORMULAS[self.name]
+
     def to_json(self) -> dict[str, Any]:
         """The metric as plain data."""
         return {
@@ -230,6 +236,8 @@ class Metric:
             "label": self.label,
             "unit": self.unit,
             "definition": self.definition,
+            "formula": self.formula.text,
+            "over": self.formula.over,
             "source": self.source,
             "better": self.better,
             "asked_of": list(self.asked_of),
