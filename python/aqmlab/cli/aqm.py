@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from aqmlab.cli import completion
 from aqmlab.cli.console import Exit, interruptible, set_quiet, tell_json
 from aqmlab.cli.options import AsJson, Quiet
 from aqmlab.cli.progress import ProgressLine, check_text, duration_s
@@ -30,14 +31,9 @@ def aqm_list(as_json: AsJson = False) -> None:
         print_disciplines(answer)
 
 
-def _discipline_names(incomplete: str) -> list[str]:
-    from aqmlab.disciplines import aqm_list as content
-
-    return [entry["name"] for entry in content() if entry["name"].startswith(incomplete)]
-
-
 Discipline = Annotated[
-    str, typer.Argument(help="The discipline: red.", show_default=False, autocompletion=_discipline_names)
+    str,
+    typer.Argument(help="The discipline: red.", show_default=False, autocompletion=completion.disciplines),
 ]
 
 
@@ -62,7 +58,7 @@ def aqm_check(
     name: Annotated[
         str,
         typer.Argument(
-            help="The discipline, or `all`.", show_default=False, autocompletion=_discipline_names
+            help="The discipline, or `all`.", show_default=False, autocompletion=completion.disciplines
         ),
     ],
     seeds: Annotated[

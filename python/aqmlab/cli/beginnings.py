@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from aqmlab.cli import completion
 from aqmlab.cli.console import interruptible, say, set_quiet
 from aqmlab.cli.options import AsJson, Jobs, NoReport, Output, Quiet, Runs
 from aqmlab.cli.outcome import tell_experiment
@@ -57,7 +58,7 @@ def new(
             "--template",
             metavar="NAME",
             help=f"What to begin with: {', '.join(TEMPLATES)}.",
-            autocompletion=lambda incomplete: [known for known in TEMPLATES if known.startswith(incomplete)],
+            autocompletion=completion.templates,
         ),
     ] = "dumbbell",
 ) -> None:

@@ -7,17 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from aqmlab.cli import completion
 from aqmlab.cli.console import tell_json
 from aqmlab.cli.options import AsJson
 
 BETTER = {"less": "lower", "more": "higher"}
 """The words for which values are better."""
-
-
-def _metric_names(incomplete: str) -> list[str]:
-    from aqmlab.api import metric_list
-
-    return [entry["name"] for entry in metric_list() if entry["name"].startswith(incomplete)]
 
 
 def metrics(
@@ -26,7 +21,7 @@ def metrics(
         typer.Argument(
             help="Show only this metric, with its formula, source and parameters.",
             show_default=False,
-            autocompletion=_metric_names,
+            autocompletion=completion.metrics,
         ),
     ] = None,
     as_json: AsJson = False,

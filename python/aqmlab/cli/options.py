@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from aqmlab.cli import completion
 from aqmlab.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,13 +58,21 @@ Jobs = Annotated[
         help="Runs in parallel on this machine; one per processor by default.",
     ),
 ]
-Arms = Annotated[list[str] | None, typer.Option("--arm", help="Only this arm; may be repeated.")]
+Arms = Annotated[
+    list[str] | None,
+    typer.Option("--arm", help="Only this arm; may be repeated.", autocompletion=completion.arms),
+]
 Queue = Annotated[
     str | None,
     typer.Option("--queue", help="The queue to report on, * for all flows; the bottleneck by default."),
 ]
 Metrics = Annotated[
-    list[str] | None, typer.Option("--metric", help="Only this metric of `aqmlab metrics`; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        help="Only this metric of `aqmlab metrics`; may be repeated.",
+        autocompletion=completion.metrics,
+    ),
 ]
 By = Annotated[
     str | None,

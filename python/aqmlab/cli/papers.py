@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from aqmlab.cli import completion
 from aqmlab.cli.console import Exit, interruptible, say, set_quiet, tell_json
 from aqmlab.cli.options import (
     AsJson,
@@ -74,7 +75,12 @@ def _about(paper: Paper) -> dict[str, Any]:
 @on_executors
 def reproduce(
     key: Annotated[
-        str, typer.Argument(metavar="KEY", help="A paper as listed by `aqmlab papers`, or its folder.")
+        str,
+        typer.Argument(
+            metavar="KEY",
+            help="A paper as listed by `aqmlab papers`, or its folder.",
+            autocompletion=completion.papers,
+        ),
     ],
     table: Annotated[
         Names,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from aqmlab.cli import completion
 from aqmlab.cli.console import interruptible, say, set_quiet
 from aqmlab.cli.options import ClassName, Metrics, Queue, Quiet, RecordingPath, labels_of
 from aqmlab.cli.progress import duration_s
@@ -61,6 +62,7 @@ def plot_recording(
             " Of requests, in either: response-cdf, response-ccdf, response-scatter, response-quantiles;"
             " of web pages: page-cdf, page-ccdf, page-scatter, page-quantiles.",
             show_default=False,
+            autocompletion=completion.kinds,
         ),
     ],
     output: Annotated[
@@ -78,7 +80,10 @@ def plot_recording(
         typer.Option("--flow", metavar="NAME", help="A flow, `ftp 3`, or a class; can be given again."),
     ] = None,
     arm: Annotated[
-        list[str] | None, typer.Option("--arm", metavar="NAME", help="An arm; can be given again.")
+        list[str] | None,
+        typer.Option(
+            "--arm", metavar="NAME", help="An arm; can be given again.", autocompletion=completion.arms
+        ),
     ] = None,
     class_name: ClassName = "*",
     reference: Annotated[
@@ -146,7 +151,14 @@ def plot_recording(
 
 @plot.command("law")
 def plot_law(
-    name: Annotated[str, typer.Argument(help="red, ared, scred, pi, rem or blue.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="red, ared, scred, pi, rem or blue.",
+            show_default=False,
+            autocompletion=completion.disciplines,
+        ),
+    ],
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A parameter: max_p=0.1; can be given again."),

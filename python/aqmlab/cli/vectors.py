@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from aqmlab.cli import completion
 from aqmlab.cli.console import say
 from aqmlab.cli.options import ScenarioFile, Seed
 from aqmlab.cli.progress import duration_s
@@ -26,7 +27,12 @@ def vectors(
     ] = None,
     seed: Seed = None,
     arm: Annotated[
-        str | None, typer.Option("--arm", help="The arm; may be left out where all have the same traffic.")
+        str | None,
+        typer.Option(
+            "--arm",
+            help="The arm; may be left out where all have the same traffic.",
+            autocompletion=completion.arms,
+        ),
     ] = None,
     format_name: Annotated[
         str | None,
