@@ -1,10 +1,13 @@
-"""Rewrite the documents that follow from data: docs/metrics.md from the metrics of the package.
+"""Rewrite what follows from data: docs/metrics.md, ARTIFACT.md, citations.
 
 .venv/bin/python tools/pages.py            rewrite all
 .venv/bin/python tools/pages.py --check    write nothing; ends with 1 if one is stale
 """
 
 import argparse
+import json
+import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.api import metric_list
+from aqmlab.papers.citation import PACKAGED, PROGRAM, bibtex, entry, venue
+from aqmlab.papers.folder import read_paper
+from aqmlab.papers.paper import Paper
 
 ROOT = Path(__file__).resolve().parent.parent
 BETTER = {"less": ", lower is better", "more": ", higher is better", "": ""}
@@ -58,7 +64,115 @@ def metrics_page() -> str:
     return METRICS + "".join(line for entry in metric_list() for line in of_metric(entry))
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"docs/metrics.md": metrics_page}
+def papers() -> list[Paper]:
+    """The papers of this repository, by key."""
+    return [read_paper(file.parent) for file in sorted((ROOT / "papers").glob("*/paper.toml"))]
+
+
+def quoted(text: str) -> str:
+    """A text as YAML has it in double quotes."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def reference(paper: Paper) -> Iterator[str]:
+    """A paper as a reference of CITATION.cff."""
+    kinds = {"techreport": "report", "inproceedings": "conference-paper", "article": "article"}
+    yield f"  - type: {kinds.get(paper.citation.get('type', ''), 'generic')}\n"
+    yield f"    title: {quoted(paper.title)}\n    authors:\n"
+    for author in paper.authors:
+        given, _, family = author.rpartition(" ")
+        yield f"      - family-names: {quoted(family)}\n"
+        yield f"        given-names: {quoted(given)}\n" if given else ""
+    for field, key in (("institution", "institution"), ("booktitle", "conference")):
+        if field in paper.citation:
+            yield f"    {key}:\n      name: {quoted(paper.citation[field])}\n"
+    for field in ("journal", "number", "volume", "issue", "doi"):
+        if field in paper.citation:
+            yield f"    {field}: {quoted(paper.citation[field])}\n"
+    yield f"    year: {paper.year}\n"
+    yield f"    notes: {quoted(venue(paper))}\n" if paper.published else ""
+
+
+def citation_file() -> str:
+    """CITATION.cff: its end is written, all else is kept."""
+    kept = re.split("(?<=from their folders.\n)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))[0]
+    return kept + "".join(line for paper in papers() for line in reference(paper))
+
+
+def citations() -> str:
+    """The entries of BibTeX that are in the package: the program as CITATION.cff has it, and the papers."""
+    about = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+    def said(key: str) -> str:
+        return str(re.search(rf'^(?:  - )?{key}: "?(.*?)"?$', about, re.MULTILINE)[1])  # type: ignore[index]
+
+    fields = {"version": said("version"), "license": "MIT OR Apache-2.0"}
+    program = entry("software", PROGRAM, (said("name"),), said("title"), fields)
+    return "\n".join([program, *map(bibtex, papers())])
+
+
+ARTIFACT = """\
+# Artifact
+
+<!-- written by tools/pages.py from papers/*/paper.toml and expected.toml; `make docs` writes it again -->
+
+What the folders in [papers](papers/README.md) claim, and the command that repeats each. `make install`
+prepares everything on Debian 12 with Python 3.11 and Rust; no network is needed after that, no root and
+no GPU. `make reproduce-quick` is the smoke test: all papers in a small version.
+
+A command runs only the cells that its claim needs, and keeps them in `runs/store`, so the next command
+finds those that it shares. Each command takes at most as long as its whole paper, which is the time under
+the heading. A tolerance is fixed before the runs. That of a finding is the threshold of its statement,
+which holds, fails or is undecided by 95 % intervals over the seeds; `-` is a comparison without a number.
+The results are in the scorecard of each folder, and a command prints its own.
+"""
+
+
+def cell(text: str) -> str:
+    """A text within a table of Markdown."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def of_paper(paper: Paper) -> Iterator[str]:
+    """The section of one paper."""
+    yield f"\n## {paper.title}\n\n"
+    whole = (
+        f"`aqmlab reproduce {paper.key}` repeats all of it: {paper.cost.get('full', 'time not measured')}."
+    )
+    quick = f" `--quick`: {paper.cost['quick']}." if "quick" in paper.cost else ""
+    yield wrapped(f"{', '.join(paper.authors)}, {paper.year}. {whole}{quick}")
+    yield "\n| claim, table or figure | command | tolerance |\n|---|---|---|\n"
+    command = f"aqmlab reproduce {paper.key}"
+    rows = [
+        (
+            f"{found.name} ({found.strength}): {found.text}",
+            f"--finding {shlex.quote(found.name)}",
+            found.threshold.what,
+        )
+        for found in paper.findings
+    ]
+    rows += [
+        (f"Table {t.name}: {t.title}", f"--table {shlex.quote(t.name)}", t.tolerance) for t in paper.tables
+    ]
+    rows += [
+        (f"Figure {f.name}: {f.title}", f"--figure {shlex.quote(f.name)}", "drawn, not scored")
+        for f in paper.figures
+    ]
+    for what, option, tolerance in rows:
+        yield f"| {cell(what)} | `{command} {option}` | {cell(tolerance) or '-'} |\n"
+
+
+def artifact() -> str:
+    """ARTIFACT.md."""
+    return ARTIFACT + "".join(line for paper in papers() for line in of_paper(paper))
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "docs/metrics.md": metrics_page,
+    "CITATION.cff": citation_file,
+    str(PACKAGED.relative_to(ROOT)): citations,
+    "ARTIFACT.md": artifact,
+}
 
 
 def main() -> int:

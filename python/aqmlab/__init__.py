@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from aqmlab.experiment import run, run_both, run_live
     from aqmlab.faithfulness import verdicts
     from aqmlab.live.doctor import doctor
+    from aqmlab.papers.citation import cite
     from aqmlab.paths import compare, load
     from aqmlab.recording import Run
     from aqmlab.results import Results
@@ -74,6 +75,7 @@ __all__ = [
     "aqm_show",
     "beside",
     "calibrate",
+    "cite",
     "compare",
     "doctor",
     "figure",
@@ -115,6 +117,7 @@ _NAMES = {
     "aqmlab.recording": ("Run",),
     "aqmlab.cells": ("Axis", "Cell"),
     "aqmlab.results": ("Results",),
+    "aqmlab.papers.citation": ("cite",),
     "aqmlab.paths": ("compare", "load"),
     "aqmlab.scenario_templates": ("write_template",),
     "aqmlab.stats": ("Estimate",),

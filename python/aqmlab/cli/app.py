@@ -10,6 +10,7 @@ from typer.main import get_command
 from aqmlab.cli.aqm import aqm
 from aqmlab.cli.beginnings import demo, new, simulate
 from aqmlab.cli.calibrate import calibrate
+from aqmlab.cli.cite import cite
 from aqmlab.cli.claims import claims
 from aqmlab.cli.compare import compare
 from aqmlab.cli.console import Exit, guarded, set_quiet, tell_json
@@ -160,6 +161,7 @@ app.command()(vectors)
 app.command()(metrics)
 app.command()(papers)
 app.command()(reproduce)
+app.command()(cite)
 
 
 @app.command()

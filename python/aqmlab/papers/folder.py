@@ -89,7 +89,7 @@ def read_paper(path: Path) -> Paper:
     """
     about, expected = read_toml(path / "paper.toml"), read_toml(path / "expected.toml")
     about.only(
-        *("key", "title", "authors", "year", "published", "summary", "cost"),
+        *("key", "title", "authors", "year", "published", "summary", "cost", "citation"),
         *("experiment", "setting", "reading", "multiverse", "infer", "figure"),
     )
     expected.only("finding", "table")
@@ -117,6 +117,7 @@ def read_paper(path: Path) -> Paper:
         figures=tuple(_figure(e, files) for e in about.tables("figure", "id")),
         multiverse=_multiverse(about.section("multiverse")),
         inference=read_inference(about.section("infer"), settings, findings, tables),
+        citation={str(k): str(v) for k, v in about.get("citation", dict, {}).items()},
     )
 
 

@@ -334,7 +334,7 @@ class Inference:
 
 @dataclass(frozen=True)
 class Paper:
-    """A folder of a paper."""
+    """A folder of a paper; ``citation`` has what BibTeX asks beyond authors, title and year."""
 
     path: Path
     key: str
@@ -352,6 +352,7 @@ class Paper:
     figures: tuple[PaperFigure, ...]
     multiverse: Multiverse
     inference: Inference = field(default_factory=Inference)
+    citation: Mapping[str, str] = field(default_factory=dict)
 
     def experiment(self, file: str) -> PaperExperiment:
         """The experiment of a scenario file."""

@@ -1,0 +1,29 @@
+"""The command that prints how to cite."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from aqmlab.cli import completion
+
+
+def cite(
+    paper: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PAPER",
+            help="A paper as listed by `aqmlab papers`, or its folder; aqmlab itself if not given.",
+            show_default=False,
+            autocompletion=completion.papers,
+        ),
+    ] = None,
+) -> None:
+    """Print the BibTeX entry of aqmlab, or of a paper that it reproduces."""
+    from aqmlab.papers.citation import cite as entry
+
+    typer.echo(entry(paper), nl=False)
+
+
+__all__ = ["cite"]

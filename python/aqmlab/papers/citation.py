@@ -1,0 +1,78 @@
+"""How to cite: BibTeX of the program and of the papers, also where their folders are not at hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from aqmlab.errors import unknown
+from aqmlab.papers.folder import papers_folder, read_paper
+from aqmlab.papers.paper import Paper
+
+PACKAGED = Path(__file__).parents[1] / "citations.bib"
+"""Entries of the program and of the papers that it comes with; tools/pages.py writes them."""
+PROGRAM = "aqmlab"
+
+
+def cite(key: str | None = None) -> str:
+    """The BibTeX entry of the program, or of a paper.
+
+    Parameters
+    ----------
+    key
+        A paper as ``aqmlab papers`` lists it, or its folder; the program if not given.
+
+    Raises
+    ------
+    UsageError
+        If there is no such paper, with the nearest one.
+    ScenarioError
+        If its folder is wrong.
+    """
+    if key is not None:
+        for folder in (Path(key), papers_folder() / key):
+            if (folder / "paper.toml").is_file():
+                return bibtex(read_paper(folder))
+    known = _entries(PACKAGED.read_text(encoding="utf-8"))
+    if (key or PROGRAM) not in known:
+        raise unknown("paper", str(key), [name for name in known if name != PROGRAM])
+    return known[key or PROGRAM]
+
+
+def bibtex(paper: Paper) -> str:
+    """The entry of a paper, by its key: what its folder says, and nothing else."""
+    fields = dict(paper.citation)
+    kind = fields.pop("type", "misc")
+    if not paper.citation:
+        fields["note"] = venue(paper)
+    return entry(kind, paper.key, paper.authors, paper.title, {"year": str(paper.year), **fields})
+
+
+def venue(paper: Paper) -> str:
+    """Where a paper was published, without what its folder adds behind the first semicolon."""
+    return paper.published.partition(";")[0]
+
+
+def entry(kind: str, key: str, authors: tuple[str, ...], title: str, fields: dict[str, str]) -> str:
+    """An entry of BibTeX, a line per field; braces keep the capitals of the title."""
+    lines = {"author": " and ".join(map(_name, authors)), "title": f"{{{title}}}", **fields}
+    body = "".join(f"  {name} = {{{_escaped(text)}}},\n" for name, text in lines.items() if text)
+    return f"@{kind}{{{key},\n{body}}}\n"
+
+
+def _name(author: str) -> str:
+    """``{The aqmlab authors}``, which is no person; a person's name as it stands."""
+    return f"{{{author}}}" if author.startswith("The ") else author
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"(?<!\\)[&%$#_]", r"\\\g<0>", text)
+
+
+def _entries(text: str) -> dict[str, str]:
+    found = re.findall(r"^@\w+\{(\S+),\n.*?^\}\n", text, re.MULTILINE | re.DOTALL)
+    whole = re.findall(r"^@\w+\{\S+,\n(?:.*\n)*?\}\n", text, re.MULTILINE)
+    return dict(zip(found, whole, strict=True))
+
+
+__all__ = ["PROGRAM", "bibtex", "cite", "entry", "venue"]
