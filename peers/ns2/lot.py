@@ -2,7 +2,7 @@
 """The parking lot of lot.tcl: its scenario, and what ns-2 says of the same connections.
 
     .venv/bin/python peers/ns2/lot.py scenario [WARMUP_S END_S] > lot.toml
-    .venv/bin/python peers/ns2/lot.py record [--out DIR] [--jobs N] [--seeds N] [--queues NAME..]
+    .venv/bin/python peers/ns2/lot.py record [--out DIR] [--jobs N] [--seeds N] [--span S S] [--queues NAME..]
 
 `scenario` prints the network with one congested link, an arm for each queue, its web users drawn by PackMime-HTTP.
 `record` has `aqmlab vectors` write the connections of each seed, gives them to ns-2 by Tmix, and writes a row a run to
@@ -168,12 +168,12 @@ def exchanges(log: Iterable[str]) -> Iterator[tuple[str, float, float]]:
                 yield node, float(at), float(at) - begun
 
 
-def run(source: Path, queue: str) -> dict[str, float]:
+def run(source: Path, queue: str, span_s: tuple[float, float] = SPAN_S) -> dict[str, float]:
     """What ns-2 says of the lot with these vectors."""
     with tempfile.TemporaryDirectory() as folder:
         write_tmix(source, Path(folder))
         command = ["nice", "ns", str(HERE / "lot.tcl"), f"queues={queue}", f"vectors={folder}"]
-        command += [f"warmup_s={SPAN_S[0]}", f"end_s={SPAN_S[1]}"]
+        command += [f"warmup_s={span_s[0]}", f"end_s={span_s[1]}"]
         out = Path(folder) / "out"
         with out.open("w") as standard:
             process = subprocess.Popen(command, stdout=standard, stderr=subprocess.PIPE, text=True)
@@ -182,7 +182,7 @@ def run(source: Path, queue: str) -> dict[str, float]:
             raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}\n{out.read_text()[-2000:]}")
         result = json.loads(out.read_text())
     web = [node for node, name in result["clients"].items() if name in sided(["web"])]
-    took = [seconds for node, ended, seconds in found if node in web and ended > SPAN_S[0]]
+    took = [seconds for node, ended, seconds in found if node in web and ended > span_s[0]]
     return figures(took, result["links"][0], result["goodput_bps"])
 
 
@@ -208,15 +208,15 @@ def figures(web_s: list[float], link: dict, goodput_bps: float) -> dict[str, flo
 # ---- recording -------------------------------------------------------------------------------------------------------
 
 
-def write_vectors(seed: int, folder: Path) -> tuple[Path, str]:
+def write_vectors(seed: int, folder: Path, span_s: tuple[float, float] = SPAN_S) -> tuple[Path, str]:
     """The connections of a seed as a file, and its SHA-256."""
     from aqmlab.vectors import write_vectors
 
-    file = write_vectors(scenario(seed), folder / f"{seed}.csv", classes=sided(WEB), arm="DT")
+    file = write_vectors(scenario(seed, span_s), folder / f"{seed}.csv", classes=sided(WEB), arm="DT")
     return file, hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def record(out: Path, jobs: int, seeds: int, queues: Iterable[str]) -> None:
+def record(out: Path, jobs: int, seeds: int, queues: Iterable[str], span_s: tuple[float, float]) -> None:
     """Runs what is missing in runs.csv."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "runs.csv"
@@ -226,7 +226,7 @@ def record(out: Path, jobs: int, seeds: int, queues: Iterable[str]) -> None:
             rows = {(row["queue"], int(row["seed"])): row for row in csv.DictReader(there)}
 
     def add(queue: str, seed: int, source: Path, digest: str) -> None:
-        found = run(source, queue)
+        found = run(source, queue, span_s)
         key = {"queue": queue, "seed": seed, "vectors_sha256": digest}
         rows[queue, seed] = key | {name: f"{value:.6g}" for name, value in found.items()}
         with file.open("w", newline="") as there:
@@ -239,7 +239,7 @@ def record(out: Path, jobs: int, seeds: int, queues: Iterable[str]) -> None:
         for seed in range(1, seeds + 1):
             wanted = [queue for queue in queues if (queue, seed) not in rows]
             if wanted:
-                source, digest = write_vectors(seed, Path(folder))
+                source, digest = write_vectors(seed, Path(folder), span_s)
                 waiting += [pool.submit(add, queue, seed, source, digest) for queue in wanted]
         for each in waiting:
             each.result()
@@ -254,10 +254,11 @@ def main() -> None:
     recording.add_argument("--out", type=Path, default=VECTORS)
     recording.add_argument("--jobs", type=int, default=1)
     recording.add_argument("--seeds", type=int, default=SEEDS)
+    recording.add_argument("--span", type=float, nargs=2, default=SPAN_S, metavar=("FROM_S", "TO_S"))
     recording.add_argument("--queues", nargs="+", choices=QUEUES, default=list(QUEUES))
     given = parser.parse_args()
     if given.command == "record":
-        record(given.out, given.jobs, given.seeds, given.queues)
+        record(given.out, given.jobs, given.seeds, given.queues, tuple(given.span))
     else:
         for key, value in scenario(span_s=tuple(given.span_s)).items():
             print(f"{json.dumps(key)} = {toml(value)}")
