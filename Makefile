@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test test-slow fuzz bench reproduce reproduce-quick multiverse infer install clean docs
+.PHONY: help demo test test-slow fuzz bench reproduce reproduce-quick multiverse infer install clean docs site
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 17
@@ -44,6 +44,10 @@ docs: install    ## rewrite the generated parts of the documentation: tables, pr
 	@UPDATE_SNAPSHOTS=1 cargo test -q -p aqmlab-qdisc -p aqmlab-scenario --test chapters --test reference
 	@$(BIN)/python tools/pages.py
 	@$(BIN)/python tools/outputs.py
+
+site:            ## the documentation as a searchable site in target/site/html
+	@tools/install.sh site
+	@$(BIN)/python tools/site_pages.py
 
 clean:           ## remove what was built
 	rm -rf target $(VENV)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes .venv with aqmlab built from this tree. Safe to repeat: what is up to date is left alone.
-# Usage: tools/install.sh [extra ...]   (extras of pyproject.toml: test)
+# Usage: tools/install.sh [extra ...]   (extras of pyproject.toml: test, site)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}

@@ -5,6 +5,8 @@
 
 A printed text is a block after ``<!-- output of `COMMAND` -->`` or ``<!-- output of the program above -->``.
 A figure is what an indented line of a document draws into docs/images, with the indented lines around it.
+A tutorial is a session in its own folder: blocks with a title are files, indented lines are commands, and a block
+after ``<!-- printed by the last command -->`` is what the command above it prints.
 """
 
 import argparse
@@ -18,19 +20,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 WIDTH = "160"
+NARROW = "96"  # of tutorials, which are read on a page
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SHOWN = re.compile(
     r"(?P<head><!-- output of (?:`(?P<command>[^`]+)`|the program above) -->\n```text\n).*?(?=```\n)",
     re.DOTALL,
 )
+LIVE = ("--both", "doctor", "live")
 PROGRAM = re.compile(r"```python\n(.*?)```\n", re.DOTALL)
 COMMANDS = re.compile(r"(?:^    aqmlab .*\n)+", re.MULTILINE)
+STEP = re.compile(
+    r"```\w+ title=\"(?P<name>[^\"]+)\"\n(?P<file>.*?)```\n"
+    r"|^    (?P<command>(?:aqmlab|python) [^\n]*)\n"
+    r"|(?P<head><!-- printed by the last command -->\n```text\n)(?P<shown>.*?)(?=```\n)",
+    re.DOTALL | re.MULTILINE,
+)
 
 
-def printed(command: list[str], folder: Path) -> str:
+def printed(command: list[str], folder: Path, width: str = WIDTH) -> str:
     """What a command prints, without blanks at the ends of lines."""
-    wide = {**os.environ, "COLUMNS": WIDTH}
+    wide = {**os.environ, "COLUMNS": width}
     ended = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True, env=wide)
     return "".join(f"{line.rstrip()}\n" for line in ended.stdout.splitlines())
 
@@ -54,6 +64,35 @@ def with_outputs(document: str) -> str:
     return SHOWN.sub(replaced, document)
 
 
+def session(document: str, folder: Path, *, without: tuple[str, ...] = ()) -> str:
+    """A tutorial with what its commands print now, each run in ``folder`` after those before it."""
+    last = ""
+
+    def done(found: re.Match[str]) -> str:
+        nonlocal last
+        if found["name"]:
+            (folder / found["name"]).write_text(found["file"], encoding="utf-8")
+        elif found["head"]:
+            return found["head"] + last
+        elif "docs/images/" not in found["command"] and "scenarios/" not in found["command"]:
+            program, *words = shlex.split(found["command"])
+            if not set(without) & set(words):
+                places = [str(place) for word in words for place in sorted(folder.glob(word)) or [word]]
+                module = ["-m", "aqmlab"] if program == "aqmlab" else []
+                last = printed([sys.executable, *module, *places], folder, NARROW)
+        return found[0]
+
+    return STEP.sub(done, document)
+
+
+def with_session(file: Path, before: str) -> str:
+    """The text of a document; if it is a tutorial, with what its session prints now."""
+    if file.parent.name != "tutorials":
+        return before
+    with tempfile.TemporaryDirectory() as folder:
+        return session(before, Path(folder), without=LIVE)
+
+
 def figure_commands(document: str) -> Iterator[list[str]]:
     """Groups of commands that end in a figure."""
     for group in COMMANDS.findall(document):
@@ -69,7 +108,7 @@ def main() -> int:
     stale = 0
     for file in DOCUMENTS:
         before = file.read_text(encoding="utf-8")
-        after = with_outputs(before)
+        after = with_session(file, with_outputs(before))
         if before != after:
             stale += 1
             sys.stdout.write(f"{file.relative_to(ROOT)}: {'stale: make docs' if check else 'rewritten'}\n")

@@ -46,7 +46,7 @@ else
 fi
 
 step "set up Python"
-tools/install.sh test
+tools/install.sh test site
 
 step "Python format, lint, types, stubs"
 .venv/bin/ruff format --check python tests tools

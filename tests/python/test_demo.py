@@ -90,7 +90,8 @@ def test_the_words_below_the_table_of_the_readme_are_true(answer: aqmlab.Answer)
     goodputs = {arm: mean(arm, "goodput_bps") for arm in ARMS}
     paid = {arm: 100 * (1 - goodputs[arm] / goodputs["DropTail"]) for arm in ARMS}
     drops = {arm: mean(arm, "drop_percent") for arm in ARMS}
-    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    pages = ["README.md", "docs/tutorials/first-figure.md"]
+    text = " ".join(" ".join((ROOT / page).read_text(encoding="utf-8").split()) for page in pages)
     assert (
         "Adaptive RED cuts DropTail's mean queueing delay"
         f" from {delays['DropTail']:.0f} ms to {delays['Adaptive RED']:.0f} ms"

@@ -9,6 +9,30 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+METRICS = {
+    "mean queueing delay [ms]": "queueing delay, mean [ms]",
+    "goodput [Mbit/s]": "goodput [Mbit/s]",
+    "drops [%]": "drops [%]",
+}
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def test_the_table_of_the_readme_is_that_of_the_demonstration():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("| arm |"))
+    heads, *rows = [cells(line) for line in lines[start : start + 6] if not line.startswith("|---")]
+    assert [row[0] for row in rows] == ["DropTail", "RED", "Adaptive RED", "Adaptive RED + ECN"]
+    shown = (ROOT / "docs" / "tutorials" / "first-figure.md").read_text(encoding="utf-8")
+    table = [line.split("  ") for line in shown.splitlines()]
+    table = [[cell.strip() for cell in line if cell.strip()] for line in table]
+    arms = next(line for line in table if "gentle RED + ECN" in line)
+    for column, head in enumerate(heads[1:], start=1):
+        values = next(line for line in table if line and line[0] == METRICS[head] and len(line) == 8)
+        for row in rows:
+            assert row[column] == values[1 + arms.index(row[0])]
 
 
 def test_documents_made_of_data_are_current():

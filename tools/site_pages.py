@@ -1,0 +1,182 @@
+"""Build the documentation as a static, searchable site: target/site/html/index.html.
+
+    .venv/bin/python tools/site_pages.py      (make site)
+
+The pages are the Markdown files of the repository, in the same folders, so that each text exists once and links
+between them hold. What is generated here: the pages of the command line and of the Python package,
+the gallery, and a page for each file of the repository that a text links to. Zensical builds the site in its
+strict mode: a link without a target is an error. Nothing is fetched, by the build or by the pages.
+"""
+
+import importlib
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import outputs
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / "target" / "site"
+STAGED = PLACE / "pages"
+OURS = ROOT / "tools" / "site"
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\((?P<target>[^)\s]+)\)")
+FENCED = re.compile(r"(```.*?^```)", re.DOTALL | re.MULTILINE)
+LANGUAGES = {".rs": "rust", ".py": "python", ".toml": "toml", ".sh": "bash", ".tcl": "tcl", ".cff": "yaml"}
+ASSETS = {".svg", ".png", ".html", ".pdf"}
+
+
+def texts() -> list[Path]:
+    """The Markdown files of the repository, by their paths in it."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return [Path(line) for line in listed.stdout.splitlines() if not line.startswith("tests/")]
+
+
+def page_of(target: Path) -> Path | None:
+    """Where the site shows a file or a folder of the repository; the page is made if there is none."""
+    path = ROOT / target
+    if path.is_dir():
+        if (path / "README.md").is_file():
+            return target / "README.md"
+        files = [file for file in sorted(path.iterdir()) if file.is_file() and file.suffix in LANGUAGES]
+        rows = [f"- [{file.name}]({page_of(file.relative_to(ROOT)).name})" for file in files]
+        write(target / "README.md", f"# {target}\n\nFiles of this folder:\n\n" + "\n".join(rows) + "\n")
+        return target / "README.md"
+    if not path.is_file():
+        return None
+    if path.suffix == ".md":
+        return target
+    if path.suffix in ASSETS:
+        (STAGED / target).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, STAGED / target)
+        return target
+    page = target.with_name(f"{target.name}.md")
+    if not (STAGED / page).exists():
+        language = LANGUAGES.get(path.suffix, "text")
+        shown = path.read_text(encoding="utf-8")
+        write(page, f"# {target.name}\n\n`{target}`\n\n````{language}\n{shown}\n````\n")
+    return page
+
+
+def write(page: Path, text: str) -> None:
+    """Write one page of the site."""
+    (STAGED / page).parent.mkdir(parents=True, exist_ok=True)
+    (STAGED / page).write_text(text, encoding="utf-8")
+
+
+def with_links(text: str, folder: Path) -> str:
+    """The text with its links to files and folders of the repository led to their pages."""
+
+    def led(found: re.Match[str]) -> str:
+        target, hash_, anchor = found["target"].partition("#")
+        if "://" in target or not target:
+            return found[0]
+        wanted = Path(os.path.normpath(folder / target))
+        page = page_of(wanted)
+        if page is None:
+            raise SystemExit(f"{folder}: there is no file {wanted} for the link {found[0]}")
+        relative = os.path.relpath(page, folder) if page != Path() else "README.md"
+        return f"[{found['text']}]({relative}{hash_}{anchor})"
+
+    parts = FENCED.split(text)
+    return "".join(part if i % 2 else LINK.sub(led, part) for i, part in enumerate(parts))
+
+
+def stage() -> None:
+    """Copy all texts, their images and the files that they link to."""
+    shutil.rmtree(PLACE, ignore_errors=True)
+    for image in sorted((ROOT / "docs" / "images").iterdir()):
+        page_of(image.relative_to(ROOT))
+    for figure in sorted(ROOT.glob("papers/*/figures/*.svg")):
+        page_of(figure.relative_to(ROOT))
+    for text in texts():
+        write(text, with_links((ROOT / text).read_text(encoding="utf-8"), text.parent))
+
+
+def command_line() -> str:
+    """The page of all commands, from their --help."""
+    from typer.main import get_command
+
+    from aqmlab.cli.app import app
+
+    def pages(command: object, name: str) -> Iterator[str]:
+        helped = subprocess.run(
+            [sys.executable, "-m", *name.split(), "--help"],
+            check=True, capture_output=True, text=True, env={**os.environ, "COLUMNS": "96"},
+        )  # fmt: skip
+        yield f"## {name}\n\n```text\n{helped.stdout.rstrip()}\n```\n"
+        for sub, below in getattr(command, "commands", {}).items():
+            if not below.hidden:
+                yield from pages(below, f"{name} {sub}")
+
+    return "# Command line\n\nWhat `--help` prints of each command.\n\n" + "\n".join(pages(get_command(app), "aqmlab"))
+
+
+def section(text: str) -> str:
+    """A NumPy-style docstring as Markdown."""
+    text = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", text).replace("``", "`")
+    text = re.sub(r"^(\w[\w ]*)\n-{3,}$", r"**\1**\n", text, flags=re.MULTILINE)
+    return re.sub(r"^(\w[\w, ]*)\n    ", r"\n`\1`:\n    ", text, flags=re.MULTILINE).replace("\n    ", "\n")
+
+
+def python_package() -> str:
+    """The page of the package's public names, from their docstrings."""
+    package = importlib.import_module("aqmlab")
+    shown = ["# Python package\n\nWhat `import aqmlab` offers; [From Python](../python.md) explains it.\n"]
+    for name in sorted(package.__all__, key=str.lower):
+        thing = getattr(package, name)
+        if not callable(thing):
+            continue
+        try:
+            call = str(inspect.signature(thing)).replace("'", "")
+        except (TypeError, ValueError):
+            call = "(...)"
+        kind = "class " if inspect.isclass(thing) else ""
+        shown.append(f"## {name}\n\n```python\n{kind}aqmlab.{name}{call}\n```\n\n{section(inspect.getdoc(thing) or '')}\n")
+        if inspect.isclass(thing):
+            for method, value in vars(thing).items():
+                about = inspect.getdoc(value) if not method.startswith("_") else None
+                if about and (callable(value) or isinstance(value, property)):
+                    shown.append(f"**`{method}`**: {section(about)}\n")
+    return "\n".join(shown)
+
+
+def gallery() -> str:
+    """The page of all figures, each with the commands that draw it."""
+    shown = ["# Gallery\n\nEach figure of the documentation with the file and the commands that draw it.\n"]
+    for file in outputs.DOCUMENTS:
+        place = file.relative_to(ROOT)
+        for commands in outputs.figure_commands(file.read_text(encoding="utf-8")):
+            images = [word for word in " ".join(commands).split() if word.startswith("docs/images/")]
+            lines = "\n".join(commands)
+            for image in images:
+                link = os.path.relpath(image, "docs/reference")
+                source = os.path.relpath(place, "docs/reference")
+                shown.append(f"## {Path(image).stem}\n\n![{Path(image).stem}]({link})\n\n```text\n{lines}\n```\n\nFrom [{place}]({source}).\n")
+    for figure in sorted(ROOT.glob("papers/*/figures/*.svg")):
+        place = figure.relative_to(ROOT)
+        key = place.parts[1]
+        link = os.path.relpath(place, "docs/reference")
+        shown.append(f"## {key}: {figure.stem}\n\n![{figure.stem}]({link})\n\n```text\naqmlab reproduce {key}\n```\n\nFrom [papers/{key}](../../papers/{key}/README.md).\n")
+    return "\n".join(shown)
+
+
+def main() -> int:
+    """Stage the pages and have them built."""
+    stage()
+    for name, page in [("cli", command_line), ("python", python_package), ("gallery", gallery)]:
+        write(Path("docs/reference") / f"{name}.md", page())
+    shutil.copyfile(OURS / "zensical.toml", PLACE / "zensical.toml")
+    shutil.copyfile(OURS / "iframe-worker.js", STAGED / "iframe-worker.js")
+    return subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=PLACE, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
