@@ -2,10 +2,10 @@
 
     .venv/bin/python tools/site_pages.py      (make site)
 
-The pages are the Markdown files of the repository, in the same folders, so that each text exists once and links
-between them hold. What is generated here: the pages of the command line and of the Python package,
-the gallery, and a page for each file of the repository that a text links to. Zensical builds the site in its
-strict mode: a link without a target is an error. Nothing is fetched, by the build or by the pages.
+The pages are the Markdown files of the repository, in the same folders: each text exists once, and links between
+them hold. Generated here are the pages of the command line and of the Python package, the gallery, and a page for
+each file of the repository that a text links to. Zensical builds the site in its strict mode: a link without a
+target is an error. Neither the build nor a page fetches anything.
 """
 
 import importlib
@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "target" / "site"
 STAGED = PLACE / "pages"
 OURS = ROOT / "tools" / "site"
+REFERENCE = Path("docs/reference")
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*)\]\((?P<target>[^)\s]+)\)")
 FENCED = re.compile(r"(```.*?^```)", re.DOTALL | re.MULTILINE)
 LANGUAGES = {".rs": "rust", ".py": "python", ".toml": "toml", ".sh": "bash", ".tcl": "tcl", ".cff": "yaml"}
@@ -116,7 +117,9 @@ def command_line() -> str:
             if not below.hidden:
                 yield from pages(below, f"{name} {sub}")
 
-    return "# Command line\n\nWhat `--help` prints of each command.\n\n" + "\n".join(pages(get_command(app), "aqmlab"))
+    return "# Command line\n\nWhat `--help` prints of each command.\n\n" + "\n".join(
+        pages(get_command(app), "aqmlab")
+    )
 
 
 def section(text: str) -> str:
@@ -139,7 +142,8 @@ def python_package() -> str:
         except (TypeError, ValueError):
             call = "(...)"
         kind = "class " if inspect.isclass(thing) else ""
-        shown.append(f"## {name}\n\n```python\n{kind}aqmlab.{name}{call}\n```\n\n{section(inspect.getdoc(thing) or '')}\n")
+        about = section(inspect.getdoc(thing) or "")
+        shown.append(f"## {name}\n\n```python\n{kind}aqmlab.{name}{call}\n```\n\n{about}\n")
         if inspect.isclass(thing):
             for method, value in vars(thing).items():
                 about = inspect.getdoc(value) if not method.startswith("_") else None
@@ -148,23 +152,25 @@ def python_package() -> str:
     return "\n".join(shown)
 
 
+def shown_figure(title: str, figure: Path, commands: str, source: Path) -> str:
+    """One figure of the gallery, with the commands that draw it and the page that has it."""
+    image, page = (os.path.relpath(path, REFERENCE) for path in (figure, source))
+    return f"## {title}\n\n![{title}]({image})\n\n```text\n{commands}\n```\n\nFrom [{source}]({page}).\n"
+
+
 def gallery() -> str:
-    """The page of all figures, each with the commands that draw it."""
+    """The page of all figures."""
     shown = ["# Gallery\n\nEach figure of the documentation with the file and the commands that draw it.\n"]
     for file in outputs.DOCUMENTS:
-        place = file.relative_to(ROOT)
         for commands in outputs.figure_commands(file.read_text(encoding="utf-8")):
-            images = [word for word in " ".join(commands).split() if word.startswith("docs/images/")]
-            lines = "\n".join(commands)
-            for image in images:
-                link = os.path.relpath(image, "docs/reference")
-                source = os.path.relpath(place, "docs/reference")
-                shown.append(f"## {Path(image).stem}\n\n![{Path(image).stem}]({link})\n\n```text\n{lines}\n```\n\nFrom [{place}]({source}).\n")
-    for figure in sorted(ROOT.glob("papers/*/figures/*.svg")):
-        place = figure.relative_to(ROOT)
-        key = place.parts[1]
-        link = os.path.relpath(place, "docs/reference")
-        shown.append(f"## {key}: {figure.stem}\n\n![{figure.stem}]({link})\n\n```text\naqmlab reproduce {key}\n```\n\nFrom [papers/{key}](../../papers/{key}/README.md).\n")
+            words = " ".join(commands).split()
+            for image in (Path(word) for word in words if word.startswith("docs/images/")):
+                shown.append(shown_figure(image.stem, image, "\n".join(commands), file.relative_to(ROOT)))
+    for path in sorted(ROOT.glob("papers/*/figures/*.svg")):
+        figure = path.relative_to(ROOT)
+        paper = figure.parent.parent
+        command = f"aqmlab reproduce {paper.name}"
+        shown.append(shown_figure(f"{paper.name}: {figure.stem}", figure, command, paper / "README.md"))
     return "\n".join(shown)
 
 
@@ -172,10 +178,12 @@ def main() -> int:
     """Stage the pages and have them built."""
     stage()
     for name, page in [("cli", command_line), ("python", python_package), ("gallery", gallery)]:
-        write(Path("docs/reference") / f"{name}.md", page())
+        write(REFERENCE / f"{name}.md", page())
     shutil.copyfile(OURS / "zensical.toml", PLACE / "zensical.toml")
     shutil.copyfile(OURS / "iframe-worker.js", STAGED / "iframe-worker.js")
-    return subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=PLACE, check=False).returncode
+    return subprocess.run(
+        [sys.executable, "-m", "zensical", "build", "--strict"], cwd=PLACE, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

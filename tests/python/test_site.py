@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import site_pages as site  # noqa: E402
 
-FETCHED = re.compile(r"""<(?:script|img|iframe)[^>]+src=["']?https?:|<link[^>]+rel=["']?stylesheet[^>]+https?:""")
+FETCHED = re.compile(
+    r"""<(?:script|img|iframe)[^>]+src=["']?https?:|<link[^>]+rel=["']?stylesheet[^>]+https?:"""
+)
 
 
 @pytest.fixture
@@ -42,13 +44,19 @@ def test_a_link_without_a_target_is_an_error(place):
 
 
 def test_links_lead_to_pages_of_files_and_folders(place):
-    led = site.with_links("[a](../scenarios/demo.toml) [b](../vectors) [c](claims.md#the-grammar)", Path("docs"))
-    assert led.startswith("[a](../scenarios/demo.toml.md) [b](../vectors/README.md) [c](claims.md#the-grammar)")
+    led = site.with_links(
+        "[a](../scenarios/demo.toml) [b](../vectors) [c](claims.md#the-grammar)", Path("docs")
+    )
+    assert led.startswith(
+        "[a](../scenarios/demo.toml.md) [b](../vectors/README.md) [c](claims.md#the-grammar)"
+    )
     assert "RED" in (place / "pages" / "scenarios" / "demo.toml.md").read_text(encoding="utf-8")
 
 
 def test_every_page_of_the_navigation_exists(place):
-    named = re.findall(r'"([\w/.-]+\.md)"', (ROOT / "tools" / "site" / "zensical.toml").read_text(encoding="utf-8"))
+    named = re.findall(
+        r'"([\w/.-]+\.md)"', (ROOT / "tools" / "site" / "zensical.toml").read_text(encoding="utf-8")
+    )
     texts = {str(text) for text in site.texts()}
     made = {"docs/reference/cli.md", "docs/reference/python.md", "docs/reference/gallery.md"}
     assert set(named) - made <= texts

@@ -32,7 +32,9 @@ def test_a_command_that_fails_is_found(tmp_path):
 
 
 def test_the_rust_tutorial_shows_the_example_that_is_compiled():
-    example = (ROOT / "crates" / "aqmlab-qdisc" / "examples" / "own_discipline.rs").read_text(encoding="utf-8")
+    example = (ROOT / "crates" / "aqmlab-qdisc" / "examples" / "own_discipline.rs").read_text(
+        encoding="utf-8"
+    )
     tutorial = (ROOT / "docs" / "tutorials" / "own-discipline.md").read_text(encoding="utf-8")
     assert f"```rust\n{example}```\n" in tutorial
 
