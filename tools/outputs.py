@@ -5,8 +5,8 @@
 
 A printed text is a block after ``<!-- output of `COMMAND` -->`` or ``<!-- output of the program above -->``.
 A figure is what an indented line of a document draws into docs/images, with the indented lines around it.
-A tutorial is a session in its own folder: blocks with a title are files, indented lines are commands, and a block
-after ``<!-- printed by the last command -->`` is what the command above it prints.
+A tutorial is a session in its own folder: blocks with a title are files, indented lines are commands, and a
+block after ``<!-- printed by the last command -->`` is what the command above it prints.
 """
 
 import argparse

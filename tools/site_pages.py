@@ -2,10 +2,10 @@
 
     .venv/bin/python tools/site_pages.py      (make site)
 
-The pages are the Markdown files of the repository, in the same folders: each text exists once, and links between
-them hold. Generated here are the pages of the command line and of the Python package, the gallery, and a page for
-each file of the repository that a text links to. Zensical builds the site in its strict mode: a link without a
-target is an error. Neither the build nor a page fetches anything.
+The pages are the Markdown files of the repository, in the same folders: each text exists once, and links
+between them hold. Generated here are the pages of the command line and of the Python package, the gallery,
+and a page for each file of the repository that a text links to. Zensical builds the site in its strict
+mode: a link without a target is an error. Neither the build nor a page fetches anything.
 """
 
 import importlib
