@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -38,8 +36,8 @@ def test_the_site_is_built_without_a_broken_link_and_fetches_nothing(place):
     assert (place / "html" / "search.js").is_file(), "search works without a server"
 
 
-def test_a_link_without_a_target_is_an_error(place):
-    with pytest.raises(SystemExit, match="no file docs/missing.md"):
+def test_a_link_without_a_target_is_an_error():
+    with pytest.raises(SystemExit, match=r"no file docs/missing\.md"):
         site.with_links("[text](missing.md)", Path("docs"))
 
 
@@ -53,7 +51,7 @@ def test_links_lead_to_pages_of_files_and_folders(place):
     assert "RED" in (place / "pages" / "scenarios" / "demo.toml.md").read_text(encoding="utf-8")
 
 
-def test_every_page_of_the_navigation_exists(place):
+def test_every_page_of_the_navigation_exists():
     named = re.findall(
         r'"([\w/.-]+\.md)"', (ROOT / "tools" / "site" / "zensical.toml").read_text(encoding="utf-8")
     )
