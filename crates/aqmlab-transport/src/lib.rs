@@ -45,6 +45,7 @@ mod endpoint;
 mod event;
 mod loss_window;
 mod profile;
+mod quick;
 mod ranges;
 mod reassembly;
 mod receiver;

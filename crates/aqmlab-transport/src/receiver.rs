@@ -3,6 +3,7 @@
 use aqmlab_units::{Instant, Span};
 
 use crate::profile::{AckCounting, DelayedAckTimer, Profile};
+use crate::quick::delay_of;
 use crate::sack::Sack;
 use crate::sequence::to_wire;
 use crate::trouble::Troubles;
@@ -37,39 +38,6 @@ pub(crate) struct Receiver {
     holes: bool,
     /// The FIN is among what `next` counts.
     finished: bool,
-}
-
-/// Segments that are acknowledged each although they come in order (`quick_acks_again`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Quick {
-    /// So many more.
-    left: u32,
-    /// When a segment with payload came last.
-    heard: Option<Instant>,
-}
-
-impl Quick {
-    pub(crate) const fn new() -> Self {
-        Quick { left: 0, heard: None }
-    }
-
-    /// `segments` are acknowledged each from now on, if not more are already.
-    pub(crate) fn raise(&mut self, segments: u32) {
-        self.left = self.left.max(segments);
-    }
-
-    /// A segment with payload arrives, and begins anew after a pause above `pause`. Whether it is acknowledged at once.
-    pub(crate) fn arrives(&mut self, now: Instant, pause: Span, profile: &Profile) -> bool {
-        match self.heard {
-            None => self.raise(profile.quick_acks),
-            Some(heard) if now.saturating_since(heard) > pause => self.raise(profile.quick_acks_again),
-            Some(_) => {}
-        }
-        self.heard = Some(now);
-        let quick = self.left > 0;
-        self.left = self.left.saturating_sub(1);
-        quick
-    }
 }
 
 /// More than may be left unacknowledged.
@@ -124,9 +92,15 @@ impl Receiver {
     }
 
     /// The same where more does.
-    pub(crate) fn on_next_segment_by_rules(&mut self, now: Instant, len: u32, profile: &Profile) {
+    pub(crate) fn on_next_segment_by_rules(
+        &mut self,
+        now: Instant,
+        len: u32,
+        troubles: &Troubles,
+        profile: &Profile,
+    ) {
         self.next += u64::from(len);
-        self.delay_ack(now, len, profile);
+        self.delay_ack(now, len, troubles, profile);
     }
 
     /// A segment with offsets `[from, to)` and perhaps a FIN at `to`.
@@ -142,7 +116,7 @@ impl Receiver {
         let end = to + u64::from(fin);
         if !self.accepts(from, end, profile) {
             if profile.delay_repeated_ack && end == self.next && !self.holes {
-                self.delay_ack(now, 0, profile);
+                self.delay_ack(now, 0, troubles, profile);
             } else {
                 self.ack_now(); // RFC 9293, 3.10.7.4: an unacceptable segment is answered with an ACK
             }
@@ -169,7 +143,7 @@ impl Receiver {
         if filled || finished {
             self.ack_now(); // RFC 5681, 4.2: at once when a hole is filled, in part or whole
         } else {
-            self.delay_ack(now, delivered, profile);
+            self.delay_ack(now, delivered, troubles, profile);
         }
         Arrival { delivered, finished, duplicate: false }
     }
@@ -182,9 +156,9 @@ impl Receiver {
     }
 
     /// RFC 5681, 4.2: every second segment, or after the delay. `len` bytes are new.
-    fn delay_ack(&mut self, now: Instant, len: u32, profile: &Profile) {
+    fn delay_ack(&mut self, now: Instant, len: u32, troubles: &Troubles, profile: &Profile) {
         if profile.ack_rules && u32::from(self.unacked) + 1 < profile.ack_at {
-            self.delay_ack_by_rules(now, len, profile);
+            self.delay_ack_by_rules(now, len, troubles, profile);
         } else {
             self.delay_ack_by_count(now, profile);
         }
@@ -209,7 +183,7 @@ impl Receiver {
     }
 
     #[cold]
-    fn delay_ack_by_rules(&mut self, now: Instant, len: u32, profile: &Profile) {
+    fn delay_ack_by_rules(&mut self, now: Instant, len: u32, troubles: &Troubles, profile: &Profile) {
         let (more, limit) = match profile.ack_counting {
             AckCounting::Segments => (1, profile.ack_every),
             AckCounting::Bytes => (len, profile.ack_every * profile.mss),
@@ -219,7 +193,7 @@ impl Receiver {
             return;
         }
         let delay = match profile.delayed_ack_timer {
-            DelayedAckTimer::OneShot => profile.delayed_ack,
+            DelayedAckTimer::OneShot => delay_of(troubles, profile),
             DelayedAckTimer::Periodic => until_beat(now, profile.delayed_ack),
         };
         self.owe(more as u16, now, delay); // below the limit, which fits
@@ -308,11 +282,13 @@ impl Receiver {
         self.ack_deadline
     }
 
-    /// The time `now` has come.
-    pub(crate) fn on_timer(&mut self, now: Instant) {
-        if now >= self.ack_deadline {
+    /// The time `now` has come. Whether an acknowledgment has waited for it.
+    pub(crate) fn on_timer(&mut self, now: Instant) -> bool {
+        let due = now >= self.ack_deadline;
+        if due {
             self.ack_now();
         }
+        due
     }
 }
 

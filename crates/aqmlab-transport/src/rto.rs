@@ -9,6 +9,45 @@ const NEVER: Instant = Instant::FAR_FUTURE;
 /// Beyond this no bound of a timeout is out of reach.
 const MAX_DOUBLINGS: u8 = 62;
 
+/// What Linux's arithmetic knows of deviations, each times four, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Deviation {
+    smoothed: u64,
+    /// The largest of this round trip, `min_rto` at least.
+    largest: u64,
+    /// What was sent when the round trip began ends here.
+    round: u64,
+}
+
+impl Deviation {
+    /// `rtt` is the first measurement, taken when everything up to `sent` had left.
+    pub(crate) fn new(rtt: Option<Span>, sent: u64, profile: &Profile) -> Self {
+        let smoothed = 2 * rtt.unwrap_or(Span::ZERO).as_ns();
+        Deviation { smoothed, largest: smoothed.max(profile.min_rto.as_ns()), round: sent }
+    }
+
+    /// A round trip of `r`. RTTVAR, which was `rttvar4`, times four.
+    fn measured(&mut self, r: u64, srtt: u64, rttvar4: u64) -> u64 {
+        let (error, before) = (r.abs_diff(srtt), self.smoothed / 4);
+        self.smoothed = match error.checked_sub(before) {
+            Some(more) if r < srtt => self.smoothed + more / 8,
+            _ => self.smoothed + error - before,
+        };
+        self.largest = self.largest.max(self.smoothed);
+        rttvar4.max(self.largest)
+    }
+
+    /// Once in a round trip RTTVAR comes down.
+    fn round_trip(&mut self, una: u64, sent: u64, rttvar4: u64, profile: &Profile) -> u64 {
+        if una <= self.round {
+            return rttvar4;
+        }
+        let down = rttvar4.saturating_sub(self.largest) / 4;
+        (self.round, self.largest) = (sent, profile.min_rto.as_ns());
+        rttvar4 - down
+    }
+}
+
 /// Estimator and timer. One segment at a time is timed, never a retransmitted one (Karn's algorithm).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RtoTimer {
@@ -132,6 +171,27 @@ impl RtoTimer {
         self.sample(Instant::ZERO, r, profile);
     }
 
+    /// The same by Linux's arithmetic. Everything below `una` has arrived, everything below `sent` was sent.
+    pub(crate) fn measured_by_linux(
+        &mut self,
+        r: Span,
+        deviation: &mut Deviation,
+        (una, sent): (u64, u64),
+        profile: &Profile,
+    ) {
+        self.doublings = 0;
+        let r = r.as_ns();
+        if self.srtt8 == 0 {
+            self.smooth(r, 1);
+            *deviation = Deviation::new(Some(Span::ns(r)), sent, profile);
+        } else {
+            let srtt = self.srtt8 / 8;
+            self.srtt8 = (self.srtt8 + r - srtt).max(1);
+            self.rttvar4 = deviation.measured(r, srtt, self.rttvar4.max(profile.min_rto.as_ns()));
+        }
+        self.rttvar4 = deviation.round_trip(una, sent, self.rttvar4, profile);
+    }
+
     /// A partial acknowledgment: a segment timed in an earlier window is no sample of the path.
     pub(crate) fn partially_acked(&mut self, ack: u64) {
         self.fired = false;
@@ -144,7 +204,7 @@ impl RtoTimer {
     /// Feeds one measurement `r` of a segment sent at `sent`.
     pub(crate) fn sample(&mut self, sent: Instant, r: Span, profile: &Profile) {
         match profile.rtt_arithmetic {
-            RttArithmetic::Rfc6298 => self.smooth(r.as_ns(), 1),
+            RttArithmetic::Rfc6298 | RttArithmetic::Linux => self.smooth(r.as_ns(), 1),
             RttArithmetic::Ns2 => {
                 let tick = profile.granularity.as_ns();
                 // ns-2 without timestamps: the clock ticks that pass between sending and acknowledgment.
@@ -177,7 +237,7 @@ impl RtoTimer {
         let backed_off = if self.doublings == 0 { base } else { base.saturating_mul(1 << self.doublings) };
         let bounded = backed_off.min(profile.max_rto);
         match profile.rtt_arithmetic {
-            RttArithmetic::Rfc6298 => bounded,
+            RttArithmetic::Rfc6298 | RttArithmetic::Linux => bounded,
             // It never lets the timer fire within two ticks of its clock.
             RttArithmetic::Ns2 => bounded.max(profile.granularity.saturating_mul(2)),
         }
@@ -193,6 +253,7 @@ impl RtoTimer {
             RttArithmetic::Rfc6298 => {
                 Span::ns(self.srtt8 / 8) + Span::ns(self.rttvar4).max(profile.granularity)
             }
+            RttArithmetic::Linux => Span::ns(self.srtt8 / 8) + Span::ns(self.rttvar4).max(profile.min_rto),
             RttArithmetic::Ns2 => {
                 let tick = profile.granularity.as_ns();
                 Span::ns((8 * self.rttvar4 + self.srtt8) / (8 * tick) * tick)
@@ -226,7 +287,7 @@ impl RtoTimer {
     pub(crate) fn handshake_done(&mut self, syn_timed_out: bool, profile: &Profile) {
         self.stop();
         self.fired = false;
-        if profile.rtt_arithmetic == RttArithmetic::Rfc6298 && syn_timed_out {
+        if profile.rtt_arithmetic != RttArithmetic::Ns2 && syn_timed_out {
             self.doublings = 0;
             self.syn_timed_out = true;
         }
@@ -240,5 +301,25 @@ impl RtoTimer {
     /// The smoothed round-trip time, once there is one.
     pub(crate) fn srtt(&self) -> Option<Span> {
         (self.srtt8 > 0).then(|| Span::ns(self.srtt8 / 8))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand, in milliseconds: deviations times four of 400, 300, 225 and, an eighth as fast, 230.46875.
+    #[test]
+    fn the_variance_of_linux_is_the_largest_deviation_and_comes_down_by_quarters() {
+        let profile = Profile::named("linux").expect("built in");
+        let (mut rto, mut deviation) = (RtoTimer::new(), Deviation::new(None, 1, &profile));
+        let mut after = |(ms, reach): (u64, (u64, u64))| {
+            rto.measured_by_linux(Span::ms(ms), &mut deviation, reach, &profile);
+            rto.rto(&profile)
+        };
+        let samples = [(200, (2, 10)), (200, (11, 20)), (200, (21, 30)), (100, (22, 31))];
+        let timeouts = samples.map(&mut after);
+        assert_eq!(timeouts, [600_000, 600_000, 556_250, 543_750].map(Span::us));
+        assert_eq!(deviation.smoothed, 230_468_750);
     }
 }

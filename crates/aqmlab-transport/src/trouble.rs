@@ -5,8 +5,8 @@ use alloc::boxed::Box;
 use crate::congestion::Memory;
 use crate::counters::Incidents;
 use crate::loss_window::LossWindow;
+use crate::quick::Quick;
 use crate::reassembly::Beyond;
-use crate::receiver::Quick;
 use crate::recovery::{Machine, Scoreboard, Tracking};
 
 /// Memory of losses, marks and timeouts, in both halves of an endpoint.
@@ -19,7 +19,7 @@ pub(crate) struct Trouble {
     pub board: Option<Box<Scoreboard>>,
     /// All segments outstanding, where each is known by itself.
     pub tracking: Option<Box<Tracking>>,
-    /// Segments that are acknowledged each, once more.
+    /// When data in order is acknowledged, where more than a count decides.
     pub quick: Option<Box<Quick>>,
     /// What the congestion control remembers.
     pub control: Memory,

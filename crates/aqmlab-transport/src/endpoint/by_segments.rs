@@ -9,8 +9,8 @@ use aqmlab_units::{Instant, Span};
 
 use super::{Endpoint, SELECTIVE};
 use crate::congestion::{Outstanding, Sign};
-use crate::profile::{Profile, Recovery, SackPipe};
-use crate::recovery::{Delivery, Frto, News, Phase, Probe, Timer, Tracking, Undo};
+use crate::profile::{Profile, Recovery, RttArithmetic, SackPipe};
+use crate::recovery::{Delivery, Found, Frto, News, Phase, Probe, Timer, Tracking, Undo};
 use crate::sack::Sack;
 use crate::segment::Segment;
 use crate::sequence::from_wire;
@@ -31,8 +31,8 @@ impl Endpoint {
     #[inline(never)] // keeps the way of other senders short
     pub(super) fn begin_tracking(&mut self, profile: &Profile) {
         if self.tracks(profile) {
-            let rtt = self.rto.srtt();
-            self.troubles.note().tracking = Some(Box::new(Tracking::new(rtt)));
+            let (rtt, sent) = (self.rto.srtt(), self.sent());
+            self.troubles.note().tracking = Some(Box::new(Tracking::new(rtt, sent, profile)));
             self.notes.set(SELECTIVE);
             self.unsettled = true;
         }
@@ -59,17 +59,20 @@ impl Endpoint {
         let ack = ack.max(self.una);
         let orderly = self.tracking().segments.is_orderly();
         let news = self.take_news(now, ack, sack, profile);
+        let orderly = orderly && self.tracking().segments.is_orderly();
         let acked = (ack - self.una) as u32;
         let bytes = if acked > 0 { self.advance(ack) } else { 0 };
         if acked == 0 && news.delivered > 0 {
             self.troubles.note().counts.duplicate_acks += 1;
         }
-        let probe_repaired = self.judge_probe(ack, acked > 0 || news.delivered > 0);
+        if self.probe_has_repaired(ack, acked > 0 || news.delivered > 0) {
+            self.reduce_at_once(&news, profile);
+        }
         self.judge_timeout(ack, acked > 0, &news, profile);
         self.leave_phase(ack);
         let (found, wait) = self.find_lost(now, profile);
-        self.enter_phase(echo || probe_repaired, echo, &news, profile);
-        let safe = acked > 0 && found == 0;
+        self.enter_phase(found, echo, &news, profile);
+        let safe = acked > 0 && found.segments == 0;
         self.reduce_window(news.delivered, safe, profile);
         if acked > 0 && !echo && !self.tracking().reduces() {
             self.open_window(now, if orderly { bytes } else { news.delivered * profile.mss }, profile);
@@ -77,13 +80,11 @@ impl Endpoint {
         if acked > 0 {
             self.note_activity_on_ack(now, profile);
         }
-        // No probe leaves while anything is SACKed (RFC 8985, section 7.2).
-        if acked > 0 || news.delivered > 0 && self.tracking().timer == Timer::Probe {
-            self.rearm(now, profile);
-        }
         if let Some(wait) = wait {
             self.rto.arm_for(now, wait);
             self.tracking_mut().timer = Timer::Reordering;
+        } else if acked > 0 || self.sacked_is_older_than_first(now, &news) {
+            self.rearm(now, true, profile);
         }
         if self.fin_is_acked() {
             self.enter(now, self.state.fin_acked(), profile);
@@ -102,9 +103,8 @@ impl Endpoint {
                 segments.sack(now, from, to, ack, sent, &mut news);
             }
         }
-        let copy = news.rtt_of_copy.filter(|_| profile.timestamps);
-        if let Some(rtt) = news.rtt.or(copy) {
-            self.rto.measured_besides(rtt, profile);
+        if let Some(rtt) = segments.round_trip(&news, profile.timestamps) {
+            self.note_round_trip(rtt, (ack, sent), profile);
         }
         if ack > una {
             self.rto.acked(ack);
@@ -112,8 +112,17 @@ impl Endpoint {
         news
     }
 
+    fn note_round_trip(&mut self, rtt: Span, reach: (u64, u64), profile: &Profile) {
+        if profile.rtt_arithmetic == RttArithmetic::Linux {
+            let deviation = &mut self.troubles.note().tracking.as_deref_mut().expect("made").deviation;
+            self.rto.measured_by_linux(rtt, deviation, reach, profile);
+        } else {
+            self.rto.measured_besides(rtt, profile);
+        }
+    }
+
     /// Whether an acknowledgment shows that a probe has repaired a loss (RFC 8985, section 7.4.2).
-    fn judge_probe(&mut self, ack: u64, news: bool) -> bool {
+    fn probe_has_repaired(&mut self, ack: u64, news: bool) -> bool {
         let tracking = self.tracking_mut();
         let Some(probe) = tracking.probe.filter(|probe| ack >= probe.end) else { return false };
         if !probe.again || !news {
@@ -125,6 +134,15 @@ impl Endpoint {
             return true;
         }
         false
+    }
+
+    /// A loss that a probe has repaired is a sign of congestion, and nothing is missing any more.
+    fn reduce_at_once(&mut self, news: &News, profile: &Profile) {
+        if matches!(self.tracking().phase, Phase::Open | Phase::Reduction) {
+            self.begin_phase(Phase::Reduction, Some(Sign::Mark), news.delivered, profile);
+            self.window.settle();
+            self.tracking_mut().phase = Phase::Open;
+        }
     }
 
     /// Whether a timeout was spurious (RFC 5682, section 3.1, steps 2 and 3).
@@ -173,13 +191,13 @@ impl Endpoint {
     }
 
     /// Marks what is lost: how many, and how long to wait for more.
-    fn find_lost(&mut self, now: Instant, profile: &Profile) -> (u32, Option<Span>) {
+    fn find_lost(&mut self, now: Instant, profile: &Profile) -> (Found, Option<Span>) {
         let srtt = self.rto.srtt();
         let tracking = self.tracking_mut();
         let recovering = tracking.is_recovering();
         let segments = &mut tracking.segments;
         if segments.is_orderly() {
-            return (0, None);
+            return (Found::default(), None);
         }
         if profile.rack {
             let window = segments.reordering_window(recovering, srtt, profile);
@@ -189,8 +207,8 @@ impl Endpoint {
         }
     }
 
-    /// A loss begins fast recovery, an echo or a repaired loss a reduction alone.
-    fn enter_phase(&mut self, reduce: bool, echo: bool, news: &News, profile: &Profile) {
+    /// A loss begins fast recovery, after a timeout that of a copy; an echo begins a reduction alone.
+    fn enter_phase(&mut self, found: Found, echo: bool, news: &News, profile: &Profile) {
         let tracking = self.tracking();
         let lost = tracking.segments.lost() > 0;
         match tracking.phase {
@@ -198,8 +216,11 @@ impl Endpoint {
                 self.begin_phase(Phase::Recovery, Some(Sign::Loss), news.delivered, profile)
             }
             Phase::Reduction if lost => self.begin_phase(Phase::Recovery, None, news.delivered, profile),
-            Phase::Open if reduce => {
-                self.troubles.note().counts.ecn_reductions += u32::from(echo);
+            Phase::Loss if found.copies > 0 => {
+                self.begin_phase(Phase::Recovery, Some(Sign::Loss), news.delivered, profile);
+            }
+            Phase::Open if echo => {
+                self.troubles.note().counts.ecn_reductions += 1;
                 self.begin_phase(Phase::Reduction, Some(Sign::Mark), news.delivered, profile);
             }
             _ => {}
@@ -232,7 +253,7 @@ impl Endpoint {
     fn reduce_window(&mut self, delivered: u32, safe: bool, profile: &Profile) {
         let ssthresh = self.window.ssthresh();
         let tracking = self.tracking_mut();
-        if profile.prr && tracking.reduces() {
+        if profile.prr && tracking.reduces() && delivered > 0 {
             let in_flight = tracking.segments.in_flight();
             let ack = Delivery { segments: delivered, in_flight, safe };
             let segments = tracking.prr.window(ack, ssthresh as u32);
@@ -240,21 +261,30 @@ impl Endpoint {
         }
     }
 
-    /// The timer that is wanted from now on: the probe's, or the retransmission timer.
-    fn rearm(&mut self, now: Instant, profile: &Profile) {
+    /// Whether what is SACKed for the first time left before the first outstanding segment did, which has left again
+    /// since then.
+    fn sacked_is_older_than_first(&self, now: Instant, news: &News) -> bool {
+        let left = self.tracking().segments.first_left();
+        news.first_sacked.zip(left).is_some_and(|(rtt, left)| rtt > now.saturating_since(left))
+    }
+
+    /// The timer that is wanted from now on: the probe's, or the retransmission timer. `anew`: an acknowledgment
+    /// starts it; else, and where another timer comes before it, the first outstanding segment has.
+    fn rearm(&mut self, now: Instant, anew: bool, profile: &Profile) {
         if self.unacked == 0 {
             self.rto.stop();
             self.tracking_mut().timer = Timer::Timeout;
             return;
         }
-        self.rto.arm(now, profile);
-        let timeout = self.rto.deadline() - now;
-        let probe = self.probe_timeout(profile).map(|probe| probe.min(timeout));
+        let probe = self.probe_timeout(profile);
+        let other = self.tracking().timer != Timer::Timeout;
+        let first =
+            self.tracking().segments.first_left().filter(|_| if probe.is_some() { !anew } else { other });
+        self.rto.arm(first.unwrap_or(now), profile);
+        let timeout = self.rto.deadline().saturating_since(now);
         let tracking = self.tracking_mut();
         tracking.timer = if probe.is_some() { Timer::Probe } else { Timer::Timeout };
-        if let Some(probe) = probe {
-            self.rto.arm_for(now, probe);
-        }
+        self.rto.arm_for(now, probe.map_or(timeout, |probe| probe.min(timeout)));
     }
 
     /// How long to wait with a probe, if one may be sent (RFC 8985, section 7.2).
@@ -279,15 +309,15 @@ impl Endpoint {
             Timer::Timeout => return false,
             Timer::Reordering => {
                 let (found, wait) = self.find_lost(now, profile);
-                if found > 0 {
+                if found.segments > 0 && self.tracking().phase != Phase::Recovery {
                     let news = News { delivered: 1, ..News::default() };
-                    self.enter_phase(false, false, &news, profile);
+                    self.enter_phase(found, false, &news, profile);
                     self.reduce_window(news.delivered, false, profile);
                 }
-                self.rto.arm(now, profile);
-                if let Some(wait) = wait {
-                    self.rto.arm_for(now, wait);
-                    self.tracking_mut().timer = Timer::Reordering;
+                self.tracking_mut().timer = Timer::Reordering;
+                match wait {
+                    Some(wait) => self.rto.arm_for(now, wait),
+                    None => self.rearm(now, false, profile),
                 }
             }
             Timer::Probe => {
@@ -301,15 +331,14 @@ impl Endpoint {
     /// The retransmission timer has fired; `again`: and nothing was acknowledged since it did last.
     #[inline(never)] // keeps the way of other senders short
     pub(super) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
-        let (una, sent, srtt) = (self.una, self.sent(), self.rto.srtt());
+        let (una, sent) = (self.una, self.sent());
         let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
         self.troubles.note().counts.timeouts += 1;
         let tracking = self.tracking_mut();
         let recovering = tracking.is_recovering();
         let reduced = tracking.reduces() && una < tracking.recover;
         let outstanding = tracking.segments.outstanding() - tracking.segments.sacked();
-        let window = tracking.segments.reordering_window(recovering, srtt, profile);
-        tracking.segments.find_lost_at_timeout(now, profile.rack.then_some(window));
+        tracking.segments.find_lost_at_timeout(now, profile.rack);
         tracking.phase = Phase::Loss;
         tracking.recover = sent;
         tracking.probe = None;
@@ -377,7 +406,7 @@ impl Endpoint {
             tracking.partial_end = end;
         }
         if profile.tail_loss_probe && tracking.timer != Timer::Reordering && tracking.phase == Phase::Open {
-            self.rearm(now, profile);
+            self.rearm(now, false, profile);
         }
         segment
     }
@@ -395,7 +424,8 @@ impl Endpoint {
         let tracking = self.tracking_mut();
         tracking.segments.sent_again(now, place, end);
         tracking.prr.sent();
-        if place == 0 && tracking.phase == Phase::Recovery && profile.fast_retransmit_restarts_timer {
+        if place == 0 && tracking.timer != Timer::Reordering && profile.fast_retransmit_restarts_timer {
+            tracking.timer = Timer::Timeout;
             self.rto.arm(now, profile);
         }
         segment

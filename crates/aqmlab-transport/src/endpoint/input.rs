@@ -11,13 +11,14 @@ use crate::event::Ending;
 use crate::profile::{
     Congestion, EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe,
 };
-use crate::receiver::Quick;
+use crate::quick::Quick;
 use crate::recovery::AckAction;
 use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 
-/// Segments that are acknowledged each from the first mark on (`quick_acks_again`).
+/// Segments that are acknowledged each from the first mark on, or from one that is not ECN-capable
+/// (`quick_acks_again`).
 const QUICK_AT_MARK: u32 = 2;
 
 impl Endpoint {
@@ -468,49 +469,40 @@ impl Endpoint {
         self.notes.set(RETRANSMISSION);
     }
 
-    /// A segment with payload arrives: it may be one that is acknowledged at once.
+    /// Payload from the offset `from` on arrives, marked or not: it may be acknowledged at once.
     #[cold]
-    pub(super) fn note_arrival(&mut self, now: Instant, profile: &Profile) {
-        if profile.quick_acks_again > 0 {
-            let pause = self.rto.rto(profile);
-            if self.quick().arrives(now, pause, profile) {
-                self.receiver.quicken(profile);
+    fn note_arrival(&mut self, now: Instant, from: u64, seg: &Segment, marked: bool, profile: &Profile) {
+        if profile.quick_acks_again == 0 {
+            return;
+        }
+        let (rto, srtt) = (self.rto.rto(profile), self.rto.srtt());
+        let (next, to) = (self.receiver.next(), from + u64::from(seg.len));
+        // The sender may have come down to few segments, or sends this again.
+        let first_mark = marked && (seg.flags.has(Flags::CWR) || !self.ecn.has_news());
+        let concerns_ecn = self.ecn.agreed() && (first_mark || !seg.ect);
+        let quick = self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new(profile)));
+        if to <= next {
+            quick.raise(profile.quick_acks_again, profile);
+        } else {
+            if from <= next {
+                quick.arrives(now, rto, srtt, profile);
+            } else {
+                quick.arrives_beyond_hole(now);
+            }
+            if concerns_ecn {
+                quick.raise(QUICK_AT_MARK, profile);
             }
         }
-    }
-
-    /// The same, with a mark or not.
-    #[cold]
-    fn note_marked_arrival(&mut self, now: Instant, marked: bool, profile: &Profile) {
-        if profile.quick_acks_again > 0 && marked && self.ecn.agreed() && !self.ecn.has_news() {
-            self.quick().raise(QUICK_AT_MARK);
+        if quick.take(profile) {
+            self.receiver.quicken(profile);
         }
-        self.note_arrival(now, profile);
     }
 
     /// The next data in order, where more than a count decides about its acknowledgment.
     #[cold]
     pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
-        self.note_arrival(now, profile);
-        self.receiver.on_next_segment_by_rules(now, seg.len, profile);
-    }
-
-    /// What was there already makes the next segments quick; the other side waits for the answer to its CWR.
-    #[cold]
-    fn acknowledge_quickly(&mut self, flags: Flags, duplicate: bool, profile: &Profile) {
-        if profile.quick_acks_again == 0 {
-            return;
-        }
-        if duplicate {
-            self.quick().raise(profile.quick_acks_again);
-        }
-        if flags.has(Flags::CWR) {
-            self.receiver.ack_now();
-        }
-    }
-
-    fn quick(&mut self) -> &mut Quick {
-        self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new()))
+        self.note_arrival(now, self.receiver.next(), seg, false, profile);
+        self.receiver.on_next_segment_by_rules(now, seg.len, &self.troubles, profile);
     }
 
     /// Payload or FIN.
@@ -521,7 +513,7 @@ impl Endpoint {
             // RFC 3168, 6.1.5: the ECN field counts within the window only.
             let counts = ce && (profile.echo_outside_window || self.receiver.accepts(from, to, profile));
             if profile.ack_rules {
-                self.note_marked_arrival(now, counts, profile);
+                self.note_arrival(now, from, seg, counts, profile);
             }
             self.ecn.on_data(seg.flags, counts);
         }
@@ -530,8 +522,8 @@ impl Endpoint {
         if arrival.duplicate {
             self.troubles.note().counts.duplicates_received += 1;
         }
-        if profile.ack_rules {
-            self.acknowledge_quickly(seg.flags, arrival.duplicate, profile);
+        if profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR) {
+            self.receiver.ack_now(); // the other side waits for the answer
         }
         self.events.delivered(arrival.delivered);
         if arrival.finished {

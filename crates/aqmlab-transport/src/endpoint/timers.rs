@@ -10,7 +10,9 @@ use crate::profile::{EcnAtOne, EcnFallback, Profile, ReductionBase};
 impl Endpoint {
     /// The time `now` has come: call at or after [`Endpoint::deadline`]. Early calls do nothing.
     pub fn on_timer(&mut self, now: Instant, profile: &Profile) {
-        self.receiver.on_timer(now);
+        if self.receiver.on_timer(now) && profile.delayed_ack_adapts {
+            self.note_waited_ack(profile);
+        }
         if now < self.rto.deadline() {
             return;
         }
@@ -19,6 +21,15 @@ impl Endpoint {
             State::TimeWait => self.finish(Ending::Closed),
             State::SynSent | State::SynReceived => self.on_syn_timeout(now, profile),
             _ => self.on_data_timeout(now, profile),
+        }
+    }
+
+    /// An acknowledgment has waited as long as it may.
+    #[cold]
+    fn note_waited_ack(&mut self, profile: &Profile) {
+        let rto = self.rto.rto(profile);
+        if let Some(quick) = &mut self.troubles.note().quick {
+            quick.waited(rto);
         }
     }
 

@@ -60,7 +60,7 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
     ProfileInfo {
         name: "linux",
         summary: "Linux 4.x and later with `tcp_congestion_control=reno`, its sender beside a Linux 6.1 segment by \
-                  segment; without pacing, DSACK, HyStart, compressed SACKs and adaptive delayed ACKs",
+                  segment; without pacing, DSACK, HyStart and compressed SACKs",
         values: LINUX,
     },
 ];
@@ -181,14 +181,15 @@ static LINUX: &[ProfileValue] = &[
     value("sack_blocks", Integer(3), "as many as fit beside timestamps"),
     value("fast_retransmit_restarts_timer", Flag(true), "measured: a lost retransmission times out an RTO after it left"),
     value("recovery_exit", Choice("ssthresh"), "tcp_input.c, tcp_end_cwnd_reduction(); without SACK only, and then by RFC 6582 on the way there"),
-    value("granularity", Time(Span::ms(200)), "tcp_input.c: the RTO is SRTT + max(200 ms, 4 RTTVAR), as a G of 200 ms makes it"),
+    value("rtt_arithmetic", Choice("linux"), "measured: timeouts after lost retransmissions"),
     value("min_rto", Time(Span::ms(200)), "TCP_RTO_MIN"),
     value("initial_rto", Time(Span::s(1)), "TCP_TIMEOUT_INIT; RFC 6298"),
     value("max_rto", Time(Span::s(120)), "TCP_RTO_MAX"),
     value("ack_every", Integer(2), "tcp_input.c, __tcp_ack_snd_check(): more than one segment"),
-    value("delayed_ack", Time(Span::ms(40)), "TCP_DELACK_MIN; it adapts, up to TCP_DELACK_MAX of 200 ms, which it does not here"),
+    value("delayed_ack", Time(Span::ms(40)), "TCP_DELACK_MIN"),
+    value("delayed_ack_adapts", Flag(true), "TCP_ATO_MIN; measured: at 30 ms between segments it is more than 40 ms"),
     value("quick_acks", Integer(16), "TCP_MAX_QUICKACKS, at the start of a connection"),
-    value("quick_acks_again", Integer(16), "measured: after a timeout of the sender, at CE and CWR"),
+    value("quick_acks_again", Integer(16), "measured: after a timeout of the sender, at CE and CWR, at what was sent again where ECN is in use"),
     value("nagle", Flag(true), "unless TCP_NODELAY is set"),
     value("nagle_rule", Choice("minshall"), "measured: the last 600 B leave behind a full segment"),
     value("idle_restart", Choice("rfc2861"), "net.ipv4.tcp_slow_start_after_idle; tcp_output.c, tcp_cwnd_restart()"),

@@ -136,6 +136,10 @@ words! {
         Rfc6298 = "rfc6298",
         /// Whole clock ticks in scaled integers, and SRTT forgotten after four back-offs (ns-2, BSD).
         Ns2 = "ns2",
+        /// As `rfc6298`, with SRTT and four times RTTVAR in the timeout, of which the latter is `min_rto` at least;
+        /// RTTVAR is the largest smoothed deviation of a round trip, comes down once a round trip by a quarter of the
+        /// way, and a round trip below SRTT raises it an eighth as fast (with `sack_pipe = "segments"`; Linux).
+        Linux = "linux",
     }
 }
 words! {

@@ -16,7 +16,7 @@ mod tracking;
 pub(crate) use machine::Machine;
 pub(crate) use prr::Delivery;
 pub(crate) use scoreboard::{Hole, Scoreboard};
-pub(crate) use segments::News;
+pub(crate) use segments::{Found, News};
 pub(crate) use tracking::{Frto, Phase, Probe, Timer, Tracking, Undo};
 
 /// What to do about an acknowledgment.

@@ -52,12 +52,23 @@ struct Latest {
 pub(crate) struct News {
     /// Segments that have arrived, cumulatively acknowledged or SACKed for the first time.
     pub delivered: u32,
-    /// A measurement of the round trip, by the earliest segment that is new.
-    pub rtt: Option<Span>,
-    /// The same by a copy that was not the first, for those who can tell copies apart.
-    pub rtt_of_copy: Option<Span>,
+    /// The round trip of the first segment that is acknowledged cumulatively and was not SACKed before, and whether
+    /// it was sent once.
+    pub first: Option<(Span, bool)>,
+    /// The same of the first that is SACKed and was sent once.
+    pub first_sacked: Option<Span>,
+    /// Some that are acknowledged cumulatively were sent again.
+    pub repeated: bool,
     /// The least end of a segment that was sent only once.
     pub original: Option<u64>,
+}
+
+/// How many segments are lost that were not known to be.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Found {
+    pub segments: u32,
+    /// Those among them that had been sent again.
+    pub copies: u32,
 }
 
 /// All segments outstanding, oldest first.
@@ -131,14 +142,15 @@ impl Segments {
         while let Some(first) = self.list.front().filter(|first| first.end <= una) {
             let segment = *first;
             self.list.pop_front();
-            if segment.marks == 0 {
-                self.arrived(now, &segment, news);
-                continue;
+            if segment.marks != 0 {
+                self.unmark(&segment);
+                news.repeated |= segment.has(REPEATED);
+                if segment.has(SACKED) {
+                    continue;
+                }
             }
-            self.unmark(&segment);
-            if !segment.has(SACKED) {
-                self.arrived(now, &segment, news);
-            }
+            news.first = news.first.or(Some((now - segment.at, !segment.has(REPEATED))));
+            self.arrived(now, &segment, news);
         }
         if !self.sacked_ranges.is_empty() {
             self.sacked_ranges.remove_below(una);
@@ -179,11 +191,32 @@ impl Segments {
                 self.unmark(&segment);
                 self.sacked += 1;
                 self.list[at].marks = segment.marks & REPEATED | SACKED;
+                if !segment.has(REPEATED) {
+                    news.first_sacked = news.first_sacked.or(Some(now - segment.at));
+                }
                 self.arrived(now, &segment, news);
             }
             begin = segment.end;
             at += 1;
         }
+    }
+
+    /// The round trip that an acknowledgment measures; `stamped`: copies of a segment can be told apart, unless it
+    /// comes too soon for the latest.
+    pub(crate) fn round_trip(&self, news: &News, stamped: bool) -> Option<Span> {
+        let (first, once) = news.first.unzip();
+        let by_copy = || first.filter(|rtt| stamped && !self.is_too_soon(*rtt));
+        first.filter(|_| once == Some(true) && !news.repeated).or(news.first_sacked).or_else(by_copy)
+    }
+
+    /// Clearly sooner than any other: the acknowledgment is of the first copy (RFC 8985, section 6.2, step 2).
+    fn is_too_soon(&self, rtt: Span) -> bool {
+        rtt + rtt.div(8) < self.min_rtt
+    }
+
+    /// When the first outstanding segment left last.
+    pub(crate) fn first_left(&self) -> Option<Instant> {
+        self.list.front().map(|first| first.at)
     }
 
     /// A segment has arrived that had not before. RFC 8985, section 6.2, steps 1 to 3.
@@ -192,14 +225,11 @@ impl Segments {
         news.delivered += 1;
         let rtt = now - segment.at;
         if segment.has(REPEATED) {
-            // Clearly sooner than any other: the acknowledgment is of the first copy (RFC 8985, section 6.2, step 2).
-            if rtt + rtt.div(8) < self.min_rtt {
+            if self.is_too_soon(rtt) {
                 return;
             }
-            news.rtt_of_copy = news.rtt_of_copy.or(Some(rtt));
         } else {
             self.min_rtt = self.min_rtt.min(rtt);
-            news.rtt = news.rtt.or(Some(rtt));
             news.original = news.original.or(Some(segment.end));
             self.reordered |= segment.end < self.highest;
         }
@@ -211,9 +241,9 @@ impl Segments {
 
     /// RFC 8985, section 6.2, steps 4 and 5: marks as lost what left long enough before something that has arrived,
     /// `window` being the allowance for reordering. How many, and how long to wait for more.
-    pub(crate) fn find_lost_by_time(&mut self, now: Instant, window: Span) -> (u32, Option<Span>) {
-        let Some(latest) = self.latest else { return (0, None) };
-        let (mut found, mut wait) = (0, None);
+    pub(crate) fn find_lost_by_time(&mut self, now: Instant, window: Span) -> (Found, Option<Span>) {
+        let (mut found, mut wait) = (Found::default(), None);
+        let Some(latest) = self.latest else { return (found, wait) };
         let least = latest.rtt + window;
         for at in 0..self.list.len() {
             let segment = self.list[at];
@@ -225,7 +255,8 @@ impl Segments {
             let due = segment.at.saturating_add(least);
             if due <= now {
                 self.mark_lost(at);
-                found += 1;
+                found.segments += 1;
+                found.copies += u32::from(segment.has(AGAIN));
             } else {
                 wait = wait.max(Some(due - now));
             }
@@ -234,8 +265,8 @@ impl Segments {
     }
 
     /// IsLost of RFC 6675, section 4, in segments: `dupthresh` of them SACKed above. How many are lost by it anew.
-    pub(crate) fn find_lost_by_count(&mut self, dupthresh: u32) -> u32 {
-        let (mut above, mut found) = (self.sacked, 0);
+    pub(crate) fn find_lost_by_count(&mut self, dupthresh: u32) -> Found {
+        let (mut above, mut found) = (self.sacked, Found::default());
         for at in 0..self.list.len() {
             if above < dupthresh {
                 break;
@@ -244,7 +275,7 @@ impl Segments {
             above -= u32::from(segment.has(SACKED));
             if !segment.has(SACKED | LOST) {
                 self.mark_lost(at);
-                found += 1;
+                found.segments += 1;
             }
         }
         found
@@ -259,8 +290,8 @@ impl Segments {
 
     /// The retransmission timer has fired: everything that is not SACKed is lost; with RACK only what is late already,
     /// and the first (RFC 8985, section 6.3).
-    pub(crate) fn find_lost_at_timeout(&mut self, now: Instant, spared: Option<Span>) {
-        let least = spared.zip(self.latest).map(|(window, latest)| latest.rtt + window);
+    pub(crate) fn find_lost_at_timeout(&mut self, now: Instant, rack: bool) {
+        let least = self.latest.filter(|_| rack).map(|latest| latest.rtt);
         for at in 0..self.list.len() {
             let segment = self.list[at];
             let late = least.is_none_or(|least| segment.at.saturating_add(least) <= now);

@@ -4,6 +4,8 @@ use aqmlab_units::Span;
 
 use super::prr::Prr;
 use super::segments::Segments;
+use crate::profile::Profile;
+use crate::rto::Deviation;
 
 /// What the sender does about congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,10 +76,11 @@ pub(crate) struct Tracking {
     /// Where the latest segment that was not full ends.
     pub partial_end: u64,
     pub undo: Undo,
+    pub deviation: Deviation,
 }
 
 impl Tracking {
-    pub(crate) fn new(rtt: Option<Span>) -> Self {
+    pub(crate) fn new(rtt: Option<Span>, sent: u64, profile: &Profile) -> Self {
         Tracking {
             segments: Segments::new(rtt),
             phase: Phase::Open,
@@ -90,6 +93,7 @@ impl Tracking {
             frto: Frto::Off,
             partial_end: 0,
             undo: Undo { cwnd: 0.0, ssthresh: 0.0 },
+            deviation: Deviation::new(rtt, sent, profile),
         }
     }
 

@@ -119,7 +119,7 @@ fn half_of_the_congestion_window_is_cut_to_whole_segments() {
     }
 }
 
-/// Sixteen after a pause, each two after a first mark, and the answer to CWR.
+/// Sixteen after a pause, two after a first mark and from a segment on that is not ECN-capable, and the answer to CWR.
 #[test]
 fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     let given = [("quick_acks_again", Value::Integer(16)), ("ecn", Value::Flag(true))];
@@ -127,7 +127,7 @@ fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     let mut next = 1;
     let mut arrive = |b: &mut Bench, flags: Flags, ce: bool| {
         next += 100;
-        b.arrive_marked(Segment { flags, ..segment(next - 100, 1, 100) }, ce).len()
+        b.arrive_marked(Segment { flags, ect: true, ..segment(next - 100, 1, 100) }, ce).len()
     };
     let mut acks = |b: &mut Bench, n: usize| (0..n).map(|_| arrive(b, Flags::ACK, false)).sum::<usize>();
     assert_eq!(acks(&mut b, 4), 2, "every second");
@@ -137,6 +137,57 @@ fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     assert_eq!(arrive(&mut b, Flags::ACK, false), 0);
     assert_eq!(arrive(&mut b, Flags::ACK, false), 1);
     assert_eq!(arrive(&mut b, Flags::ACK | Flags::CWR, false), 1);
+    let again = b.arrive(segment(next, 1, 100)).len();
+    assert_eq!((again, b.arrive(Segment { ect: true, ..segment(next + 100, 1, 100) }).len()), (1, 1));
+    assert_eq!(b.arrive(Segment { ect: true, ..segment(next + 200, 1, 100) }).len(), 0);
+}
+
+/// A segment that was there already is the first of sixteen; what comes beyond a hole ends a pause, too.
+#[test]
+fn segments_are_acknowledged_each_from_a_repetition_on() {
+    let mut b = Bench::accepted(&[("quick_acks_again", Value::Integer(16))]);
+    let acks = |b: &mut Bench, numbers: core::ops::Range<u32>| -> usize {
+        numbers.map(|n| b.arrive(segment(1 + n * 100, 1, 100)).len()).sum()
+    };
+    assert_eq!((acks(&mut b, 0..4), acks(&mut b, 3..4)), (2, 1));
+    assert_eq!(acks(&mut b, 4..24), 15 + 2);
+    b.now += Span::s(2);
+    assert_eq!(acks(&mut b, 25..26), 1, "beyond a hole");
+    b.now += Span::ms(100);
+    assert_eq!((acks(&mut b, 24..25), acks(&mut b, 26..30)), (1, 2));
+}
+
+/// Up to SRTT, which the handshake has measured as 100 ms; segments that follow soon bring it back.
+///
+/// Rules: 5681 4.2 delayed ack
+#[test]
+fn a_delay_follows_the_gaps_between_segments() {
+    let given = [
+        ("quick_acks_again", Value::Integer(16)),
+        ("delayed_ack_adapts", Value::Flag(true)),
+        ("delayed_ack", Value::Span(Span::ms(40))),
+    ];
+    for (gap, waits) in [(10, 40), (30, 50), (39, 59)] {
+        let mut b = Bench::accepted(&given);
+        let mut next = 1;
+        let mut arrive = |b: &mut Bench| {
+            next += 100;
+            b.arrive(segment(next - 100, 1, 100)).len()
+        };
+        assert_eq!(arrive(&mut b) + arrive(&mut b), 1);
+        b.now += Span::ms(gap);
+        assert_eq!(arrive(&mut b), 0);
+        let came = b.now;
+        assert_eq!((b.fire().len(), b.now - came), (1, Span::ms(waits)), "after {gap} ms");
+        b.now += Span::ms(70);
+        arrive(&mut b);
+        let came = b.now;
+        assert_eq!(
+            (b.fire().len(), b.now - came),
+            (1, Span::ms(100.min(2 * waits))),
+            "it has waited in vain"
+        );
+    }
 }
 
 /// Rules: 6298 2.1; 6298 5.5
