@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from aqmlab.comparison import Comparison
     from aqmlab.disciplines import aqm_list, aqm_show
     from aqmlab.experiment import run, run_both, run_live
+    from aqmlab.exports import export
     from aqmlab.faithfulness import verdicts
     from aqmlab.live.doctor import doctor
     from aqmlab.papers.citation import cite
@@ -78,6 +79,7 @@ __all__ = [
     "cite",
     "compare",
     "doctor",
+    "export",
     "figure",
     "forecast",
     "load",
@@ -113,6 +115,7 @@ _NAMES = {
     "aqmlab.disciplines": ("aqm_list", "aqm_show"),
     "aqmlab.live.doctor": ("doctor",),
     "aqmlab.experiment": ("run", "run_both", "run_live"),
+    "aqmlab.exports": ("export",),
     "aqmlab.faithfulness": ("verdicts",),
     "aqmlab.recording": ("Run",),
     "aqmlab.cells": ("Axis", "Cell"),

@@ -15,6 +15,7 @@ from aqmlab.cli.claims import claims
 from aqmlab.cli.compare import compare
 from aqmlab.cli.console import Exit, guarded, set_quiet, tell_json
 from aqmlab.cli.doctor import doctor
+from aqmlab.cli.export import export
 from aqmlab.cli.live import both, live
 from aqmlab.cli.metrics import metrics
 from aqmlab.cli.options import (
@@ -156,6 +157,7 @@ app.command()(sweep)
 app.command()(calibrate)
 app.command()(merge)
 app.command()(query)
+app.command()(export)
 app.command()(verify)
 app.command()(vectors)
 app.command()(metrics)

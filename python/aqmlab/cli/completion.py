@@ -111,4 +111,12 @@ def templates(_context: typer.Context) -> Iterable[str]:
     return TEMPLATES
 
 
-__all__ = ["arms", "disciplines", "kinds", "metrics", "papers", "templates"]
+@_offers
+def formats(_context: typer.Context) -> Iterable[str]:
+    """The formats of exports."""
+    from aqmlab.exports import FORMATS
+
+    return FORMATS
+
+
+__all__ = ["arms", "disciplines", "formats", "kinds", "metrics", "papers", "templates"]

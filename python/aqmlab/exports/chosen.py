@@ -1,0 +1,73 @@
+"""Which runs are exported, and what their files are called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aqmlab.cells import Cell
+from aqmlab.errors import RecordingError, UsageError, unknown
+from aqmlab.files import slug
+from aqmlab.recording import Run
+from aqmlab.results import Results
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One run that is exported: its cell, the queue that it is looked at, and its file's name."""
+
+    run: Run
+    cell: Cell
+    queue: str
+    stem: str
+
+
+def choose(results: Results, arms: Sequence[str], seed: int | None, queue: str | None) -> list[Chosen]:
+    """The finished runs of some arms and a seed, of all if not given.
+
+    Raises
+    ------
+    UsageError
+        For an arm, a seed or a queue that is not there.
+    RecordingError
+        If no run has finished.
+    """
+    for arm in arms:
+        if arm not in results.arms:
+            raise unknown("arm", arm, results.arms)
+    if not results.runs:
+        raise RecordingError(f"`{results.path}` holds no finished run")
+    if seed is not None and seed not in results.finished_seeds:
+        raise unknown("seed", str(seed), map(str, results.finished_seeds))
+    if queue is not None:
+        results.place(queue)
+    wanted = [
+        (cell, run)
+        for cell in results.cells
+        if not arms or cell.arm in arms
+        for run in results.runs_of(cell)
+        if seed in (None, run.seed)
+    ]
+    if not wanted:
+        raise UsageError("no finished run is of these arms and this seed")
+    stems = [f"{slug(str(cell))}-seed-{run.seed}" for cell, run in wanted]
+    several = Counter(stems)
+    # Names that differ only in their signs get a number.
+    unique = [
+        stem if several[stem] == 1 else f"{stem}-{stems[:i].count(stem) + 1}" for i, stem in enumerate(stems)
+    ]
+    return [
+        Chosen(run, cell, queue or results.queue_of(cell), stem)
+        for (cell, run), stem in zip(wanted, unique, strict=True)
+    ]
+
+
+def lacks(run: Run, what: str, key: str) -> UsageError:
+    """The error of a run that did not record something, with the key that records it."""
+    return UsageError(
+        f"`{run.path}` recorded no {what}: write `{key}` into [record] of the scenario and run it again"
+    )
+
+
+__all__ = ["Chosen", "choose", "lacks"]
