@@ -26,14 +26,15 @@ METRICS = """\
 
 <!-- written by tools/pages.py from the metrics of the package; `make docs` writes it again -->
 
-Each metric is defined in one place, and tables, reports, claims, figures and Python take it from there.
-`aqmlab metrics` lists them, `aqmlab metrics NAME` prints one, `--json` gives both to programs.
+Each metric is defined in one place, and tables, reports, claims, figures and Python take it from
+there. `aqmlab metrics` lists them, `aqmlab metrics NAME` prints one, `--json` gives both to
+programs.
 
-The name ends in the unit. A formula is over the tables of a [recording](recording.md). In it, `T` is the
-length of the measured interval in seconds, `(t1_ns - t0_ns) / 1e9`, and `C` the rate of the queue's link
-in bit/s. Sums over `flows` are over the flows whose data cross the queue, of one class if one is asked
-for; a row of `summary` is that of the queue and class. Those that take a `window` are computed from samples
-in any part of the run other than the measured interval.
+The name ends in the unit. A formula is over the tables of a [recording](recording.md). In it, `T`
+is the length of the measured interval in seconds, `(t1_ns - t0_ns) / 1e9`, and `C` the rate of the
+queue's link in bit/s. Sums over `flows` are over the flows whose data cross the queue, of one class
+if one is asked for; a row of `summary` is that of the queue and class. Those that take a `window`
+are computed from samples in any part of the run other than the measured interval.
 """
 
 
@@ -116,15 +117,16 @@ ARTIFACT = """\
 
 <!-- written by tools/pages.py from papers/*/paper.toml and expected.toml; `make docs` writes it again -->
 
-What the folders in [papers](papers/README.md) claim, and the command that repeats each. `make install`
-prepares everything on Debian 12 with Python 3.11 and Rust; no network is needed after that, no root and
-no GPU. `make reproduce-quick` is the smoke test: all papers in a small version.
+What the folders in [papers](papers/README.md) claim, and the command that repeats each. `make
+install` prepares everything on Debian 12 with Python 3.11 and Rust; no network is needed after
+that, no root and no GPU. `make reproduce-quick` is the smoke test: all papers in a small version.
 
-A command runs only the cells that its claim needs, and keeps them in `runs/store`, so the next command
-finds those that it shares. Each command takes at most as long as its whole paper, which is the time under
-the heading. A tolerance is fixed before the runs. That of a finding is the threshold of its statement,
-which holds, fails or is undecided by 95 % intervals over the seeds; `-` is a comparison without a number.
-The results are in the scorecard of each folder, and a command prints its own.
+A command runs only the cells that its claim needs, and keeps them in `runs/store`, so the next
+command finds those that it shares. Each command takes at most as long as its whole paper, which is
+the time under the heading. A tolerance is fixed before the runs. That of a finding is the threshold
+of its statement, which holds, fails or is undecided by 95 % intervals over the seeds; `-` is a
+comparison without a number. The results are in the scorecard of each folder, and a command prints
+its own.
 """
 
 
