@@ -127,6 +127,9 @@ the time under the heading. A tolerance is fixed before the runs. That of a find
 of its statement, which holds, fails or is undecided by 95 % intervals over the seeds; `-` is a
 comparison without a number. The results are in the scorecard of each folder, and a command prints
 its own.
+
+`aqmlab bundle` puts an experiment of your own into one file that others check and repeat
+([bundles](docs/bundles.md)).
 """
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         score_claims,
         show,
     )
+    from aqmlab.bundles import bundle, check_bundle
     from aqmlab.calibration import Calibration, calibrate
     from aqmlab.cells import Axis, Cell
     from aqmlab.comparison import Comparison
@@ -75,7 +76,9 @@ __all__ = [
     "aqm_list",
     "aqm_show",
     "beside",
+    "bundle",
     "calibrate",
+    "check_bundle",
     "cite",
     "compare",
     "doctor",
@@ -110,6 +113,7 @@ _NAMES = {
         *("aqm_check", "figure", "metric_list", "metric_show"),
         *("plot", "plot_law", "report", "schema", "score_claims", "show"),
     ),
+    "aqmlab.bundles": ("bundle", "check_bundle"),
     "aqmlab.calibration": ("Calibration", "calibrate"),
     "aqmlab.comparison": ("Comparison",),
     "aqmlab.disciplines": ("aqm_list", "aqm_show"),

@@ -9,6 +9,7 @@ from typer.main import get_command
 
 from aqmlab.cli.aqm import aqm
 from aqmlab.cli.beginnings import demo, new, simulate
+from aqmlab.cli.bundle import bundle
 from aqmlab.cli.calibrate import calibrate
 from aqmlab.cli.cite import cite
 from aqmlab.cli.claims import claims
@@ -158,6 +159,7 @@ app.command()(calibrate)
 app.command()(merge)
 app.command()(query)
 app.command()(export)
+app.command()(bundle)
 app.command()(verify)
 app.command()(vectors)
 app.command()(metrics)

@@ -1,0 +1,218 @@
+"""Checking a bundle: every file by its SHA-256, and a seed run again by the digests of its tables."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from aqmlab.bundles.write import EXPERIMENT, FORMAT_VERSION, INDEX, SCENARIO
+from aqmlab.errors import DamageError, RecordingError, UsageError, unknown
+from aqmlab.integrity import read_json
+from aqmlab.paths import load
+from aqmlab.recording import Run
+from aqmlab.results import Results
+from aqmlab.sweeps.task import LIVE
+from aqmlab.verification import verify
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """One run that was done again.
+
+    Attributes
+    ----------
+    arm, seed
+        Of the run.
+    tables
+        How many tables were compared.
+    differ
+        Names of those whose content is another one.
+    parts
+        Parts of the program that have another version here, with both: ``qdisc.red 1, here 2``.
+    """
+
+    arm: str
+    seed: int
+    tables: int
+    differ: tuple[str, ...]
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found in a bundle whose files are as they were written.
+
+    Attributes
+    ----------
+    path
+        The file.
+    title
+        Of the experiment or the sweep.
+    files, recordings
+        How many were checked.
+    repeated
+        The runs that were done again; none unless asked for.
+    """
+
+    path: Path
+    title: str
+    files: int
+    recordings: int
+    repeated: tuple[Repeated, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether every run that was done again gave the same tables."""
+        return not any(run.differ for run in self.repeated)
+
+
+def check_bundle(file: Path | str, *, rerun: bool = False, seed: int | None = None) -> Checked:
+    """Check that every file of a bundle is as it was written; on request repeat a seed of it.
+
+    Parameters
+    ----------
+    file
+        As :func:`bundle` has written it.
+    rerun
+        Whether to repeat a seed in every arm, of a sweep in its first case, and compare all tables.
+    seed
+        Which; the first that finished if not given.
+
+    Raises
+    ------
+    DamageError
+        If a file is missing, is another one or is too many.
+    RecordingError
+        If there is no bundle, or one of a later format.
+    UsageError
+        If there is no such seed, or its runs are live: those come out differently each time.
+    """
+    file = Path(file)
+    with tempfile.TemporaryDirectory(prefix="aqmlab-bundle-") as made:
+        folder = Path(made)
+        about = _unpacked(file, folder)
+        place = folder / str(about["directory"])
+        root = place if about["directory"] == EXPERIMENT else folder / "store"
+        found = verify(root)
+        if found.damaged:
+            raise DamageError(found.damaged)
+        repeated = _repeated(place, folder / "again", seed) if rerun else ()
+    return Checked(file, str(about.get("title", "")), len(about["files"]), found.recordings, repeated)
+
+
+def _unpacked(file: Path, folder: Path) -> Mapping[str, Any]:
+    """The content of ``bundle.json``; all files are in the folder, each with its SHA-256."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = [info.filename for info in archive.infolist()]
+            if INDEX not in names:
+                raise RecordingError(f"`{file}` is no bundle: `{INDEX}` is not in it")
+            (folder / INDEX).write_bytes(archive.read(INDEX))
+            about = _index(file, folder / INDEX)
+            wanted: Mapping[str, str] = about["files"]
+            reasons = [f"`{file}`: `{name}` is missing" for name in wanted if name not in names]
+            known = {*wanted, INDEX}
+            reasons += [f"`{file}`: `{name}` is not in `{INDEX}`" for name in names if name not in known]
+            if len(names) != len(set(names)):
+                reasons.append(f"`{file}` has two files of one name")
+            if reasons:
+                raise DamageError(reasons)
+            for name, digest in wanted.items():
+                content = archive.read(name)
+                if hashlib.sha256(content).hexdigest() != digest:
+                    reasons.append(f"`{file}`: `{name}` is not as it was written (its SHA-256 is another)")
+                    continue
+                place = folder / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(content)
+    except FileNotFoundError:
+        raise RecordingError(f"no bundle at `{file}`: there is no such file") from None
+    except zipfile.BadZipFile as error:
+        raise DamageError([f"`{file}` is no ZIP file, or a damaged one: {error}"]) from error
+    except OSError as error:
+        raise RecordingError(f"cannot read `{file}`: {error.strerror or error}") from error
+    if reasons:
+        raise DamageError(reasons)
+    return about
+
+
+def _index(file: Path, index: Path) -> Mapping[str, Any]:
+    try:
+        about = read_json(index)
+    except DamageError as error:
+        raise DamageError([f"`{file}`: {reason}" for reason in error.reasons]) from error
+    version = about.get("format_version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise RecordingError(
+            f"`{file}` has the format version `{version}`; this aqmlab reads up to {FORMAT_VERSION}"
+        )
+    if not (isinstance(about.get("files"), dict) and isinstance(about.get("directory"), str)):
+        raise DamageError([f"`{file}`: `{INDEX}` has no list of files"])
+    # Of a name that leads out of the folder nothing is written.
+    for name in [about["directory"], *about["files"]]:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name:
+            raise DamageError([f"`{file}`: `{name}` leads out of the bundle"])
+    return about
+
+
+def _repeated(place: Path, again: Path, seed: int | None) -> tuple[Repeated, ...]:
+    results = load(place)
+    if results.runs[0].manifest.host == LIVE:
+        raise UsageError("the runs are live: the kernel decides with them, so no two are equal")
+    seeds = results.finished_seeds
+    if seed is not None and seed not in seeds:
+        raise unknown("seed", str(seed), map(str, seeds))
+    wanted = seeds[0] if seed is None else seed
+    cells = [cell for cell in results.cells if cell.settings == results.cells[0].settings]
+    runs = [run for cell in cells for run in results.runs_of(cell) if run.seed == wanted]
+    new = _run_again(results, place, again, wanted)
+    return tuple(_compared(run, new[run.arm]) for run in runs)
+
+
+def _run_again(results: Results, place: Path, again: Path, seed: int) -> Mapping[str, Run]:
+    """The runs of a seed by arm, of a sweep those of its first case."""
+    scenario = place / SCENARIO
+    if not results.axes:
+        from aqmlab.experiment import run
+
+        made = run(scenario, output=again, seed=seed, runs=1, arms=results.finished_arms, report=False)
+        return {one.arm: one for one in made.runs}
+    from aqmlab.sweeps.sweep import sweep
+
+    first = [cell for cell in results.cells if cell.settings == results.cells[0].settings]
+    work = sweep(scenario, store=again, seed=seed, runs=1, among=first, report=False)
+    work.wait()
+    return {one.arm: one for cell in first for one in work.results.runs_of(cell)}
+
+
+def _compared(old: Run, new: Run) -> Repeated:
+    kept = {**old.manifest.tables, **old.manifest.left_behind}
+    made = new.manifest.tables
+    names = sorted({*kept, *made})
+    differ = [n for n in names if n not in kept or n not in made or kept[n].digest != made[n].digest]
+    before, now = old.manifest.parts, new.manifest.parts
+    parts = [f"{p} {before[p]}, here {now.get(p, '-')}" for p in sorted(before) if before[p] != now.get(p)]
+    return Repeated(old.arm, old.seed, len(names), tuple(differ), tuple(parts))
+
+
+def as_json(checked: Checked) -> dict[str, Any]:
+    """What was found, as plain data."""
+    content = {
+        "format_version": 1,
+        "path": str(checked.path),
+        "title": checked.title,
+        "files": checked.files,
+        "recordings": checked.recordings,
+        "repeated": [vars(run) for run in checked.repeated],
+    }
+    return dict(json.loads(json.dumps(content)))
+
+
+__all__ = ["Checked", "Repeated", "as_json", "check_bundle"]
