@@ -10,14 +10,19 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from aqmlab import _core
 from aqmlab.api import metric_list
 from aqmlab.papers.citation import PACKAGED, PROGRAM, bibtex, entry, venue
 from aqmlab.papers.folder import read_paper
+from aqmlab.papers.names import names_of
 from aqmlab.papers.paper import Paper
+from aqmlab.papers.required_cells import Question, required_cells
+from aqmlab.papers.scoring import claim_of
 
 ROOT = Path(__file__).resolve().parent.parent
 BETTER = {"less": ", lower is better", "more": ", higher is better", "": ""}
@@ -122,11 +127,11 @@ install` prepares everything on Debian 12 with Python 3.11 and Rust; no network 
 that, no root and no GPU. `make reproduce-quick` is the smoke test: all papers in a small version.
 
 A command runs only the cells that its claim needs, and keeps them in `runs/store`, so the next
-command finds those that it shares. Each command takes at most as long as its whole paper, which is
-the time under the heading. A tolerance is fixed before the runs. That of a finding is the threshold
-of its statement, which holds, fails or is undecided by 95 % intervals over the seeds; `-` is a
-comparison without a number. The results are in the scorecard of each folder, and a command prints
-its own.
+command finds those that it shares. Minutes are an estimate: the time of the whole paper, which is
+under the heading, multiplied by the share of the simulated time. A tolerance is fixed before the
+runs. That of a finding is the threshold of its statement, which holds, fails or is undecided by 95
+% intervals over the seeds; `-` is a comparison without a number. The results are in the scorecard
+of each folder, and a command prints its own.
 
 `aqmlab bundle` puts an experiment of your own into one file that others check and repeat
 ([bundles](docs/bundles.md)).
@@ -138,6 +143,33 @@ def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def simulated_s(paper: Paper) -> dict[str, float]:
+    """Simulated seconds of a cell with all its seeds, by experiment."""
+    found = {}
+    for experiment in paper.experiments:
+        about = tomllib.loads((paper.path / experiment.file).read_text(encoding="utf-8"))
+        found[experiment.file] = about.get("runs", 1) * _core.quantity(about["duration"], "ns") / 1e9
+    return found
+
+
+def minutes(paper: Paper) -> Callable[[Iterable[tuple[str, Question]]], str]:
+    """The minutes of questions, each with its experiment: the paper's by their share of simulated time."""
+    names = {e.file: names_of(paper, e) for e in paper.experiments}
+    cell_s = simulated_s(paper)
+    whole_s = sum(required_cells(names[file], []).of * cell_s[file] for file in names)
+    whole = re.search(r"(\d+) min", paper.cost.get("full", ""))
+
+    def of(questions: Iterable[tuple[str, Question]]) -> str:
+        asked: dict[str, list[Question]] = {}
+        for file, question in questions:
+            asked.setdefault(file, []).append(question)
+        part_s = sum(required_cells(names[file], each).count * cell_s[file] for file, each in asked.items())
+        took = int(whole[1]) * part_s / whole_s if whole else 0.0
+        return "-" if whole is None else "< 1" if took < 1 else f"{took:.0f}"
+
+    return of
+
+
 def of_paper(paper: Paper) -> Iterator[str]:
     """The section of one paper."""
     yield f"\n## {paper.title}\n\n"
@@ -146,25 +178,24 @@ def of_paper(paper: Paper) -> Iterator[str]:
     )
     quick = f" `--quick`: {paper.cost['quick']}." if "quick" in paper.cost else ""
     yield wrapped(f"{', '.join(paper.authors)}, {paper.year}. {whole}{quick}")
-    yield "\n| claim, table or figure | command | tolerance |\n|---|---|---|\n"
-    command = f"aqmlab reproduce {paper.key}"
-    rows = [
-        (
-            f"{found.name} ({found.strength}): {found.text}",
-            f"--finding {shlex.quote(found.name)}",
-            found.threshold.what,
-        )
-        for found in paper.findings
-    ]
-    rows += [
-        (f"Table {t.name}: {t.title}", f"--table {shlex.quote(t.name)}", t.tolerance) for t in paper.tables
-    ]
-    rows += [
-        (f"Figure {f.name}: {f.title}", f"--figure {shlex.quote(f.name)}", "drawn, not scored")
-        for f in paper.figures
-    ]
-    for what, option, tolerance in rows:
-        yield f"| {cell(what)} | `{command} {option}` | {cell(tolerance) or '-'} |\n"
+    yield "\n| claim, table or figure | command | minutes | tolerance |\n|---|---|---:|---|\n"
+    takes = minutes(paper)
+
+    def row(what: str, option: str, asked: Iterable[tuple[str, Question]], tolerance: str) -> str:
+        command = f"`aqmlab reproduce {paper.key} {option}`"
+        return f"| {cell(what)} | {command} | {takes(asked)} | {cell(tolerance) or '-'} |\n"
+
+    for found in paper.findings:
+        asked = [(part.experiment, claim_of(found, part)) for part in found.parts]
+        what = f"{found.name} ({found.strength}): {found.text}"
+        yield row(what, f"--finding {shlex.quote(found.name)}", asked, found.threshold.what)
+    for table in paper.tables:
+        named = f"--table {shlex.quote(table.name)}"
+        yield row(f"Table {table.name}: {table.title}", named, [(table.experiment, table)], table.tolerance)
+    for figure in paper.figures:
+        of = [(figure.experiment, figure)] if figure.experiment else []
+        named = f"--figure {shlex.quote(figure.name)}"
+        yield row(f"Figure {figure.name}: {figure.title}", named, of, "drawn, not scored")
 
 
 def artifact() -> str:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from aqmlab.papers.folder import papers
+from aqmlab.papers.reproduce import Wanted, choose
 
 ROOT = Path(__file__).parents[2]
 METRICS = {
@@ -46,3 +51,22 @@ def test_outputs_in_the_documents_are_those_of_today():
     command = [sys.executable, "tools/outputs.py", "--check"]
     ended = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_each_command_of_the_artifact_names_what_its_paper_has():
+    text = (ROOT / "ARTIFACT.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| .* \| `(aqmlab reproduce .*?)` \| (?:-|< 1|\d+) \| \S.* \|$", text, re.MULTILINE)
+    asked = {}
+    for row in rows:
+        _, _, key, option, name = shlex.split(row)
+        asked.setdefault(key, []).append((option, name))
+    for paper in papers():
+        found = asked.pop(paper.key)
+        assert len(found) == len(paper.findings) + len(paper.tables) + len(paper.figures)
+        for option, name in found:
+            kind = option.removeprefix("--")
+            findings, tables, figures = choose(paper, Wanted(**{f"{kind}s": [name]}))
+            assert name in {"finding": [f.name for f in findings], "table": [t.name for t in tables]}.get(
+                kind, [f.name for f in figures]
+            )
+    assert not asked
