@@ -126,6 +126,33 @@ def test_a_file_beside_the_scenario_goes_with_it(tmp_path, small, aqmlab_cli, mo
     assert "same      A, seed 1" in ended.stdout
 
 
+def test_a_file_that_is_not_below_the_scenario_is_refused(tmp_path, small, aqmlab_cli):
+    import tomli_w
+
+    (tmp_path / "mine").mkdir()
+    scenario = tmp_path / "mine" / "s.toml"
+    web = {"name": "web", "kind": "requests", "from": "right", "to": "left", "rate": "5/s", "rtt": "30ms"}
+    web |= {"request": "400B", "response": "5kB"}
+    scenario.write_text(tomli_w.dumps(small | {"traffic": [web], "arm": [{"name": "A"}]}), encoding="utf-8")
+    aqmlab.write_vectors(scenario, tmp_path / "v.csv")
+    traced = {
+        "name": "web",
+        "kind": "trace",
+        "file": "../v.csv",
+        "from": "right",
+        "to": "left",
+        "rtt": "30ms",
+    }
+    scenario.write_text(
+        tomli_w.dumps(small | {"traffic": [traced], "arm": [{"name": "A"}]}), encoding="utf-8"
+    )
+    experiment = aqmlab.run(scenario, output=tmp_path / "run", runs=1, report=False)
+    ended = aqmlab_cli("bundle", experiment.path, "-o", tmp_path / "t.zip")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "names the file `../v.csv`, which cannot be put into a bundle" in ended.stderr
+    assert not [path for path in tmp_path.iterdir() if ".zip" in path.name]
+
+
 TABLE = "experiment/droptail/seed-1/summary.parquet"
 
 

@@ -128,7 +128,8 @@ def _members(results: Results, path: Path, file_name: str, *, summaries: bool) -
             yield f"{place}/{file.name}", file.read_bytes()
     scenario = path / SCENARIO
     written = scenario if is_sweep(path) else Path(read_json(path / EXPERIMENT_FILE)["scenario_file"])
-    for name, content in named_files(scenario.read_text(encoding="utf-8"), str(written)).items():
+    text = scenario.read_text(encoding="utf-8")
+    for name, content in named_files(text, str(written), "put into a bundle").items():
         yield f"{place}/{name}", content
     root, base = path, EXPERIMENT
     if is_sweep(path):

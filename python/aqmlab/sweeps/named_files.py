@@ -20,7 +20,7 @@ _MAY_NAME = re.compile(r"\bfile\b")
 
 
 @lru_cache(maxsize=4)
-def named_files(toml: str, file_name: str) -> Mapping[str, bytes]:
+def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> Mapping[str, bytes]:
     """The content of the files that a scenario names, by their names as it has them.
 
     Parameters
@@ -29,6 +29,8 @@ def named_files(toml: str, file_name: str) -> Mapping[str, bytes]:
         The scenario's text.
     file_name
         Where it came from: they are beside it.
+    goes
+        What is done with them, for messages.
 
     Raises
     ------
@@ -47,7 +49,7 @@ def named_files(toml: str, file_name: str) -> Mapping[str, bytes]:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts:
             raise UsageError(
-                f"`{file_name}` names the file `{name}`, which cannot be sent to a cluster: put it beside the"
+                f"`{file_name}` names the file `{name}`, which cannot be {goes}: put it beside the"
                 " scenario, or below, and name it so"
             )
         try:
@@ -57,8 +59,8 @@ def named_files(toml: str, file_name: str) -> Mapping[str, bytes]:
     size = sum(map(len, found.values()))
     if size > MOST_BYTES:
         raise UsageError(
-            f"`{file_name}` names files of {size / 1e6:.3g} MB; at most {MOST_BYTES / 1e6:.3g} MB are sent to"
-            " a cluster: make them smaller, or use `--shard` where they lie"
+            f"`{file_name}` names files of {size / 1e6:.3g} MB; at most {MOST_BYTES / 1e6:.3g} MB are {goes}:"
+            " make them smaller, or use them where they lie"
         )
     return found
 
