@@ -8,7 +8,9 @@ use aqmlab_params::Settings;
 use aqmlab_qdisc::Dscp;
 use aqmlab_scenario::{ClassPlan, IpVersion, Workload};
 use aqmlab_traffic::PacketSizes;
-use aqmlab_transport::{EcnFallback, IdleRestart, Increase, Profile, Recovery, profile_settings};
+use aqmlab_transport::{
+    EcnFallback, IdleRestart, Increase, Profile, Recovery, RttArithmetic, profile_settings,
+};
 use aqmlab_units::Bytes;
 
 use super::namespace::Sysctl;
@@ -277,7 +279,7 @@ impl Translation<'_> {
                 tcp.idle_restart.word()
             ));
         }
-        if tcp.granularity != tcp.min_rto {
+        if tcp.rtt_arithmetic != RttArithmetic::Linux && tcp.granularity != tcp.min_rto {
             self.remark(format!(
                 "`granularity` is {} and `min_rto` {}; a kernel has one value for both, SRTT + max({}, 4 RTTVAR)",
                 tcp.granularity, tcp.min_rto, tcp.min_rto
