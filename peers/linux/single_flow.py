@@ -29,7 +29,6 @@ LINKS = ((100_000_000, 10_000_000), (10_000_000, 20_000_000))  # bit/s and ns of
 PORT, HEADER = 5001, 20
 SENDER, RECEIVER = "10.9.0.1", "10.9.0.2"
 FLAGS = ((0x01, "F"), (0x02, "S"), (0x04, "R"), (0x10, "A"), (0x40, "E"), (0x80, "C"))
-RECEIVE_BUFFER = 1 << 17  # half of the buffer: the window is constant after some 23 segments, each acknowledged
 CLONE_NEWNET, TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x4000_0000, 0x4004_54CA, 1, 0x1000
 SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
 SYSCTLS = {"sack": "tcp_sack", "timestamps": "tcp_timestamps", "rack": "tcp_recovery", "tlp": "tcp_early_retrans"}
@@ -198,7 +197,7 @@ class Run:
                 setting(name, self.case[column])
             setting("tcp_no_metrics_save", "1")
         self.listener = socket.socket()
-        self.listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER)
+        self.listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, int(self.case["receive_buffer"]))
         self.listener.bind((RECEIVER, PORT))
         self.listener.listen()
         self.listener.setblocking(False)
@@ -207,7 +206,8 @@ class Run:
         self.sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 23)
         if self.case["nagle"] == "0":
             self.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case["congestion"].encode())
+        for side in (self.sender, self.listener):
+            side.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case["congestion"].encode())
         self.sender.setblocking(False)
         self.peer = None
 

@@ -7,7 +7,7 @@
 //! perf stat -e instructions:u target/release/examples/endpoint_bench plain 2000000
 //!
 //! `plain` acknowledges every segment, `delayed` every second one, `lossy` is `plain` with one segment in 200
-//! lost, `marked` with one in 200 marked; `nothing` measures this program's own share, which is to be subtracted.
+//! lost, `marked` with one in 200 marked, `cubic` and `cubic_linux` are `plain` with that growth; `nothing` measures this program's own share, which is to be subtracted.
 
 use std::collections::VecDeque;
 
@@ -25,14 +25,19 @@ const SELDOM: u64 = 200;
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [name, segments] = args.as_slice() else {
-        panic!("usage: endpoint_bench plain|delayed|lossy|marked|nothing <segments>")
+        panic!("usage: endpoint_bench plain|delayed|lossy|marked|cubic|cubic_linux|nothing <segments>")
     };
     let segments: u64 = segments.parse().expect("the number of segments is a number");
     let retransmitted = match name.as_str() {
-        "plain" => through_endpoints(segments, 1, Fault::Nothing),
-        "delayed" => through_endpoints(segments, 2, Fault::Nothing),
-        "lossy" => through_endpoints(segments, 1, Fault::Loss),
-        "marked" => through_endpoints(segments, 1, Fault::Mark),
+        "plain" => through_endpoints(segments, 1, Fault::Nothing, &[]),
+        "delayed" => through_endpoints(segments, 2, Fault::Nothing, &[]),
+        "lossy" => through_endpoints(segments, 1, Fault::Loss, &[]),
+        "marked" => through_endpoints(segments, 1, Fault::Mark, &[]),
+        "cubic" => through_endpoints(segments, 1, Fault::Nothing, &[("congestion", "cubic")]),
+        "cubic_linux" => {
+            let growth = [("congestion", "cubic"), ("cubic_growth", "linux")];
+            through_endpoints(segments, 1, Fault::Nothing, &growth)
+        }
         "nothing" => through_nothing(segments),
         other => panic!("no way to run is called `{other}`"),
     };
@@ -51,13 +56,19 @@ enum Fault {
 }
 
 /// Sends endless data from one endpoint to the other; how many segments were sent again.
-fn through_endpoints(segments: u64, ack_every: u64, fault: Fault) -> u32 {
+fn through_endpoints(
+    segments: u64,
+    ack_every: u64,
+    fault: Fault,
+    words: &[(&'static str, &'static str)],
+) -> u32 {
     let mut settings = profile_settings("rfc").expect("built in");
     let mut set = |name, value| settings.set(name, value, Origin::Given);
     set("ack_every", Value::Integer(ack_every));
     set("max_window", Value::Integer(WINDOW));
     set("initial_ssthresh", Value::Choice("max_window"));
     set("ecn", Value::Flag(fault == Fault::Mark));
+    words.iter().for_each(|(name, word)| set(name, Value::Choice(word)));
     let profile = Profile::resolve(&mut settings).expect("consistent");
     let [mut sender, receiver] = [Role::Active, Role::Passive].map(|role| Endpoint::new(role, &profile));
     sender.write(ENDLESS);

@@ -20,12 +20,14 @@ pub(crate) struct Quick {
     delay: Span,
     /// The most that it waits: SRTT, or `delayed_ack` if that is more.
     bound: Span,
+    /// The number of an acknowledgment of what came before CE changed, which is due (RFC 8257, 3.2).
+    pub earlier: Option<u32>,
 }
 
 impl Quick {
     pub(crate) fn new(profile: &Profile) -> Self {
         let delay = profile.delayed_ack;
-        Quick { left: 0, heard: None, delay, bound: delay }
+        Quick { left: 0, heard: None, delay, bound: delay, earlier: None }
     }
 
     /// `segments` are acknowledged each from now on, if not more are already.

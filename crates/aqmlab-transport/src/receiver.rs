@@ -263,6 +263,11 @@ impl Receiver {
         self.unacked = ACK_NOW;
     }
 
+    /// Whether something has arrived whose acknowledgment waits.
+    pub(crate) fn delays_ack(&self) -> bool {
+        0 < self.unacked && self.unacked < ACK_NOW
+    }
+
     /// Whether an acknowledgment is due.
     #[inline]
     pub(crate) fn owes_ack(&self) -> bool {

@@ -34,6 +34,9 @@ fn any_profile(draw: &mut Stream) -> Profile {
             _ => {}
         }
     }
+    if settings.get("congestion") == Some(&Value::Choice("dctcp")) {
+        settings.set("ecn", Value::Flag(true), Origin::Given);
+    }
     let mut give = |name, value| Settings::set(&mut settings, name, value, Origin::Given);
     give("mss", Value::Size(Size::Bytes(Bytes::new(1 + draw.below(3000)))));
     give("receive_window", Value::Size(Size::Bytes(Bytes::new(3000 + draw.below(100_000)))));

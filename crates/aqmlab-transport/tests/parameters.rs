@@ -71,7 +71,20 @@ fn what_is_automatic_is_resolved_in_the_settings_by_the_rule_of_the_table() {
         assert_eq!((profile.initial_window, profile.fast_retransmit_guard.word()), (window as f64, guard));
         assert!(settings.iter().all(|setting| setting.value != Value::Auto));
         let derived = settings.iter().filter(|setting| matches!(setting.origin, Origin::Derived(_)));
-        assert_eq!(derived.count(), 2);
+        assert_eq!(derived.count(), 3);
+    }
+    for (profile, congestion, recovery, exit) in [
+        ("rfc", "cubic", "sack", "none"),
+        ("linux", "reno", "sack", "none"),
+        ("linux", "cubic", "sack", "hystart"),
+        ("linux", "cubic", "newreno", "none"),
+        ("modern", "cubic", "newreno", "hystart++"),
+    ] {
+        let mut settings = profile_settings(profile).expect("built in");
+        settings.set("congestion", Value::Choice(congestion), Origin::Given);
+        settings.set("recovery", Value::Choice(recovery), Origin::Given);
+        Profile::resolve(&mut settings).expect("consistent");
+        assert_eq!(settings.get("slow_start_exit"), Some(&Value::Choice(exit)), "{profile} {congestion}");
     }
     let mut settings = profile_settings("rfc").expect("built in");
     settings.set("initial_window", Value::Integer(9), Origin::Given);

@@ -4,7 +4,7 @@
 //! the rest itself. [`SETTABLE`] are the former. Where the plan has another value for one of the latter than the profile `linux`,
 //! which says what kernels do, a remark says so, and it stands beside the result.
 
-use aqmlab_params::Settings;
+use aqmlab_params::{Origin, Settings};
 use aqmlab_qdisc::Dscp;
 use aqmlab_scenario::{ClassPlan, IpVersion, Workload};
 use aqmlab_traffic::PacketSizes;
@@ -318,8 +318,13 @@ fn receive_buffers(tcp: &Profile) -> String {
 /// A remark for each parameter that the kernel decides, where the plan says otherwise.
 fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
     let mut linux = profile_settings("linux").expect("there is a profile `linux`");
-    Profile::resolve(&mut linux).expect("a built-in profile is complete");
-    let differ = linux.iter().filter(|setting| is_kernels_own(setting.name)).filter_map(|kernel| {
+    for told in ["congestion", "ecn", "recovery"] {
+        let value = settings.get(told).expect("the plan has every parameter").clone();
+        linux.set(told, value, Origin::Given);
+    }
+    Profile::resolve(&mut linux).expect("what the plan has resolves in any profile");
+    let own = |name: &str| is_kernels_own(name) && is_used(name, settings);
+    let differ = linux.iter().filter(|setting| own(setting.name)).filter_map(|kernel| {
         let plan = settings.get(kernel.name)?;
         (*plan != kernel.value).then(|| {
             format!(
@@ -329,6 +334,12 @@ fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
         })
     });
     differ.collect()
+}
+
+/// Whether the congestion control is the one that a parameter is about.
+fn is_used(name: &str, settings: &Settings) -> bool {
+    let control = settings.get("congestion").expect("the plan has every parameter").to_string();
+    ["cubic", "dctcp"].iter().all(|owner| !name.starts_with(owner) || control == *owner)
 }
 
 fn is_kernels_own(name: &str) -> bool {
@@ -416,10 +427,11 @@ mod tests {
 
     #[test]
     fn the_congestion_control_reaches_the_sockets_by_its_name() {
-        for name in ["reno", "cubic", "bbr"] {
-            let stack = stack(&format!("profile = \"linux\", congestion = \"{name}\""));
+        for name in ["reno", "cubic", "bbr", "dctcp"] {
+            let stack = stack(&format!("profile = \"linux\", congestion = \"{name}\", ecn = true"));
             assert_eq!(stack.tcp.as_ref().unwrap().congestion, name);
-            assert!(stack.remarks.iter().all(|r| !r.contains("cubic")), "{:?}", stack.remarks);
+            let concerns = |r: &String| r.contains("cubic") || r.contains("slow_start_exit");
+            assert!(!stack.remarks.iter().any(concerns), "{:?}", stack.remarks);
         }
         let own = stack("profile = \"linux\", congestion = \"cubic\", cubic_beta = 0.8");
         let remark = "class `c`: `cubic_beta` is `0.8`, and a kernel has no setting for it; as known of Linux it is `0.7`";

@@ -1,15 +1,15 @@
-//! CUBIC (RFC 9438), without HyStart++ and without the undoing of spurious reductions.
+//! CUBIC (RFC 9438).
 
 use aqmlab_units::Instant;
 
 use super::window::{self, Ack, Control, Cut, Sign, Window};
 use crate::profile::{Increase, Profile};
 
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// What CUBIC remembers, in segments and seconds.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
-pub(crate) struct Cubic {
+pub(super) struct Cubic {
     /// W_max; 0 while it is undefined, before the first reduction (4.10) and after a timeout (4.8).
     w_max: f64,
     /// cwnd_prior: the window when `ssthresh` was last set; 0 while it has not been.
@@ -124,6 +124,6 @@ impl Control for Cubic {
             _ => cwnd,
         };
         let least = if sign == Sign::Loss { 2.0 } else { 1.0 };
-        Cut { share: profile.cubic_beta, least }
+        Cut { share: profile.cubic_beta, least, left: None }
     }
 }

@@ -2,15 +2,19 @@
 //!
 //! Three parts. The [`Window`] is what all controls answer with, in segments, and the rules that they share: what
 //! a reduction is taken from, how little may remain, what a pause leaves. A [`Control`] is an algorithm: it hears
-//! of each acknowledgment that may open the window and of each sign of congestion. [`Algorithm`] is the one that
-//! the profile names. None of them knows sequence numbers: which segment is missing, how much of what is
-//! outstanding has left the network, and the inflation that goes with it are the business of [`crate::recovery`].
+//! of each acknowledgment, of each that may open the window, and of each sign of congestion. [`Algorithm`] is the one
+//! that the profile names. None of them knows which segment is missing, how much of what is outstanding has left the
+//! network, or the inflation that goes with it: these are the business of [`crate::recovery`].
 //!
-//! A further control is a file beside [`reno`], a word in the profile and a variant of [`Algorithm`]. What it
+//! A further control is a file beside [`reno`], a word in the profile and a variant of [`Kept`]. What it
 //! remembers besides the window lies in [`Memory`], so that flows without it are no larger. Nothing paces segments
 //! yet, so no control can ask for it: a rate would be one more answer of [`Control`].
 
+mod counted;
 mod cubic;
+mod dctcp;
+mod hystart;
+mod hystart_plus_plus;
 mod reno;
 mod window;
 
@@ -18,39 +22,105 @@ use alloc::boxed::Box;
 
 use aqmlab_units::Instant;
 
-pub(crate) use window::{Ack, Outstanding, Sign, Window};
+pub(crate) use window::{Ack, Heard, Outstanding, Sign, Window};
 
-use crate::profile::{Congestion, Profile};
+use crate::profile::{Congestion, CubicGrowth, Profile, SlowStartExit};
+use counted::Counted;
 use cubic::Cubic;
+use dctcp::Dctcp;
+use hystart::HyStart;
+use hystart_plus_plus::HyStartPlusPlus;
 use reno::Reno;
 use window::{Control, Cut};
 
 /// What a control remembers besides the window; nothing for Reno.
 #[derive(Clone, PartialEq, Default, Debug)]
-pub(crate) struct Memory(Option<Box<Cubic>>);
+pub(crate) struct Memory(Option<Box<Remembered>>);
+
+/// The memory of a control that has one.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Remembered {
+    now: Kept,
+    /// As it was before the latest reduction that may turn out to be for nothing.
+    before: Kept,
+    exit: Option<Exit>,
+}
+
+/// What each control keeps.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Kept {
+    Reno(Reno),
+    Cubic(Cubic),
+    Counted(Counted),
+    Dctcp(Dctcp),
+}
+
+/// What may end slow start.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Exit {
+    HyStart(HyStart),
+    PlusPlus(HyStartPlusPlus),
+}
+
+impl Remembered {
+    fn new(profile: &Profile) -> Box<Self> {
+        let now = match (profile.congestion, profile.cubic_growth) {
+            // No endpoint is made with a control that only kernels have.
+            (Some(Congestion::Reno) | None, _) => Kept::Reno(Reno),
+            (Some(Congestion::Dctcp), _) => Kept::Dctcp(Dctcp::default()),
+            (Some(Congestion::Cubic), CubicGrowth::Rfc9438) => Kept::Cubic(Cubic::default()),
+            (Some(Congestion::Cubic), CubicGrowth::Linux) => Kept::Counted(Counted::default()),
+        };
+        let exit = match profile.slow_start_exit {
+            SlowStartExit::Nothing => None,
+            SlowStartExit::Hystart => Some(Exit::HyStart(HyStart::default())),
+            SlowStartExit::HystartPlusPlus => Some(Exit::PlusPlus(HyStartPlusPlus::default())),
+        };
+        Box::new(Remembered { now, before: now, exit })
+    }
+}
 
 impl Memory {
     pub(crate) const fn none() -> Self {
         Memory(None)
     }
 
-    /// Nothing was outstanding, and sending begins anew at `now`.
-    pub(crate) fn resumed(&mut self, now: Instant) {
-        if let Some(cubic) = &mut self.0 {
-            cubic.resumed(now);
+    /// Nothing was outstanding since a segment left at `left`, and sending begins anew at `now`.
+    pub(crate) fn resumed(&mut self, now: Instant, left: Instant) {
+        match self.0.as_deref_mut().map(|memory| &mut memory.now) {
+            Some(Kept::Cubic(cubic)) => cubic.resumed(now),
+            Some(Kept::Counted(cubic)) => cubic.resumed(now, left),
+            Some(Kept::Reno(_) | Kept::Dctcp(_)) | None => {}
+        }
+    }
+
+    /// A reduction comes that may turn out to be for nothing.
+    pub(crate) fn remember(&mut self) {
+        if let Some(memory) = &mut self.0 {
+            memory.before = memory.now;
+        }
+    }
+
+    /// It was for nothing (RFC 9438, 4.9). Linux's CUBIC does not go back.
+    pub(crate) fn restore(&mut self) {
+        if let Some(memory) = &mut self.0
+            && let Kept::Cubic(_) = memory.before
+        {
+            memory.now = memory.before;
         }
     }
 }
 
 impl Congestion {
     /// All of them.
-    pub const ALL: [Congestion; 2] = [Congestion::Reno, Congestion::Cubic];
+    pub const ALL: [Congestion; 3] = [Congestion::Reno, Congestion::Cubic, Congestion::Dctcp];
 
     /// Rises by one whenever the algorithm moves a result.
     pub const fn version(self) -> u32 {
         match self {
             Congestion::Reno => reno::VERSION,
             Congestion::Cubic => cubic::VERSION,
+            Congestion::Dctcp => dctcp::VERSION,
         }
     }
 }
@@ -58,27 +128,78 @@ impl Congestion {
 /// The control that a profile names, with its memory.
 pub(crate) enum Algorithm<'m> {
     Reno(Reno),
-    Cubic(&'m mut Cubic),
+    Kept(&'m mut Remembered),
 }
 
 impl<'m> Algorithm<'m> {
     /// That of `profile`, which finds its memory where `memory` says, if it has one.
     #[inline(always)]
     pub(crate) fn of(profile: &Profile, memory: impl FnOnce() -> &'m mut Memory) -> Self {
-        match profile.congestion {
-            Some(Congestion::Cubic) => Algorithm::Cubic(memory().0.get_or_insert_default()),
-            // No endpoint is made with a control that only kernels have.
-            Some(Congestion::Reno) | None => Algorithm::Reno(Reno),
+        if profile.remembers {
+            Algorithm::Kept(memory().0.get_or_insert_with(|| Remembered::new(profile)))
+        } else {
+            Algorithm::Reno(Reno)
         }
+    }
+}
+
+impl Kept {
+    fn control(&mut self) -> &mut dyn Control {
+        match self {
+            Kept::Reno(reno) => reno,
+            Kept::Cubic(cubic) => cubic,
+            Kept::Counted(cubic) => cubic,
+            Kept::Dctcp(dctcp) => dctcp,
+        }
+    }
+}
+
+impl Control for Remembered {
+    fn heard(&mut self, window: &mut Window, heard: &Heard, profile: &Profile) {
+        self.now.control().heard(window, heard, profile);
+        match &mut self.exit {
+            None => {}
+            Some(Exit::HyStart(exit)) => exit.heard(window, heard, profile),
+            Some(Exit::PlusPlus(exit)) => exit.heard(window, heard),
+        }
+    }
+
+    fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        let before = window.cwnd();
+        self.now.control().slow_start(window, ack, profile);
+        if let Some(Exit::PlusPlus(exit)) = &self.exit {
+            window.slow_growth(before, exit.share());
+        }
+    }
+
+    fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        self.now.control().avoid(window, ack, profile);
+    }
+
+    fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
+        match &mut self.exit {
+            Some(Exit::HyStart(exit)) if matches!(sign, Sign::Timeout { .. }) => exit.timed_out(),
+            Some(Exit::PlusPlus(exit)) => exit.congestion(),
+            _ => {}
+        }
+        self.now.control().congestion(sign, window, profile)
     }
 }
 
 impl Control for Algorithm<'_> {
     #[inline(always)]
+    fn heard(&mut self, window: &mut Window, heard: &Heard, profile: &Profile) {
+        match self {
+            Algorithm::Reno(reno) => reno.heard(window, heard, profile),
+            Algorithm::Kept(memory) => memory.heard(window, heard, profile),
+        }
+    }
+
+    #[inline(always)]
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         match self {
             Algorithm::Reno(reno) => reno.slow_start(window, ack, profile),
-            Algorithm::Cubic(cubic) => cubic.slow_start(window, ack, profile),
+            Algorithm::Kept(memory) => memory.slow_start(window, ack, profile),
         }
     }
 
@@ -86,7 +207,7 @@ impl Control for Algorithm<'_> {
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         match self {
             Algorithm::Reno(reno) => reno.avoid(window, ack, profile),
-            Algorithm::Cubic(cubic) => cubic.avoid(window, ack, profile),
+            Algorithm::Kept(memory) => memory.avoid(window, ack, profile),
         }
     }
 
@@ -94,7 +215,7 @@ impl Control for Algorithm<'_> {
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
         match self {
             Algorithm::Reno(reno) => reno.congestion(sign, window, profile),
-            Algorithm::Cubic(cubic) => cubic.congestion(sign, window, profile),
+            Algorithm::Kept(memory) => memory.congestion(sign, window, profile),
         }
     }
 }

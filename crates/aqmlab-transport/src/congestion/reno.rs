@@ -22,6 +22,6 @@ impl Control for Reno {
     /// RFC 5681, equation 4.
     #[inline]
     fn congestion(&mut self, _sign: Sign, _window: &Window, _profile: &Profile) -> Cut {
-        Cut { share: 0.5, least: 1.0 }
+        Cut { share: 0.5, least: 1.0, left: None }
     }
 }

@@ -42,11 +42,31 @@ impl Ack {
         f64::from(self.bytes) / f64::from(profile.mss)
     }
 
+    /// The same in whole segments.
+    pub(crate) fn whole_segments(&self, profile: &Profile) -> u32 {
+        self.bytes.div_ceil(profile.mss)
+    }
+
     /// Whether the window had room for another segment: the application or the other side's window was the limit.
     pub(crate) fn leaves_room(&self, window: &Window, profile: &Profile) -> bool {
         let usable = u64::from(window.cwnd() as u32) * u64::from(profile.mss);
         u64::from(self.flight) + u64::from(profile.mss) <= usable
     }
+}
+
+/// What an acknowledgment says, whether or not it may open the window.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Heard {
+    pub now: Instant,
+    /// Bytes that it acknowledges cumulatively for the first time.
+    pub bytes: u32,
+    /// Whether it brings an ECN echo.
+    pub marked: bool,
+    /// SND.UNA after it, and SND.NXT.
+    pub una: u64,
+    pub sent: u64,
+    /// A round trip that it measures, by the latest segment among those that it is about.
+    pub rtt: Option<Span>,
 }
 
 /// A sign of congestion.
@@ -70,10 +90,16 @@ pub(crate) struct Cut {
     pub share: f64,
     /// And so many segments at least.
     pub least: f64,
+    /// Or this many segments, whatever a share is taken from.
+    pub left: Option<f64>,
 }
 
 /// An algorithm. It is asked for changes of the [`Window`], whose bounds others see to.
 pub(crate) trait Control {
+    /// An acknowledgment arrives: before what the others say of it.
+    #[inline]
+    fn heard(&mut self, _window: &mut Window, _heard: &Heard, _profile: &Profile) {}
+
     /// New data is acknowledged and the window is below `ssthresh`.
     #[inline]
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
@@ -142,6 +168,11 @@ impl Window {
         self.cwnd = if syn_lost { 1.0 } else { profile.initial_window };
     }
 
+    /// An acknowledgment arrives.
+    pub(crate) fn heard(&mut self, mut algorithm: impl Control, heard: &Heard, profile: &Profile) {
+        algorithm.heard(self, heard, profile);
+    }
+
     /// New data is acknowledged outside fast recovery.
     #[inline(always)]
     pub(crate) fn acked(&mut self, mut algorithm: impl Control, ack: &Ack, profile: &Profile) {
@@ -171,6 +202,27 @@ impl Window {
         }
     }
 
+    /// Slow start is over.
+    pub(crate) fn end_slow_start(&mut self) {
+        self.ssthresh = self.cwnd;
+    }
+
+    /// What it has grown by since `before` counts by this share alone.
+    pub(crate) fn slow_growth(&mut self, before: f64, share: f64) {
+        self.cwnd = before + (self.cwnd - before) * share;
+    }
+
+    /// One segment of window for each `count` acknowledged.
+    pub(crate) fn count_segments(&mut self, acked: u32, count: u32) {
+        if self.credit >= count {
+            self.credit = 0; // counted while more were needed
+            self.cwnd += 1.0;
+        }
+        let credit = self.credit + acked;
+        self.cwnd += f64::from(credit / count);
+        self.credit = credit % count;
+    }
+
     /// Of what RFC 5681, equation 4, or ns-2 keeps half, in segments.
     ///
     /// DEVIATES from RFC 5681, section 2, by default: equation 4 is about "outstanding data in the network",
@@ -187,6 +239,11 @@ impl Window {
         }
     }
 
+    /// Segments that a reduction leaves.
+    fn kept(&self, cut: Cut, outstanding: Outstanding, profile: &Profile) -> f64 {
+        cut.left.unwrap_or_else(|| self.base(outstanding, profile) * cut.share)
+    }
+
     fn set_ssthresh(&mut self, kept: f64, profile: &Profile) {
         let kept = match profile.reduction_base {
             ReductionBase::Flight | ReductionBase::Outstanding => kept,
@@ -198,14 +255,14 @@ impl Window {
 
     /// A fast retransmit that is the first sign of congestion in its window (RFC 5681, 3.2, steps 2 and 3).
     pub(crate) fn lost(&mut self, mut algorithm: impl Control, outstanding: Outstanding, profile: &Profile) {
-        let Cut { share, least } = algorithm.congestion(Sign::Loss, self, profile);
-        let kept = self.base(outstanding, profile) * share;
+        let cut = algorithm.congestion(Sign::Loss, self, profile);
+        let kept = self.kept(cut, outstanding, profile);
         self.set_ssthresh(kept, profile);
         self.cwnd = match profile.reduction_base {
             ReductionBase::Flight | ReductionBase::Outstanding | ReductionBase::CongestionWindow => {
                 self.ssthresh
             }
-            ReductionBase::Window => kept.max(least),
+            ReductionBase::Window => kept.max(cut.least),
         };
         self.credit = 0;
     }
@@ -218,11 +275,11 @@ impl Window {
         outstanding: Outstanding,
         profile: &Profile,
     ) {
-        let Cut { share, least } = algorithm.congestion(Sign::Mark, self, profile);
-        let kept = self.base(outstanding, profile) * share;
+        let cut = algorithm.congestion(Sign::Mark, self, profile);
+        let kept = self.kept(cut, outstanding, profile);
         self.set_ssthresh(kept, profile);
         self.cwnd = match profile.ecn_at_one {
-            EcnAtOne::WaitForRto | EcnAtOne::Keep => kept.max(least).min(self.cwnd),
+            EcnAtOne::WaitForRto | EcnAtOne::Keep => kept.max(cut.least).min(self.cwnd),
             EcnAtOne::Ssthresh => self.ssthresh,
             EcnAtOne::Ns2 => kept,
         };
@@ -237,8 +294,8 @@ impl Window {
         outstanding: Outstanding,
         profile: &Profile,
     ) {
-        let Cut { share, .. } = algorithm.congestion(sign, self, profile);
-        self.set_ssthresh(self.base(outstanding, profile) * share, profile);
+        let cut = algorithm.congestion(sign, self, profile);
+        self.set_ssthresh(self.kept(cut, outstanding, profile), profile);
         self.credit = 0;
     }
 
@@ -280,8 +337,7 @@ impl Window {
         let held = reduced || (again && profile.timeout_ssthresh == TimeoutSsthresh::Rfc5681);
         let cut = algorithm.congestion(Sign::Timeout { held }, self, profile);
         if !held {
-            let kept = self.base(outstanding, profile) * cut.share;
-            self.set_ssthresh(kept, profile);
+            self.set_ssthresh(self.kept(cut, outstanding, profile), profile);
         }
         self.cwnd = 1.0; // the loss window
         self.credit = 0;
@@ -320,15 +376,19 @@ impl Window {
         }
     }
 
-    /// After a pause of so many timeouts: halved for each (RFC 2861, 3.2), but not below `restart` segments.
-    pub(crate) fn validate(&mut self, timeouts: u64, restart: f64) {
-        self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
+    /// After a pause of so many timeouts: halved for each (RFC 2861, 3.2), but not below `restart` segments. What
+    /// was acknowledged and is no window yet stays, as in Linux.
+    pub(crate) fn validate(&mut self, timeouts: u64, restart: f64, profile: &Profile) {
+        let kept = match profile.reduction_base {
+            ReductionBase::CongestionWindow => libm::floor(self.cwnd / 2.0) + libm::floor(self.cwnd / 4.0),
+            _ => 0.75 * self.cwnd,
+        };
+        self.ssthresh = self.ssthresh.max(kept);
         let mut left = timeouts;
         while left > 0 && self.cwnd > restart {
             self.cwnd = (self.cwnd / 2.0).max(restart);
             left -= 1;
         }
-        self.credit = 0;
     }
 
     /// After a pause: the window may not exceed `restart` segments, and is one at least.

@@ -1,4 +1,4 @@
-//! The classic ECN echo (RFC 3168, section 6.1).
+//! The classic ECN echo (RFC 3168, section 6.1), and DCTCP's (RFC 8257, section 3.2).
 
 use super::Feedback;
 use crate::bits::Bits;
@@ -85,6 +85,14 @@ impl ClassicEcn {
         if self.0.any(CE_SINCE_ACK) {
             self.0.set(ECHO);
         }
+    }
+
+    /// Receiving half, for DCTCP: a segment with payload arrives. Whether it has a mark and the one before had none, or
+    /// the other way round; the echo says the same from now on (DCTCP.CE).
+    pub(crate) fn turns(&mut self, marked: bool) -> bool {
+        let (marked, before) = (self.agreed() && marked, self.0.any(ECHO));
+        self.0.put(ECHO, marked);
+        marked != before
     }
 
     /// Whether ECE or CWR has anything to report, or to forget once it is reported.

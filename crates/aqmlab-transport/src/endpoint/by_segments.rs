@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use aqmlab_units::{Instant, Span};
 
 use super::{Endpoint, SELECTIVE};
-use crate::congestion::{Outstanding, Sign};
+use crate::congestion::{Heard, Outstanding, Sign};
 use crate::profile::{Profile, Recovery, RttArithmetic, SackPipe};
 use crate::recovery::{Delivery, Found, Frto, News, Phase, Probe, Timer, Tracking, Undo};
 use crate::sack::Sack;
@@ -38,11 +38,11 @@ impl Endpoint {
         }
     }
 
-    fn tracking(&self) -> &Tracking {
+    pub(super) fn tracking(&self) -> &Tracking {
         self.troubles.get().tracking.as_deref().expect("made with the connection")
     }
 
-    fn tracking_mut(&mut self) -> &mut Tracking {
+    pub(super) fn tracking_mut(&mut self) -> &mut Tracking {
         self.troubles.note().tracking.as_deref_mut().expect("made with the connection")
     }
 
@@ -62,6 +62,10 @@ impl Endpoint {
         let orderly = orderly && self.tracking().segments.is_orderly();
         let acked = (ack - self.una) as u32;
         let bytes = if acked > 0 { self.advance(ack) } else { 0 };
+        if news.delivered > 0 {
+            let (una, sent) = (self.una, self.sent());
+            self.hear(&Heard { now, bytes, marked: echo, una, sent, rtt: news.last_rtt }, profile);
+        }
         if acked == 0 && news.delivered > 0 {
             self.troubles.note().counts.duplicate_acks += 1;
         }
@@ -154,11 +158,10 @@ impl Endpoint {
         }
         // What left after the timeout says nothing.
         if news.original.is_some_and(|end| end <= tracking.recover) {
-            let Undo { cwnd, ssthresh } = tracking.undo;
             tracking.frto = Frto::Off;
             tracking.phase = Phase::Open;
             tracking.segments.none_lost();
-            self.window.restore(cwnd, ssthresh);
+            self.undo_reduction();
             return;
         }
         match tracking.frto {
@@ -169,6 +172,20 @@ impl Endpoint {
             Frto::First if !advances && news.delivered == 0 => {}
             _ => tracking.frto = Frto::Off,
         }
+    }
+
+    /// A reduction comes that may turn out to be for nothing.
+    fn remember_window(&mut self) {
+        let undo = Undo { cwnd: self.window.cwnd(), ssthresh: self.window.ssthresh() };
+        self.tracking_mut().undo = undo;
+        self.troubles.note().control.remember();
+    }
+
+    /// It was for nothing: all that decides about the window is as it was before.
+    fn undo_reduction(&mut self) {
+        let Undo { cwnd, ssthresh } = self.tracking().undo;
+        self.window.restore(cwnd, ssthresh);
+        self.troubles.note().control.restore();
     }
 
     /// What was outstanding when the phase began is acknowledged. A reduction for a mark goes on until data sent after
@@ -305,6 +322,9 @@ impl Endpoint {
     /// The timer has fired: true if it was for something else than a timeout.
     #[inline(never)] // keeps the way of other senders short
     pub(super) fn timer_was_no_timeout(&mut self, now: Instant, profile: &Profile) -> bool {
+        if profile.pacing && self.release_timer(now) && now < self.rto.deadline() {
+            return true;
+        }
         match core::mem::replace(&mut self.tracking_mut().timer, Timer::Timeout) {
             Timer::Timeout => return false,
             Timer::Reordering => {
@@ -332,7 +352,9 @@ impl Endpoint {
     #[inline(never)] // keeps the way of other senders short
     pub(super) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
-        let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
+        if !again {
+            self.remember_window();
+        }
         self.troubles.note().counts.timeouts += 1;
         let tracking = self.tracking_mut();
         let recovering = tracking.is_recovering();
@@ -344,9 +366,6 @@ impl Endpoint {
         tracking.probe = None;
         (tracking.probe_due, tracking.retransmission_due) = (false, false);
         tracking.frto = if profile.frto && (!recovering || again) { Frto::First } else { Frto::Off };
-        if !again {
-            tracking.undo = Undo { cwnd, ssthresh };
-        }
         let in_flight = tracking.segments.in_flight();
         let outstanding = Outstanding { flight: outstanding * profile.mss, inflation: 0 };
         let (window, algorithm) = self.congestion(profile);
@@ -363,6 +382,9 @@ impl Endpoint {
         if self.burst == 0 {
             return None;
         }
+        if profile.pacing {
+            self.release_timer(now);
+        }
         if core::mem::take(&mut self.tracking_mut().probe_due) {
             return Some(self.transmit_probe(now, profile));
         }
@@ -372,18 +394,25 @@ impl Endpoint {
         let waits = self.tracking().frto == Frto::Second;
         let segments = &self.tracking().segments;
         let room = u64::from(segments.in_flight()) < self.usable_segments(profile);
-        if !core::mem::take(&mut self.tracking_mut().retransmission_due) && !room {
+        let urgent = core::mem::take(&mut self.tracking_mut().retransmission_due);
+        if !urgent && !room {
             return None;
         }
         let segments = &self.tracking().segments;
         let lost = segments.next_lost().filter(|_| !waits);
+        if lost.is_none() && !(self.has_data() && self.fits(self.reach(profile), profile)) {
+            return None;
+        }
+        if profile.pacing && !urgent && self.waits_for_its_time(now) {
+            return None;
+        }
         let segment = match lost {
             Some(place) => self.transmit_again(now, place, profile),
-            None if self.has_data() && self.fits(self.reach(profile), profile) => {
-                self.transmit_new(now, profile)
-            }
-            None => return None,
+            None => self.transmit_new(now, profile),
         };
+        if profile.pacing {
+            self.note_pace(now, segment.len, profile);
+        }
         self.burst -= 1;
         Some(segment)
     }

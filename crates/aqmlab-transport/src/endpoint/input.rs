@@ -5,12 +5,10 @@ use alloc::boxed::Box;
 use aqmlab_units::Instant;
 
 use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
-use crate::congestion::Ack;
+use crate::congestion::{Ack, Heard};
 use crate::connection::State;
 use crate::event::Ending;
-use crate::profile::{
-    Congestion, EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe,
-};
+use crate::profile::{EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe};
 use crate::quick::Quick;
 use crate::recovery::AckAction;
 use crate::sack::Sack;
@@ -249,6 +247,10 @@ impl Endpoint {
             }
             return true;
         }
+        if ack > self.una {
+            let (bytes, marked) = ((ack - self.una) as u32, feedback.congestion);
+            self.hear(&Heard { now, bytes, marked, una: ack, sent: self.sent(), rtt: None }, profile);
+        }
         if feedback.congestion
             && ack >= self.una
             && self.troubles.get().recovery.may_react_to_mark(ack, profile)
@@ -375,12 +377,22 @@ impl Endpoint {
     fn go_on_without_sample(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
         self.restart_timer(now, profile);
         if opens {
-            // The hot path has no room for what the other algorithms do.
-            if profile.congestion == Some(Congestion::Reno) {
-                self.open_window(now, bytes, profile);
-            } else {
-                self.open_window_apart(now, bytes, profile);
-            }
+            self.open_window(now, bytes, profile);
+        }
+    }
+
+    /// The same for a control that hears of each acknowledgment: the hot path has no room for it.
+    #[inline(never)]
+    pub(super) fn go_on_apart(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+        self.hear(&Heard { now, bytes, marked: false, una: self.una, sent: self.sent(), rtt: None }, profile);
+        self.go_on(now, bytes, true, profile);
+    }
+
+    /// The congestion control hears of an acknowledgment.
+    pub(super) fn hear(&mut self, heard: &Heard, profile: &Profile) {
+        if profile.remembers {
+            let (window, algorithm) = self.congestion(profile);
+            window.heard(algorithm, heard, profile);
         }
     }
 
@@ -396,11 +408,6 @@ impl Endpoint {
         };
         let (window, algorithm) = self.congestion(profile);
         window.acked(algorithm, &ack, profile);
-    }
-
-    #[inline(never)]
-    fn open_window_apart(&mut self, now: Instant, bytes: u32, profile: &Profile) {
-        self.open_window(now, bytes, profile);
     }
 
     /// RFC 6298, 5.2 and 5.3. A window shut by a mark needs the timer although nothing is outstanding.
@@ -501,8 +508,27 @@ impl Endpoint {
     /// The next data in order, where more than a count decides about its acknowledgment.
     #[cold]
     pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
+        if profile.exact_echo {
+            self.echo_exactly(false, profile);
+        }
         self.note_arrival(now, self.receiver.next(), seg, false, profile);
         self.receiver.on_next_segment_by_rules(now, seg.len, &self.troubles, profile);
+    }
+
+    /// A segment with payload arrives, with a mark or not: when that changes, what has not been acknowledged is with the
+    /// echo of what it had, and this segment at once (RFC 8257, 3.2, with two acknowledgments).
+    #[cold]
+    fn echo_exactly(&mut self, marked: bool, profile: &Profile) {
+        if !self.ecn.turns(marked) {
+            return;
+        }
+        if self.receiver.delays_ack() {
+            let ack = self.receiver.next_on_wire();
+            let quick = self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new(profile)));
+            quick.earlier = Some(ack);
+            self.notes.set(HANDSHAKE_ACK);
+        }
+        self.receiver.ack_now();
     }
 
     /// Payload or FIN.
@@ -512,10 +538,15 @@ impl Endpoint {
         if seg.len > 0 {
             // RFC 3168, 6.1.5: the ECN field counts within the window only.
             let counts = ce && (profile.echo_outside_window || self.receiver.accepts(from, to, profile));
+            if profile.exact_echo {
+                self.echo_exactly(counts, profile);
+            }
             if profile.ack_rules {
                 self.note_arrival(now, from, seg, counts, profile);
             }
-            self.ecn.on_data(seg.flags, counts);
+            if !profile.exact_echo {
+                self.ecn.on_data(seg.flags, counts);
+            }
         }
         let fin = seg.flags.has(Flags::FIN);
         let arrival = self.receiver.on_segment(now, from, to, fin, &mut self.troubles, profile);

@@ -2,11 +2,12 @@
 //!
 //! [`input`] takes what arrives, [`predicted`] the most frequent of it by a shorter way, [`output`] decides what
 //! leaves, [`selective`] what is different with SACK, [`by_segments`] where each segment outstanding is known by itself,
-//! [`timers`] what happens when nothing arrives.
+//! [`paced`] when its segments may leave, [`timers`] what happens when nothing arrives.
 
 mod by_segments;
 mod input;
 mod output;
+mod paced;
 mod predicted;
 mod selective;
 mod timers;
@@ -87,7 +88,7 @@ const RETRANSMISSION: u8 = 1;
 /// Due: one new segment beyond the window (limited transmit), if it fits within as many segments more as
 /// duplicates have come.
 const LIMITED: u8 = 1 << 1;
-/// Due: a pure acknowledgment, before any data.
+/// Due: a pure acknowledgment, before any data: the handshake's, or one of what came before CE changed.
 const HANDSHAKE_ACK: u8 = 1 << 2;
 /// Due: a RST, with the sequence number of the next offset.
 const RESET: u8 = 1 << 3;

@@ -6,7 +6,7 @@ use super::{
     CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION, SELECTIVE,
 };
 use crate::connection::State;
-use crate::profile::{Congestion, Fin, HandshakeAck, IdleRestart, NagleRule, Profile, Recovery};
+use crate::profile::{Fin, HandshakeAck, IdleRestart, NagleRule, Profile, Recovery};
 use crate::sack::BLOCK_BYTES;
 use crate::segment::{Flags, Segment};
 use crate::sequence::to_wire;
@@ -160,7 +160,7 @@ impl Endpoint {
     #[cold]
     fn transmit_urgent(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.notes.take(HANDSHAKE_ACK) {
-            return Some(self.pure_ack(profile));
+            return Some(self.urgent_ack(profile));
         }
         if self.ecn.is_waiting() {
             return None;
@@ -319,8 +319,9 @@ impl Endpoint {
 
     #[cold]
     fn restart_window(&mut self, now: Instant, profile: &Profile) {
-        if profile.congestion != Some(Congestion::Reno) {
-            self.troubles.note().control.resumed(now);
+        if profile.remembers {
+            let left = self.last_activity;
+            self.troubles.note().control.resumed(now, left);
         }
         let idle = now.saturating_since(self.last_activity);
         match profile.idle_restart {
@@ -334,7 +335,8 @@ impl Endpoint {
             IdleRestart::Rfc2861 => {
                 let rto = self.rto.rto(profile);
                 if idle > rto {
-                    self.window.validate(idle.as_ns() / rto.as_ns().max(1), profile.initial_window);
+                    let timeouts = idle.as_ns() / rto.as_ns().max(1);
+                    self.window.validate(timeouts, profile.initial_window, profile);
                     self.last_activity = now; // RFC 2861, 3.2: T_last, so that a pause counts once
                 }
             }
@@ -378,6 +380,20 @@ impl Endpoint {
     fn pure_ack(&mut self, profile: &Profile) -> Segment {
         self.tally.acks += 1;
         self.control(Flags::ACK, self.sent(), profile)
+    }
+
+    /// One of what came before CE changed leaves the other one due (RFC 8257, 3.2).
+    #[cold]
+    fn urgent_ack(&mut self, profile: &Profile) -> Segment {
+        let mut segment = self.pure_ack(profile);
+        let due = self.troubles.get().quick.is_some();
+        let quick = due.then(|| self.troubles.note()).and_then(|trouble| trouble.quick.as_mut());
+        if let Some(ack) = quick.and_then(|quick| quick.earlier.take()) {
+            let marked = segment.flags.has(Flags::ECE);
+            (segment.ack, segment.flags) = (ack, Flags::ACK.with_if(Flags::ECE, !marked));
+            self.receiver.ack_now();
+        }
+        segment
     }
 
     /// A segment without payload at `from`; whatever has the ACK bit acknowledges all that has arrived.

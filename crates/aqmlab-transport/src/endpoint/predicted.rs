@@ -99,6 +99,10 @@ impl Endpoint {
     fn on_predicted_ack(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         self.advance_by(bytes, bytes);
         self.note_activity_on_ack(now, profile);
+        if profile.remembers {
+            self.go_on_apart(now, bytes, profile);
+            return;
+        }
         self.go_on(now, bytes, true, profile);
     }
 }

@@ -60,9 +60,34 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
     ProfileInfo {
         name: "linux",
         summary: "Linux 4.x and later with `tcp_congestion_control=reno`, its sender beside a Linux 6.1 segment by \
-                  segment; without pacing, DSACK, HyStart and compressed SACKs",
+                  segment; without DSACK and compressed SACKs",
         values: LINUX,
     },
+    ProfileInfo {
+        name: "modern",
+        summary: "the standards of today: CUBIC (RFC 9438) with HyStart++ (RFC 9406), an initial window of 10 (RFC 6928), \
+                  RACK-TLP (RFC 8985), PRR (RFC 9937), F-RTO (RFC 5682), time stamps (RFC 7323); no ECN unless asked for",
+        values: MODERN,
+    },
+];
+
+#[rustfmt::skip]
+static MODERN: &[ProfileValue] = &[
+    value("mss", Bytes(1448), "RFC 7323, appendix A: Ethernet less 12 B of time stamps"),
+    value("header", Bytes(52), "RFC 7323, appendix A"),
+    value("initial_window", Integer(10), "RFC 6928, 2"),
+    value("congestion", Choice("cubic"), "RFC 9438"),
+    value("increase", Choice("byte_counting"), "RFC 9406, 4.2: by bytes acknowledged; RFC 3465"),
+    value("abc_limit", Integer(8), "RFC 9406, 4.3: L without pacing"),
+    value("slow_start_exit", Choice("hystart++"), "RFC 9406"),
+    value("recovery", Choice("sack"), "RFC 2018"),
+    value("sack_pipe", Choice("segments"), "RFC 8985, 5: each segment with its time"),
+    value("sack_blocks", Integer(3), "RFC 7323, appendix A: as many as fit beside time stamps"),
+    value("rack", Flag(true), "RFC 8985, 6"),
+    value("tail_loss_probe", Flag(true), "RFC 8985, 7"),
+    value("prr", Flag(true), "RFC 9937, 6"),
+    value("frto", Flag(true), "RFC 5682, 3"),
+    value("timestamps", Flag(true), "RFC 7323, 3"),
 ];
 
 #[rustfmt::skip]
@@ -169,6 +194,7 @@ static LINUX: &[ProfileValue] = &[
     value("receive_window", Bytes(6_291_456), "net.ipv4.tcp_rmem, its largest; it does not grow towards it here"),
     value("initial_window", Integer(10), "TCP_INIT_CWND; RFC 6928"),
     value("increase", Choice("byte_counting"), "tcp_cong.c, tcp_reno_cong_avoid(): by segments acknowledged"),
+    value("cubic_growth", Choice("linux"), "measured; Ha, Rhee, Xu 2008, figure 2: whole segments, counts, the least round trip"),
     value("reduction_base", Choice("congestion_window"), "measured: 40 segments leave 20, and two at least"),
     value("abc_limit", Unlimited, "measured: an acknowledgment of 20 segments opens the window by 20"),
     value("recovery", Choice("sack"), "net.ipv4.tcp_sack"),

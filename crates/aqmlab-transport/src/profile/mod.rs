@@ -15,9 +15,9 @@ use crate::sack::MAX_BLOCKS;
 pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::PARAMS;
 pub use words::{
-    AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin, HandshakeAck,
-    IdleRestart, Increase, InitialSsthresh, NagleRule, PartialAck, Recovery, RecoveryExit, ReductionBase,
-    RttArithmetic, SackMemory, SackPipe, TimeoutSsthresh,
+    AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin,
+    HandshakeAck, IdleRestart, Increase, InitialSsthresh, NagleRule, PartialAck, Recovery, RecoveryExit,
+    ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, TimeoutSsthresh,
 };
 
 /// Everything an endpoint can be told, resolved. Shared by all flows of a class and passed to each call, so
@@ -41,11 +41,14 @@ pub struct Profile {
     pub increase: Increase,
     /// segments; `u32::MAX` is no limit
     pub abc_limit: u32,
+    pub cubic_growth: CubicGrowth,
     /// segments a second cubed
     pub cubic_c: f64,
     pub cubic_beta: f64,
     pub cubic_fast_convergence: bool,
     pub cubic_reno_friendly: bool,
+    pub dctcp_gain: f64,
+    pub slow_start_exit: SlowStartExit,
     pub reduction_base: ReductionBase,
     pub dupthresh: u32,
     pub recovery: Recovery,
@@ -68,6 +71,11 @@ pub struct Profile {
     pub recovery_burst: u32,
     /// segments an ACK; `u32::MAX` is no limit
     pub max_burst: u32,
+    pub pacing: bool,
+    pub pacing_gain: f64,
+    pub pacing_gain_slow_start: f64,
+    /// segments
+    pub pacing_burst: u32,
     pub send_jitter: Span,
     pub timeout_ssthresh: TimeoutSsthresh,
     pub rtt_arithmetic: RttArithmetic,
@@ -107,6 +115,10 @@ pub struct Profile {
     pub(crate) ack_at: u32,
     /// Whether acknowledgments that wait follow more rules than `ack_every` and `delayed_ack`.
     pub(crate) ack_rules: bool,
+    /// Whether the congestion control has a memory, and hears of each acknowledgment.
+    pub(crate) remembers: bool,
+    /// Whether each change of CE is acknowledged at once (RFC 8257, 3.2).
+    pub(crate) exact_echo: bool,
 }
 
 /// What a count is that has no limit: more than can ever be reached.
@@ -158,10 +170,13 @@ impl Profile {
             congestion: congestion(s)?,
             increase: Increase::read(s, "increase")?,
             abc_limit: limit(s, "abc_limit")?,
+            cubic_growth: CubicGrowth::read(s, "cubic_growth")?,
             cubic_c: s.number("cubic_c")?,
             cubic_beta: s.number("cubic_beta")?,
             cubic_fast_convergence: s.flag("cubic_fast_convergence")?,
             cubic_reno_friendly: s.flag("cubic_reno_friendly")?,
+            dctcp_gain: s.number("dctcp_gain")?,
+            slow_start_exit: SlowStartExit::read(s, "slow_start_exit")?,
             reduction_base: ReductionBase::read(s, "reduction_base")?,
             dupthresh: count(s, "dupthresh")?,
             recovery: Recovery::read(s, "recovery")?,
@@ -181,6 +196,10 @@ impl Profile {
             recovery_exit: RecoveryExit::read(s, "recovery_exit")?,
             recovery_burst: limit(s, "recovery_burst")?,
             max_burst: limit(s, "max_burst")?,
+            pacing: s.flag("pacing")?,
+            pacing_gain: s.number("pacing_gain")?,
+            pacing_gain_slow_start: s.number("pacing_gain_slow_start")?,
+            pacing_burst: count(s, "pacing_burst")?,
             send_jitter: s.span("send_jitter")?,
             timeout_ssthresh: TimeoutSsthresh::read(s, "timeout_ssthresh")?,
             rtt_arithmetic: RttArithmetic::read(s, "rtt_arithmetic")?,
@@ -218,19 +237,25 @@ impl Profile {
             time_wait: s.span("time_wait")?,
             ack_at: 0,
             ack_rules: false,
+            remembers: false,
+            exact_echo: false,
         };
         profile.check()?;
-        Ok(profile.with_ack_rules())
+        Ok(profile.with_summaries())
     }
 
-    /// What [`crate::receiver`] asks of each segment, so that it need not look at all rules.
-    fn with_ack_rules(self) -> Profile {
+    /// What is asked at each segment, so that nobody need look at all rules.
+    fn with_summaries(self) -> Profile {
         let bytes = self.ack_counting == AckCounting::Bytes;
         let ack_at = if bytes { NO_LIMIT } else { self.ack_every };
         let periodic = self.delayed_ack_timer == DelayedAckTimer::Periodic;
+        let exact_echo = self.congestion == Some(Congestion::Dctcp);
         Profile {
             ack_at,
-            ack_rules: bytes || periodic || self.quick_acks > 0 || self.quick_acks_again > 0,
+            exact_echo,
+            ack_rules: exact_echo || bytes || periodic || self.quick_acks > 0 || self.quick_acks_again > 0,
+            remembers: self.congestion != Some(Congestion::Reno)
+                || self.slow_start_exit != SlowStartExit::Nothing,
             ..self
         }
     }
@@ -274,6 +299,7 @@ impl Profile {
             return Err(ParamError::new("receive_window", message));
         }
         self.check_acks()?;
+        self.check_congestion()?;
         if self.rtt_arithmetic == RttArithmetic::Ns2 {
             self.check_tick()?;
         }
@@ -291,6 +317,18 @@ impl Profile {
                 self.ack_every, self.mss
             );
             return Err(ParamError::new("ack_every", message));
+        }
+        Ok(())
+    }
+
+    fn check_congestion(&self) -> Result<(), ParamError> {
+        if self.congestion == Some(Congestion::Dctcp) && !self.ecn {
+            let message = "congestion `dctcp` needs ecn `true`: its signal is the share of marks";
+            return Err(ParamError::new("congestion", message));
+        }
+        if self.pacing && !self.send_jitter.is_zero() {
+            let message = "pacing and send_jitter both say when a segment leaves; give one of them";
+            return Err(ParamError::new("send_jitter", message));
         }
         Ok(())
     }
@@ -331,8 +369,21 @@ fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
             Recovery::Reno => FastRetransmitGuard::Rfc5681.word(),
             Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582.word(),
         }),
+        "slow_start_exit" => Value::Choice(if has_hystart(settings)? {
+            SlowStartExit::Hystart.word()
+        } else {
+            SlowStartExit::Nothing.word()
+        }),
         _ => unreachable!("`{name}` has no rule"),
     })
+}
+
+/// Whether CUBIC is Linux's, which has HyStart, and measures round trips enough for it.
+fn has_hystart(settings: &Settings) -> Result<bool, ParamError> {
+    Ok(congestion(settings)? == Some(Congestion::Cubic)
+        && CubicGrowth::read(settings, "cubic_growth")? == CubicGrowth::Linux
+        && Recovery::read(settings, "recovery")? == Recovery::Sack
+        && SackPipe::read(settings, "sack_pipe")? == SackPipe::Segments)
 }
 
 /// The kernel's names have at most so many letters: `TCP_CA_NAME_MAX` less the final zero (Linux, `net/tcp.h`).

@@ -18,6 +18,33 @@ words! {
         Reno = "reno",
         /// A cubic function of the time since the latest reduction (RFC 9438).
         Cubic = "cubic",
+        /// As `reno`, but a mark takes from the window by how frequent marks are, and the receiver echoes each
+        /// (RFC 8257). It needs ECN.
+        Dctcp = "dctcp",
+    }
+}
+words! {
+    /// What ends slow start besides `ssthresh`, losses and marks.
+    pub enum SlowStartExit {
+        /// Nothing.
+        Nothing = "none",
+        /// A train of acknowledgments half a round trip long, or a round trip that has grown by an eighth (Ha and Rhee
+        /// 2011; Linux's CUBIC).
+        Hystart = "hystart",
+        /// Five rounds of slower growth after a round trip that has grown by an eighth (RFC 9406).
+        HystartPlusPlus = "hystart++",
+    }
+}
+words! {
+    /// How CUBIC's window grows in congestion avoidance.
+    pub enum CubicGrowth {
+        /// With each acknowledgment, towards the cubic function a smoothed round trip later (RFC 9438, sections 4.2 to
+        /// 4.5).
+        Rfc9438 = "rfc9438",
+        /// By whole segments, one for each count of acknowledged ones, which follows from the cubic function the least
+        /// round trip later and is set at most every 31 ms while the window stands still; C and beta are multiples of
+        /// 10/1024 and 1/1024, and a timeout forgets all (Ha, Rhee, Xu 2008; Linux).
+        Linux = "linux",
     }
 }
 words! {

@@ -8,6 +8,7 @@
 mod machine;
 #[cfg(test)]
 mod naive;
+mod pace;
 mod prr;
 mod scoreboard;
 mod segments;

@@ -59,6 +59,8 @@ pub(crate) struct News {
     pub first_sacked: Option<Span>,
     /// Some that are acknowledged cumulatively were sent again.
     pub repeated: bool,
+    /// The round trip of the latest segment that is new and was sent once.
+    pub last_rtt: Option<Span>,
     /// The least end of a segment that was sent only once.
     pub original: Option<u64>,
 }
@@ -230,6 +232,7 @@ impl Segments {
             }
         } else {
             self.min_rtt = self.min_rtt.min(rtt);
+            news.last_rtt = Some(rtt);
             news.original = news.original.or(Some(segment.end));
             self.reordered |= segment.end < self.highest;
         }

@@ -2,6 +2,7 @@
 
 use aqmlab_units::Span;
 
+use super::pace::Pace;
 use super::prr::Prr;
 use super::segments::Segments;
 use crate::profile::Profile;
@@ -77,6 +78,7 @@ pub(crate) struct Tracking {
     pub partial_end: u64,
     pub undo: Undo,
     pub deviation: Deviation,
+    pub pace: Pace,
 }
 
 impl Tracking {
@@ -94,6 +96,7 @@ impl Tracking {
             partial_end: 0,
             undo: Undo { cwnd: 0.0, ssthresh: 0.0 },
             deviation: Deviation::new(rtt, sent, profile),
+            pace: Pace::new(),
         }
     }
 

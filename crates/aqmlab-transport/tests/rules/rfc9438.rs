@@ -4,7 +4,7 @@ use aqmlab_params::Value;
 use aqmlab_transport::{ENDLESS, Segment};
 use aqmlab_units::{Instant, Span};
 
-use crate::bench::{Bench, MSS, ack_of, echo, iw, numbers};
+use crate::bench::{Bench, MSS, ack_of, echo, iw, numbers, sack};
 
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
@@ -175,6 +175,32 @@ fn after_a_timeout_the_first_stage_begins_at_its_plateau() {
         s.ack_at(s.b.now, 0.0);
     }
     s.follow(&Stage::new(70.0, 70.0), &[0.0, 1.0, 2.0, 4.0]);
+}
+
+/// Rules: 9438 4.9
+#[test]
+fn a_timeout_that_was_spurious_gives_the_stage_back() {
+    let given = [
+        purely_cubic()[0].clone(),
+        sack(),
+        iw(32),
+        ("sack_pipe", Value::Choice("segments")),
+        ("frto", Value::Flag(true)),
+        ("initial_ssthresh", Value::Choice("max_window")),
+        ("max_window", Value::Integer(32)),
+    ];
+    let mut s = Sender::new(&given);
+    s.sent = 32;
+    let (stage, epoch) = (Stage::new(32.0, 32.0), s.b.now);
+    s.follow(&stage, &[0.0, 0.25]);
+    let before = s.cwnd();
+    let again = s.b.fire();
+    assert_eq!((numbers(&again).len(), s.cwnd()), (1, 1.0));
+    let late = (s.b.now - epoch).as_secs_f64() + 0.01;
+    s.ack_at(epoch, late);
+    s.ack_at(epoch, late);
+    let expected = stage.after_ack(before, late, s.rtt());
+    assert!((s.cwnd() - expected).abs() < 1e-9, "{} is not {expected}", s.cwnd());
 }
 
 /// Rules: 9438 4.10

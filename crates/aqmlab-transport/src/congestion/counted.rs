@@ -1,0 +1,236 @@
+//! CUBIC in whole segments: its window opens by one whenever a count of acknowledged segments is full, and the
+//! cubic function says how many that takes (S. Ha, I. Rhee, L. Xu, "CUBIC: A New TCP-Friendly High-Speed TCP
+//! Variant", ACM SIGOPS Operating Systems Review 42 (5), 2008, figure 2). Steps of time and size, and what the
+//! paper leaves open, are those that a Linux 6.1 shows.
+
+use aqmlab_units::{Instant, Span};
+
+use super::window::{Ack, Control, Cut, Heard, Sign, Window};
+use crate::profile::Profile;
+
+/// Parts of a second, and of one, that are told apart.
+const STEPS: f64 = 1024.0;
+/// C is ten times a multiple of 1/1024.
+const STEPS_OF_C: f64 = STEPS / 10.0;
+/// The function is looked at anew once the window has moved or more time has passed, in milliseconds.
+const LOOKS: u64 = 31;
+/// For so long after a stage has begun round trips do not count, in milliseconds: queues are still long.
+const SETTLING: u64 = 1000;
+/// Segments a segment of window, where the function is flat.
+const FLAT: u32 = 100;
+/// The same at most while no loss has been met.
+const FIRST: u32 = 20;
+/// The window opens by half a round trip's segments at most.
+const LEAST: u32 = 2;
+
+/// What is remembered, in segments.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub(super) struct Counted {
+    /// W_last_max; 0 while no loss has been met.
+    w_max: u32,
+    /// dMin.
+    least_rtt: Option<Span>,
+    /// cnt: segments acknowledged that open the window by one.
+    count: u32,
+    usage: Usage,
+    stage: Option<Stage>,
+}
+
+/// How far a window of data has used the congestion window.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+struct Usage {
+    /// Segments in flight.
+    most: u32,
+    /// Whether these filled it.
+    full: bool,
+    /// SND.NXT then.
+    end: u64,
+}
+
+/// A stage of congestion avoidance.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Stage {
+    /// epoch_start, in milliseconds, later by pauses.
+    epoch: u64,
+    /// Up to when pauses are in `epoch` already.
+    resumed: u64,
+    /// K, in steps.
+    k: f64,
+    /// origin_point.
+    origin: u32,
+    /// W_tcp.
+    w_est: u32,
+    /// ack_cnt: segments that are not in `w_est` yet.
+    acked: u32,
+    /// When `count` was set last, in milliseconds, and the window then.
+    looked: Option<(u64, u32)>,
+}
+
+fn in_steps(share: f64, steps: f64) -> f64 {
+    libm::round(share * steps) / steps
+}
+
+/// The part of a window that a reduction leaves.
+fn beta(profile: &Profile) -> f64 {
+    in_steps(profile.cubic_beta, STEPS)
+}
+
+fn whole_ms(at: Instant) -> u64 {
+    at.as_ns() / Span::ms(1).as_ns()
+}
+
+impl Stage {
+    fn begin(now: Instant, cwnd: u32, w_max: u32, profile: &Profile) -> Self {
+        let origin = w_max.max(cwnd);
+        let k = libm::cbrt(f64::from(origin - cwnd) / in_steps(profile.cubic_c, STEPS_OF_C));
+        let k = libm::floor(k * STEPS);
+        let epoch = whole_ms(now);
+        Stage { epoch, resumed: epoch, k, origin, w_est: cwnd, acked: 0, looked: None }
+    }
+
+    /// The segments to be acknowledged for each of window by the cubic function, a round trip ahead.
+    fn by_function(&self, now: Instant, cwnd: u32, ahead: Span, profile: &Profile) -> u32 {
+        let ms = whole_ms(now) - self.epoch + ahead.as_ns().div_ceil(Span::ms(1).as_ns());
+        let from_k = libm::floor(ms as f64 * STEPS / 1e3) - self.k;
+        let seconds = from_k.abs() / STEPS;
+        let c = in_steps(profile.cubic_c, STEPS_OF_C);
+        let away = libm::floor(c * (seconds * seconds * seconds)).copysign(from_k);
+        let target = f64::from(self.origin) + away;
+        if target > f64::from(cwnd) {
+            (f64::from(cwnd) / (target - f64::from(cwnd))) as u32
+        } else {
+            FLAT * cwnd
+        }
+    }
+
+    /// The same that Reno's window needs at most.
+    fn by_reno(&mut self, cwnd: u32, profile: &Profile) -> u32 {
+        // 1 / alpha, in eighths
+        let eighths = libm::floor(8.0 * (1.0 + beta(profile)) / (3.0 * (1.0 - beta(profile)))) as u32;
+        let each = (cwnd * eighths / 8).max(1);
+        let more = self.acked.saturating_sub(1) / each;
+        self.w_est += more;
+        self.acked -= more * each;
+        if self.w_est > cwnd { cwnd / (self.w_est - cwnd) } else { u32::MAX }
+    }
+}
+
+impl Usage {
+    /// An acknowledgment shows what was in flight before it.
+    fn heard(&mut self, window: &Window, heard: &Heard, profile: &Profile) {
+        let before = heard.una - u64::from(heard.bytes);
+        let flight = (heard.sent - before).div_ceil(u64::from(profile.mss)) as u32;
+        let full = flight >= window.cwnd() as u32;
+        if full || before >= self.end || !self.full && flight > self.most {
+            *self = Usage { most: flight, full, end: heard.sent };
+        }
+    }
+}
+
+impl Counted {
+    /// Nothing was outstanding since `left`, and sending begins anew at `now`: a pause does not count.
+    pub(super) fn resumed(&mut self, now: Instant, left: Instant) {
+        if let Some(stage) = &mut self.stage {
+            let now = whole_ms(now);
+            stage.epoch += now - whole_ms(left).max(stage.resumed);
+            stage.resumed = now;
+        }
+    }
+
+    /// cubic_update().
+    fn look(&mut self, window: &Window, acked: u32, ack: &Ack, profile: &Profile) {
+        let cwnd = window.cwnd() as u32;
+        let ms = whole_ms(ack.now);
+        let ahead = self.least_rtt.or(ack.srtt).unwrap_or(Span::ZERO);
+        let w_max = self.w_max;
+        let stage = self.stage.get_or_insert_with(|| Stage::begin(ack.now, cwnd, w_max, profile));
+        stage.acked += acked;
+        if stage.looked.is_some_and(|(at, before)| before == cwnd && ms - at <= LOOKS) {
+            return;
+        }
+        if stage.looked.is_none_or(|(at, _)| at != ms) {
+            stage.looked = Some((ms, cwnd));
+            self.count = stage.by_function(ack.now, cwnd, ahead, profile);
+            if self.w_max == 0 {
+                self.count = self.count.min(FIRST);
+            }
+        }
+        if profile.cubic_reno_friendly {
+            self.count = self.count.min(stage.by_reno(cwnd, profile));
+        }
+        self.count = self.count.max(LEAST);
+    }
+}
+
+impl Control for Counted {
+    fn heard(&mut self, window: &mut Window, heard: &Heard, profile: &Profile) {
+        self.usage.heard(window, heard, profile);
+        let settling = self.stage.is_some_and(|stage| whole_ms(heard.now) < stage.epoch + SETTLING);
+        if let Some(rtt) = heard.rtt.filter(|_| !settling) {
+            self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
+        }
+    }
+
+    /// A window above twice what was in flight does not grow; beyond `ssthresh` avoidance goes on.
+    fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        if !self.usage.full && window.cwnd() as u32 >= 2 * self.usage.most {
+            return;
+        }
+        let acked = ack.whole_segments(profile);
+        let room = window.ssthresh() - window.cwnd();
+        let opened = f64::from(acked).min(room);
+        window.open(opened);
+        let left = acked - opened as u32;
+        if left > 0 {
+            self.look(window, left, ack, profile);
+            window.count_segments(left, self.count);
+        }
+    }
+
+    fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        if !self.usage.full {
+            return;
+        }
+        let acked = ack.whole_segments(profile);
+        self.look(window, acked, ack, profile);
+        window.count_segments(acked, self.count);
+    }
+
+    fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
+        let cwnd = window.cwnd();
+        self.stage = None;
+        let lost_ground = profile.cubic_fast_convergence && cwnd < f64::from(self.w_max);
+        let kept = if lost_ground { (1.0 + beta(profile)) / 2.0 } else { 1.0 };
+        self.w_max = (cwnd * kept) as u32;
+        if matches!(sign, Sign::Timeout { .. }) {
+            *self = Counted { usage: self.usage, ..Counted::default() };
+        }
+        let least = if sign == Sign::Loss { 2.0 } else { 1.0 };
+        Cut { share: beta(profile), least, left: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// W_max 100, reduced to 70: K is (30 / 0.4004)^(1/3) = 4.216 s, and 60 ms after the beginning the function is 28
+    /// segments below 100. Reno's window needs 70 * 15 / 8 = 131 segments for one of window.
+    #[test]
+    fn counts_are_those_computed_by_hand() {
+        let profile = Profile::named("linux").expect("built in");
+        let mut stage = Stage::begin(Instant::ZERO, 70, 100, &profile);
+        assert_eq!(stage.k, 4316.0);
+        assert_eq!(stage.by_function(Instant::ZERO, 70, Span::ms(60), &profile), 70 / 2);
+        assert_eq!(stage.by_function(Instant::ZERO + Span::s(4), 99, Span::ms(216), &profile), 99);
+        assert_eq!(
+            stage.by_function(Instant::ZERO, 73, Span::ms(60), &profile),
+            7300,
+            "it is above the function"
+        );
+        for (acked, count) in [(131, u32::MAX), (132, 70), (263, 35)] {
+            (stage.w_est, stage.acked) = (70, acked);
+            assert_eq!(stage.by_reno(70, &profile), count, "{acked} acknowledged");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! DCTCP (RFC 8257): Reno, but a mark takes from the window by how frequent marks are.
+
+use super::reno::Reno;
+use super::window::{Ack, Control, Cut, Heard, Sign, Window};
+use crate::profile::{Profile, ReductionBase};
+
+pub(super) const VERSION: u32 = 1;
+
+/// The estimate of congestion and the observation window that it is made from (section 3.3).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Dctcp {
+    /// DCTCP.Alpha.
+    alpha: f64,
+    /// DCTCP.WindowEnd; SND.UNA at first.
+    window_end: u64,
+    /// DCTCP.BytesAcked.
+    acked: u64,
+    /// DCTCP.BytesMarked.
+    marked: u64,
+}
+
+impl Default for Dctcp {
+    /// Section 4.2: an alpha of 1 is a cautious beginning.
+    fn default() -> Self {
+        Dctcp { alpha: 1.0, window_end: 1, acked: 0, marked: 0 }
+    }
+}
+
+impl Control for Dctcp {
+    /// Section 3.3, steps 1 to 8.
+    fn heard(&mut self, _window: &mut Window, heard: &Heard, profile: &Profile) {
+        if heard.bytes == 0 {
+            return;
+        }
+        self.acked += u64::from(heard.bytes);
+        self.marked += if heard.marked { u64::from(heard.bytes) } else { 0 };
+        if heard.una <= self.window_end {
+            return;
+        }
+        let m = self.marked as f64 / self.acked as f64;
+        self.alpha = self.alpha * (1.0 - profile.dctcp_gain) + profile.dctcp_gain * m;
+        self.window_end = heard.sent;
+        (self.acked, self.marked) = (0, 0);
+    }
+
+    /// Section 3.4: as specified in RFC 5681.
+    fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        Reno.avoid(window, ack, profile);
+    }
+
+    /// Section 3.3, step 9, at marks; section 3.5 at losses: as conventional TCP.
+    fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
+        if sign != Sign::Mark {
+            return Reno.congestion(sign, window, profile);
+        }
+        let cwnd = window.cwnd();
+        let less = cwnd * self.alpha / 2.0;
+        let whole = profile.reduction_base == ReductionBase::CongestionWindow;
+        let left = cwnd - if whole { libm::floor(less) } else { less };
+        Cut { left: Some(left), ..Reno.congestion(sign, window, profile) }
+    }
+}

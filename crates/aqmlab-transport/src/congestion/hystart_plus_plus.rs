@@ -1,0 +1,101 @@
+//! Slow start that grows conservatively once the round trip has grown, and then ends: HyStart++ (RFC 9406). Its limit
+//! L of what one acknowledgment opens is the profile's `abc_limit`.
+
+use aqmlab_units::Span;
+
+use super::window::{Heard, Window};
+
+const MIN_RTT_THRESH: Span = Span::ms(4);
+const MAX_RTT_THRESH: Span = Span::ms(16);
+const MIN_RTT_DIVISOR: u64 = 8;
+const N_RTT_SAMPLE: u8 = 8;
+const CSS_GROWTH_DIVISOR: f64 = 4.0;
+const CSS_ROUNDS: u8 = 5;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Phase {
+    /// Standard slow start.
+    Standard,
+    /// Conservative slow start (CSS): cssBaselineMinRtt, and the rounds that are complete.
+    Conservative { baseline: Span, rounds: u8 },
+    /// The initial slow start is over, and with it all of this.
+    Over,
+}
+
+/// The phase, and the round that is measured (section 4.2).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct HyStartPlusPlus {
+    phase: Phase,
+    /// windowEnd.
+    window_end: u64,
+    /// lastRoundMinRTT.
+    last_round: Span,
+    /// currentRoundMinRTT.
+    this_round: Span,
+    /// rttSampleCount.
+    samples: u8,
+}
+
+impl Default for HyStartPlusPlus {
+    fn default() -> Self {
+        let (last_round, this_round) = (Span::MAX, Span::MAX);
+        HyStartPlusPlus { phase: Phase::Standard, window_end: 1, last_round, this_round, samples: 0 }
+    }
+}
+
+impl HyStartPlusPlus {
+    /// An acknowledgment arrives: the rounds, then what its round trip says.
+    pub(super) fn heard(&mut self, window: &mut Window, heard: &Heard) {
+        if self.phase == Phase::Over || window.cwnd() >= window.ssthresh() {
+            self.phase = Phase::Over;
+            return;
+        }
+        if heard.una > self.window_end {
+            self.end_round(window);
+            self.window_end = heard.sent;
+        }
+        let Some(rtt) = heard.rtt else { return };
+        self.this_round = self.this_round.min(rtt);
+        self.samples = self.samples.saturating_add(1);
+        if self.samples >= N_RTT_SAMPLE {
+            self.judge();
+        }
+    }
+
+    fn end_round(&mut self, window: &mut Window) {
+        (self.last_round, self.this_round, self.samples) = (self.this_round, Span::MAX, 0);
+        if let Phase::Conservative { rounds, .. } = &mut self.phase {
+            *rounds += 1;
+            if *rounds == CSS_ROUNDS {
+                self.phase = Phase::Over;
+                window.end_slow_start();
+            }
+        }
+    }
+
+    fn judge(&mut self) {
+        match self.phase {
+            Phase::Standard if self.last_round < Span::MAX => {
+                let threshold = self.last_round.div(MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
+                if self.this_round >= self.last_round + threshold {
+                    self.phase = Phase::Conservative { baseline: self.this_round, rounds: 0 };
+                }
+            }
+            // It was no queue: slow start goes on.
+            Phase::Conservative { baseline, .. } if self.this_round < baseline => {
+                self.phase = Phase::Standard
+            }
+            _ => {}
+        }
+    }
+
+    /// What the window grows by, as a share of what slow start adds.
+    pub(super) fn share(&self) -> f64 {
+        if matches!(self.phase, Phase::Conservative { .. }) { 1.0 / CSS_GROWTH_DIVISOR } else { 1.0 }
+    }
+
+    /// A loss, a mark or a timeout ends the initial slow start (section 4.2).
+    pub(super) fn congestion(&mut self) {
+        self.phase = Phase::Over;
+    }
+}
