@@ -42,10 +42,10 @@ def about_table(about: dict) -> str:
 def hops_table(items: dict) -> str:
     head = [
         "scene",
-        "instructions a hop",
-        "a segment with ACK",
-        "CPU ns a hop",
-        "events a hop",
+        "instructions per hop",
+        "per segment with ACK",
+        "CPU ns per hop",
+        "events per hop",
         "hops/s simulated",
         "dropped",
     ]
@@ -125,7 +125,7 @@ def discipline_table(items: dict) -> str:
         rows.append(
             ["/".join(name), thousands(int(backlog)), thousands(f["instructions"]), f"{f['marked']:.1%}"]
         )
-    return table(["discipline", "backlog", "instructions a packet", "marked"], rows)
+    return table(["discipline", "backlog", "instructions per packet", "marked"], rows)
 
 
 def memory_table(items: dict) -> str:
@@ -171,7 +171,7 @@ def peers_table(items: dict) -> str:
     ]
     if ours := items.get("hops/red/100/off"):
         counts.insert(0, ["aqmlab, red, 100 flows", thousands(ours["per_hop"])])
-    return f"{ratios}\n{table(['event loop', 'instructions a packet-hop'], counts)}"
+    return f"{ratios}\n{table(['event loop', 'instructions per packet-hop'], counts)}"
 
 
 def work_table(items: dict) -> str:

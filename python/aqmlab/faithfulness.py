@@ -162,7 +162,9 @@ class Faithfulness:
             return ""
         at_s = _seconds(failure.get("at_ns"))
         beyond = "" if at_s is None else f" beyond {at_s:.1f} s"
-        return f"{PACKETS_FILE} could not be written{beyond}: {failure.get('reason', 'nobody says why')}"
+        return (
+            f"{PACKETS_FILE} could not be written{beyond}: {failure.get('reason', 'no reason was recorded')}"
+        )
 
     def part(self, name: str) -> Mapping[str, Any]:
         """An object of the manifest's ``live``; empty if an earlier aqmlab did not write it."""

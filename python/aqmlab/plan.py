@@ -173,7 +173,7 @@ class TrafficClass:
         if self.kind == TRACE:
             return f", connections of {workload['file']}"
         if self.kind == PACKMIME:
-            return f", PackMime-HTTP, {workload['rate_per_s']:g} connections a second"
+            return f", PackMime-HTTP, {workload['rate_per_s']:g} connections per second"
         if self.kind in (PAGES, BROWSERS):
             how = f"for {workload['device']}" if self.kind == PAGES else "by browsers of 2000"
             return f", web pages {how}, users who think: {drawn_text(workload['think_ns'], 'ns')}"
@@ -182,7 +182,7 @@ class TrafficClass:
             opened = (
                 f"users who think: {drawn_text(workload['think_ns'], 'ns')}"
                 if "think_ns" in workload
-                else f"{workload['rate_per_s']:g} connections a second"
+                else f"{workload['rate_per_s']:g} connections per second"
             )
             return f", {opened}, requests and responses: {', '.join(sizes)}"
         if self.kind == "on_off_tcp":

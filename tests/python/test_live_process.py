@@ -52,7 +52,7 @@ def test_each_end_is_told_in_a_sentence(mode, error, words):
 
 
 def test_a_killed_router_is_told_with_the_signal(tmp_path):
-    with pytest.raises(errors.RunError, match=r"was killed by SIGKILL; if nobody did that, memory"):
+    with pytest.raises(errors.RunError, match=r"was killed by SIGKILL; if no user did that, memory"):
         ask({**JOB, "out": str(tmp_path / "seed-1")}, command=child("killed"))
 
 

@@ -69,11 +69,11 @@ def test_findings_are_scored(toy):
     assert headline(toy) == (
         "1 of 2 firm findings holds, 1 fails, 0 are undecided;"
         " 1 of 1 soft findings holds, 0 fail, 0 are undecided;"
-        " 2 of 3 published numbers agree within their tolerance (6 seeds a cell)."
+        " 2 of 3 published numbers agree within their tolerance (6 seeds per cell)."
     )
     soft = replace(toy, findings=tuple(f for f in toy.findings if f.finding.strength == "soft"), tables=())
-    assert headline(soft) == "1 of 1 soft findings holds, 0 fail, 0 are undecided (6 seeds a cell)."
-    assert headline(replace(soft, most_seeds=40)).endswith("(6 to 40 seeds a cell).")
+    assert headline(soft) == "1 of 1 soft findings holds, 0 fail, 0 are undecided (6 seeds per cell)."
+    assert headline(replace(soft, most_seeds=40)).endswith("(6 to 40 seeds per cell).")
 
 
 def test_figures_stand_in_the_order_of_their_numbers(toy, tmp_path):

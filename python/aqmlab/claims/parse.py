@@ -225,17 +225,17 @@ class _Parser:
         while self._s.peek().kind == "operator" and self._s.peek().text in signs:
             sign = self._s.take().text
             place = self._s.peek().at
-            rest.append((sign, self._as_expression(part(), place, f"stands beside `{sign}`")))
+            rest.append((sign, self._as_expression(part(), place, f"is an operand of `{sign}`")))
         if not rest:
             return first
-        return Arithmetic(at, self._as_expression(first, at, f"stands beside `{rest[0][0]}`"), tuple(rest))
+        return Arithmetic(at, self._as_expression(first, at, f"is an operand of `{rest[0][0]}`"), tuple(rest))
 
     def _factor(self) -> Either:
         token = self._s.take()
         if token.kind == "operator" and token.text == "-":
             with self._deeper():
                 at = self._s.peek().at
-                return Negative(token.at, self._as_expression(self._factor(), at, "stands beside `-`"))
+                return Negative(token.at, self._as_expression(self._factor(), at, "is an operand of `-`"))
         if token.kind == "operator" and token.text == "(":
             inner = self._either()
             self._s.expect(")")
@@ -258,7 +258,7 @@ class _Parser:
                 settings.append(Matcher(key.at, key, self._label("a value")))
             closing = self._s.peek()
             if closing.kind not in ("operator",) or closing.text not in ("}", ","):
-                hint = "; a label with blanks in it stands in quotes"
+                hint = "; put a label with blanks in quotes"
                 raise self._s.wrong(closing.at, f"`}}` is missing before {closing.shown()}{hint}")
             self._s.expect("}")
         return MetricOf(name.at, name.text, tuple(settings))

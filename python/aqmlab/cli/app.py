@@ -171,7 +171,10 @@ app.command()(cite)
 @app.command()
 def schema(
     of: Annotated[
-        str, typer.Argument(help="scenario; plan: what one resolves to; manifest: what a run says of itself.")
+        str,
+        typer.Argument(
+            help="scenario; plan: what one resolves to; manifest: what a run records about itself."
+        ),
     ] = "scenario",
 ) -> None:
     """Print the JSON Schema of scenarios, plans or manifests."""

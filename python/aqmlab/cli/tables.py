@@ -46,9 +46,7 @@ def tell_losses(results: Results, *, as_json: bool) -> None:
     console.print(results.title, style="bold", markup=False)
     console.print()
     if not rows:
-        console.print(
-            "no packet was dropped or marked, or the recordings do not say of which kind", markup=False
-        )
+        console.print("no packet was dropped or marked, or the recordings do not have its kind", markup=False)
         return
     print_grid(console, losses_grid(results, rows))
     note = (

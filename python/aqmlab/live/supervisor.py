@@ -240,7 +240,7 @@ class _Process:
         self._stderr.seek(max(self._stderr.tell() - _LAST_WORDS, 0))
         words = self._stderr.read().decode(errors="replace").strip().splitlines()
         said = f": {words[-1].strip()}" if words else ""
-        memory = "; if nobody did that, memory may have run out" if -code == signal.SIGKILL else ""
+        memory = "; if no user did that, memory may have run out" if -code == signal.SIGKILL else ""
         return f"the live router {how}{said}{memory}"
 
 

@@ -16,7 +16,7 @@ _WEIGLE = "Weigle, Vembar, Du, Assessing the impact of multiple AQM routers"
     label="notifications",
     unit="%",
     definition="packets that the queue dropped for any reason or marked CE, by packets that arrived at it",
-    source="RFC 3168, section 5 (a mark tells what a drop would); RFC 7928, section 2.2",
+    source="RFC 3168, section 5 (a mark means what a drop would); RFC 7928, section 2.2",
     on_the_way=True,
     by_kind=True,
 )

@@ -21,7 +21,7 @@ transmission at each edge."""
     "loss_bins_percent",
     label="seconds with loss",
     unit="%",
-    definition="share of the bins (1 s each unless told otherwise) in which the queue drops a packet",
+    definition="share of the bins (1 s each by default) in which the queue drops a packet",
     source=f"oscillation between loss and underutilisation: {_BLUE}; bins are ours",
     better="less",
     windowed=True,
@@ -42,7 +42,7 @@ def loss_bins(
     "idle_bins_percent",
     label="seconds with an idle link",
     unit="%",
-    definition="share of the bins (1 s each unless told otherwise) in which the link sends at least two mean"
+    definition="share of the bins (1 s each by default) in which the link sends at least two mean"
     " packets less than its rate allows; not defined where the link adds bytes of its own",
     source=f"oscillation between loss and underutilisation: {_BLUE}; bins are ours",
     better="less",
@@ -84,7 +84,7 @@ def probability_mean(run: Measured, queue: str, _class_name: str, window: Window
     "probability_short_sd",
     label="p, sd over a second",
     unit="",
-    definition="mean over bins (1 s each unless told otherwise) of the standard deviation of the law's"
+    definition="mean over bins (1 s each by default) of the standard deviation of the law's"
     " probability in a bin",
     source=f"marking probability over short times: {_BLUE}; bins are ours",
     better="less",

@@ -37,7 +37,7 @@ def inference_markdown(content: Content) -> str:
         "",
         f"{conclusion(content)} {_error_words(content)}",
         "",
-        "## What the data say of each setting",
+        "## What the data show about each setting",
         "",
         *_settings_table(content),
         "",
@@ -215,7 +215,14 @@ def _settings_words(content: Content) -> str:
 
 def _candidates_table(content: Content) -> list[str]:
     rows = [
-        ["setting", "candidate", "error beside the inferred", "difference", "best seen", "effect (screening)"]
+        [
+            "setting",
+            "candidate",
+            "error with it in the inferred",
+            "difference",
+            "best seen",
+            "effect (screening)",
+        ]
     ]
     for of in content["settings"]:
         for candidate in of["candidates"]:

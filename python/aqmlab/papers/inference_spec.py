@@ -168,5 +168,5 @@ def _check_parts(
         if not table.published[target.row][target.column] and not table.both_below:
             raise entry.error(
                 f"{target_name(target, tables)}: 0 is published, which has no distance; give the table"
-                " `both_below`, from which on values are told apart"
+                " `both_below`, below which values count as equal"
             )

@@ -63,7 +63,7 @@ def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
 def _thinned(paper: Paper) -> str:
     """What the multiverse leaves out of the experiments."""
     thinned = paper.multiverse.thinned
-    seeds = f"{thinned.runs} seeds a cell" if thinned.runs else "all seeds"
+    seeds = f"{thinned.runs} seeds per cell" if thinned.runs else "all seeds"
     kept = "; ".join(f"of {axis}: {', '.join(labels)}" for axis, labels in thinned.keep.items())
     return f"{seeds}{f', {kept}' if kept else ''}"
 

@@ -77,7 +77,7 @@ def headline(done: Reproduction) -> str:
         said.append(f"{sum(k for k, _ in cells)} of {scored} published numbers agree within their tolerance")
     small = ", the quick version: not to be quoted" if done.quick else ""
     seeds = f"{done.seeds} to {done.most_seeds}" if done.most_seeds > done.seeds else str(done.seeds)
-    return f"{'; '.join(said) or 'nothing was to be scored'} ({seeds} seeds a cell{small})."
+    return f"{'; '.join(said) or 'nothing was to be scored'} ({seeds} seeds per cell{small})."
 
 
 def _counts_text(strength: str, found: Mapping[str, int]) -> str:
@@ -207,7 +207,7 @@ def _share(branch: Branch) -> str:
 def _duration(done: Reproduction) -> str:
     minutes, seconds = divmod(round(done.wall_s), 60)
     long = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
-    return f"{long} for {done.runs} runs" if done.runs else f"{long}, for all runs were there"
+    return f"{long} for {done.runs} runs" if done.runs else f"{long}, because all runs were there"
 
 
 def as_html(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:

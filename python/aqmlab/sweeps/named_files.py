@@ -49,7 +49,7 @@ def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> M
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts:
             raise UsageError(
-                f"`{file_name}` names the file `{name}`, which cannot be {goes}: put it beside the"
+                f"`{file_name}` names the file `{name}`, which cannot be {goes}: put it next to the"
                 " scenario, or below, and name it so"
             )
         try:
