@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 RULES = tomllib.loads((ROOT / "tests" / "prose.toml").read_text(encoding="utf-8"))
 PATTERNS = [(re.compile(rule["match"]), rule) for rule in RULES["pattern"]]
 GENERATED = re.compile(
-    r"<!-- generated .*?<!-- end of the generated part -->|<!-- parameters -->.*?<!-- /parameters -->",
+    r"<!-- generated .*?<!-- end of the generated part -->|<!-- parameters -->.*?<!-- end of parameters -->",
     re.DOTALL,
 )
 FENCED = re.compile(
