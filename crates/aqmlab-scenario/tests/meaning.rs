@@ -259,8 +259,8 @@ fn a_congestion_control_that_only_kernels_have_is_understood_and_its_place_known
     assert_eq!(problem.path, "traffic.ftp.tcp.congestion");
     assert_eq!(
         problem.message,
-        "the simulator has no congestion control \"cubik\": did you mean \"cubic\"? it has \"reno\" and \
-         \"cubic\"; `aqmlab live` asks the kernel for it"
+        "the simulator has no congestion control \"cubik\": did you mean \"cubic\"? it has \"reno\", \
+         \"cubic\" and \"dctcp\"; `aqmlab live` asks the kernel for it"
     );
 }
 

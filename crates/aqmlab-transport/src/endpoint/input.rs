@@ -390,7 +390,7 @@ impl Endpoint {
 
     /// The congestion control hears of an acknowledgment.
     pub(super) fn hear(&mut self, heard: &Heard, profile: &Profile) {
-        if profile.remembers {
+        if profile.remembers && profile.hears {
             let (window, algorithm) = self.congestion(profile);
             window.heard(algorithm, heard, profile);
         }

@@ -115,8 +115,10 @@ pub struct Profile {
     pub(crate) ack_at: u32,
     /// Whether acknowledgments that wait follow more rules than `ack_every` and `delayed_ack`.
     pub(crate) ack_rules: bool,
-    /// Whether the congestion control has a memory, and hears of each acknowledgment.
+    /// Whether the congestion control has a memory.
     pub(crate) remembers: bool,
+    /// Whether it hears of each acknowledgment.
+    pub(crate) hears: bool,
     /// Whether each change of CE is acknowledged at once (RFC 8257, 3.2).
     pub(crate) exact_echo: bool,
 }
@@ -238,6 +240,7 @@ impl Profile {
             ack_at: 0,
             ack_rules: false,
             remembers: false,
+            hears: false,
             exact_echo: false,
         };
         profile.check()?;
@@ -250,12 +253,13 @@ impl Profile {
         let ack_at = if bytes { NO_LIMIT } else { self.ack_every };
         let periodic = self.delayed_ack_timer == DelayedAckTimer::Periodic;
         let exact_echo = self.congestion == Some(Congestion::Dctcp);
+        let exits = self.slow_start_exit != SlowStartExit::Nothing;
         Profile {
             ack_at,
             exact_echo,
             ack_rules: exact_echo || bytes || periodic || self.quick_acks > 0 || self.quick_acks_again > 0,
-            remembers: self.congestion != Some(Congestion::Reno)
-                || self.slow_start_exit != SlowStartExit::Nothing,
+            remembers: self.congestion != Some(Congestion::Reno) || exits,
+            hears: exact_echo || exits || self.cubic_growth == CubicGrowth::Linux,
             ..self
         }
     }
