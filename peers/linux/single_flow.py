@@ -36,12 +36,12 @@ SYSCTLS |= {"frto": "tcp_frto", "ecn": "tcp_ecn", "dsack": "tcp_dsack", "ack_com
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def outside(kernel: str, cases: str, directory: str, names: list[str]) -> int:
-    """Boot the kernel with this program as its work."""
-    work = tempfile.mkdtemp(prefix="single-flow-")
+def boot(kernel: str, program: str, cases: str, directory: str, names: list[str]) -> int:
+    """Boot the kernel with a program as its work, which gets `--inside CASES DIRECTORY NAME ...`."""
+    work = tempfile.mkdtemp(prefix="linux-")
     os.makedirs(directory, exist_ok=True)
     init = os.path.join(work, "init")
-    inside = [os.path.abspath(__file__), "--inside", os.path.abspath(cases), "/run/out", *names]
+    inside = [os.path.abspath(program), "--inside", os.path.abspath(cases), "/run/out", *names]
     with open(init, "w") as file:
         file.write(
             "#!/bin/sh\nexport PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C\n"
@@ -331,4 +331,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--inside"]:
         inside(sys.argv[2], sys.argv[3], sys.argv[4:])
     else:
-        sys.exit(outside(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]))
+        sys.exit(boot(sys.argv[1], __file__, sys.argv[2], sys.argv[3], sys.argv[4:]))

@@ -1,0 +1,262 @@
+"""What a crowd of Linux's TCPs does at a bottleneck: goodput, queue, drops, marks and timeouts of each run, as CSV.
+
+    python3 crowd.py KERNEL CASES DIRECTORY [CASE ...]
+
+boots KERNEL in virtual time as `single_flow.py` does, runs the cases of the table CASES
+(`vectors/linux-crowd/README.md` explains it), all or those that are named, and writes DIRECTORY/runs.csv.
+
+Three network namespaces: senders, router, receivers. The router sends to the receivers through cbs, which paces, and
+behind it `pfifo` or `red`; on the way back netem delays each flow's acknowledgments by its round trip.
+"""
+
+import csv
+import os
+import random
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+from single_flow import boot, enter, libc, setting
+
+PORT, FRAME, SEGMENT = 5001, 1514, 1448  # bytes of a full frame, which is what links count, and of its payload
+STEP_S = 0.02
+WINDOW = 1 << 20  # a quarter of what fits into the buffer: what waits there holds no acknowledgment back
+CLONE_NEWNET, SO_RCVBUFFORCE, SO_SNDBUFFORCE = 0x4000_0000, 33, 32
+RTM_GETQDISC, NLM_F_REQUEST_DUMP, NETLINK_ROUTE = 38, 0x301, 0
+TCA_STATS_QUEUE, TCA_STATS_APP, TCA_STATS2, TCA_KIND = 3, 4, 7, 1
+
+
+def scene(flows: int, seed: int) -> list[tuple[float, float]]:
+    """Round trip and start of each flow in seconds, whole microseconds."""
+    draws = random.Random(seed)
+    return [(round(draws.uniform(0.04, 0.1), 6), round(draws.uniform(0.0, 5.0), 6)) for _ in range(flows)]
+
+
+def batch(program: str, *lines: str) -> None:
+    """Run `ip` or `tc` on lines, none of which may fail; starting a program is slow in such a kernel."""
+    subprocess.run([program, "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
+
+
+def attributes(raw: bytes) -> dict[int, bytes]:
+    """Netlink attributes by their types."""
+    found, at = {}, 0
+    while at + 4 <= len(raw):
+        length, kind = struct.unpack_from("=HH", raw, at)
+        found[kind & 0x3FFF] = raw[at + 4 : at + length]
+        at += (length + 3) & ~3
+    return found
+
+
+class Queue:
+    """The bottleneck's statistics."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind.encode() + b"\0"
+        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE)
+
+    def read(self) -> tuple[int, int, int]:
+        """Packets waiting, dropped so far, marked so far."""
+        self.socket.send(struct.pack("=IHHIIBBHiIII", 36, RTM_GETQDISC, NLM_F_REQUEST_DUMP, 1, 0, 0, 0, 0, 0, 0, 0, 0))
+        found = None
+        while True:
+            raw, at = self.socket.recv(1 << 16), 0
+            while at < len(raw):
+                length, kind = struct.unpack_from("=IH", raw, at)
+                if kind == 3:
+                    assert found is not None
+                    return found
+                attrs = attributes(raw[at + 36 : at + length])
+                if attrs.get(TCA_KIND) == self.kind:
+                    stats = attributes(attrs[TCA_STATS2])
+                    waiting, _, drops = struct.unpack_from("=III", stats[TCA_STATS_QUEUE])
+                    marked = struct.unpack_from("=IIII", stats[TCA_STATS_APP])[3] if TCA_STATS_APP in stats else 0
+                    found = (waiting, drops, marked)
+                at += (length + 3) & ~3
+
+
+def timeouts() -> int:
+    """Retransmission timeouts of this namespace so far."""
+    with open("/proc/self/net/netstat") as file:
+        lines = [line.split() for line in file if line.startswith("TcpExt:")]
+    return int(lines[1][lines[0].index("TCPTimeouts")])
+
+
+class Run:
+    """One run of a case."""
+
+    def __init__(self, case: dict[str, str], seed: int) -> None:
+        self.case, self.flows = case, int(case["flows"])
+        self.scene = scene(self.flows, seed)
+        self.spaces = {}
+
+    def space(self, name: str) -> None:
+        assert libc.unshare(CLONE_NEWNET) == 0
+        self.spaces[name] = os.open("/proc/self/ns/net", os.O_RDONLY)
+
+    def network(self) -> None:
+        """Namespaces, links, addresses, queues."""
+        self.space("r")
+        setting("ip_forward", "1")
+        router = f"/proc/{os.getpid()}/fd/{self.spaces['r']}"
+        for name, net in {"s": "10.9.1", "d": "10.9.2"}.items():
+            self.space(name)
+            batch(
+                "ip",
+                f"link add {name}0 type veth peer name r{name}",
+                f"link set {name}0 address 02:00:00:00:00:01 arp off up gso_max_segs 1",
+                f"addr add {net}.1/24 dev {name}0",
+                f"link set r{name} netns {router}",
+                f"route add default via {net}.2",
+            )
+            setting("tcp_ecn", self.case["ecn"])
+            setting("tcp_ecn_fallback", "0")  # else a flow whose SYN is lost has no ECN, and chance decides how many
+            setting("tcp_no_metrics_save", "1")
+        enter(self.spaces["r"])
+        ends = {"rs": "10.9.1", "rd": "10.9.2"}.items()
+        batch("ip", *(f"addr add {net}.2/24 dev {device}" for device, net in ends))
+        batch("ip", *(f"link set {device} address 02:00:00:00:00:01 arp off up" for device, _ in ends))
+        self.queues()
+
+    def queues(self) -> None:
+        rate = int(self.case["rate_kbit"]) * FRAME // (FRAME - 14)
+        limit, least, most = (int(self.case[key] or 0) for key in ("limit", "min", "max"))
+        lines = [
+            f"qdisc add dev rd root handle 1: cbs idleslope {rate} sendslope {rate - 10_000_000} "
+            "hicredit 30 locredit -3000"
+        ]
+        if self.case["queue"] == "red":
+            ecn = "ecn" if self.case["ecn"] == "1" else ""
+            lines.append(
+                f"qdisc add dev rd parent 1:1 handle 2: red limit {limit * FRAME} min {least * FRAME} "
+                f"max {most * FRAME} avpkt {FRAME} burst {self.case['burst']} bandwidth {rate}kbit "
+                f"probability {self.case['probability']} {ecn}"
+            )
+        else:
+            lines.append(f"qdisc add dev rd parent 1:1 handle 2: pfifo limit {limit}")
+        lines.append(f"qdisc add dev rs root handle 1: prio bands 16 priomap {'0 ' * 16}")
+        for number, (rtt, _) in enumerate(self.scene):
+            lines.append(f"qdisc add dev rs parent 1:{number + 1:x} netem delay {round(rtt * 1e6)}us limit 100000")
+            lines.append(
+                f"filter add dev rs parent 1: protocol ip prio 1 u32 match ip sport {PORT + number} 0xffff "
+                f"flowid 1:{number + 1:x}"
+            )
+        batch("tc", *lines)
+
+    def listen(self) -> list[socket.socket]:
+        enter(self.spaces["d"])
+        listeners = []
+        for number in range(self.flows):
+            listener = socket.socket()
+            listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 * WINDOW)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, WINDOW)
+            listener.bind(("10.9.2.1", PORT + number))
+            listener.listen()
+            listener.setblocking(False)
+            listeners.append(listener)
+        enter(self.spaces["s"])
+        return listeners
+
+    def connect(self, number: int) -> socket.socket:
+        sender = socket.socket()
+        sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, WINDOW // 2)
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case["congestion"].encode())
+        sender.setblocking(False)
+        try:
+            sender.connect(("10.9.2.1", PORT + number))
+        except BlockingIOError:
+            pass
+        return sender
+
+    def write(self) -> None:
+        """Senders write what fits, without a segment that is not full or has PSH."""
+        for sender in self.senders:
+            try:
+                while sender.send(self.data, socket.MSG_MORE) > 0:
+                    pass
+            except (BlockingIOError, BrokenPipeError):
+                pass
+
+    def read(self) -> None:
+        """Receivers accept, and read what there is."""
+        for number, listener in enumerate(self.listeners):
+            try:
+                if self.peers[number] is None:
+                    self.peers[number], _ = listener.accept()
+                    self.peers[number].setblocking(False)
+                while more := self.peers[number].recv_into(self.waste, len(self.waste), socket.MSG_TRUNC):
+                    self.received[number] += more
+            except BlockingIOError:
+                pass
+
+    def run(self) -> dict[str, float]:
+        """The figures of the measured time."""
+        self.network()
+        enter(self.spaces["r"])
+        queue = Queue(self.case["queue"])
+        self.listeners = self.listen()
+        self.peers, self.received, self.senders = [None] * self.flows, [0] * self.flows, []
+        self.waste, self.data = bytearray(1 << 20), bytes(64 * SEGMENT)
+        due = sorted((start, number) for number, (_, start) in enumerate(self.scene))
+        begin, warmup = time.monotonic(), float(self.case["warmup_s"])
+        end, before, waiting, looks = warmup + float(self.case["measured_s"]), None, 0, 0
+        while (now := time.monotonic() - begin) < end:
+            while due and due[0][0] <= now:
+                self.senders.append(self.connect(due.pop(0)[1]))
+            self.read()
+            self.write()
+            state = queue.read()
+            if now >= warmup:
+                before = before or (state, list(self.received), timeouts(), now)
+                waiting, looks = waiting + state[0], looks + 1
+            time.sleep(STEP_S)
+        spent = time.monotonic() - begin - before[3]
+        after = (queue.read(), list(self.received), timeouts())
+        share = [new - old for new, old in zip(after[1], before[1], strict=True)]
+        figures = {
+            "goodput_mbit": sum(share) * 8e-6 / spent,
+            "mean_queue": waiting / looks,
+            "dropped": after[0][1] - before[0][1],
+            "marked": after[0][2] - before[0][2],
+            "timeouts": after[2] - before[2],
+            "least_share": min(share) * self.flows / sum(share),
+        }
+        self.close(queue)
+        return figures
+
+    def close(self, queue: Queue) -> None:
+        for file in (*self.senders, *self.listeners, *filter(None, self.peers), queue.socket):
+            file.close()
+        enter(self.spaces["r"])
+        batch("ip", "link del rs", "link del rd")
+        for space in self.spaces.values():
+            os.close(space)
+
+
+def inside(cases: str, directory: str, names: list[str]) -> None:
+    """Run the cases in the kernel that was booted for them."""
+    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
+    setting("tcp_mem", "100000 200000 300000")  # pages: without it the windows of many flows shrink to four segments
+    with open(cases) as file:
+        table = [case for case in csv.DictReader(file) if not names or case["case"] in names]
+    with open(os.path.join(directory, "runs.csv"), "a") as file:
+        for seed in range(1, max(int(case["runs"]) for case in table) + 1):
+            for case in (case for case in table if seed <= int(case["runs"])):
+                figures = Run(case, seed).run()
+                values = ",".join(f"{value:.6g}" for value in figures.values())
+                file.write(f"{case['case']},{seed},{values}\n")
+                file.flush()
+                print(case["case"], seed, values, flush=True)
+    print(os.uname().release)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--inside"]:
+        inside(sys.argv[2], sys.argv[3], sys.argv[4:])
+    else:
+        columns = "case,seed,goodput_mbit,mean_queue,dropped,marked,timeouts,least_share\n"
+        os.makedirs(sys.argv[3], exist_ok=True)
+        with open(os.path.join(sys.argv[3], "runs.csv"), "w") as file:
+            file.write(columns)
+        sys.exit(boot(sys.argv[1], __file__, sys.argv[2], sys.argv[3], sys.argv[4:]))
