@@ -148,7 +148,7 @@ fn apart(ours: &[Figures], theirs: &[Figures]) -> Vec<&'static str> {
 
 #[test]
 fn crowds_fare_as_on_linux() {
-    let again = std::env::var("AQMLAB_CROWD_RUNS").map_or(3, |n| n.parse().expect("a number"));
+    let again = std::env::var("AQMLAB_CROWD_RUNS").map_or(8, |n| n.parse().expect("a number"));
     let only = std::env::var("AQMLAB_CROWD_CASE").ok();
     let (scenes, excused) = (table("scenes.csv"), table("differences.csv"));
     let mut failures = String::new();
