@@ -4,7 +4,6 @@
 use aqmlab_units::{Instant, Span};
 
 use crate::profile::Profile;
-use crate::trouble::Troubles;
 
 /// Gaps up to here bring the delay back to its least.
 const SHORT_GAP: Span = Span::ms(20);
@@ -73,8 +72,8 @@ impl Quick {
 }
 
 /// How long an acknowledgment is delayed.
-pub(crate) fn delay_of(troubles: &Troubles, profile: &Profile) -> Span {
-    match troubles.get().quick.as_deref().filter(|_| profile.delayed_ack_adapts) {
+pub(crate) fn delay_of(quick: Option<&Quick>, profile: &Profile) -> Span {
+    match quick.filter(|_| profile.delayed_ack_adapts) {
         Some(quick) => quick.delay.min(quick.bound),
         None => profile.delayed_ack,
     }

@@ -193,7 +193,7 @@ impl Receiver {
             return;
         }
         let delay = match profile.delayed_ack_timer {
-            DelayedAckTimer::OneShot => delay_of(troubles, profile),
+            DelayedAckTimer::OneShot => delay_of(troubles.get().quick.as_deref(), profile),
             DelayedAckTimer::Periodic => until_beat(now, profile.delayed_ack),
         };
         self.owe(more as u16, now, delay); // below the limit, which fits
