@@ -1,0 +1,75 @@
+"""What the packages may depend on, and what the crates for other programs need to be published."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PUBLISHED = {"aqmlab-units", "aqmlab-random", "aqmlab-params", "aqmlab-qdisc"}
+
+
+@pytest.fixture(scope="module")
+def packages():
+    """All Rust packages that are built on this platform."""
+    host = re.search(
+        r"host: (\S+)", subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
+    )[1]
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", host]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    found = json.loads(listed.stdout)
+    built = {node["id"] for node in found["resolve"]["nodes"]}
+    return [package for package in found["packages"] if package["id"] in built]
+
+
+def satisfied(expression: str, allowed: set[str]) -> bool:
+    """Whether one of the licences that an SPDX expression offers is allowed; `/` is an older OR."""
+    while inner := re.search(r"\(([^()]*)\)", expression):
+        expression = expression.replace(inner[0], "allowed" if satisfied(inner[1], allowed) else "refused")
+    ways = re.split(r" OR |/", expression)
+    return any(all(part in {*allowed, "allowed"} for part in way.split(" AND ")) for way in ways)
+
+
+@pytest.mark.parametrize(
+    ("expression", "holds"),
+    [
+        ("MIT", True),
+        ("GPL-3.0-only", False),
+        ("GPL-2.0/MIT", True),
+        ("MIT AND GPL-3.0-only", False),
+        ("(MIT OR GPL-3.0-only) AND Zlib", False),
+        ("(MIT OR GPL-3.0-only) AND Apache-2.0", True),
+    ],
+)
+def test_expressions_are_read_as_spdx_defines_them(expression, holds):
+    assert satisfied(expression, {"MIT", "Apache-2.0"}) is holds
+
+
+def test_every_rust_dependency_has_an_allowed_licence_and_comes_from_the_registry(packages):
+    allowed = set(tomllib.loads((ROOT / "deny.toml").read_text())["licenses"]["allow"])
+    assert len(packages) > 60
+    for package in packages:
+        assert package["source"] is None or package["source"].startswith("registry+")
+        assert satisfied(package["license"], allowed), (package["name"], package["license"])
+
+
+def test_crates_for_other_programs_can_be_published(packages):
+    ours = {package["name"]: package for package in packages if package["source"] is None}
+    assert {name for name, package in ours.items() if package["publish"] is None} == PUBLISHED
+    for name in PUBLISHED:
+        package = ours[name]
+        for field in ("description", "license", "keywords", "categories", "rust_version"):
+            assert package[field], (name, field)
+        assert len(package["keywords"]) <= 5
+        assert {
+            (ROOT / "crates" / name / file).read_text()[:20] for file in ("LICENSE-MIT", "LICENSE-APACHE")
+        }
+        for needed in package["dependencies"]:
+            if needed["name"].startswith("aqmlab-"):
+                assert needed["name"] in PUBLISHED, name
+                assert needed["req"] == f"^{package['version']}", name
