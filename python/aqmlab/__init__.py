@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from aqmlab.sweeps.merge import merge
     from aqmlab.sweeps.query import query
     from aqmlab.sweeps.sweep import Sweep, sweep
+    from aqmlab.tc import TcLine, TcQueue, read_tc, tc_lines
     from aqmlab.vectors import write_vectors
     from aqmlab.verification import verify
 
@@ -70,6 +71,8 @@ __all__ = [
     "RunError",
     "ScenarioError",
     "Sweep",
+    "TcLine",
+    "TcQueue",
     "UsageError",
     "answer",
     "aqm_check",
@@ -92,6 +95,7 @@ __all__ = [
     "plot",
     "plot_law",
     "query",
+    "read_tc",
     "report",
     "run",
     "run_both",
@@ -100,6 +104,7 @@ __all__ = [
     "score_claims",
     "show",
     "sweep",
+    "tc_lines",
     "verdicts",
     "verify",
     "write_template",
@@ -134,6 +139,7 @@ _NAMES = {
     "aqmlab.sweeps.merge": ("merge",),
     "aqmlab.sweeps.query": ("query",),
     "aqmlab.sweeps.sweep": ("Sweep", "sweep"),
+    "aqmlab.tc": ("TcLine", "TcQueue", "read_tc", "tc_lines"),
     "aqmlab.vectors": ("write_vectors",),
     "aqmlab.verification": ("verify",),
     "aqmlab._core": ("__version__",),

@@ -105,11 +105,11 @@ def law_curves(
     from aqmlab import _core
 
     _check_name(name, CURVES)
-    text, label = _scenario(name, _arms(name, settings or {}, presets), bench or Bench())
+    text, label = bench_scenario(name, _arms(name, settings or {}, presets), bench or Bench())
     try:
         curves = json.loads(_core.law_curves(text, label, averages))
     except ScenarioError as error:
-        raise _wrong_parameter(name, error) from error
+        raise wrong_parameter(name, error) from error
     return [Curve(c["arm"], c["unit"], np.array(c["avg"]), np.array(c["p"])) for c in curves]
 
 
@@ -143,14 +143,14 @@ def law_responses(
     from aqmlab.series import run_series
 
     _check_name(name, RESPONSES)
-    text, _ = _scenario(name, _arms(name, settings or {}, presets), bench or Bench())
+    text, _ = bench_scenario(name, _arms(name, settings or {}, presets), bench or Bench())
     with TemporaryDirectory(prefix="aqmlab-law-") as directory:
         try:
             experiment = experiments.run(
                 tomllib.loads(text), output=Path(directory) / "run", seed=seed, runs=1, report=False
             )
         except ScenarioError as error:
-            raise _wrong_parameter(name, error) from error
+            raise wrong_parameter(name, error) from error
         of_runs = run_series(experiment.tables, experiment.runs, "bottleneck", bins=SAMPLES)
     responses = []
     for of_run in of_runs:
@@ -188,11 +188,11 @@ def law_warnings(
     without_law = {arm: {"kind": "droptail"} for arm in arms}
     try:
         found, of_the_bench = (
-            json.loads(_core.plan(*_scenario(name, queues, bench or Bench())))["warnings"]
+            json.loads(_core.plan(*bench_scenario(name, queues, bench or Bench())))["warnings"]
             for queues in (arms, without_law)
         )
     except ScenarioError as error:
-        raise _wrong_parameter(name, error) from error
+        raise wrong_parameter(name, error) from error
     return [warning for warning in found if warning not in of_the_bench]
 
 
@@ -241,8 +241,14 @@ def _arms(name: str, settings: Mapping[str, Any], presets: bool) -> dict[str, di
     return {f"{entry['title']}, {p['name']}": {**queue, "preset": p["name"]} for p in entry["presets"]}
 
 
-def _scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Bench) -> tuple[str, str]:
-    """The bench with an arm for each queue; as TOML text with a name for messages."""
+def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Bench) -> tuple[str, str]:
+    """The bench with an arm for each queue; as TOML text with a name for messages.
+
+    Raises
+    ------
+    UsageError
+        If the bench's load is no step, or lasts too long.
+    """
     from aqmlab import _core
     from aqmlab.scenario import read
 
@@ -282,7 +288,7 @@ def _scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Bench) ->
     return read(scenario)
 
 
-def _wrong_parameter(name: str, error: ScenarioError) -> UsageError:
+def wrong_parameter(name: str, error: ScenarioError) -> UsageError:
     """The problems of a scenario that the person has not written, without places in it."""
     messages = dict.fromkeys(_message(problem) for problem in error.errors)
     return UsageError(f"{name}: {'; '.join(messages) or error}")

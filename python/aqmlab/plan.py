@@ -35,6 +35,8 @@ class Link:
         Its name, and the routers that it leaves and reaches.
     rate_bps, delay_ns, overhead_bytes
         Capacity, propagation delay, and what is added to each packet.
+    mean_packet_bytes
+        The mean packet of the traffic that crosses it; 0 in plans that do not have it.
     queue
         The name of the discipline.
     settings
@@ -49,6 +51,7 @@ class Link:
     queue: str
     settings: Mapping[str, Any]
     overhead_bytes: int = 0
+    mean_packet_bytes: int = 0
 
     @property
     def rate(self) -> str:
@@ -309,6 +312,7 @@ def _link(entry: Mapping[str, Any]) -> Link:
         queue=str(entry["queue"]["kind"]),
         settings=entry["queue"]["settings"],
         overhead_bytes=int(entry["overhead_bytes"]),
+        mean_packet_bytes=int(entry["queue"].get("context", {}).get("mean_packet_bytes", 0)),
     )
 
 

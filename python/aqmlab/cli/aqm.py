@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,9 +11,10 @@ from aqmlab.cli import completion
 from aqmlab.cli.console import Exit, interruptible, set_quiet, tell_json
 from aqmlab.cli.options import AsJson, Quiet
 from aqmlab.cli.progress import ProgressLine, check_text, duration_s
+from aqmlab.errors import UsageError
 
 aqm = typer.Typer(
-    help="List queue disciplines, show their parameters, test their contract.",
+    help="List queue disciplines, show their parameters, test their contract, translate them for tc.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -101,6 +103,38 @@ def aqm_check(
         print_checks(answer)
     if not answer["passed"]:
         raise typer.Exit(Exit.CHECK_FAILED)
+
+
+@aqm.command("tc")
+def aqm_tc(
+    scenario: Annotated[
+        Path | None,
+        typer.Argument(metavar="[SCENARIO]", help="A scenario file (TOML).", show_default=False),
+    ] = None,
+    read: Annotated[
+        str | None,
+        typer.Option(
+            "--read",
+            metavar="SPEC",
+            help="Instead: a discipline as tc writes it, `red limit 400000 avpkt 1000 ecn`.",
+        ),
+    ] = None,
+    dev: Annotated[str, typer.Option("--dev", metavar="NAME", help="The device of the lines.")] = "eth0",
+    as_json: AsJson = False,
+) -> None:
+    """Print a scenario's queues as lines of tc, or with --read a discipline of tc as a scenario's queue.
+
+    Comments report what Linux rounds or does differently, and the queues that it has no discipline for.
+    """
+    from aqmlab.cli.tc_words import print_lines, print_queue
+    from aqmlab.tc import read_tc, tc_lines
+
+    if (scenario is None) == (read is None):
+        raise UsageError("give a scenario, or --read with a discipline as tc writes it; not both")
+    if read is not None:
+        print_queue(read_tc(read), as_json=as_json)
+    elif scenario is not None:
+        print_lines(tc_lines(scenario), dev, as_json=as_json)
 
 
 __all__ = ["aqm"]

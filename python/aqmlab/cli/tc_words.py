@@ -1,0 +1,42 @@
+"""What `aqmlab aqm tc` prints: lines for a shell or a scenario, with remarks as their comments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import typer
+
+from aqmlab.cli.console import tell_json
+from aqmlab.tc import TcLine, TcQueue
+
+
+def print_lines(lines: Sequence[TcLine], dev: str, *, as_json: bool) -> None:
+    """A line of tc for each queue that Linux has, below whose it is."""
+    command = {line: f"tc qdisc add dev {dev} root {line.spec}" if line.spec else None for line in lines}
+    if as_json:
+        tell_json([{**asdict(line), "line": command[line]} for line in lines])
+        return
+    for line in lines:
+        typer.echo(f"# link {line.link}, {line.rate}, {line.kind}: {', '.join(line.arms)}")
+        if (words := command[line]) is not None:
+            typer.echo(words)
+        _remarks(line.remarks)
+
+
+def print_queue(queue: TcQueue, *, as_json: bool) -> None:
+    """The queue as a line of a scenario."""
+    if as_json:
+        tell_json({**asdict(queue), "toml": queue.toml})
+        return
+    typer.echo(f"# {queue.spec}")
+    typer.echo(queue.toml)
+    _remarks(queue.remarks)
+
+
+def _remarks(remarks: Sequence[str]) -> None:
+    for remark in remarks:
+        typer.echo(f"#   {remark}")
+
+
+__all__ = ["print_lines", "print_queue"]

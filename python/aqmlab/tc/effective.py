@@ -1,0 +1,36 @@
+"""What queues resolve to on a link of some rate, without a scenario around them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aqmlab.errors import ScenarioError
+from aqmlab.laws import Bench, bench_scenario, wrong_parameter
+
+Queue = Mapping[str, Any]
+"""A queue as scenarios write it."""
+
+
+def effective(queue: Queue, rate_bps: int) -> Mapping[str, Any]:
+    """A queue's effective parameters, each under its name with the unit: ``min_th_bytes``.
+
+    Raises
+    ------
+    UsageError
+        If the discipline refuses one of them.
+    """
+    from aqmlab import _core
+
+    kind = str(queue["kind"])
+    bench = Bench(rate=f"{rate_bps}bit")
+    try:
+        plan = json.loads(_core.plan(*bench_scenario(kind, {kind: queue}, bench)))
+    except ScenarioError as error:
+        raise wrong_parameter(kind, error) from error
+    settings: Mapping[str, Any] = plan["arms"][0]["plan"]["links"][0]["queue"]["settings"]
+    return settings
+
+
+__all__ = ["Queue", "effective"]
