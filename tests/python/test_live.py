@@ -348,6 +348,22 @@ def test_selftest_says_up_to_which_rate_this_machine_is_faithful(aqmlab_cli, rou
     assert "bins" not in answer["realtime"]["lateness"]
 
 
+def test_the_selftest_refuses_what_it_ignores(aqmlab_cli):
+    for words in (
+        ("--runs", "3"),
+        ("-o", "out"),
+        ("--seed", "7"),
+        ("--arm", "RED"),
+        ("--force",),
+        ("--resume",),
+    ):
+        ended = aqmlab_cli("live", "selftest", *words)
+        assert ended.returncode == 2
+        assert "the self-test takes no `--" in ended.stderr
+    ended = aqmlab_cli("live", "selftest", "--pcap", "bottleneck", "--no-report")
+    assert "takes no `--pcap`, `--no-report`; it takes `--json` and `--quiet`" in ended.stderr
+
+
 def test_selftest_counts_processor_time_too(router):
     from aqmlab.live.selftest import selftest
 

@@ -128,6 +128,31 @@ def test_what_cannot_be_is_told_before_it_runs(user, live_folder, changed, to, c
     assert not (live_folder / "out").exists()
 
 
+USERS = """
+[[traffic]]
+name = "web"
+kind = "requests"
+users = 10000
+think = "100ms"
+request = "400B"
+response = "10kB"
+rtt = "400ms"
+"""
+
+
+@pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
+def test_more_users_than_the_machine_holds_are_refused_with_the_estimate(user, live_folder):
+    text = (live_folder / "live.toml").read_text() + USERS
+    (live_folder / "live.toml").write_text(text, encoding="utf-8")
+    within = ["prlimit", "--nofile=1024:1024"]
+    ended = run_aqmlab(user, "live", "live.toml", "-o", "out", cwd=live_folder, within=within)
+    assert ended.returncode == 3, ended.stderr
+    # Two round trips of 404 ms of every 908 ms: 8899 connections of two sockets each, and what else there is.
+    assert "17884 sockets and files are needed at a time, and the process may have 1024" in ended.stderr
+    assert "choose fewer flows" in ended.stderr
+    assert not (live_folder / "out").exists()
+
+
 WITHOUT_TUN = 'mount -t tmpfs none /dev/net && exec "$@"'
 WITHOUT_NAMESPACES = (
     "echo 0 > /proc/sys/user/max_user_namespaces &&"

@@ -19,6 +19,7 @@ use crate::capacity::{self, Capacity};
 use crate::data_plane::Clock;
 use crate::error::LiveError;
 use crate::host::{self, Hosts, Tun};
+use crate::threads::spawn;
 use crate::traffic::sockets;
 
 /// What this machine can do at best.
@@ -72,10 +73,10 @@ const PAYLOAD: [u8; 36] = [0; 36];
 fn measure_pings(hosts: &Hosts, tuns: &mut [Tun]) -> Result<Histogram, LiveError> {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
-        let pinger = scope.spawn(|| {
+        let pinger = spawn(scope, "pings", || {
             let _ending = capacity::Ending(&ended);
             ping_all(hosts)
-        });
+        })?;
         capacity::carry(tuns, &ended, u64::MAX)?;
         pinger.join().expect("the pinger does not panic")
     })

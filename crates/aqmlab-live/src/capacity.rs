@@ -11,6 +11,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use crate::data_plane::{Clock, Device};
 use crate::error::LiveError;
 use crate::host::{Hosts, Tun};
+use crate::threads::spawn;
 use crate::traffic::{Generator, RunEnd};
 
 /// A network of two hosts whose packets are passed on at once, in both directions.
@@ -126,7 +127,7 @@ pub fn measure(plan: &Plan, hosts: &Hosts, tuns: &mut [Tun]) -> Result<Capacity,
     let run_end = RunEnd::new(Instant::ZERO + plan.stop.at);
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
-        let generator = scope.spawn(|| drive(plan, hosts, clock, &run_end, &ended));
+        let generator = spawn(scope, "the traffic", || drive(plan, hosts, clock, &run_end, &ended))?;
         let carried = carry(tuns, &ended, ENOUGH);
         generator.join().expect("the generator does not panic")?;
         let carried = carried?;

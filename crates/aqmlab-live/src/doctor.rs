@@ -4,6 +4,7 @@
 //! should be one that ends afterwards.
 
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
@@ -278,6 +279,8 @@ const NAMESPACES: &str = "namespaces";
 const SETTINGS: &str = "settings in /proc/sys/net";
 const TUN_FILE: &str = "/dev/net/tun";
 const TUN: &str = "TUN interface";
+/// The interface that is made to try.
+const DEVICE: &str = "aqmlab0";
 
 /// What a host of a live run is made of, made once and left to the end of the process.
 fn network() -> Vec<Finding> {
@@ -306,23 +309,43 @@ fn settings() -> Finding {
 }
 
 fn tun(file: &File) -> Vec<Finding> {
-    match sys::attach_tun(file.as_fd(), "aqmlab0") {
-        Ok(()) => vec![
-            Finding::ok(TUN, "can be made"),
-            // It follows from how the device is made, and needs no trying: see `attach_tun`.
-            Finding::ok(
-                "offloads",
-                "none: the interface is made without the header that they need (IFF_VNET_HDR), so that the kernel segments and \
-                 sums what it hands over",
-            ),
-        ],
+    match sys::attach_tun(file.as_fd(), DEVICE) {
+        Ok(()) => vec![Finding::ok(TUN, "can be made"), offloads(sys::offloads(DEVICE))],
         Err(error) => vec![Finding::refused(TUN, refusal::tun_interface(&error))],
+    }
+}
+
+/// What the interface leaves to the program at its other end: with any of it the router reads what no wire carries.
+fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
+    const NAME: &str = "offloads";
+    match on {
+        Ok(on) if on.is_empty() => Finding::ok(NAME, "none: the kernel segments and sums what it hands over"),
+        Ok(on) => Finding {
+            name: NAME,
+            severity: Severity::Fail,
+            finding: format!(
+                "a new TUN interface has {}: packets are longer than the MTU, or without checksum",
+                on.join(", ")
+            ),
+            remedy: "a kernel whose TUN interfaces begin without; report this one to us".into(),
+        },
+        Err(error) => Finding::ok(NAME, format!("not known ({error})")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn offloads_of_a_new_interface_are_a_failure() {
+        assert_eq!(offloads(Ok(Vec::new())).severity, Severity::Ok);
+        let on = offloads(Ok(vec!["segmentation of TCP"]));
+        assert_eq!(on.severity, Severity::Fail);
+        assert!(on.finding.contains("segmentation of TCP") && !on.remedy.is_empty());
+        let unknown = offloads(Err(io::Error::from_raw_os_error(libc::EPERM)));
+        assert!(unknown.severity == Severity::Ok && unknown.finding.contains("not known"));
+    }
 
     fn severities(findings: [Finding; 2]) -> [Severity; 2] {
         for finding in &findings {

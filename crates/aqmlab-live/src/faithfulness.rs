@@ -23,6 +23,8 @@ pub struct Faithfulness {
 /// What was measured of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Observed {
+    /// The measured interval; zero if the run ended in its warm-up.
+    pub measured: Span,
     /// Packets that left the network in the measured interval.
     pub left: u64,
     /// 99 % of what left the network was written no later than this after its instant.
@@ -105,7 +107,7 @@ impl Faithfulness {
     /// Whether a run with these time scales is to be trusted.
     pub fn of(observed: &Observed, time_scales: &TimeScales, interrupted: bool) -> Self {
         let mut checks = vec![
-            carried(observed),
+            carried(observed, interrupted),
             lateness(observed, time_scales),
             stalls(observed),
             duty(observed),
@@ -148,10 +150,12 @@ impl fmt::Display for Faithfulness {
 }
 
 /// Of nothing all the rest is true.
-fn carried(observed: &Observed) -> Check {
+fn carried(observed: &Observed, interrupted: bool) -> Check {
     let passed = observed.left > 0;
     let sentence = if passed {
         format!("{} packets were carried while it was measured", observed.left)
+    } else if interrupted && observed.measured.is_zero() {
+        "interrupted in the warm-up, nothing was measured".to_owned()
     } else {
         "no packet was carried while it was measured".to_owned()
     };
@@ -309,6 +313,7 @@ mod tests {
 
     fn good() -> Observed {
         Observed {
+            measured: Span::s(20),
             left: 20_000,
             lateness_p99: Span::us(55),
             duty: 0.12,
@@ -321,6 +326,22 @@ mod tests {
         let mut observed = good();
         change(&mut observed);
         Faithfulness::of(&observed, &time_scales(), false)
+    }
+
+    #[test]
+    fn a_run_interrupted_in_its_warm_up_is_called_that() {
+        let nothing = Observed { left: 0, ..good() };
+        let verdict = |measured, interrupted| {
+            let observed = Observed { measured, ..nothing.clone() };
+            Faithfulness::of(&observed, &time_scales(), interrupted).to_string()
+        };
+        assert_eq!(
+            verdict(Span::ZERO, true),
+            "NOT FAITHFUL: interrupted in the warm-up, nothing was measured (interrupted)"
+        );
+        for (measured, interrupted) in [(Span::s(1), true), (Span::ZERO, false)] {
+            assert!(verdict(measured, interrupted).contains("no packet was carried"));
+        }
     }
 
     #[test]

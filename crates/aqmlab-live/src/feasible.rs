@@ -6,6 +6,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::addresses::Addresses;
 use crate::error::LiveError;
 use crate::host::descriptors_refused;
+use crate::machine::Machine;
+use crate::open_connections;
 use crate::router::client_ports;
 
 /// Descriptors that a class needs besides its flows: two namespaces, two devices, a server.
@@ -26,7 +28,25 @@ pub fn check(plan: &Plan) -> Result<(), LiveError> {
         )));
     }
     client_ports(plan)?;
-    allow_descriptors(descriptors(plan))
+    check_access(plan)?;
+    allow_descriptors(descriptors(plan) + 2 * open_connections::expected(plan))?;
+    open_connections::check_memory(plan, Machine::this().available_memory())
+}
+
+/// Refuses sources that send more, in the long run, than their own links take: what waits there has no limit, and memory has.
+fn check_access(plan: &Plan) -> Result<(), LiveError> {
+    for class in &plan.classes {
+        if let (Some(access), Some(rate)) = (&class.access, class.workload.mean_rate())
+            && rate > access.rate
+        {
+            return Err(LiveError::Unsupported(format!(
+                "a flow of `{}` sends `{rate}` in the mean over access links of `{}`, and what waits there has no limit; \
+                 choose a larger `access_rate`, `access_rate = \"none\"` or a lower rate",
+                class.name, access.rate
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What a live run of the plan does not record, a sentence each.
@@ -53,8 +73,8 @@ pub fn most_connections(plan: &Plan) -> u64 {
     limit.saturating_sub(descriptors(plan)) / 2
 }
 
-/// Descriptors that are needed at one time. How many connections of a trace, of users or of arrivals are open at a time nobody
-/// knows before.
+/// Descriptors that are needed at one time, but for connections of users and arrivals ([`open_connections`] has those) and of a
+/// trace, of which the number is not known before.
 fn descriptors(plan: &Plan) -> u64 {
     let of_class = |class: &aqmlab_scenario::ClassPlan| match &class.workload {
         _ if !class.is_list() => 0,
@@ -100,6 +120,25 @@ mod tests {
         assert_eq!(descriptors(&plan), 64 + 10 + 200 + 7);
         assert!(check(&plan).is_ok());
         assert!(remarks(&plan).is_empty());
+    }
+
+    #[test]
+    fn a_source_faster_than_its_access_links_is_refused() {
+        let source = |kind: &str, access: &str| {
+            let class = format!(
+                "[[traffic]]\nname = \"a\"\nkind = \"{kind}\"\nrate = \"1Mbit\"\nsize = \"500B\"\naccess_rate = \"{access}\"\n"
+            );
+            let on_off = "on = \"1s\"\noff = \"1s\"\n";
+            check(&plan(&if kind == "cbr" { class } else { class + on_off }))
+        };
+        let refusal = source("cbr", "999kbit").unwrap_err().to_string();
+        assert!(refusal.contains("`1Mbit`") && refusal.contains("`999kbit`"), "{refusal}");
+        // Half of the time it is silent, and what waits is sent then.
+        assert!(source("on_off_udp", "501kbit").is_ok());
+        assert!(source("on_off_udp", "499kbit").is_err());
+        for enough in ["1Mbit", "none"] {
+            assert!(source("cbr", enough).is_ok(), "{enough}");
+        }
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub mod host;
 #[cfg(target_os = "linux")]
 pub mod machine;
 #[cfg(target_os = "linux")]
+mod open_connections;
+#[cfg(target_os = "linux")]
 mod outcome;
 #[cfg(target_os = "linux")]
 mod priority;
@@ -47,6 +49,8 @@ mod run;
 mod selftest;
 #[cfg(target_os = "linux")]
 mod sys;
+#[cfg(target_os = "linux")]
+mod threads;
 #[cfg(target_os = "linux")]
 pub mod traffic;
 

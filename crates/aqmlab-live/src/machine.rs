@@ -76,6 +76,13 @@ impl Machine {
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
     }
 
+    /// Memory that programs may still take, in bytes.
+    pub fn available_memory(&self) -> Option<u64> {
+        let text = self.text("proc/meminfo")?;
+        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
+    }
+
     /// What the kernel takes the time from: `tsc`.
     pub fn clocksource(&self) -> Option<String> {
         self.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -188,6 +195,7 @@ mod tests {
                 ("proc/sys/kernel/osrelease", "5.10.0-28-amd64\n"),
                 ("proc/stat", "cpu  100 0 50 800 10 0 5 35 7 7\ncpu0 1 2 3 4 5 6 7 8 9 10\n"),
                 ("proc/loadavg", "7.25 3.00 1.00 2/500 12345\n"),
+                ("proc/meminfo", "MemTotal:       8000 kB\nMemFree:  1 kB\nMemAvailable:   2048 kB\n"),
                 ("proc/cpuinfo", "processor : 0\nflags\t\t: fpu hypervisor sse\n"),
                 ("proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
                 ("proc/sys/kernel/sched_rt_period_us", "1000000\n"),
@@ -199,6 +207,7 @@ mod tests {
         // Guest time, the last two columns, is counted in the first two already.
         assert_eq!(machine.processor_time(), Some(ProcessorTime { total: 1000, stolen: 35 }));
         assert_eq!(machine.load(), Some(7.25));
+        assert_eq!(machine.available_memory(), Some(2 << 20));
         assert_eq!(machine.is_guest(), Some(true));
         assert_eq!(machine.real_time_share_percent(), Some(95.0));
         assert_eq!(machine.congestion_controls(), ["reno", "cubic"]);

@@ -111,6 +111,7 @@ impl Ran<'_> {
             }
         }
         Observed {
+            measured: self.record.t1.saturating_since(self.record.t0),
             left: self.report.lateness.total(),
             lateness_p99: quantile(&self.report.lateness, 0.99),
             stalls: self.report.stalls,

@@ -22,6 +22,7 @@ use crate::machine;
 use crate::outcome::{LiveRun, Ran};
 use crate::priority;
 use crate::router::{FrameBudget, Router};
+use crate::threads::spawn;
 use crate::traffic::{Generator, Outcome, RunEnd};
 
 /// How a plan is run live, besides what it says itself.
@@ -198,17 +199,17 @@ impl Run<'_> {
             .with_router(announcer, &control);
         let watch = Watch { run: self, clock, control: &control, run_end: &run_end };
         thread::scope(|scope| {
-            let data_plane = scope.spawn(|| data_plane.run(&control));
-            // Hosts send nothing before somebody listens.
-            watch.wait_until_ready();
-            let traffic = scope.spawn(|| {
-                favour_this_thread(&control);
-                traffic.run()
-            });
+            let data_plane = spawn(scope, "the router", || data_plane.run(&control))?;
             let traffic = {
                 // Whatever goes wrong, a panic of the traffic's thread included, the router's thread ends.
                 let _at_last = Finish(&control);
-                watch.watch(traffic, progress)
+                // Hosts send nothing before somebody listens.
+                watch.wait_until_ready();
+                let traffic = spawn(scope, "the traffic", || {
+                    favour_this_thread(&control);
+                    traffic.run()
+                });
+                traffic.and_then(|traffic| watch.watch(traffic, progress))
             };
             let data_plane = joined(data_plane);
             // If both have failed, the router did first: without it no host can do anything.

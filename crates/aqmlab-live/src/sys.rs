@@ -61,17 +61,67 @@ pub fn set_fifo(priority: i32) -> io::Result<()> {
 pub fn attach_tun(file: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     /// `_IOW('T', 202, int)` by its definition; the kernel reads a `struct ifreq` all the same.
     const TUNSETIFF: Opcode = opcode::write::<c_int>(b'T', 202);
-    assert!(name.len() < IFNAMSIZ, "the name of an interface ends in a zero within {IFNAMSIZ} bytes");
-    let mut request = InterfaceRequest {
-        name: [0; IFNAMSIZ],
+    let request = InterfaceRequest {
+        name: interface_name(name),
         flags: (IFF_TUN | IFF_NO_PI) as c_short,
         rest: [0; size_of::<libc::ifreq>() - IFNAMSIZ - size_of::<c_short>()],
     };
-    for (to, from) in request.name.iter_mut().zip(name.bytes()) {
-        *to = from as c_char;
-    }
     // SAFETY: TUNSETIFF reads and writes a `struct ifreq`, whose size and beginning `InterfaceRequest` has.
     unsafe { ioctl(file, Setter::<TUNSETIFF, InterfaceRequest>::new(request)) }.map_err(io::Error::from)
+}
+
+/// What an interface of the calling thread's namespace does for the kernel on its way out, of segmentation and checksums.
+///
+/// # Errors
+/// What the system said: `ENODEV` if there is no such interface, `EOPNOTSUPP` if it does not say.
+///
+/// # Panics
+/// If the name is longer than interfaces' names can be.
+pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
+    /// `struct ethtool_value` of linux/ethtool.h.
+    #[repr(C)]
+    struct Question {
+        command: u32,
+        answer: u32,
+    }
+    /// A `struct ifreq` with a pointer.
+    #[repr(C)]
+    struct Request {
+        name: [c_char; IFNAMSIZ],
+        question: *mut Question,
+        rest: [u8; size_of::<libc::ifreq>() - IFNAMSIZ - size_of::<*mut Question>()],
+    }
+    const _: () = assert!(size_of::<Request>() == size_of::<libc::ifreq>());
+    const SIOCETHTOOL: libc::c_ulong = 0x8946;
+    /// ETHTOOL_GTSO and ETHTOOL_GTXCSUM.
+    const QUESTIONS: [(u32, &str); 2] = [(0x1e, "segmentation of TCP"), (0x16, "checksums")];
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
+    let mut on = Vec::new();
+    for (command, what) in QUESTIONS {
+        let mut question = Question { command, answer: 0 };
+        let mut request = Request {
+            name: interface_name(name),
+            question: &raw mut question,
+            rest: [0; size_of::<libc::ifreq>() - IFNAMSIZ - size_of::<*mut Question>()],
+        };
+        // SAFETY: SIOCETHTOOL reads a `struct ifreq` and, through its pointer, reads and writes a `struct ethtool_value`;
+        // both live during the call.
+        checked(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) })?;
+        if question.answer != 0 {
+            on.push(what);
+        }
+    }
+    Ok(on)
+}
+
+/// The name as a `struct ifreq` begins with it.
+fn interface_name(name: &str) -> [c_char; IFNAMSIZ] {
+    assert!(name.len() < IFNAMSIZ, "the name of an interface ends in a zero within {IFNAMSIZ} bytes");
+    let mut octets = [0; IFNAMSIZ];
+    for (to, from) in octets.iter_mut().zip(name.bytes()) {
+        *to = from as c_char;
+    }
+    octets
 }
 
 /// A `struct ifreq` with flags.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,6 +33,7 @@ from aqmlab.cli.outcome import (
     tell_experiment,
 )
 from aqmlab.cli.progress import ProgressLine
+from aqmlab.errors import UsageError
 
 _SELFTEST = "selftest"
 
@@ -68,6 +70,11 @@ def live(
     """
     set_quiet(quiet)
     if str(scenario) == _SELFTEST:
+        _refuse_for_selftest(
+            {"--output": output, "--runs": runs, "--arm": arm, "--force": force}
+            | {"--seed": None if "AQMLAB_SEED" in os.environ else seed}
+            | {"--pcap": pcap, "--pcap-bytes": pcap_bytes, "--no-report": no_report, "--resume": resume}
+        )
         tell_selftest(as_json=as_json, quiet=quiet, interrupted=tell_stopping)
         return
     from aqmlab import experiment as experiments
@@ -88,6 +95,13 @@ def live(
             resume=resume,
         )
     tell_experiment(experiment, as_json=as_json, no_report=no_report)
+
+
+def _refuse_for_selftest(options: Mapping[str, object]) -> None:
+    """The self-test has one plan, and keeps nothing."""
+    given = [f"`{name}`" for name, value in options.items() if value not in (None, False)]
+    if given:
+        raise UsageError(f"the self-test takes no {', '.join(given)}; it takes `--json` and `--quiet`")
 
 
 def both(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import log2
+from math import isclose, log2
 from typing import Any
 
 from aqmlab.errors import UsageError
@@ -131,11 +131,11 @@ def _slope(sizes: Mapping[str, int], probability: float) -> list[str]:
 def _burst(link: Link, sizes: Mapping[str, int]) -> int:
     """A burst that tc turns into the nearest power of two: the scenario's or the guideline's, if one does."""
     settings = link.settings
-    mean = settings["mean_packet_bytes"]
+    mean = int(settings["mean_packet_bytes"])
     wanted = min(31, max(1, round(-log2(settings["w_q"]))))
 
     def exponent(burst: int) -> float:
-        queue = {"kind": "red", "preset": "linux", "mean_packet": f"{mean}B", "burst": burst}
+        queue: dict[str, Any] = {"kind": "red", "preset": "linux", "mean_packet": f"{mean}B", "burst": burst}
         queue |= {name: f"{size}B" for name, size in sizes.items()}
         try:
             return -log2(effective(queue, link.rate_bps)["w_q"])
@@ -144,16 +144,16 @@ def _burst(link: Link, sizes: Mapping[str, int]) -> int:
 
     least = max(1, -(-sizes["min_th"] // mean))
     guideline = max(least, (2 * sizes["min_th"] + sizes["max_th"]) // (3 * mean))
-    own = [settings["burst"]] if settings["w_rule"] == "linux" else []
+    own = [int(settings["burst"])] if settings["w_rule"] == "linux" else []
     for burst in (*own, guideline):
         if exponent(burst) == wanted:
-            return int(burst)
-    low, high = least, LONGEST_BURST
+            return burst
+    low, high = int(least), LONGEST_BURST
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if exponent(middle) >= wanted else (middle + 1, high)
     near = [burst for burst in (low - 1, low) if burst >= least]
-    return min(near, key=lambda burst: abs(exponent(burst) - wanted))
+    return min(near, key=lambda one: abs(exponent(one) - wanted))
 
 
 def _in_bytes(settings: Mapping[str, Any], name: str) -> int:
@@ -176,10 +176,14 @@ def _differences(ours: Mapping[str, Any], kernels: Mapping[str, Any]) -> list[st
         other = kernels.get(key)
         if other is None and unit in ("packets", "bytes"):
             remarks.append(_other_unit(name, value, unit, kernels))
-        elif other != value and not (isinstance(value, float) and abs(other / value - 1.0) < 1e-9):
+        elif other is not None and other != value and not _is_close(other, value):
             name = name if unit in ("ns", "packets", "bytes") else key
             remarks.append(f"`{name}`: {_text(key, value)} here, {_text(key, other)} in Linux")
     return remarks
+
+
+def _is_close(one: object, other: object) -> bool:
+    return isinstance(one, float) and isinstance(other, float) and isclose(one, other, rel_tol=1e-9)
 
 
 def _other_unit(name: str, value: int, unit: str, kernels: Mapping[str, Any]) -> str:

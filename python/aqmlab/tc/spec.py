@@ -128,11 +128,11 @@ def _bytes(value: float) -> str:
 def _red(given: Given) -> tuple[Queue, int | None, Sequence[str]]:
     if missing := [word for word in ("limit", "avpkt") if not given.get(word)]:
         raise UsageError(f"red: {' and '.join(f'`{word}`' for word in missing)} must be given, in bytes")
-    queue = {"kind": "ared" if given.get("adaptive") else "red", "preset": "linux"}
-    names = (("limit", "limit"), ("min", "min_th"), ("max", "max_th"), ("avpkt", "mean_packet"))
-    queue |= {name: _bytes(given[word]) for word, name in names if given.get(word)}
-    names = (("burst", "burst"), ("probability", "max_p"))
-    queue |= {name: given[word] for word, name in names if given.get(word)}
+    queue: dict[str, Any] = {"kind": "ared" if given.get("adaptive") else "red", "preset": "linux"}
+    sizes = (("limit", "limit"), ("min", "min_th"), ("max", "max_th"), ("avpkt", "mean_packet"))
+    queue |= {name: _bytes(given[word]) for word, name in sizes if given.get(word)}
+    numbers = (("burst", "burst"), ("probability", "max_p"))
+    queue |= {name: given[word] for word, name in numbers if given.get(word)}
     if given.get("ecn"):
         queue["ecn"] = True
         if given.get("harddrop"):
@@ -143,7 +143,7 @@ def _red(given: Given) -> tuple[Queue, int | None, Sequence[str]]:
 
 
 def _codel(given: Given) -> tuple[Queue, int | None, Sequence[str]]:
-    queue = {"kind": "codel", "preset": "linux"}
+    queue: dict[str, Any] = {"kind": "codel", "preset": "linux"}
     if "limit" in given:
         queue["limit"] = quantity_text(given["limit"], "packets")
     queue |= {

@@ -14,6 +14,7 @@ use aqmlab_recording::capture::{PacketAtPort, PortCapture, Reasons};
 use aqmlab_units::{Bytes, Instant};
 
 use crate::error::LiveError;
+use crate::host::no_thread;
 use crate::router::{FrameAtPort, FrameBudget, Router};
 use ring::Sender;
 pub use writer::CaptureWriter;
@@ -64,8 +65,7 @@ pub(crate) fn observe(
     budget: &FrameBudget,
 ) -> Result<CaptureWriter, LiveError> {
     let started = start(capture, budget);
-    let (observer, writer) =
-        started.map_err(LiveError::io("start", "the thread that writes captured packets"))?;
+    let (observer, writer) = started.map_err(|error| no_thread("captured packets", &error))?;
     router.observe_ports(Box::new(observer));
     Ok(writer)
 }

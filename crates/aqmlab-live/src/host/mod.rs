@@ -15,6 +15,6 @@ mod stack;
 pub use counters::Counters;
 pub use interface::Tun;
 pub use namespace::{Namespace, leave_host_namespace};
-pub use refusal::{descriptors as descriptors_refused, too_few_descriptors};
+pub use refusal::{descriptors as descriptors_refused, thread as no_thread, too_few_descriptors};
 pub use setup::{Host, Hosts, set_up};
 pub use stack::{Datagrams, Stack, TcpSockets};

@@ -56,7 +56,7 @@ pub fn leave_host_namespace() -> Result<(), LiveError> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             become_root_of_a_namespace().map_err(|error| refusal::namespaces(&error, Policy::of_machine()))
         }
-        Err(error) => Err(refusal::namespaces(&error, Policy::of_machine())),
+        Err(error) => Err(refusal::network_namespaces(&error, Policy::of_machine())),
     }
 }
 

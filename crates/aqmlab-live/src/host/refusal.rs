@@ -14,6 +14,8 @@ pub struct Policy {
     pub unprivileged_allowed: bool,
     /// `user.max_user_namespaces`
     pub any_allowed: bool,
+    /// Whether the process has further threads, with which it may not have a user namespace of its own.
+    pub several_threads: bool,
 }
 
 impl Policy {
@@ -26,6 +28,7 @@ impl Policy {
             apparmor_restricts: is("kernel/apparmor_restrict_unprivileged_userns", "1"),
             unprivileged_allowed: !is("kernel/unprivileged_userns_clone", "0"),
             any_allowed: !is("user/max_user_namespaces", "0"),
+            several_threads: fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() > 1),
         }
     }
 }
@@ -34,9 +37,20 @@ fn machine(what: impl Into<String>, remedy: impl Into<String>) -> LiveError {
     LiveError::Machine { what: what.into(), remedy: remedy.into() }
 }
 
-/// The process may not have namespaces of its own: `unshare` failed, or the new user namespace could not be given a user.
+/// The process may not have a network namespace of its own although it is root: `unshare` failed.
+pub fn network_namespaces(error: &io::Error, policy: Policy) -> LiveError {
+    if error.raw_os_error() == Some(libc::EINVAL) {
+        return without("network", "CONFIG_NET_NS", error);
+    }
+    namespaces(error, policy)
+}
+
+/// The process may not have a user namespace of its own: `unshare` failed, or the new namespace could not be given a user.
 pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     let what = format!("it refuses user namespaces ({error})");
+    if error.raw_os_error() == Some(libc::EINVAL) && !policy.several_threads {
+        return without("user", "CONFIG_USER_NS", error);
+    }
     if error.raw_os_error() == Some(libc::EINVAL) {
         return machine(
             format!("a process with several threads cannot have a user namespace ({error})"),
@@ -60,6 +74,21 @@ pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
         what,
         "in a container, start it with `--cap-add NET_ADMIN --cap-add SYS_ADMIN --security-opt seccomp=unconfined`; \
          else run as root",
+    )
+}
+
+/// The kernel was built without a kind of namespaces.
+fn without(kind: &str, option: &str, error: &io::Error) -> LiveError {
+    let what = format!("its kernel has no {kind} namespaces ({error})");
+    let root = if kind == "user" { ", or run as root" } else { "" };
+    machine(what, format!("boot a kernel built with `{option}`{root}"))
+}
+
+/// A thread cannot be started.
+pub fn thread(what: &str, error: &io::Error) -> LiveError {
+    machine(
+        format!("it starts no thread for {what} ({error})"),
+        "allow more: `ulimit -u`, `YOU - nproc 4096` in /etc/security/limits.conf; in a container, a larger `--pids-limit`",
     )
 }
 
@@ -143,10 +172,35 @@ pub fn too_few_descriptors(error: &io::Error) -> LiveError {
 mod tests {
     use super::*;
 
-    const OPEN: Policy = Policy { apparmor_restricts: false, unprivileged_allowed: true, any_allowed: true };
+    const OPEN: Policy = Policy {
+        apparmor_restricts: false,
+        unprivileged_allowed: true,
+        any_allowed: true,
+        several_threads: false,
+    };
 
     fn format_span(errno: i32, policy: Policy) -> String {
         namespaces(&io::Error::from_raw_os_error(errno), policy).to_string()
+    }
+
+    #[test]
+    fn a_kernel_without_namespaces_is_no_process_with_several_threads() {
+        let error = io::Error::from_raw_os_error(libc::EINVAL);
+        let network = network_namespaces(&error, OPEN).to_string();
+        assert!(network.contains("no network namespaces") && network.contains("CONFIG_NET_NS"), "{network}");
+        let user = namespaces(&error, OPEN).to_string();
+        assert!(user.contains("CONFIG_USER_NS") && user.contains("run as root"), "{user}");
+        let several = namespaces(&error, Policy { several_threads: true, ..OPEN }).to_string();
+        assert!(several.contains("several threads"), "{several}");
+        let full = io::Error::from_raw_os_error(libc::ENOSPC);
+        assert!(network_namespaces(&full, OPEN).to_string().contains("user.max_user_namespaces"));
+    }
+
+    #[test]
+    fn a_thread_that_is_not_started_is_the_machine_s_lack() {
+        let refusal = thread("the router", &io::Error::from_raw_os_error(libc::EAGAIN));
+        assert_eq!(refusal.kind(), "machine");
+        assert!(refusal.to_string().contains("ulimit -u"), "{refusal}");
     }
 
     #[test]
@@ -159,7 +213,8 @@ mod tests {
         assert!(format_span(libc::EPERM, clone).contains("kernel.unprivileged_userns_clone=1"));
         let none = Policy { any_allowed: false, ..OPEN };
         assert!(format_span(libc::ENOSPC, none).contains("user.max_user_namespaces"));
-        assert!(format_span(libc::EINVAL, OPEN).contains("process of their own"));
+        let several = Policy { several_threads: true, ..OPEN };
+        assert!(format_span(libc::EINVAL, several).contains("process of their own"));
         assert!(format_span(libc::EPERM, OPEN).contains("--cap-add"));
         let error = |errno| io::Error::from_raw_os_error(errno);
         assert!(tun_file(&error(libc::ENOENT)).to_string().contains("modprobe tun"));

@@ -125,7 +125,7 @@ fn frames(plan: &Plan) -> (u64, u64) {
 }
 
 /// The mean round-trip time of a class, path and own links, and what its delay stages add to it.
-fn own_round_trip(plan: &Plan, class: usize) -> Span {
+pub fn own_round_trip(plan: &Plan, class: usize) -> Span {
     let access = plan.classes[class].access.as_ref().map_or(Span::ZERO, |access| access.rtt.mean());
     let places = [0, 1]
         .into_iter()

@@ -20,6 +20,6 @@ mod routes;
 pub use announcements::{Announcer, NoRoom};
 pub use books::{FlowBooks, HostBooks, Refused};
 pub use core::Router;
-pub use frame_budget::{FrameBudget, client_ports};
+pub use frame_budget::{FrameBudget, client_ports, own_round_trip};
 pub use frame_store::{FrameAtPort, FrameObserver, FrameSink, OutgoingFrame};
 pub use record::{FlowRecord, RouterRecord};

@@ -1,0 +1,96 @@
+//! How many connections a plan is expected to have open at a time, and what they take of this machine.
+
+use aqmlab_scenario::{Plan, PopulationPlan};
+use aqmlab_traffic::{Distribution, Gaps};
+
+use crate::error::LiveError;
+use crate::router::{client_ports, own_round_trip};
+
+/// Memory of a client port in the router.
+const PER_PORT: u64 = 3 << 10;
+/// The kernel's memory of a connection with both ends: 7 KiB without data, 26 KiB with 10 kB that wait (Linux 6.18).
+const PER_CONNECTION: u64 = 16 << 10;
+
+/// The connections of users and arrivals that are open at a time in the mean, if nothing waits in queues: each for two round
+/// trips, one to open and one for an exchange. In congestion there are more.
+pub fn expected(plan: &Plan) -> u64 {
+    (0..plan.classes.len()).map(|class| expected_of(plan, class)).sum::<f64>().round() as u64
+}
+
+fn expected_of(plan: &Plan, number: usize) -> f64 {
+    let class = &plan.classes[number];
+    let open_s = 2.0 * (plan.propagation(number) + own_round_trip(plan, number)).as_secs_f64();
+    let of_users = |think: &Distribution, at_a_time: u64| {
+        let share = open_s / (open_s + think.mean().as_secs_f64()).max(f64::MIN_POSITIVE);
+        (class.count * at_a_time) as f64 * share
+    };
+    match &class.population {
+        PopulationPlan::List => 0.0,
+        PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => per_s * open_s,
+        PopulationPlan::Cloud(cloud) => cloud.per_s * open_s,
+        PopulationPlan::Users(think) => of_users(think, 1),
+        PopulationPlan::Pages(pages) => of_users(&pages.think, pages.origins.mean().0 + 1),
+        PopulationPlan::Browsers(pages) => of_users(&pages.think, 1),
+    }
+}
+
+/// Checks that they fit into the memory that is `available`, if that is known.
+///
+/// # Errors
+/// If not, with both figures.
+pub fn check_memory(plan: &Plan, available: Option<u64>) -> Result<(), LiveError> {
+    let ports: u64 = client_ports(plan)?.into_iter().map(u64::from).sum();
+    let needed = ports * PER_PORT + expected(plan) * PER_CONNECTION;
+    match available {
+        Some(available) if needed > available => Err(LiveError::Machine {
+            what: format!(
+                "{ports} client ports and {} connections at a time take about {} MiB, and {} MiB are free",
+                expected(plan),
+                needed >> 20,
+                available >> 20
+            ),
+            remedy: "choose fewer users, a lower rate or a shorter run".into(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(population: &str) -> Plan {
+        let text = format!(
+            "title = \"t\"\nduration = \"60s\"\n\
+             topology = {{ kind = \"dumbbell\", rate = \"10Mbit\", delay = \"0s\", queue = {{ kind = \"droptail\", limit = \"9p\" }} }}\n\
+             [[traffic]]\nname = \"web\"\n{population}\nrtt = \"100ms\"\n"
+        );
+        aqmlab_scenario::parse(&text, "test").unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
+    }
+
+    const EXCHANGE: &str = "kind = \"requests\"\nrequest = \"400B\"\nresponse = \"12kB\"\n";
+
+    #[test]
+    fn connections_open_at_a_time_by_littles_law() {
+        // Two round trips of 100 ms at 500 connections a second.
+        assert_eq!(expected(&plan(&format!("{EXCHANGE}rate = \"500/s\""))), 100);
+        // A fifth of a second of each second and two tenths.
+        assert_eq!(expected(&plan(&format!("{EXCHANGE}users = 600\nthink = \"1s\""))), 100);
+        assert_eq!(expected(&plan("kind = \"packmime\"\nrate = \"50/s\"")), 10);
+        assert_eq!(
+            expected(&plan("kind = \"bulk\"\ncount = 30")),
+            0,
+            "flows of a list are counted one by one"
+        );
+    }
+
+    #[test]
+    fn more_than_the_memory_holds_is_refused_with_both_figures() {
+        let plan = plan(&format!("{EXCHANGE}users = 10000\nthink = \"1s\""));
+        // 131,072 ports of 3 KiB, and 1,667 connections of 16 KiB.
+        let refusal = check_memory(&plan, Some(390 << 20)).unwrap_err().to_string();
+        assert!(refusal.contains("131072 client ports and 1667 connections"), "{refusal}");
+        assert!(refusal.contains("410 MiB, and 390 MiB are free"), "{refusal}");
+        assert!(check_memory(&plan, Some(411 << 20)).is_ok() && check_memory(&plan, None).is_ok());
+    }
+}

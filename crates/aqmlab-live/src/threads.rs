@@ -1,0 +1,18 @@
+//! Threads of a run. One that the system does not start is the machine's lack and no defect.
+
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use crate::error::LiveError;
+use crate::host::no_thread;
+
+/// Starts a thread that does `work`, which `what` names: `"the router"`.
+///
+/// # Errors
+/// If the system has none to spare.
+pub(crate) fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    what: &str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, LiveError> {
+    Builder::new().spawn_scoped(scope, work).map_err(|error| no_thread(what, &error))
+}
