@@ -109,7 +109,7 @@ def aqm_check(
 def aqm_tc(
     scenario: Annotated[
         Path | None,
-        typer.Argument(metavar="[SCENARIO]", help="A scenario file (TOML).", show_default=False),
+        typer.Argument(metavar="SCENARIO", help="A scenario file (TOML).", show_default=False),
     ] = None,
     read: Annotated[
         str | None,
