@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test test-slow fuzz bench reproduce reproduce-quick multiverse infer install clean docs site
+.PHONY: help demo test test-slow fuzz bench reproduce reproduce-quick multiverse infer install clean docs site release
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 17
@@ -48,6 +48,9 @@ docs: install    ## rewrite the generated parts of the documentation: tables, pr
 site:            ## the documentation as a searchable site in target/site/html
 	@tools/install.sh site
 	@$(BIN)/python tools/site_pages.py
+
+release:         ## build and check all packages into dist/: wheels, sdist, crates, hashes; resumable
+	@tools/release.sh
 
 clean:           ## remove what was built
 	rm -rf target $(VENV)

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import check_wheels  # noqa: E402
+
 PUBLISHED = {"aqmlab-units", "aqmlab-random", "aqmlab-params", "aqmlab-qdisc"}
 
 
@@ -73,3 +78,44 @@ def test_crates_for_other_programs_can_be_published(packages):
             if needed["name"].startswith("aqmlab-"):
                 assert needed["name"] in PUBLISHED, name
                 assert needed["req"] == f"^{package['version']}", name
+
+
+@pytest.fixture
+def wheel(tmp_path):
+    """Writes a wheel with what a whole one has, but for what is left out or added."""
+
+    def made(name="aqmlab-1-cp311-abi3-any.whl", without="", more=()):
+        about = ("licenses/LICENSE-MIT", "licenses/LICENSE-APACHE", "sboms/aqmlab-py.cyclonedx.json")
+        names = [
+            *check_wheels.wanted(),
+            "aqmlab/_core.abi3.so",
+            *(f"aqmlab-1.dist-info/{part}" for part in about),
+        ]
+        names += [f"aqmlab-1.data/data/share/man/man1/aqmlab-{n}.1" for n in range(30)]
+        with zipfile.ZipFile(tmp_path / name, "w") as file:
+            for member in [*names, *more]:
+                if not without or without not in member:
+                    file.writestr(member, "")
+        return tmp_path / name
+
+    return made
+
+
+def test_a_whole_wheel_has_no_faults(wheel):
+    assert check_wheels.faults(wheel(), check_wheels.wanted()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"without": "scenarios/demo.toml"}, "lacks aqmlab/scenarios/demo.toml"),
+        ({"more": ["aqmlab/scratch.py"]}, "has aqmlab/scratch.py, which is not in the repository"),
+        ({"without": "_core.abi3"}, "has no aqmlab/_core.abi3.so"),
+        ({"without": "share/man"}, "has no manual pages"),
+        ({"without": "sboms"}, "has no sboms/"),
+        ({"without": "LICENSE-MIT"}, "has no licenses/LICENSE-MIT"),
+        ({"name": "aqmlab-1-cp312-cp312-any.whl"}, "is not for the stable ABI"),
+    ],
+)
+def test_faults_of_wheels_are_found(wheel, changes, fault):
+    assert check_wheels.faults(wheel(**changes), check_wheels.wanted()) == [fault]

@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# Builds and checks what a release consists of, into dist/: sdist, wheels, crates, SBOMs, hashes.
+# Resumable: finished steps of the same sources are not repeated. What a machine lacks is skipped and
+# listed at the end; RELEASE_STRICT=1 makes that exit with 3.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+tree=$(git stash create) # the commit that a stash would have; empty where nothing is changed
+key=$(git rev-parse --short "$(git rev-parse "${tree:-HEAD}^{tree}")")
+work=$root/target/dist/$key
+out=$work/packages
+tools=$root/target/dist/tools
+source=$work/source
+targets=${RELEASE_TARGETS:-"x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-darwin"}
+published="-p aqmlab-units -p aqmlab-random -p aqmlab-params -p aqmlab-qdisc"
+mkdir -p "$work" "$out"
+skipped=()
+
+skip() { skipped+=("$1"); echo "   skipped: $1"; }
+step() { # NAME TEXT: runs the function NAME once for these sources
+    [ -e "$work/done-$1" ] && { printf '== %s (done before)\n' "$2"; return; }
+    printf '== %s\n' "$2"
+    local before=${#skipped[@]} began=$SECONDS
+    "$1"
+    echo "   $((SECONDS - began)) s"
+    [ "${#skipped[@]}" -gt "$before" ] || touch "$work/done-$1"
+}
+
+our_wheel() { find "$out" -name "aqmlab-$version-*manylinux*$(uname -m).whl"; }
+
+get_tools() {
+    [ -x "$tools/bin/python" ] || "${PYTHON:-python3}" -m venv "$tools"
+    "$tools/bin/python" -m pip install --quiet --disable-pip-version-check \
+        "maturin>=1.16,<2" ziglang uv "cyclonedx-bom>=7" pip-audit abi3audit
+}
+
+make_sdist() {
+    "$tools/bin/maturin" sdist --quiet -o "$out"
+    rm -rf "$source"
+    mkdir -p "$source"
+    tar xzf "$out/aqmlab-$version.tar.gz" -C "$source" --strip-components=1
+}
+
+# Wheels carry the manual pages as share/man/man1.
+make_pages() {
+    tools/install.sh
+    .venv/bin/python tools/man_pages.py "$source/aqmlab.data/data/share/man/man1"
+    if command -v mandoc >/dev/null; then
+        mandoc -Tlint -Wwarning "$source"/aqmlab.data/data/share/man/man1/*.1
+    fi
+}
+
+make_wheels() { # from the sdist, so that it is known to be complete
+    local target
+    for target in $targets; do
+        [ -e "$work/wheel-$target" ] && continue
+        if ! rustup target list --installed | grep -qx "$target" && ! rustup target add "$target" >/dev/null 2>&1; then
+            skip "wheel for $target: its standard library is not installed (rustup target add $target)"
+            continue
+        fi
+        (cd "$source" && CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} PATH=$tools/bin:$PATH \
+            maturin build --quiet --release --locked --zig --target "$target" -o "$out")
+        touch "$work/wheel-$target"
+    done
+}
+
+check_wheels() {
+    "$tools/bin/python" tools/check_wheels.py "$out"/*.whl
+    "$tools/bin/abi3audit" --strict --assume-minimum-abi3 3.11 "$out"/*linux*.whl
+}
+
+clean_root() {
+    if [ "$(id -u)" -eq 0 ] && command -v debootstrap >/dev/null; then
+        tools/clean_root.sh "$(our_wheel)" "$root/target/dist/debian12"
+    else
+        skip "installation in a bare Debian 12: it needs root and debootstrap"
+    fi
+    echo "   uvx aqmlab demo, with an empty cache:"
+    local cache certificates=/etc/ssl/certs/ca-certificates.crt began=$SECONDS
+    cache=$(mktemp -d)
+    [ ! -e $certificates ] || export SSL_CERT_FILE=$certificates
+    env -i HOME="$HOME" PATH="$tools/bin:/usr/bin:/bin" ${SSL_CERT_FILE:+"SSL_CERT_FILE=$SSL_CERT_FILE"} \
+        UV_CACHE_DIR="$cache" uvx --quiet --python "$tools/bin/python" --from "$(our_wheel)" \
+        aqmlab demo --runs 2 --quiet -o "$cache/demo" >"$work/uvx-table"
+    test -s "$cache/demo/report.html"
+    rm -rf "$cache"
+    echo "   $((SECONDS - began)) s to the report"
+}
+
+make_crates() {
+    # shellcheck disable=SC2086 # the names are words
+    cargo package --quiet $published
+    cp "${CARGO_TARGET_DIR:-target}"/package/aqmlab-*-"$version".crate "$out"
+    # shellcheck disable=SC2086
+    RUSTDOCFLAGS="-D warnings" cargo doc --quiet --no-deps $published
+    local tag
+    tag=$(git describe --tags --abbrev=0 --match 'v*' HEAD^ 2>/dev/null || true)
+    if [ -z "$tag" ]; then
+        echo "   no earlier release to compare the crates with"
+    elif cargo semver-checks --version >/dev/null 2>&1; then
+        # shellcheck disable=SC2086
+        cargo semver-checks $published --baseline-rev "$tag"
+    else
+        skip "comparison of the crates with $tag: cargo install cargo-semver-checks"
+    fi
+}
+
+# CycloneDX: the Rust packages in the wheel by Cargo.lock, the Python packages by an environment with the wheel.
+make_sbom() {
+    local env=$work/environment
+    "${PYTHON:-python3}" -m venv "$env"
+    "$env/bin/python" -m pip install --quiet --disable-pip-version-check "$(our_wheel)"
+    "$tools/bin/cyclonedx-py" environment --output-reproducible --of JSON \
+        -o "$out/aqmlab-$version-python.cdx.json" "$env/bin/python"
+    unzip -p "$(our_wheel)" "*/sboms/*.cyclonedx.json" >"$out/aqmlab-$version-rust.cdx.json" # made by maturin
+    "$env/bin/python" -m pip freeze --exclude aqmlab >"$work/python-packages.txt"
+}
+
+audit() {
+    if cargo deny --version >/dev/null 2>&1; then
+        cargo deny check
+    else
+        skip "advisories about Rust packages: cargo install cargo-deny (licences and sources are checked by make test)"
+    fi
+    "$tools/bin/pip-audit" --strict --disable-pip --no-deps --requirement "$work/python-packages.txt" ||
+        skip "advisories about Python packages: pip-audit found some, or did not reach its source; see above"
+}
+
+write_hashes() { (cd "$out" && sha256sum -- *.whl *.tar.gz *.crate *.json >SHA256SUMS); }
+
+step get_tools "tools, into target/dist/tools"
+step make_sdist "source distribution"
+step make_pages "manual pages"
+step make_wheels "wheels"
+step check_wheels "contents of the wheels"
+step clean_root "clean installations"
+step make_crates "crates"
+step make_sbom "software bills of materials"
+step audit "advisories"
+write_hashes
+rm -rf dist
+cp -r "$out" dist
+echo "== dist/"
+(cd dist && du -b -- * | sort -k2)
+for what in "${skipped[@]}"; do echo "skipped: $what"; done
+[ "${#skipped[@]}" -eq 0 ] || [ -z "${RELEASE_STRICT:-}" ] || exit 3
