@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -38,6 +39,14 @@ def test_the_table_of_the_readme_is_that_of_the_demonstration():
         values = next(line for line in table if line and line[0] == METRICS[head] and len(line) == 8)
         for row in rows:
             assert row[column] == values[1 + arms.index(row[0])]
+
+
+def test_the_readme_counts_the_findings_that_the_scorecards_count():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    cards = sorted((ROOT / "papers").glob("*/scorecard.json"))
+    counted = [json.loads(card.read_text(encoding="utf-8"))["counts"]["firm"] for card in cards]
+    said = {(int(holds), int(of)) for holds, of in re.findall(r"(\d+) of (\d+)", readme)}
+    assert {(counts["holds"], sum(counts.values())) for counts in counted} <= said
 
 
 def test_documents_made_of_data_are_current():
