@@ -28,6 +28,8 @@ else
 fi
 echo "== seeded mutations"
 python3 tools/mutate.py
+echo "== crowds beside a Linux"
+cargo test -q --release -p aqmlab-sim --test crowd_vs_linux -- --ignored --nocapture
 echo "== comparison runs with ns-2"
 if command -v ns >/dev/null; then
     cargo test -q -p aqmlab-transport --test ns2_single_flow
