@@ -1,12 +1,12 @@
-//! What a packet costs in a discipline. Keeps a backlog and sends packets through, so that a profiler can
-//! count instructions; prints one JSON line. The cost of one packet is the difference between a long and a
-//! short run over the difference of their packets.
+//! Measures the cost of a packet in a discipline. Keeps a backlog and sends packets through, so
+//! that a profiler can count instructions, and prints one JSON line. The cost of one packet is the
+//! difference between a long and a short run, divided by the difference of their packets.
 //!
-//! cargo run --release -p aqmlab-qdisc --example discipline_bench -- red 100 1000000
+//!     cargo run --release -p aqmlab-qdisc --example discipline_bench -- red 100 1000000
 //!
-//! `red` measures enqueue and dequeue alone, `port/red` the same with link and books, `nothing` this program's
-//! own share, which is to be subtracted. Laws that mark are set so that 5 % of the packets are marked; CoDel, whose marks
-//! follow a schedule, is above its target and marks none.
+//! `red` measures enqueue and dequeue alone, `port/red` the same with link and books, and `nothing`
+//! the overhead of this program, which is to be subtracted. Laws that mark are set to mark 5 % of
+//! the packets; CoDel, whose marks follow a schedule, is above its target and marks none.
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{
@@ -42,7 +42,7 @@ fn main() {
     println!(r#"{{"name":"{name}","backlog":{backlog},"packets":{packets},"marks":{marks}}}"#);
 }
 
-/// Makes the packets and looks at them, and no more.
+/// Creates the packets and reads their fields, nothing else.
 fn through_nothing(packets: u64) -> u64 {
     for _ in 0..packets {
         std::hint::black_box(&Some(Load::fresh(Instant::ZERO)));
@@ -50,8 +50,8 @@ fn through_nothing(packets: u64) -> u64 {
     0
 }
 
-/// Enqueue and dequeue by turns at a constant backlog; how many were marked. As in a port, the discipline is
-/// called by its own type.
+/// Enqueues and dequeues in turn at a constant backlog, and returns the number of marks. As in a
+/// port, the discipline is called by its own type.
 fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
     match discipline::<Load>(name, backlog) {
         Discipline::DropTail(queue) => through(queue, backlog, packets),
@@ -81,7 +81,7 @@ fn through(mut queue: impl Qdisc<Load>, backlog: u64, packets: u64) -> u64 {
     fates.marked
 }
 
-/// The same through a port: one arrival somewhere in each transmission.
+/// Does the same through a port: one arrival at some time within each transmission.
 fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     let (queue, mut fates) = (discipline::<Stamped<Load>>(name, backlog), Fates::default());
     let mut port = Port::new(queue, LINK.rate, Bytes::ZERO, 1);
@@ -91,7 +91,8 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     fates = Fates::default();
     let mut end = port.next_event().expect("the link is sending");
     for n in 0..packets {
-        // Spread over the transmission by the golden ratio, so that no two sojourn times in a row are equal.
+        // Arrivals spread over the transmission by the golden ratio, so that no two successive
+        // sojourn times are equal.
         let into = Span::ns(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48);
         port.arrive(end + into, Load::fresh(end + into), &mut fates);
         end += PACKET_TIME;
@@ -102,12 +103,13 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     fates.marked
 }
 
-/// With room to spare; a RED one marks 5 % where its average is `backlog`: in the middle between
-/// the thresholds pb is 0.025, and gaps uniform on 1 to 39 have the mean 20.
+/// Returns parameters with room to spare. A RED discipline marks 5 % where its average is
+/// `backlog`: in the middle between the thresholds pb is 0.025, and gaps uniform on 1 to 39 have
+/// the mean 20.
 fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
     let packets = |n| Value::Size(Size::Packets(Packets::new(n)));
     let (limit, ecn) = (("limit", packets(4 * backlog)), ("ecn", Value::Flag(true)));
-    // One update in the whole run: what a law begins with, it keeps.
+    // One update in the whole run, so a law keeps its initial state.
     let never = Value::Span(Span::s(1_000_000));
     let early = [
         limit.clone(),
@@ -118,8 +120,8 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         ("w_q", Value::Number(0.002)),
     ];
     let early_and = |more: &[(&'static str, Value)]| [&early, more].concat();
-    // A sample falls on an arrival that has not left yet: the queue is one packet longer than `backlog`, and stands
-    // at q_ref, so that the probability stays.
+    // A sample falls on an arrival that has not left yet. The queue is then one packet longer than
+    // `backlog` and stands at q_ref, so the probability stays constant.
     let standing = backlog + 1;
     let controller =
         |more: &[_]| [&[limit.clone(), ecn.clone(), ("q_ref", packets(standing))], more].concat();
@@ -127,7 +129,7 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         "droptail" => vec![limit],
         "red" | "scred" | "redpd" => early_and(&[]),
         "ared" => early_and(&[("interval", never)]),
-        // All packets are of one flow, and it is not cut off.
+        // All packets belong to one flow, which is not cut off.
         "fred" => early_and(&[("max_q", packets(4 * backlog))]),
         // One update in the whole run, by the arrival that finds more than this waiting.
         "blue" => vec![
@@ -145,7 +147,7 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
             ("b", Value::Number(0.05 / standing as f64)),
             ("a", Value::Number(0.051 / standing as f64)),
         ]),
-        // Twenty arrivals a period are what the link can send; the first period has `backlog` more.
+        // The link can send twenty arrivals per period; the first period has `backlog` more.
         "rem" => controller(&[
             ("period", Value::Span(PACKET_TIME * 20)),
             ("gamma", Value::Number(-libm::log(0.95) / libm::log(1.001) / backlog as f64)),
@@ -154,7 +156,7 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// A discipline with these parameters.
+/// Returns a discipline with these parameters.
 fn discipline<P: Arrived + 'static>(name: &str, backlog: u64) -> Discipline<P> {
     let mut settings = Settings::default();
     for (name, value) in parameters(name, backlog) {
@@ -165,7 +167,7 @@ fn discipline<P: Arrived + 'static>(name: &str, backlog: u64) -> Discipline<P> {
     resolved.and_then(|s| Registry::builtin().build(&s, draws)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A packet of 32 bytes, as the simulator's.
+/// A packet of 32 bytes, like the simulator's.
 #[derive(Clone, Copy)]
 struct Load {
     size: u32,
@@ -175,7 +177,7 @@ struct Load {
 }
 
 impl Load {
-    /// A packet that the optimiser cannot see through.
+    /// Creates a packet that the optimiser cannot see through.
     fn fresh(arrived: Instant) -> Self {
         Load { size: std::hint::black_box(1500), bits: Ecn::Ect0 as u8, arrived, _fields: [0; 4] }
     }

@@ -1,4 +1,4 @@
-//! How do I put a queue discipline into a program of my own? With this crate alone, and no clock in it.
+//! Puts a queue discipline into your own program, with this crate alone and without a clock.
 //!
 //!     cargo run -p aqmlab-qdisc --example embed
 
@@ -9,7 +9,7 @@ use aqmlab_qdisc::{
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-/// A packet of ours: what a network simulator or a QUIC stack has anyway.
+/// A packet as a network simulator or a QUIC stack has it.
 pub struct Datagram {
     flow: u64,
     len: Bytes,
@@ -38,19 +38,19 @@ impl Packet for Datagram {
     fn set_dscp(&mut self, _: Dscp) {}
 }
 
-/// The books are kept for each class: a flow is one here.
+/// The books are kept per class; here each flow is a class.
 impl Classed for Datagram {
     fn class(&self) -> usize {
         self.flow as usize
     }
 }
 
-/// Lost packets come back here, by value, at once.
+/// Receives lost packets by value, at once.
 #[derive(Default)]
 pub struct Sender {
-    /// How many were lost.
+    /// Number of lost packets.
     pub losses: u64,
-    /// How many go on with CE.
+    /// Number of packets marked with CE.
     pub marks: u64,
 }
 impl Observer<Stamped<Datagram>> for Sender {
@@ -62,7 +62,7 @@ impl Observer<Stamped<Datagram>> for Sender {
     }
 }
 
-/// Ten seconds of 6 % more than the link can carry: a flow with ECN and one without.
+/// Runs ten seconds at 106 % of the link's rate: one flow with ECN and one without.
 pub fn run() -> (Port<Datagram>, Sender) {
     let (rate, delay, rtt) = (Rate::mbit(10), Span::ms(5), Some(Span::ms(80)));
     let link = LinkContext { rate, delay, rtt, flows: None, mean_packet: Bytes::new(1200) };

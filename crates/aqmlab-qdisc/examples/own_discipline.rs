@@ -47,7 +47,7 @@ fn no_rules(_: &mut Settings, _: &LinkContext) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// What the registry needs: a description, and a function that builds the queue.
+/// Returns the entry for the registry: a description, and a function that builds the queue.
 pub fn ramp() -> Entry<TestPacket> {
     static NO_PARAMS: &[Param] = &[];
     Entry {

@@ -1,4 +1,4 @@
-//! What a port counts: every packet's fate, exact time integrals, histograms.
+//! A port's accounting: every packet's fate, exact time integrals, histograms.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -14,7 +14,7 @@ use crate::{Backlog, Cause, Classed, Histogram, PacketKind, Reason};
 /// A number of packets and their bytes (network layer, headers included, without the link's overhead).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -27,7 +27,7 @@ impl Tally {
         self.bytes += size.get();
     }
 
-    /// Component-wise sum.
+    /// Returns the component-wise sum.
     pub const fn plus(self, other: Tally) -> Tally {
         Tally { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
     }
@@ -36,13 +36,13 @@ impl Tally {
         Tally { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
     }
 
-    /// What a queue holds, as a tally.
+    /// Returns a backlog as a tally.
     pub const fn of(backlog: Backlog) -> Tally {
         Tally { packets: backlog.packets.get(), bytes: backlog.bytes.get() }
     }
 }
 
-/// Packets of one class and kind that have come.
+/// Packets of one class and kind that have arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrivals {
     /// All of them.
@@ -51,7 +51,7 @@ pub struct Arrivals {
     pub ect: Tally,
 }
 
-/// What became of packets of one class and kind, by reason (`reason as usize`).
+/// Fates of packets of one class and kind, by reason (`reason as usize`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fates {
     /// Lost.
@@ -75,36 +75,36 @@ impl Fates {
         self
     }
 
-    /// Lost for whatever reason.
+    /// Returns the packets lost for any reason.
     pub fn dropped_total(&self) -> Tally {
         sum(self.dropped)
     }
 
-    /// Marked for whatever reason.
+    /// Returns the packets marked for any reason.
     pub fn marked_total(&self) -> Tally {
         sum(self.marked)
     }
 }
 
-/// The fates of one class's packets, or of all classes' together.
+/// The fates of the packets of one class, or of all classes together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClassBooks<'a> {
     /// Waiting or in transmission when the measurement began.
     pub initial: Tally,
-    /// What has come since, by kind (`kind as usize`).
+    /// Arrivals since then, by kind (`kind as usize`).
     pub arrivals: Cow<'a, [Arrivals]>,
-    /// What became of it, and of what was there, by kind (`kind as usize`).
+    /// Fates of these and of the initial packets, by kind (`kind as usize`).
     pub fates: Cow<'a, [Fates]>,
-    /// Transmitted entirely.
+    /// Packets transmitted completely.
     pub departed: Tally,
     /// Queueing delay of each packet that began its transmission: dequeue minus enqueue, in ns.
     pub sojourn_ns: Cow<'a, Histogram>,
-    /// The exact sum of these, in ns.
+    /// The exact sum of these delays, in ns.
     pub sojourn_sum_ns: u128,
 }
 
 impl ClassBooks<'_> {
-    /// Waiting or in transmission now: what came and has not gone.
+    /// Returns the packets waiting or in transmission now: those that arrived and have not left.
     pub fn held(&self) -> Tally {
         self.came().minus(self.gone())
     }
@@ -117,22 +117,22 @@ impl ClassBooks<'_> {
         self.departed.plus(self.dropped_total())
     }
 
-    /// Arrived since the measurement began.
+    /// Returns the arrivals since the measurement began.
     pub fn arrived(&self) -> Tally {
         sum(self.arrivals.iter().map(|kind| kind.all))
     }
 
-    /// Lost for whatever reason.
+    /// Returns the packets lost for any reason.
     pub fn dropped_total(&self) -> Tally {
         sum(self.fates.iter().map(Fates::dropped_total))
     }
 
-    /// Marked for whatever reason.
+    /// Returns the packets marked for any reason.
     pub fn marked_total(&self) -> Tally {
         sum(self.fates.iter().map(Fates::marked_total))
     }
 
-    /// What has come of all kinds together, and what became of it.
+    /// Returns the arrivals of all kinds together, and their fates.
     pub fn all_kinds(&self) -> (Arrivals, Fates) {
         let arrivals = self.arrivals.iter().fold(Arrivals::default(), Arrivals::plus);
         (arrivals, self.fates.iter().fold(Fates::default(), Fates::plus))
@@ -143,59 +143,59 @@ fn sum(tallies: impl IntoIterator<Item = Tally>) -> Tally {
     tallies.into_iter().fold(Tally::default(), Tally::plus)
 }
 
-/// What is kept of a class whatever kind its packets are of.
+/// The part of a class's books that does not depend on the kind of packet.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Passed {
     initial: Tally,
     departed: Tally,
-    /// Packets that did not wait, and are not in the histogram yet: see [`Books::recent`].
+    /// Packets that did not wait and are not in the histogram yet: see [`Books::recent`].
     undelayed: u64,
     sojourn_sum_ns: u128,
     sojourn_ns: Histogram,
 }
 
-/// So many sojourn times are entered into their histograms together.
+/// Number of sojourn times that are entered into their histograms together.
 const TOGETHER: usize = 32;
 
 /// The books of one port over one measured interval.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Books {
     from: Instant,
-    /// Integrals are complete up to here.
+    /// Instant up to which the integrals are complete.
     until: Instant,
-    /// In transmission at `from`: its sojourn was over before the measurement began.
+    /// Bytes in transmission at `from`, whose sojourn ended before the measurement began.
     initial_sending: u64,
     classes: Vec<Passed>,
-    /// Class and sojourn time in ns of packets that are not in their histograms yet. In a network of many ports a bin lies in
-    /// memory that nobody has looked at lately: that of one packet at a time would be waited for, those of several come side
-    /// by side.
+    /// Class and sojourn time in ns of packets that are not in their histograms yet. In a network
+    /// of many ports, a histogram bin has usually left the cache. Entering several packets together
+    /// overlaps the cache misses.
     recent: Vec<(u32, u64)>,
-    /// By [`Classed::class_and_kind`], as the next. The two are apart because each packet arrives, and few have another fate
-    /// than to leave.
+    /// By [`Classed::class_and_kind`], like the next field. The two are separate because each
+    /// packet arrives, but few have another fate than to leave.
     arrivals: Vec<Arrivals>,
     fates: Vec<Fates>,
-    /// Whether there is any fate but zeros.
+    /// Whether any fate is not zero.
     has_fates: bool,
     backlog_packets: TimeByValue,
     backlog_bytes: Area,
     busy: Span,
-    /// Of the queues inside, each before those inside of it.
+    /// Books of the inner queues, each before those inside it.
     inner: Vec<InnerBooks>,
 }
 
-/// The books of a queue inside of another.
+/// The books of a queue inside another one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InnerBooks {
-    /// Its name after those of the queues around it: `gold`, `gold/bulk`.
+    /// Its name, after those of the queues around it: `gold`, `gold/bulk`.
     pub path: String,
-    /// What came to it and what became of that. It has no link: what leaves it counts as departed.
+    /// Its arrivals and their fates. It has no link: packets that leave it count as departed.
     pub books: Books,
-    /// The number of the queue that it is in; 0 if in none but the port's own.
+    /// The number of the queue that contains it; 0 if only the port's own queue does.
     within: u16,
     waiting: Backlog,
 }
 
-/// An accounting identity that does not hold. The text names it with both sides.
+/// An accounting identity that does not hold. The text names it and gives both sides.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Imbalance(pub String);
 
@@ -208,7 +208,8 @@ impl core::fmt::Display for Imbalance {
 impl core::error::Error for Imbalance {}
 
 impl Books {
-    /// Empty books of a port with `classes` classes (at least one), measuring from [`Instant::ZERO`].
+    /// Creates empty books of a port with `classes` classes (at least one), measuring from
+    /// [`Instant::ZERO`].
     pub(crate) fn new(classes: usize) -> Self {
         Books {
             from: Instant::ZERO,
@@ -226,7 +227,8 @@ impl Books {
         }
     }
 
-    /// Books of one more queue inside, the next in the order of their numbers; those of queues around it are there.
+    /// Opens the books of the next inner queue in the order of their numbers. Those of the queues
+    /// around it are already open.
     pub(crate) fn open_inner(&mut self, name: &str, within: u16) {
         let around = within.checked_sub(1).map(|i| &self.inner[usize::from(i)].path);
         let path = around.map_or_else(|| name.into(), |around| format!("{around}/{name}"));
@@ -234,8 +236,8 @@ impl Books {
         self.inner.push(InnerBooks { path, books, within, waiting: Backlog::default() });
     }
 
-    /// Cuts off what was before the instant up to which the books are settled: all figures start anew, what
-    /// the port holds is carried in.
+    /// Cuts off the part before the instant up to which the books are settled: all figures restart,
+    /// and the port's backlog is carried over.
     pub(crate) fn restart(&mut self, sending: bool) {
         self.complete();
         self.from = self.until;
@@ -256,14 +258,15 @@ impl Books {
         self.inner.iter_mut().for_each(|inner| inner.books.restart(false));
     }
 
-    /// Makes room for all that can be counted of a queue of up to `packets`.
+    /// Reserves room for everything that is counted of a queue of up to `packets`.
     pub(crate) fn reserve(&mut self, packets: usize) {
         self.classes.iter_mut().for_each(|class| class.sojourn_ns.reserve());
         self.backlog_packets.reserve(packets + 1);
         self.inner.iter_mut().for_each(|inner| inner.books.reserve(packets));
     }
 
-    /// Completes the integrals up to `now`, before which nothing has changed since they were last complete.
+    /// Completes the integrals up to `now`. Nothing has changed before `now` since they were last
+    /// complete.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant, backlog: Backlog, sending: bool) {
         if now <= self.until {
@@ -278,7 +281,8 @@ impl Books {
         self.until = now;
     }
 
-    /// The same where nothing has waited, and the link has been sending up to `sent` at most, if it was.
+    /// Does the same where no packet has waited and the link, if it was sending, sent until `sent`
+    /// at most.
     #[inline]
     pub(crate) fn settle_empty(&mut self, now: Instant, sent: Option<Instant>) {
         if now <= self.until {
@@ -308,7 +312,7 @@ impl Books {
         books.sojourn_sum_ns += u128::from(sojourn.as_ns());
     }
 
-    /// The same where the books are completed before anybody looks at them: see [`Books::complete`].
+    /// Does the same where the books are completed before they are read: see [`Books::complete`].
     #[inline]
     pub(crate) fn began_ahead(&mut self, class: usize, sojourn: Span) {
         let books = &mut self.classes[class];
@@ -358,7 +362,7 @@ impl Books {
         self.each_around(at.inner, |inner| inner.books.fates_of(pkt).marked[at.reason as usize].count(size));
     }
 
-    /// A packet comes to an inner queue.
+    /// Records the arrival of a packet at an inner queue.
     pub(crate) fn entered(&mut self, now: Instant, pkt: &impl Classed, number: u16) {
         let Some(inner) = self.inner_of(number) else { return };
         inner.settle(now);
@@ -367,7 +371,7 @@ impl Books {
         inner.books.arrived(pkt);
     }
 
-    /// A packet leaves an inner queue after so long.
+    /// Records the departure of a packet from an inner queue, with its sojourn time.
     pub(crate) fn left(&mut self, now: Instant, class: usize, size: Bytes, sojourn: Span, number: u16) {
         let Some(inner) = self.inner_of(number) else { return };
         inner.goes(now, size);
@@ -380,17 +384,17 @@ impl Books {
         &mut self.fates[pkt.class_and_kind()]
     }
 
-    /// Completes the integrals of the queues inside.
+    /// Completes the integrals of the inner queues.
     pub(crate) fn settle_inner(&mut self, now: Instant) {
         self.inner.iter_mut().for_each(|inner| inner.settle(now));
     }
 
-    /// An inner queue. A discipline of a user's own may have numbers that mean nothing here.
+    /// Returns an inner queue. A user-defined discipline may have numbers that are unknown here.
     fn inner_of(&mut self, number: u16) -> Option<&mut InnerBooks> {
         self.inner.get_mut(usize::from(number.checked_sub(1)?))
     }
 
-    /// An inner queue and those that it is in.
+    /// Visits an inner queue and those around it.
     fn each_around(&mut self, mut number: u16, mut each: impl FnMut(&mut InnerBooks)) {
         while let Some(inner) = self.inner_of(number) {
             each(inner);
@@ -398,32 +402,33 @@ impl Books {
         }
     }
 
-    /// The books of the queues inside, each before those inside of it.
+    /// Returns the books of the inner queues, each before those inside it.
     pub fn inner(&self) -> &[InnerBooks] {
         &self.inner
     }
 
-    /// When the measured interval began.
+    /// Returns when the measured interval began.
     pub const fn from(&self) -> Instant {
         self.from
     }
 
-    /// Up to when the integrals are complete: the port's last event or [`crate::Port::settle`].
+    /// Returns the instant up to which the integrals are complete: the port's last event or
+    /// [`crate::Port::settle`].
     pub const fn until(&self) -> Instant {
         self.until
     }
 
-    /// The length of the measured interval.
+    /// Returns the length of the measured interval.
     pub const fn span(&self) -> Span {
         self.until.saturating_since(self.from)
     }
 
-    /// Whether any packet has been dropped or marked.
+    /// Returns whether any packet has been dropped or marked.
     pub const fn has_fates(&self) -> bool {
         self.has_fates
     }
 
-    /// One class's books.
+    /// Returns the books of one class.
     ///
     /// # Panics
     /// If the port was made for fewer classes.
@@ -440,12 +445,12 @@ impl Books {
         }
     }
 
-    /// All classes in order.
+    /// Iterates over all classes in order.
     pub fn classes(&self) -> impl Iterator<Item = ClassBooks<'_>> {
         (0..self.classes.len()).map(|class| self.class(class))
     }
 
-    /// The sum over all classes.
+    /// Returns the sum over all classes.
     pub fn total(&self) -> ClassBooks<'static> {
         let mut arrivals = alloc::vec![Arrivals::default(); PacketKind::COUNT];
         let mut fates = alloc::vec![Fates::default(); PacketKind::COUNT];
@@ -469,23 +474,23 @@ impl Books {
         }
     }
 
-    /// Waiting packets over time, summed up at each call.
+    /// Returns the waiting packets over time, summed up at each call.
     pub fn backlog_packets(&self) -> TimeWeighted {
         self.backlog_packets.summary()
     }
 
-    /// Waiting bytes over time.
+    /// Returns the waiting bytes over time.
     pub const fn backlog_bytes(&self) -> &Area {
         &self.backlog_bytes
     }
 
-    /// How long the link was transmitting.
+    /// Returns how long the link was transmitting.
     pub const fn busy(&self) -> Span {
         self.busy
     }
 
-    /// Checks the identities between what was counted, what the discipline says that it holds, and what
-    /// the link is sending (`None`: nothing).
+    /// Checks the identities between the counts, the backlog that the discipline reports, and the
+    /// packet in transmission (`None`: none).
     ///
     /// # Errors
     /// The first identity that fails.
@@ -523,7 +528,7 @@ impl InnerBooks {
         self.waiting.bytes -= size;
     }
 
-    /// Checks its identities against what its discipline says that it holds.
+    /// Checks the identities against the backlog that its discipline reports.
     ///
     /// # Errors
     /// The first identity that fails.

@@ -1,4 +1,4 @@
-//! What a discipline's automatic parameters may be computed from.
+//! The properties from which a discipline's automatic parameters are computed.
 
 use alloc::format;
 
@@ -13,8 +13,8 @@ pub struct LinkContext {
     pub rate: Rate,
     /// The link's one-way propagation delay.
     pub delay: Span,
-    /// Base round-trip time of the path that crosses the link: propagation only, no queueing. It gives
-    /// `bdp` a meaning; `None` where no path is known.
+    /// Base round-trip time of the path across the link: propagation only, no queueing. It defines
+    /// `bdp`; `None` where no path is known.
     pub rtt: Option<Span>,
     /// Long-lived TCP flows whose data crosses the link; `None` where none are known.
     pub flows: Option<u64>,
@@ -23,12 +23,12 @@ pub struct LinkContext {
 }
 
 impl LinkContext {
-    /// `C` of the AQM papers: packets of mean size per second.
+    /// Returns `C` of the AQM papers: packets of mean size per second.
     pub fn packets_per_s(&self) -> f64 {
         self.rate.packets_per_s(self.mean_packet)
     }
 
-    /// The size in bytes that `multiple` bandwidth-delay products are, not rounded.
+    /// Returns `multiple` bandwidth-delay products in bytes, not rounded.
     ///
     /// # Errors
     /// If the path's round-trip time is not known.
@@ -45,8 +45,8 @@ impl LinkContext {
         Ok(multiple * self.rate.bytes_per_s() * rtt.as_secs_f64())
     }
 
-    /// The bytes that a size is which depends on the link, not rounded: bandwidth-delay products, or what the link sends
-    /// in a time. `None` for packets and bytes.
+    /// Returns a size that depends on the link in bytes, not rounded: bandwidth-delay products, or
+    /// what the link sends in a time. `None` for packets and bytes.
     ///
     /// # Errors
     /// As [`LinkContext::bdp_bytes`], and if there are too many to count.
@@ -62,8 +62,8 @@ impl LinkContext {
         Ok(Some(bytes))
     }
 
-    /// `size` with bandwidth-delay products and times turned into packets of mean size, rounded to the nearest and at
-    /// least one; sizes in packets or bytes stay as they are.
+    /// Returns `size` with bandwidth-delay products and times converted to packets of mean size,
+    /// rounded to the nearest and at least one. Sizes in packets or bytes stay as they are.
     ///
     /// # Errors
     /// As [`LinkContext::relative_bytes`].

@@ -1,4 +1,4 @@
-//! A stage of pipes that holds the packets: per-flow delay, rate and loss for hosts without events.
+//! A stage of pipes that holds packets: per-flow delay, rate and loss for hosts without events.
 
 use alloc::collections::BinaryHeap;
 use alloc::format;
@@ -10,11 +10,12 @@ use aqmlab_units::{Bytes, Instant, Packets};
 use crate::books::{Imbalance, Tally};
 use crate::{Backlog, Cause, Observer, Packet, Passage, Pipe, Reason};
 
-/// Delays each packet by the pipe that its rule names: dummynet, the papers' DelayBox.
+/// Delays each packet by the pipe that its rule names, like dummynet and the papers' DelayBox.
 ///
-/// Packets of one pipe leave in the order of their arrival; packets of different pipes by due time, equal times by the
-/// pipes' numbers. So the order is one of content: who came first to another pipe does not matter. Losses of a pipe are reported as [`Reason::Injected`], packets beyond the cap
-/// as [`Reason::Overflow`] and counted apart.
+/// Packets of one pipe leave in the order of their arrival; packets of different pipes by due time,
+/// and by the pipes' numbers at equal times. The order therefore depends only on content, not on
+/// which packet reached another pipe first. Losses of a pipe are reported as [`Reason::Injected`].
+/// Packets beyond the cap are reported as [`Reason::Overflow`] and counted separately.
 pub struct DelayStage<P, Rule> {
     pipes: Vec<Pipe>,
     rule: Rule,
@@ -25,16 +26,16 @@ pub struct DelayStage<P, Rule> {
     books: StageBooks,
 }
 
-/// What a delay stage has counted since it was made.
+/// The counts of a delay stage since its creation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StageBooks {
-    /// Entered.
+    /// Packets that entered.
     pub arrived: Tally,
-    /// Came out.
+    /// Packets that left.
     pub departed: Tally,
-    /// Lost in a pipe.
+    /// Packets lost in a pipe.
     pub lost: Tally,
-    /// Refused because the stage was full.
+    /// Packets refused because the stage was full.
     pub overflowed: Tally,
 }
 
@@ -46,18 +47,19 @@ struct Held<P> {
 }
 
 impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
-    /// A stage of `pipes`; `rule` gives each packet's, as an index. At most `cap` packets are held.
+    /// Creates a stage of `pipes`; `rule` returns the index of each packet's pipe. At most `cap`
+    /// packets are held.
     pub fn new(pipes: Vec<Pipe>, rule: Rule, cap: Packets) -> Self {
         let (held, books) = (BinaryHeap::new(), StageBooks::default());
         DelayStage { pipes, rule, cap, held, held_bytes: Bytes::ZERO, next_number: 0, books }
     }
 
-    /// Makes room for so many packets at once, so that holding them allocates nothing.
+    /// Reserves room for this many packets at once, so that holding them allocates nothing.
     pub fn reserve(&mut self, packets: usize) {
         self.held.reserve(packets);
     }
 
-    /// From now on pipe `number` is another. What it holds comes out when it is due.
+    /// Replaces pipe `number` from now on. Packets that it holds leave when they are due.
     ///
     /// # Panics
     /// If there is no such pipe.
@@ -65,7 +67,7 @@ impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
         self.pipes[number] = pipe;
     }
 
-    /// A packet enters.
+    /// Accepts a packet.
     ///
     /// # Panics
     /// If the rule names a pipe that does not exist.
@@ -92,7 +94,7 @@ impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
         }
     }
 
-    /// The next packet that is due at `now`, with the instant at which it was; call until `None`.
+    /// Returns the next packet that is due at `now`, with its due time; call until `None`.
     pub fn release(&mut self, now: Instant) -> Option<(Instant, P)> {
         if self.deadline()? > now {
             return None;
@@ -103,17 +105,17 @@ impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
         Some((due, packet))
     }
 
-    /// When the next packet is due.
+    /// Returns when the next packet is due.
     pub fn deadline(&self) -> Option<Instant> {
         self.held.peek().map(|Reverse(h)| h.due)
     }
 
-    /// What is held.
+    /// Returns the backlog.
     pub fn backlog(&self) -> Backlog {
         Backlog { packets: Packets::new(self.held.len() as u64), bytes: self.held_bytes }
     }
 
-    /// The counts.
+    /// Returns the counts.
     pub const fn books(&self) -> &StageBooks {
         &self.books
     }

@@ -1,4 +1,4 @@
-//! The built-in disciplines: one list, from which follow the enum of them all, the catalogue and how each is made.
+//! The built-in disciplines: one list, from which the enum, the catalogue and the builders follow.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -14,26 +14,26 @@ use crate::{Arrived, Backlog, LawSamples, LinkContext, Observer, Packet, Qdisc};
 /// Makes a built-in discipline from its parameters and its own stream of draws.
 pub(crate) type Builder<P> = fn(&Effective, Stream) -> Result<Discipline<P>, ParamError>;
 
-/// From the list of the built-in disciplines: the enum, its dispatch, the catalogue, the builders. `$d` is a dollar sign,
-/// for the macro within.
+/// Generates the enum, its dispatch, the catalogue and the builders from the list of built-in
+/// disciplines. `$d` is a dollar sign, for the inner macro.
 macro_rules! disciplines {
     ($d:tt $($(#[$doc:meta])* $variant:ident($queue:ty) { $($info:expr => $build:expr),+ $(,)? })+) => {
-        /// Any discipline. The built-in ones are dispatched by `match`, so that a port's hot path has no indirect
-        /// call and no box; [`Discipline::Custom`] takes a user's own.
-        // A tag of its own is quicker to test than one hidden in a field of the largest variant.
+        /// Any discipline. The built-in ones are dispatched by `match`, so a port's hot path has no
+        /// indirect call and no box; [`Discipline::Custom`] holds a user-defined one.
+        // A separate tag is quicker to test than one hidden in a field of the largest variant.
         #[repr(u8)]
         #[non_exhaustive]
         #[allow(
             clippy::large_enum_variant,
-            reason = "one per port, on the hot path: a box would cost an indirection a packet"
+            reason = "one per port, on the hot path: a box would cost one indirection per packet"
         )]
         pub enum Discipline<P: Packet> {
             $($(#[$doc])* $variant($queue),)+
-            /// Anything else.
+            /// Any other discipline.
             Custom(Box<dyn Qdisc<P> + Send>),
         }
 
-        /// Does `$call` with the discipline inside, by its own type.
+        /// Makes `$call` on the inner discipline, by its own type.
         macro_rules! each_discipline {
             ($d discipline:expr, $d inner:ident => $d call:expr) => {
                 match $d discipline {
@@ -43,13 +43,13 @@ macro_rules! disciplines {
             };
         }
 
-        /// The built-in disciplines.
+        /// Returns the built-in disciplines.
         pub fn catalogue() -> &'static [Info] {
             static ALL: &[Info] = &[$($($info),+),+];
             ALL
         }
 
-        /// How each of the [`catalogue`] is made, in its order.
+        /// Returns the builder of each entry of the [`catalogue`], in its order.
         pub(crate) fn builders<P: Arrived>() -> impl Iterator<Item = (Info, Builder<P>)> {
             let builders: Vec<Builder<P>> = alloc::vec![
                 $($(|s, draws| Ok(Discipline::$variant($build(s, draws)?))),+),+
@@ -59,7 +59,7 @@ macro_rules! disciplines {
     };
 }
 
-// One entry a discipline: the queue, and all that it is called, with the parameters that make it so.
+// One entry per discipline: the queue, and its names with the parameters that define them.
 disciplines! { $
     /// [`DropTail`]
     DropTail(DropTail<P>) { disc::DROPTAIL_INFO => disc::build_droptail }
@@ -89,12 +89,12 @@ disciplines! { $
 
 pub(crate) use each_discipline as each;
 
-/// The built-in discipline called `name`.
+/// Returns the built-in discipline called `name`.
 pub fn info(name: &str) -> Option<&'static Info> {
     catalogue().iter().find(|i| i.name == name)
 }
 
-// --- disciplines inside of others: what is inside is one of the same list ----------------------------------------------
+// --- disciplines inside others: the inner ones are of the same list -----------------------------------------------------
 
 fn derive_classes(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     disc::derive_classes(all, link, info)

@@ -14,13 +14,13 @@ pub struct Fifo<P> {
 }
 
 impl<P: Packet> Fifo<P> {
-    /// An empty queue with room for what `limit` lets in (up to a few thousand packets), so that a queue in
-    /// steady state never allocates.
+    /// Creates an empty queue with room for the packets that `limit` admits (up to a few thousand),
+    /// so that a queue in steady state never allocates.
     pub fn for_limit(limit: Limit) -> Self {
         Fifo { waiting: VecDeque::with_capacity(limit.room()), bytes: Bytes::ZERO }
     }
 
-    /// Makes room for all that `limit` lets in, of `packets` that there are at most.
+    /// Reserves room for the packets that `limit` admits, out of at most `packets`.
     pub fn reserve(&mut self, limit: Limit, packets: usize) {
         self.waiting.reserve_exact(limit.most_of(packets).saturating_sub(self.waiting.len()));
     }
@@ -40,32 +40,32 @@ impl<P: Packet> Fifo<P> {
         Some(pkt)
     }
 
-    /// Takes the packet at a place in the queue, 0 the oldest, if there is one. The packets on its shorter side
-    /// move up.
+    /// Takes the packet at a place in the queue, 0 being the oldest, if there is one. The packets
+    /// on its shorter side move up.
     pub fn take(&mut self, place: usize) -> Option<P> {
         let pkt = self.waiting.remove(place)?;
         self.bytes -= pkt.wire_len();
         Some(pkt)
     }
 
-    /// How many packets wait.
+    /// Returns the number of waiting packets.
     #[inline]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The oldest packet.
+    /// Returns the oldest packet.
     pub fn head(&self) -> Option<&P> {
         self.waiting.front()
     }
 
-    /// What waits.
+    /// Returns the backlog.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         Backlog { packets: Packets::new(self.waiting.len() as u64), bytes: self.bytes }
     }
 
-    /// Whether nothing waits.
+    /// Returns whether the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()

@@ -6,14 +6,15 @@ use aqmlab_units::{Bytes, Instant};
 
 use crate::{Arrived, Classed, Dscp, Ecn, Packet, PacketKind, Side};
 
-/// What is known of each flow, by the flow's hash. Two flows whose 64-bit hashes are equal are one flow.
+/// The state of each flow, by the flow's hash. Two flows whose 64-bit hashes are equal are one
+/// flow.
 ///
-/// Open addressing with linear probing, at most half full. Removal moves followers up, so nothing is left behind
-/// and a table that has had its largest number of flows never allocates again. Nothing here depends on the
-/// address of anything: the same calls give the same table.
+/// Open addressing with linear probing, at most half full. Removal moves followers up, so nothing
+/// is left behind, and a table that has had its largest number of flows never allocates again.
+/// Nothing depends on addresses: the same calls give the same table.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowTable<V> {
-    /// A power of two of them.
+    /// Slots; their number is a power of two.
     slots: Vec<Option<(u64, V)>>,
     flows: usize,
 }
@@ -24,33 +25,33 @@ const FEWEST_SLOTS: usize = 16;
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl<V: Default> FlowTable<V> {
-    /// An empty table with room for `flows` of them.
+    /// Creates an empty table with room for `flows` of them.
     pub(crate) fn with_room(flows: usize) -> Self {
         let slots = (2 * flows).next_power_of_two().max(FEWEST_SLOTS);
         FlowTable { slots: vacant(slots), flows: 0 }
     }
 
-    /// Makes room for so many flows, if there is less.
+    /// Reserves room for this many flows, if there is less.
     pub(crate) fn reserve(&mut self, flows: usize) {
         while self.slots.len() < 2 * flows {
             self.grow();
         }
     }
 
-    /// The state of the flow with this hash, if it has any.
+    /// Returns the state of the flow with this hash, if it has any.
     #[inline]
     pub(crate) fn get(&self, key: u64) -> Option<&V> {
         self.slots[self.find(key)].as_ref().map(|(_, state)| state)
     }
 
-    /// As [`FlowTable::get`], to change it.
+    /// Returns the state to change, as [`FlowTable::get`] does.
     #[inline]
     pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut V> {
         let at = self.find(key);
         self.slots[at].as_mut().map(|(_, state)| state)
     }
 
-    /// The state of the flow with this hash; a flow that has none gets the default.
+    /// Returns the state of the flow with this hash, or the default for a new flow.
     #[inline]
     pub(crate) fn get_or_default(&mut self, key: u64) -> &mut V {
         let mut at = self.find(key);
@@ -64,7 +65,7 @@ impl<V: Default> FlowTable<V> {
         &mut self.slots[at].get_or_insert_with(|| (key, V::default())).1
     }
 
-    /// Forgets the flow with this hash.
+    /// Removes the flow with this hash.
     #[inline]
     pub(crate) fn remove(&mut self, key: u64) {
         let mut hole = self.find(key);
@@ -72,7 +73,7 @@ impl<V: Default> FlowTable<V> {
             return;
         }
         self.flows -= 1;
-        // A follower may move up into the hole if that does not bring it in front of its home.
+        // A follower may move up into the hole if that does not put it in front of its home.
         let mut at = self.after(hole);
         while let Some((follower, _)) = &self.slots[at] {
             let home = self.home(*follower);
@@ -84,23 +85,23 @@ impl<V: Default> FlowTable<V> {
         }
     }
 
-    /// All flows, in an order that depends on their hashes.
+    /// Iterates over all flows, in an order that depends on their hashes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &V)> {
         self.slots.iter().flatten().map(|(key, state)| (*key, state))
     }
 
-    /// As [`FlowTable::iter`], to change them.
+    /// Iterates like [`FlowTable::iter`], to change the states.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut V)> {
         self.slots.iter_mut().flatten().map(|(key, state)| (*key, state))
     }
 
-    /// How many flows there are.
+    /// Returns the number of flows.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.flows
     }
 
-    /// Where the flow is, or the vacant slot where it would go.
+    /// Returns the slot of the flow, or the vacant slot where it would go.
     #[inline]
     fn find(&self, key: u64) -> usize {
         let mut at = self.home(key);
@@ -123,7 +124,7 @@ impl<V: Default> FlowTable<V> {
         (at + 1) & (self.slots.len() - 1)
     }
 
-    /// How many steps of probing lead from one slot to another.
+    /// Returns the number of probing steps from one slot to another.
     #[inline]
     fn distance(&self, from: usize, to: usize) -> usize {
         to.wrapping_sub(from) & (self.slots.len() - 1)
@@ -143,7 +144,7 @@ fn vacant<V>(slots: usize) -> Vec<Option<(u64, V)>> {
     core::iter::repeat_with(|| None).take(slots).collect()
 }
 
-/// A packet whose flow's hash has been computed already, for queues with state per flow.
+/// A packet with its flow's hash already computed, for queues with state per flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keyed<P> {
     /// The hash, under the queue's own salt.
@@ -215,8 +216,8 @@ mod tests {
     use alloc::collections::BTreeMap;
     use aqmlab_random::Stream;
 
-    /// Half a million random calls against an ordered map. Keys collide: there are few of them, many with one
-    /// home in the small table that it begins with.
+    /// Half a million random calls against an ordered map. Keys collide: there are few of them, and
+    /// many share a home in the initial, small table.
     #[test]
     fn agrees_with_an_ordered_map() {
         for seed in 0..50 {

@@ -5,16 +5,16 @@ use alloc::vec::Vec;
 /// Values below this have a bin each; above, each octave has this many bins.
 const PER_OCTAVE: u64 = 128;
 const OCTAVE_BITS: u32 = PER_OCTAVE.trailing_zeros();
-/// Those of 64-bit values, the first one of single values included.
+/// Number of octaves of 64-bit values, including the first one of single values.
 const OCTAVES: u64 = (u64::BITS - OCTAVE_BITS + 1) as u64;
 
 /// Weights of `u64` values in bins of at most 1 % relative width (1/128), exact below 128.
 ///
-/// The bins are fixed, so histograms of different runs merge by adding. The weight of a value is a count
-/// (sojourn times: one a packet) or a time in nanoseconds (backlog: how long it lasted).
+/// The bins are fixed, so histograms of different runs merge by addition. The weight of a value is
+/// a count (sojourn times: one per packet) or a time in nanoseconds (backlog: how long it lasted).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Histogram {
-    /// Grows by whole octaves up to the largest value seen; at most 58 octaves.
+    /// Weights by bin. Grows by whole octaves up to the largest value seen, at most 58 octaves.
     weights: Vec<u64>,
 }
 
@@ -25,12 +25,12 @@ pub struct Bin {
     pub low: u64,
     /// The greatest value of the bin.
     pub high: u64,
-    /// The weight of the values that fell in.
+    /// The total weight of the values in the bin.
     pub weight: u64,
 }
 
 impl Histogram {
-    /// An empty histogram.
+    /// Creates an empty histogram.
     pub const fn new() -> Self {
         Histogram { weights: Vec::new() }
     }
@@ -55,27 +55,27 @@ impl Histogram {
         }
     }
 
-    /// Forgets all weights; keeps the memory.
+    /// Clears all weights and keeps the memory.
     pub fn clear(&mut self) {
         self.weights.clear();
     }
 
-    /// Makes room for whatever value may come, 58 KiB, so that adding one allocates nothing.
+    /// Reserves room for all possible values, 58 KiB, so that adding one allocates nothing.
     pub fn reserve(&mut self) {
         self.weights.reserve((OCTAVES * PER_OCTAVE) as usize - self.weights.len());
     }
 
-    /// The sum of all weights.
+    /// Returns the sum of all weights.
     pub fn total(&self) -> u64 {
         self.weights.iter().sum()
     }
 
-    /// Bytes that its bins take.
+    /// Returns the memory of its bins in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.weights.capacity() * size_of::<u64>()
     }
 
-    /// The bins that have a weight, in rising order.
+    /// Iterates over the bins that have a weight, in ascending order.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
         self.weights.iter().enumerate().filter(|&(_, &weight)| weight > 0).map(|(index, &weight)| {
             let (low, high) = bounds_of(index);
@@ -83,7 +83,7 @@ impl Histogram {
         })
     }
 
-    /// The first weight of an octave.
+    /// Adds the first weight of an octave.
     #[cold]
     fn add_first(&mut self, index: usize, weight: u64) {
         let octave = PER_OCTAVE as usize;

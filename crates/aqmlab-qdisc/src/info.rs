@@ -1,4 +1,5 @@
-//! What there is to know of a discipline without a packet type: its names, its parameters, how they are resolved.
+//! The description of a discipline without a packet type: its names, its parameters, their
+//! resolution.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -10,10 +11,10 @@ use aqmlab_units::text::Size;
 
 use crate::LinkContext;
 
-/// How far a discipline can be trusted.
+/// How well a discipline has been validated.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Maturity {
-    /// Works and keeps the contract; not compared with anything.
+    /// Works and keeps the contract; not compared with any other implementation.
     Experimental,
     /// Agrees with an independent implementation or with published known answers.
     ReferenceChecked,
@@ -22,7 +23,7 @@ pub enum Maturity {
 }
 
 impl Maturity {
-    /// The word in lists and chapters.
+    /// Returns the word in lists and chapters.
     pub const fn name(self) -> &'static str {
         match self {
             Maturity::Experimental => "experimental",
@@ -44,7 +45,7 @@ pub enum Decides {
 }
 
 impl Decides {
-    /// The word in lists and chapters.
+    /// Returns the word in lists and chapters.
     pub const fn name(self) -> &'static str {
         match self {
             Decides::Enqueue => "enqueue",
@@ -53,13 +54,13 @@ impl Decides {
         }
     }
 
-    /// Whether arrivals are decided on.
+    /// Returns whether it decides on arrivals.
     #[inline(always)]
     pub const fn at_arrival(self) -> bool {
         matches!(self, Decides::Enqueue | Decides::Both)
     }
 
-    /// Whether departures are decided on.
+    /// Returns whether it decides on departures.
     #[inline(always)]
     pub const fn at_departure(self) -> bool {
         matches!(self, Decides::Dequeue | Decides::Both)
@@ -71,19 +72,20 @@ impl Decides {
 pub struct Preset {
     /// Its name, a word of the parameter `preset`.
     pub name: &'static str,
-    /// What it stands for, one line.
+    /// Its meaning, in one line.
     pub title: &'static str,
     /// The values that differ from the table's defaults.
     pub values: &'static [(&'static str, Value)],
 }
 
-/// A discipline's own part of [`Info::resolve`]: in settings that have presets and defaults already, computes what is
-/// automatic or relative to the link, and checks every value against the others.
+/// The discipline's own part of [`Info::resolve`]. In settings that already have presets and
+/// defaults, it computes the values that are automatic or relative to the link, and checks every
+/// value against the others.
 pub type Derive = fn(&mut Settings, &LinkContext) -> Result<(), ParamError>;
 
-/// A discipline's parameters as its queue is built from them, with the link that they hold for: every parameter is present,
-/// and nothing is automatic or relative to the link. Only [`Info::resolve`] makes them, so what is not resolved builds no
-/// queue:
+/// Effective parameters: those from which a queue is built, with the link for which they hold.
+/// Every parameter is present, and none is automatic or relative to the link. Only
+/// [`Info::resolve`] creates them, so no queue is built from unresolved settings:
 ///
 /// ```compile_fail,E0308
 /// # use aqmlab_params::Settings;
@@ -99,22 +101,22 @@ pub struct Effective {
 }
 
 impl Effective {
-    /// The discipline's name.
+    /// Returns the discipline's name.
     pub const fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// What the parameters were resolved against.
+    /// Returns the link against which the parameters were resolved.
     pub const fn link(&self) -> &LinkContext {
         &self.link
     }
 
-    /// As a value of the discipline that this one is inside of.
+    /// Converts it to a value of the discipline that contains this one.
     pub(crate) fn into_value(self) -> Value {
         Value::Discipline { kind: self.kind, settings: self.settings }
     }
 
-    /// The queue that is inside of this discipline, as its `table` holds it, over `link`.
+    /// Returns the queue inside this discipline that its `table` describes, for `link`.
     pub(crate) fn inner(&self, table: &Settings, link: LinkContext) -> Result<Effective, ParamError> {
         match table.discipline("queue")? {
             Some((kind, settings)) => Ok(Effective { kind, settings: settings.clone(), link }),
@@ -131,20 +133,21 @@ impl Deref for Effective {
     }
 }
 
-/// What there is to know of a discipline without a packet type.
+/// The description of a discipline without a packet type.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// Its name in scenario files.
     pub name: &'static str,
     /// Its name in prose and tables.
     pub title: &'static str,
-    /// What it does, one line.
+    /// Its function, in one line.
     pub summary: &'static str,
-    /// Rises by one whenever the same parameters, packets and draws meet other fates than before.
+    /// Incremented whenever the same parameters, packets and draws lead to other fates than before.
     pub version: u32,
-    /// The other disciplines of the catalogue whose law it applies: what moves their results moves its own.
+    /// Other disciplines of the catalogue whose law it applies. A change of their results changes
+    /// its own.
     pub applies: &'static [&'static str],
-    /// How far it can be trusted.
+    /// How well it has been validated.
     pub maturity: Maturity,
     /// Where it decides.
     pub decides: Decides,
@@ -152,19 +155,20 @@ pub struct Info {
     pub params: &'static [Param],
     /// Its presets.
     pub presets: &'static [Preset],
-    /// What its automatic parameters are, and which values do not go together.
+    /// Derives its automatic parameters and refuses contradictory values.
     pub derive: Derive,
-    /// With what the contract kit and other tests try it, each with a label: what it must be given, a buffer that a script of
-    /// the kit can fill, and values with which its law reacts within a few hundred packets. The first is tried with every
-    /// preset and every word of a choice.
+    /// Labelled settings for the contract kit and other tests: the required values, a buffer that a
+    /// script of the kit can fill, and values with which the law reacts within a few hundred
+    /// packets. The first sample is tested with every preset and every word of a choice.
     pub samples: fn() -> Vec<(&'static str, Settings)>,
 }
 
 impl Info {
-    /// The effective parameters: `given`, and for the rest what the preset, the defaults and `link` make of it.
+    /// Returns the effective parameters: those in `given`, and otherwise the values that follow
+    /// from the preset, the defaults and `link`.
     ///
     /// # Errors
-    /// If a value is missing, or does not go together with the others or the link.
+    /// If a value is missing, or contradicts the others or the link.
     pub fn resolve(&self, given: &Settings, link: &LinkContext) -> Result<Effective, ParamError> {
         let mut settings = given.completed(self.params);
         self.apply_preset(given, &mut settings)?;
@@ -176,7 +180,7 @@ impl Info {
         Ok(Effective { kind: self.name, settings, link: *link })
     }
 
-    /// Puts the preset's values wherever nothing is given.
+    /// Sets the preset's values where none is given.
     fn apply_preset(&self, given: &Settings, all: &mut Settings) -> Result<(), ParamError> {
         if self.presets.is_empty() {
             return Ok(());

@@ -1,22 +1,26 @@
-//! Queue disciplines and active queue management as arithmetic on arguments, for a simulator, a router or a transport
-//! stack of your own.
+//! Queue disciplines and active queue management as arithmetic on arguments, for a simulator, a
+//! router or your own transport stack.
 //!
-//! A discipline here is a state machine. It learns when a packet arrives and when the link can take one;
-//! it answers with packets and with their fates. It reads no clock, owns no socket, starts no thread, logs
-//! nothing and draws random numbers only from the stream it was given, so that a simulator and a router
-//! drive the very same code and a run can be repeated to the bit.
+//! A discipline is a state machine. Its inputs are arriving packets and requests by the link; its
+//! outputs are packets and their fates. It reads no clock, owns no socket, starts no thread, logs
+//! nothing and draws random numbers only from its own stream. A simulator and a router therefore
+//! drive the same code, and a run can be repeated to the bit.
 //!
 //! # Using it
 //!
-//! 1. Implement [`Packet`] for what you send, and [`Classed`] if the books are to have classes and kinds of packets apart: a length, two
-//!    hashes, the ECN field. A packet needs no arrival time: the port keeps it beside the packet.
-//! 2. Implement [`Observer`]: to whom the discipline reports lost packets, which it hands back by value, and marks.
-//! 3. Let the [`Registry`] build a discipline by name. Whatever is not given is computed from the [`LinkContext`];
-//!    a wrong value is an error that says what would be right. Your own discipline can be
-//!    [registered](Registry::register) beside the built-in ones.
-//! 4. Put it into a [`Port`] and drive that with three calls: [`Port::arrive`] when a packet comes;
-//!    [`Port::next_event`] says when to come back; then [`Port::link_free`] gives the packet that has been sent.
-//! 5. Read [`Port::books`]: every packet's fate by class, [`PacketKind`] and [`Reason`], time integrals of the backlog, histograms.
+//! 1. Implement [`Packet`] for your packets: a length, two hashes, the ECN field. Implement
+//!    [`Classed`] as well if the books are to separate classes and kinds of packets. A packet needs
+//!    no arrival time: the port stores it with the packet.
+//! 2. Implement [`Observer`]. The discipline reports marks to it, and lost packets, which it
+//!    returns by value.
+//! 3. Let the [`Registry`] build a discipline by name. Parameters that are not given are computed
+//!    from the [`LinkContext`]; the error for a wrong value names the accepted values. Your own
+//!    discipline can be [registered](Registry::register) with the built-in ones.
+//! 4. Put it into a [`Port`] and drive the port with three calls: [`Port::arrive`] for each packet;
+//!    [`Port::next_event`] for the time of the next call; then [`Port::link_free`], which returns
+//!    the packet that has been sent.
+//! 5. Read [`Port::books`]: every packet's fate by class, [`PacketKind`] and [`Reason`], time
+//!    integrals of the backlog, histograms.
 //!
 //! ```
 //! use aqmlab_params::{Origin, Settings, Value};
@@ -65,46 +69,51 @@
 //! # Ok::<(), aqmlab_params::ParamError>(())
 //! ```
 //!
-//! `examples/embed.rs` is the same with two flows, of which one understands ECN. A host that wants the queue without link
-//! and books calls [`Qdisc::enqueue`] and [`Qdisc::dequeue`] itself.
+//! `examples/embed.rs` does the same with two flows, one of them ECN-capable. A host that needs the
+//! queue without link and books calls [`Qdisc::enqueue`] and [`Qdisc::dequeue`] itself.
 //!
-//! # What you can rely on, and what you must do
+//! # Guarantees and obligations
 //!
-//! All disciplines keep the contract in the documentation of [`Qdisc`]; [`contract`] tests it, also for yours:
+//! All disciplines keep the contract in the documentation of [`Qdisc`]. [`contract`] tests it, for
+//! your own disciplines too:
 //!
 //! | item | the discipline | the host |
 //! |---|---|---|
 //! | 1. conservation | arrived = left + dropped + backlog, in packets and bytes | |
 //! | 2. order of time | reports fates with the instant of the call | never goes back; equal is normal |
-//! | 3. liveness | names a deadline if it holds packets back | comes back then |
-//! | 4. deadline | means an absolute instant after the call | may be late, and passes the instant that it was given |
-//! | 5. catching up | has no tick: it is at each call where waking it would have brought it | calls when something happens |
-//! | 6. bounded work | a documented constant a call, or the drops that it reports | |
+//! | 3. liveness | names a deadline if it holds packets back | calls again at that time |
+//! | 4. deadline | means an absolute instant after the call | may be late, and passes the instant that it got |
+//! | 5. catching up | has no tick: at each call its state is as if it had been woken | calls when something happens |
+//! | 6. bounded work | a documented constant per call, or the drops that it reports | |
 //! | 7. replay | same calls and same stream, same outcome; CE only on ECT; the limit holds | gives each instance its own [stream](aqmlab_random::Stream) |
 //!
-//! A simulator whose discipline [settles everything at enqueue](Qdisc::settles_at_enqueue) needs no event for each
-//! departure: after [`Port::look_ahead`], [`Port::arrive_ahead`] says at once when the packet will have been sent.
+//! A simulator whose discipline [settles everything at enqueue](Qdisc::settles_at_enqueue) needs no
+//! event per departure: after [`Port::look_ahead`], [`Port::arrive_ahead`] returns at once when the
+//! packet will have been sent.
 //!
-//! # Where it runs
+//! # Platforms
 //!
-//! `no_std` with `alloc`, no features, no unsafe code. In steady state nothing is allocated, and after [`Port::reserve`] nothing before either. Laws compute in 64-bit floats with the four operations and `sqrt`, and everything else by `libm`, so that
-//! every platform with IEEE arithmetic has the same results. Nothing is shared: a port belongs to whoever drives it, and is
-//! [`Send`] if its packets are.
+//! `no_std` with `alloc`, no features, no unsafe code. The steady state allocates nothing, and
+//! after [`Port::reserve`] neither does the time before it. Laws compute in 64-bit floats with the
+//! four operations and `sqrt`, and with `libm` for everything else, so every platform with IEEE
+//! arithmetic has the same results. Nothing is shared: a port belongs to its host, and is [`Send`]
+//! if its packets are.
 //!
-//! # What is where
+//! # Contents
 //!
 //! - [`Qdisc`], [`Packet`], [`Observer`]: the contract between disciplines and hosts.
 //! - [`law`]: control laws, numbers in and decision out, which never see a packet.
 //! - [`disc`]: the queues that ask them; [`Discipline`] is the enum of all built-in ones.
 //! - [`registry`]: names, parameter tables, resolution of automatic parameters, construction.
-//! - [`Port`]: discipline + link + books, the loop that every host shares. [`DelayStage`]: per-flow delay,
-//!   rate and loss.
+//! - [`Port`]: discipline + link + books, the loop that every host shares. [`DelayStage`]: per-flow
+//!   delay, rate and loss.
 //! - [`contract`]: the test kit that every registered discipline must pass.
 #![no_std]
 extern crate alloc;
 
-/// The version of what all disciplines share: ports and their books, buffer limits, the queue that asks a law, delay stages
-/// and pipes. Rises by one whenever that moves a result. Each discipline has [a version of its own](Info::version).
+/// The version of the parts that all disciplines share: ports and their books, buffer limits, the
+/// queue that asks a law, delay stages and pipes. Incremented whenever a change of them changes a
+/// result. Each discipline has [its own version](Info::version).
 pub const VERSION: u32 = 1;
 
 pub mod books;

@@ -1,4 +1,4 @@
-//! Buffer limits: when there is no room for one more packet.
+//! Buffer limits, which decide whether there is room for one more packet.
 
 use aqmlab_units::{Bytes, Packets};
 
@@ -9,22 +9,22 @@ use crate::Backlog;
 pub enum Limit {
     /// At most this many packets.
     Packets(Packets),
-    /// At most this many bytes: a packet that does not fit entirely is refused (Linux bfifo).
+    /// At most this many bytes: a packet that does not fit completely is refused (Linux bfifo).
     Bytes(Bytes),
-    /// Refuses once the backlog has reached this many bytes, whatever the size of the arrival (ns-2 with
-    /// its queue in bytes), so that the backlog ends less than one packet above it.
+    /// Refuses arrivals of any size once the backlog has reached this many bytes (ns-2 with its
+    /// queue in bytes), so the backlog exceeds it by less than one packet.
     BytesReached(Bytes),
 }
 
-/// Room that is reserved at once; longer queues grow by doubling when they first get there.
+/// Number of packets for which room is reserved at once; longer queues grow by doubling.
 const RESERVED_AT_MOST: usize = 4096;
-/// The smallest packet that these reservations count with: an acknowledgement without options.
+/// The smallest packet that these reservations assume: an acknowledgement without options.
 const SMALL_PACKET: Bytes = Bytes::new(40);
-/// The smallest packet that there is: an IPv4 header (RFC 791).
+/// The smallest possible packet: an IPv4 header (RFC 791).
 const SMALLEST_PACKET: Bytes = Bytes::new(20);
 
 impl Limit {
-    /// Whether there is room for a packet of `size` behind `backlog`.
+    /// Returns whether there is room for a packet of `size` behind `backlog`.
     #[inline]
     pub fn admits(self, backlog: Backlog, size: Bytes) -> bool {
         match self {
@@ -34,13 +34,14 @@ impl Limit {
         }
     }
 
-    /// Whether there is ever room for a packet of `size`.
+    /// Returns whether there is ever room for a packet of `size`.
     #[inline]
     pub fn admits_any(self, size: Bytes) -> bool {
         self.admits(Backlog::default(), size)
     }
 
-    /// Whether `backlog` is one that this limit can have let through, with no packet above `largest`.
+    /// Returns whether this limit can have admitted `backlog`, with no packet larger than
+    /// `largest`.
     pub fn holds(self, backlog: Backlog, largest: Bytes) -> bool {
         match self {
             Limit::Packets(most) => backlog.packets <= most,
@@ -49,18 +50,19 @@ impl Limit {
         }
     }
 
-    /// For how many packets a queue of this limit reserves room: what the limit lets in, as far as it says, up to
-    /// a few thousand.
+    /// Returns the number of packets for which a queue with this limit reserves room: as many as
+    /// the limit admits, up to a few thousand.
     pub(crate) fn room(self) -> usize {
         self.lets_in(SMALL_PACKET).min(RESERVED_AT_MOST)
     }
 
-    /// How many packets a queue of this limit can hold, if there are `packets` in all.
+    /// Returns the number of packets that a queue with this limit can hold, out of `packets` in
+    /// all.
     pub(crate) fn most_of(self, packets: usize) -> usize {
         self.lets_in(SMALLEST_PACKET).min(packets)
     }
 
-    /// How many packets of `size` or more it lets in.
+    /// Returns the number of packets of at least `size` that it admits.
     fn lets_in(self, size: Bytes) -> usize {
         let packets = match self {
             Limit::Packets(most) => most.get(),

@@ -1,4 +1,4 @@
-//! What a packet is for its connection.
+//! The role of a packet in its connection.
 
 /// The kinds of packets that books distinguish. Each packet is of exactly one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -6,13 +6,13 @@
 pub enum PacketKind {
     /// A TCP segment without payload, SYN, FIN and RST: a pure ACK.
     Ack,
-    /// A TCP segment with payload, whether FIN is set or not.
+    /// A TCP segment with payload, with or without FIN.
     Data,
     /// A TCP segment that opens a connection: SYN, with or without ACK.
     Syn,
     /// A TCP segment without payload that closes one direction of a connection: FIN.
     Fin,
-    /// What is none of these: RST, datagrams, fragments, packets of other protocols.
+    /// Any other packet: RST, datagrams, fragments, packets of other protocols.
     #[default]
     Other,
 }
@@ -23,18 +23,19 @@ const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
 
 impl PacketKind {
-    /// How many there are.
+    /// Number of kinds.
     pub const COUNT: usize = PacketKind::ALL.len();
 
-    /// How many numbers there are for each class in [`Classed::class_and_kind`](crate::Classed::class_and_kind): a power of
-    /// two.
+    /// Size of the range of numbers per class in
+    /// [`Classed::class_and_kind`](crate::Classed::class_and_kind): a power of two.
     pub const PLACES: usize = PacketKind::COUNT.next_power_of_two();
 
     /// All kinds, in the order of their numbers.
     pub const ALL: [PacketKind; 5] =
         [PacketKind::Ack, PacketKind::Data, PacketKind::Syn, PacketKind::Fin, PacketKind::Other];
 
-    /// The kind of a TCP segment with the flags of its header. A reset is of no other kind whatever else it says.
+    /// Returns the kind of a TCP segment with the flags of its header. A reset is
+    /// [`PacketKind::Other`], whatever its other flags.
     #[inline]
     pub const fn of_tcp(flags: u8, has_payload: bool) -> Self {
         match (flags & RST != 0, flags & SYN != 0, has_payload, flags & FIN != 0) {
@@ -46,7 +47,7 @@ impl PacketKind {
         }
     }
 
-    /// The word used in recordings.
+    /// Returns the word used in recordings.
     pub const fn name(self) -> &'static str {
         match self {
             PacketKind::Syn => "syn",

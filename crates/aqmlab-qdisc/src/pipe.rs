@@ -3,38 +3,40 @@
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Serialiser, Span};
 
-/// What becomes of a packet that enters a pipe.
+/// Fate of a packet that enters a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Passage {
-    /// It comes out at this instant.
+    /// It leaves at this instant.
     Due(Instant),
     /// It is lost.
     Lost,
 }
 
-/// A link with a rate and an unbounded queue in front of it, as far as arithmetic needs it: when it will be free.
-/// Sixteen bytes, so that a simulator can give every flow links of its own; the rate's serialiser is given at each call.
+/// A link with a rate and an unbounded queue in front of it, reduced to the instant at which it
+/// will be free. It takes sixteen bytes, so a simulator can give every flow its own links; each
+/// call passes the rate's serialiser.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Line {
     free_at: Instant,
-    /// Of the train of packets under way: see [`Serialiser`].
+    /// Remainder of the train of packets under way: see [`Serialiser`].
     remainder: u64,
 }
 
 impl Line {
-    /// A link that has nothing to send at `now`.
+    /// Creates a link that has nothing to send at `now`.
     #[inline]
     pub const fn idle(now: Instant) -> Self {
         Line { free_at: now, remainder: 0 }
     }
 
-    /// A link that is sending until `free_at`, with the remainder of its train so far.
+    /// Creates a link that is sending until `free_at`, with the remainder of its train so far.
     #[inline]
     pub(crate) const fn busy(free_at: Instant, remainder: u64) -> Self {
         Line { free_at, remainder }
     }
 
-    /// `size` enters, after all that entered before: when it has been sent. `now` does not go back between calls.
+    /// Accepts a packet of `size` after all earlier ones, and returns when it will have been sent.
+    /// `now` does not go back between calls.
     #[inline]
     pub fn pass(&mut self, now: Instant, serialiser: &mut Serialiser, size: Bytes) -> Instant {
         let Line { free_at, mut remainder } = if self.free_at < now { Line::idle(now) } else { *self };
@@ -43,15 +45,16 @@ impl Line {
         sent
     }
 
-    /// When all that has entered will have been sent.
+    /// Returns when all accepted packets will have been sent.
     #[inline]
     pub const fn free_at(&self) -> Instant {
         self.free_at
     }
 }
 
-/// A dedicated path: an optional rate, then a constant delay and optional jitter, with an optional loss probability at
-/// the entrance. It holds no packets, it only says when each comes out. What enters first comes out first.
+/// A dedicated path: an optional rate, then a constant delay and optional jitter, with an optional
+/// loss probability at the entrance. It holds no packets; it only computes when each leaves.
+/// Packets leave in the order in which they enter.
 ///
 /// The queue in front of the rate is not bounded; [`crate::DelayStage`] has a cap.
 #[derive(Clone, Debug)]
@@ -64,12 +67,12 @@ pub struct Pipe {
     loss: Option<Loss>,
 }
 
-/// What single packets are delayed beyond the constant delay; none overtakes another.
+/// The random delay of single packets beyond the constant delay. No packet overtakes another.
 #[derive(Clone, Debug)]
 struct Jitter {
     most: Span,
     draws: Stream,
-    /// When the last packet came out, or will.
+    /// When the last packet leaves.
     last_due: Instant,
 }
 
@@ -81,12 +84,12 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// One draw a packet, whatever comes of it.
+    /// Creates losses with one draw per packet, whatever its outcome.
     pub const fn new(probability: f64, draws: Stream) -> Self {
         Loss { probability, draws }
     }
 
-    /// Whether the next packet is lost.
+    /// Returns whether the next packet is lost.
     #[inline]
     pub fn hits(&mut self) -> bool {
         self.draws.hit(self.probability)
@@ -94,13 +97,13 @@ impl Loss {
 }
 
 impl Pipe {
-    /// A pipe of constant delay.
+    /// Creates a pipe of constant delay.
     pub fn new(delay: Span) -> Self {
         let (overhead, line) = (Bytes::ZERO, Line::default());
         Pipe { serialiser: None, overhead, line, delay, jitter: None, loss: None }
     }
 
-    /// The same with a rate; each packet occupies it for `overhead` more than its length.
+    /// Adds a rate. Each packet occupies it for `overhead` more than its length.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -110,25 +113,25 @@ impl Pipe {
         self
     }
 
-    /// The same with losses, independent with `probability`; a lost packet does not occupy the rate.
+    /// Adds independent losses with `probability`. A lost packet does not occupy the rate.
     pub fn with_loss(self, probability: f64, draws: Stream) -> Self {
         self.with_losses(Loss::new(probability, draws))
     }
 
-    /// The same, with losses made elsewhere.
+    /// Adds losses that were created elsewhere.
     pub fn with_losses(mut self, losses: Loss) -> Self {
         self.loss = Some(losses);
         self
     }
 
-    /// The same with jitter: each packet is delayed up to `most` more, uniform to the nanosecond and independent. A
-    /// packet that would overtake the one before it comes out together with it.
+    /// Adds jitter: each packet is delayed by up to `most` more, uniformly to the nanosecond and
+    /// independently. A packet that would overtake the one before it leaves together with it.
     pub fn with_jitter(mut self, most: Span, draws: Stream) -> Self {
         self.jitter = Some(Jitter { most, draws, last_due: Instant::ZERO });
         self
     }
 
-    /// A packet of `size` enters; `now` does not go back between calls.
+    /// Accepts a packet of `size`; `now` does not go back between calls.
     #[inline]
     pub fn pass(&mut self, now: Instant, size: Bytes) -> Passage {
         if self.loss.as_mut().is_some_and(Loss::hits) {
@@ -142,17 +145,17 @@ impl Pipe {
         Passage::Due(self.jitter.as_mut().map_or(due, |jitter| jitter.shift(due)))
     }
 
-    /// When a packet that enters now would begin to be sent.
+    /// Returns when the transmission of a packet that enters now would begin.
     pub fn free_at(&self, now: Instant) -> Instant {
         self.line.free_at().max(now)
     }
 
-    /// The constant delay.
+    /// Returns the constant delay.
     pub const fn delay(&self) -> Span {
         self.delay
     }
 
-    /// Whether it delays all packets by [`Pipe::delay`], and no more.
+    /// Returns whether it delays all packets by exactly [`Pipe::delay`].
     pub const fn is_constant(&self) -> bool {
         self.serialiser.is_none() && self.jitter.is_none() && self.loss.is_none()
     }
@@ -188,7 +191,7 @@ mod tests {
     #[test]
     fn jitter_spreads_packets_and_keeps_their_order() {
         let mut far = Pipe::new(Span::ms(10)).with_jitter(Span::ms(2), Stream::new(1, "jitter"));
-        // A second apart no packet waits for another: 10 ms and a uniform draw, mean 1 ms.
+        // Packets one second apart do not wait for each other: 10 ms and a uniform draw, mean 1 ms.
         let extra: Vec<u64> = (1..=10_000)
             .map(|s| match far.pass(MS(1000 * s), Bytes::new(100)) {
                 Passage::Due(at) => at.as_ns() - MS(1000 * s + 10).as_ns(),

@@ -9,42 +9,47 @@ use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Q
 
 /// A discipline and its link, for any host.
 ///
-/// There is exactly one buffer per hop, and it is the discipline; the one packet in transmission is the
-/// port's and is not in the backlog. The host drives it with three calls and one instant:
+/// There is exactly one buffer per hop, and it is the discipline. The one packet in transmission
+/// belongs to the port and is not in the backlog. The host drives the port with three calls and one
+/// instant:
 ///
-/// 1. a packet comes: [`Port::arrive`];
-/// 2. [`Port::next_event`] tells when to come back; at that instant (or as soon after as the host can)
-/// 3. if [`Port::is_sending`]: [`Port::link_free`], which returns the packet whose transmission has ended
-///    and starts the next one; else (only shapers): [`Port::wake`].
+/// 1. a packet arrives: [`Port::arrive`];
+/// 2. [`Port::next_event`] returns when to call again; at that instant (or as soon after it as the
+///    host can)
+/// 3. if [`Port::is_sending`]: [`Port::link_free`], which returns the packet whose transmission has
+///    ended and starts the next one; else (only shapers): [`Port::wake`].
 ///
-/// A host of real time passes the ideal instants, those that `next_event` told, not its own lateness.
+/// A real-time host passes the ideal instants that `next_event` returned, not its own late ones.
 ///
-/// At each call it names an [`Observer`], which hears of the packets that come, leave, are marked or are dropped then. What
-/// the observer has no use for costs nothing: the calls are of its own type.
+/// Each call names an [`Observer`], to which the port reports the packets that arrive, leave, are
+/// marked or are dropped. Reports that the observer ignores cost nothing because the calls are
+/// static.
 ///
-/// A simulator can do with fewer calls if the discipline [settles everything at
-/// enqueue](Qdisc::settles_at_enqueue): after [`Port::look_ahead`], [`Port::arrive_ahead`] says when the packet will
-/// have been sent, and the port catches up with its departures, each at its own instant, when it is next called. The
-/// discipline sees the same calls at the same instants either way. The observer of such a port hears of marks and drops
-/// only: who wants to hear of arrivals and departures does not let the port look ahead.
+/// A simulator needs fewer calls if the discipline [settles everything at
+/// enqueue](Qdisc::settles_at_enqueue). After [`Port::look_ahead`], [`Port::arrive_ahead`] returns
+/// when the packet will have been sent. At its next call, the port catches up with its departures,
+/// each at its own instant. The discipline sees the same calls at the same instants either way. The
+/// observer of such a port gets only marks and drops; hosts that need arrivals and departures must
+/// not let the port look ahead.
 pub struct Port<P: Classed> {
     discipline: Discipline<Stamped<P>>,
     link: Link<P>,
 }
 
-/// All of a port but its discipline, which each call gets by its own type: the port looks once which of the
-/// built-in ones it has, and no packet passes through a value that could be of any.
+/// Everything in a port except its discipline, which each call receives by its own type. The port
+/// dispatches once on the built-in discipline, so no packet passes through a value of any
+/// discipline.
 struct Link<P> {
     clock: LinkClock,
     overhead: Bytes,
     /// When the transmission under way ends; far future if the link is idle.
     ends: Instant,
-    /// What is being sent, as far as the books need it.
+    /// The packet in transmission, as far as the books need it.
     on_wire: OnWire,
-    /// What is being sent itself, unless the port looks ahead.
+    /// The packet in transmission itself, unless the port looks ahead.
     in_hand: Option<Stamped<P>>,
     looks_ahead: bool,
-    /// Looking ahead: the link as it will be when all that waits has been sent.
+    /// Looking ahead: the link's state after everything that waits has been sent.
     ahead: Line,
     books: Books,
 }
@@ -55,12 +60,12 @@ struct OnWire {
     size: Bytes,
 }
 
-/// What becomes of a packet that a port which looks ahead has kept.
+/// Fate of a packet that a port which looks ahead has accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prospect {
-    /// When its transmission will have ended.
+    /// End of its transmission.
     pub sent: Instant,
-    /// It has been marked on arrival.
+    /// Whether it was marked on arrival.
     pub marked: bool,
 }
 
@@ -69,15 +74,16 @@ pub struct Prospect {
 pub struct Departure<P> {
     /// The packet.
     pub packet: P,
-    /// When it had arrived at this port.
+    /// When it arrived at this port.
     pub arrived: Instant,
     /// When the next transmission, which has just begun, will end; `None` if the link is idle now.
     pub next_end: Option<Instant>,
 }
 
 impl<P: Classed> Port<P> {
-    /// A port with an idle link at `rate`. Each packet occupies the link for `overhead` more than its
-    /// length. `classes` is how many classes [`Classed::class`] tells apart, at least one.
+    /// Creates a port with an idle link at `rate`. Each packet occupies the link for `overhead`
+    /// more than its length. `classes` is the number of classes that [`Classed::class`]
+    /// distinguishes, at least one.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -90,15 +96,15 @@ impl<P: Classed> Port<P> {
         Port { discipline, link }
     }
 
-    /// Makes room in books and discipline for a queue of up to `packets` and for so many flows, for hosts that must not
-    /// allocate once they run ([`Qdisc::reserve`]).
+    /// Reserves room in books and discipline for a queue of up to `packets` and for this many
+    /// flows, for hosts that must not allocate once they run ([`Qdisc::reserve`]).
     pub fn reserve(&mut self, packets: usize, flows: usize) {
         self.link.books.reserve(packets);
         self.discipline.reserve(packets, flows);
     }
 
-    /// `pkt` arrives. Returns the end of its transmission (or of that of another packet which the
-    /// discipline prefers) if the link was idle and has now begun one.
+    /// Accepts `pkt`. If the link was idle and has now begun a transmission, returns its end. The
+    /// transmitted packet may be another one that the discipline prefers.
     pub fn arrive<O>(&mut self, now: Instant, pkt: P, obs: &mut O) -> Option<Instant>
     where
         O: Observer<Stamped<P>>,
@@ -106,7 +112,7 @@ impl<P: Classed> Port<P> {
         each!(&mut self.discipline, queue => self.link.arrive(queue, now, pkt, obs))
     }
 
-    /// The transmission under way has ended: returns its packet and starts the next.
+    /// Ends the transmission under way: returns its packet and starts the next.
     ///
     /// # Panics
     /// If nothing is being sent.
@@ -115,7 +121,7 @@ impl<P: Classed> Port<P> {
     }
 
     /// Makes an empty port look ahead, if its discipline [settles everything at
-    /// enqueue](Qdisc::settles_at_enqueue); returns whether it does now.
+    /// enqueue](Qdisc::settles_at_enqueue). Returns whether it does.
     ///
     /// # Panics
     /// If the port holds a packet.
@@ -128,15 +134,15 @@ impl<P: Classed> Port<P> {
         self.link.looks_ahead
     }
 
-    /// Whether it looks ahead.
+    /// Returns whether it looks ahead.
     #[inline]
     pub const fn looks_ahead(&self) -> bool {
         self.link.looks_ahead
     }
 
-    /// A copy of `pkt` arrives at a port that looks ahead: what will become of it, or `None` if it is lost. Such a port is
-    /// called by none of the other three, its backlog, law and books are up to date after [`Port::catch_up`] only, and its
-    /// rate must not change while packets wait.
+    /// Accepts a copy of `pkt` at a port that looks ahead, and returns its fate, or `None` if it is
+    /// lost. Such a port is not called by the other three calls. Its backlog, law and books are up
+    /// to date only after [`Port::catch_up`], and its rate must not change while packets wait.
     pub fn arrive_ahead(
         &mut self,
         now: Instant,
@@ -150,10 +156,11 @@ impl<P: Classed> Port<P> {
         each!(&mut self.discipline, queue => self.link.arrive_ahead(queue, now, pkt, obs))
     }
 
-    /// A port that looks ahead: all transmissions that end up to `now` have ended. Elsewhere it changes nothing.
+    /// Ends all transmissions up to `now` in a port that looks ahead. It has no effect on other
+    /// ports.
     ///
     /// # Panics
-    /// If `now` is [`Instant::FAR_FUTURE`], which never comes.
+    /// If `now` is [`Instant::FAR_FUTURE`], which is never reached.
     pub fn catch_up(&mut self, now: Instant) {
         assert!(now < Instant::FAR_FUTURE, "the far future never comes");
         if self.link.looks_ahead {
@@ -162,8 +169,8 @@ impl<P: Classed> Port<P> {
         }
     }
 
-    /// The discipline's deadline has come while the link is idle. Returns the end of the transmission that
-    /// has begun, if one has. Calling it at any other time does no harm.
+    /// Handles the discipline's deadline while the link is idle. Returns the end of the
+    /// transmission that has begun, if one has. A call at any other time does no harm.
     pub fn wake<O: Observer<Stamped<P>>>(&mut self, now: Instant, obs: &mut O) -> Option<Instant> {
         if self.is_sending() {
             return None;
@@ -172,7 +179,7 @@ impl<P: Classed> Port<P> {
         each!(&mut self.discipline, queue => self.link.begin_train(queue, now, obs))
     }
 
-    /// The link's rate changes; a transmission under way keeps its end.
+    /// Changes the link's rate; a transmission under way keeps its end.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -181,13 +188,13 @@ impl<P: Classed> Port<P> {
         self.discipline.rate_changed(now, rate);
     }
 
-    /// Cuts off the past: all books start anew, what the port holds is carried in. State is kept.
+    /// Cuts off the past: all books restart, and the port's backlog is carried over. State is kept.
     pub fn measure_from(&mut self, now: Instant) {
         self.settle(now);
         self.link.books.restart(self.is_sending());
     }
 
-    /// Shows the queues inside of the discipline with their books, each before those inside of it.
+    /// Visits the queues inside the discipline with their books, each before those inside it.
     pub fn each_inner(&self, mut visit: impl FnMut(&InnerBooks, &dyn Qdisc<Stamped<P>>)) {
         let mut books = self.link.books.inner().iter();
         walk(&self.discipline, 0, &mut 0, &mut |_, _, queue| {
@@ -195,63 +202,64 @@ impl<P: Classed> Port<P> {
         });
     }
 
-    /// Completes the books' integrals up to `now`; without it they end at the port's last event.
+    /// Completes the books' integrals up to `now`. Without it they end at the port's last event.
     pub fn settle(&mut self, now: Instant) {
         self.catch_up(now);
         self.link.books.settle(now, self.discipline.backlog(), self.is_sending());
         self.link.books.settle_inner(now);
     }
 
-    /// The absolute instant at which the host must come back; `None` if only an arrival can change
+    /// Returns the instant of the host's next call, or `None` if only an arrival can change
     /// anything.
     pub fn next_event(&self) -> Option<Instant> {
         if self.is_sending() { Some(self.link.ends) } else { self.discipline.deadline() }
     }
 
-    /// Whether a packet is in transmission.
+    /// Returns whether a packet is in transmission.
     #[inline]
     pub const fn is_sending(&self) -> bool {
         self.link.is_sending()
     }
 
-    /// The packet in transmission, if the port has it in hand: one that looks ahead never does.
+    /// Returns the packet in transmission, if the port keeps it; a port that looks ahead never
+    /// does.
     pub fn in_transmission(&self) -> Option<&P> {
         self.transmission().map(|s| &s.packet)
     }
 
-    /// The same, with the time of its arrival.
+    /// Returns the packet in transmission with its arrival time.
     pub const fn transmission(&self) -> Option<&Stamped<P>> {
         self.link.in_hand.as_ref()
     }
 
-    /// The link's rate.
+    /// Returns the link's rate.
     pub const fn rate(&self) -> Rate {
         self.link.clock.rate()
     }
 
-    /// What waits, without the packet in transmission.
+    /// Returns the backlog, without the packet in transmission.
     pub fn backlog(&self) -> Backlog {
         self.discipline.backlog()
     }
 
-    /// The discipline.
+    /// Returns the discipline.
     pub const fn discipline(&self) -> &Discipline<Stamped<P>> {
         &self.discipline
     }
 
-    /// Appends the law's values as of `now`.
+    /// Appends the law's values at `now`.
     pub fn observe(&self, now: Instant, out: &mut LawSamples) {
         self.discipline.observe(now, out);
     }
 
-    /// The books, complete up to [`Books::until`].
+    /// Returns the books, complete up to [`Books::until`].
     pub const fn books(&self) -> &Books {
         &self.link.books
     }
 
-    /// Whether the books balance: conservation in packets and bytes per class and in sum against what the
-    /// discipline says that it holds; measured time against histograms; sojourn times against
-    /// transmissions.
+    /// Checks that the books balance: conservation in packets and bytes, per class and in sum,
+    /// against the backlog that the discipline reports; measured time against histograms; sojourn
+    /// times against transmissions.
     ///
     /// # Errors
     /// The identity that fails.
@@ -268,8 +276,8 @@ impl<P: Classed> Port<P> {
     }
 }
 
-/// Goes through the queues inside of `queue`, each before those inside of it: the number of the queue that it is in, its name
-/// and itself. `last` is the number of the last one so far.
+/// Visits the queues inside `queue`, each before those inside it, with the number of the containing
+/// queue, the name and the queue itself. `last` is the number of the last queue so far.
 fn walk<P: Packet>(
     queue: &dyn Qdisc<P>,
     within: u16,
@@ -320,7 +328,7 @@ impl<P: Classed> Link<P> {
         Departure { packet: sent.packet, arrived: sent.arrived, next_end }
     }
 
-    /// The link was idle: a new back-to-back train begins, if there is a packet.
+    /// Begins a back-to-back train on an idle link, if there is a packet.
     #[inline(never)]
     fn begin_train<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O) -> Option<Instant>
     where
@@ -332,7 +340,7 @@ impl<P: Classed> Link<P> {
         self.is_sending().then_some(self.ends)
     }
 
-    /// Puts the next packet on the idle link and keeps it in hand, if there is one.
+    /// Puts the next packet, if there is one, on the idle link and keeps it.
     #[inline(always)]
     fn start_in_hand<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O)
     where
@@ -366,7 +374,8 @@ impl<P: Classed> Link<P> {
         self.note_arrival(queue, now, pkt);
         let (lost, marked) = self.admit(queue, now, Stamped { packet: *pkt, arrived: now }, obs);
         if !self.is_sending() {
-            // A new train. If the packet is lost, the idle link asks all the same, and the discipline learns of it.
+            // A new train. If the packet is lost, the idle link asks all the same, and the
+            // discipline is notified.
             self.clock.restart();
             self.start_ahead(queue, now, obs);
             self.note_train();
@@ -379,8 +388,8 @@ impl<P: Classed> Link<P> {
         Some(Prospect { sent, marked })
     }
 
-    /// A packet arrives at a port that looks ahead, where nothing waits and the link has sent or is idle, and its discipline
-    /// lets it pass at once: when it will have been sent.
+    /// Sends a packet that arrives at a port which looks ahead, where nothing waits, the link is
+    /// idle and the discipline lets it pass at once. Returns when it will have been sent.
     #[inline(always)]
     fn send_at_once(&mut self, now: Instant, pkt: &P) -> Instant {
         let OnWire { class, size } = self.on_wire;
@@ -397,13 +406,14 @@ impl<P: Classed> Link<P> {
         self.ends
     }
 
-    /// A new train has begun.
+    /// Records that a new train has begun.
     #[inline(always)]
     fn note_train(&mut self) {
         self.ahead = Line::busy(self.ends, self.clock.remainder());
     }
 
-    /// Ends what has ended by `now`, each at its own instant, and begins what follows it.
+    /// Ends the transmissions that have ended by `now`, each at its own instant, and begins their
+    /// successors.
     #[inline(always)]
     fn catch_up<Q: Qdisc<Stamped<P>>>(&mut self, queue: &mut Q, now: Instant) {
         debug_assert!(now < Instant::FAR_FUTURE, "the far future, when idle links end, never comes");
@@ -414,14 +424,15 @@ impl<P: Classed> Link<P> {
         }
     }
 
-    /// Enters the arrival of a packet into the books.
+    /// Records the arrival of a packet in the books.
     #[inline(always)]
     fn note_arrival<Q: Qdisc<Stamped<P>>>(&mut self, queue: &Q, now: Instant, pkt: &P) {
         self.books.settle(now, queue.backlog(), self.is_sending());
         self.books.arrived(pkt);
     }
 
-    /// A packet comes to the discipline; returns whether it (or another) was lost, and whether it was marked.
+    /// Passes a packet to the discipline. Returns whether it (or another) was lost, and whether it
+    /// was marked.
     #[inline(always)]
     fn admit<Q, O>(&mut self, queue: &mut Q, now: Instant, pkt: Stamped<P>, obs: &mut O) -> (bool, bool)
     where
@@ -433,7 +444,7 @@ impl<P: Classed> Link<P> {
         (recorder.lost, recorder.marked)
     }
 
-    /// The transmission under way has ended.
+    /// Ends the transmission under way.
     #[inline(always)]
     fn finish<Q: Qdisc<Stamped<P>>>(&mut self, queue: &Q, now: Instant) {
         self.books.settle(now, queue.backlog(), true);
@@ -441,7 +452,8 @@ impl<P: Classed> Link<P> {
         self.ends = Instant::FAR_FUTURE;
     }
 
-    /// The same at a port that looks ahead, which keeps nothing of the packet but what the books need.
+    /// Does the same at a port that looks ahead, which keeps nothing of the packet except what the
+    /// books need.
     #[inline(always)]
     fn start_ahead<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O)
     where
@@ -453,7 +465,7 @@ impl<P: Classed> Link<P> {
         }
     }
 
-    /// A packet begins to be sent.
+    /// Begins the transmission of a packet.
     #[inline(always)]
     fn begin(&mut self, now: Instant, class: usize, size: Bytes) {
         self.ends = now + self.clock.serialise(size + self.overhead);
@@ -475,7 +487,7 @@ impl<P: Classed> Link<P> {
     }
 }
 
-/// Enters each fate into the books and hands it on to the host.
+/// Records each fate in the books and passes it on to the host.
 struct FateRecorder<'a, O: ?Sized> {
     books: &'a mut Books,
     host: &'a mut O,
@@ -508,7 +520,7 @@ impl<P: Classed, O: Observer<Stamped<P>> + ?Sized> Observer<Stamped<P>> for Fate
     }
 }
 
-/// Listens to a dequeue at which nothing can be reported.
+/// Observes a dequeue at which nothing can be reported.
 struct Nobody;
 
 impl<P> Observer<P> for Nobody {

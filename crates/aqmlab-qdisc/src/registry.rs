@@ -1,9 +1,9 @@
-//! Which disciplines there are: names, parameters, how to resolve and build them.
+//! The registry of disciplines: their names, their parameters, their resolution and construction.
 //!
-//! What needs no packet type (`aqm list`, the scenario parser, the reference chapters) reads the
-//! [`catalogue`]; a host that builds queues of its own packet type has a [`Registry`], which is open: a
-//! discipline of a user's own is one [`Registry::register`] away and is then resolved, built, tested by the
-//! contract kit and recorded like the built-in ones.
+//! Users without a packet type (`aqm list`, the scenario parser, the reference chapters) read the
+//! [`catalogue`]. A host that builds queues for its own packet type has a [`Registry`], to which
+//! user-defined disciplines can be added by [`Registry::register`]. They are then resolved, built,
+//! tested by the contract kit and recorded like the built-in ones.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -17,14 +17,14 @@ pub use crate::discipline::{catalogue, info};
 pub use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
 use crate::{Arrived, Discipline, Packet};
 
-/// Makes a discipline from its parameters and its own stream of draws.
+/// Builds a discipline from its parameters and its own stream of draws.
 pub type Build<P> = Box<dyn Fn(&Effective, Stream) -> Result<Discipline<P>, ParamError> + Send + Sync>;
 
 /// One registered discipline.
 pub struct Entry<P: Packet> {
-    /// What is known of it.
+    /// Its description.
     pub info: Info,
-    /// How it is made.
+    /// Its constructor.
     pub build: Build<P>,
 }
 
@@ -46,7 +46,7 @@ pub struct Registry<P: Packet> {
 }
 
 impl<P: Packet> Registry<P> {
-    /// The built-in disciplines.
+    /// Returns a registry of the built-in disciplines.
     pub fn builtin() -> Self
     where
         P: Arrived + 'static,
@@ -67,20 +67,20 @@ impl<P: Packet> Registry<P> {
         Ok(())
     }
 
-    /// The discipline called `name`.
+    /// Returns the discipline called `name`.
     pub fn find(&self, name: &str) -> Option<&Entry<P>> {
         self.entries.iter().find(|e| e.info.name == name)
     }
 
-    /// All disciplines in the order of their registration.
+    /// Iterates over all disciplines in the order of their registration.
     pub fn iter(&self) -> impl Iterator<Item = &Entry<P>> {
         self.entries.iter()
     }
 
-    /// Makes the discipline that `effective` describes.
+    /// Builds the discipline that `effective` describes.
     ///
     /// # Errors
-    /// If there is none of its name, or it refuses them.
+    /// If there is no discipline of that name, or it refuses the parameters.
     pub fn build(&self, effective: &Effective, draws: Stream) -> Result<Discipline<P>, ParamError> {
         let name = effective.kind();
         let entry = self.find(name).ok_or_else(|| {

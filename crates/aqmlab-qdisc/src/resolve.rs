@@ -1,4 +1,4 @@
-//! What the rules of several disciplines share: sizes, buffer limits, samples.
+//! Rules that several disciplines share: sizes, buffer limits, samples.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -13,11 +13,11 @@ use crate::disc::Measure;
 use crate::{Limit, LinkContext};
 
 words! {
-    /// When a buffer is full.
+    /// The condition under which a buffer is full.
     pub(crate) enum LimitRule { Fits = "fits", Reached = "reached", Below = "below" }
 }
 
-/// Those of disciplines that do not count as ns-2's DropTail and REM do.
+/// The rules for disciplines that do not count as ns-2's DropTail and REM do.
 const WITHOUT_BELOW: &[&str] = &[LimitRule::Fits.word(), LimitRule::Reached.word()];
 
 /// The parameter of every discipline with a buffer limit.
@@ -27,21 +27,21 @@ pub(crate) const LIMIT_RULE: Param = Param {
     default: Default::Choice("fits"),
     aliases: &[],
     source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes",
-    help: "byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses once the \
-           backlog has come up to it",
+    help: "byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses once the backlog \
+           has reached it",
 };
 
-/// The same where ns-2 counts the packet that arrives: DropTail and REM.
+/// The same parameter where ns-2 counts the arriving packet: DropTail and REM.
 pub(crate) const LIMIT_RULE_OR_BELOW: Param = Param {
     kind: Kind::Choice(LimitRule::WORDS),
     source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes; `below`: ns-2's DropTail and REM",
-    help: "`below` refuses a packet that would bring the backlog up to the limit, so that the buffer holds one less; \
-           byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses once the backlog \
-           has come up to it",
+    help: "`below` refuses a packet that would raise the backlog to the limit, so the buffer holds one less; byte \
+           limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses once the backlog has \
+           reached it",
     ..LIMIT_RULE
 };
 
-/// What a scenario gives.
+/// Returns settings as a scenario gives them.
 pub(crate) fn given(values: &[(&'static str, Value)]) -> Settings {
     let mut settings = Settings::default();
     for (name, value) in values {
@@ -50,7 +50,8 @@ pub(crate) fn given(values: &[(&'static str, Value)]) -> Settings {
     settings
 }
 
-/// The one sample of a discipline: a buffer that a script of the contract kit can fill, and `values`.
+/// Returns the single sample of a discipline: a buffer that a script of the contract kit can fill,
+/// and `values`.
 pub(crate) fn sample(values: &[(&'static str, Value)]) -> Vec<(&'static str, Settings)> {
     let mut settings = given(values);
     settings.set(SAMPLE_LIMIT.0, SAMPLE_LIMIT.1, Origin::Given);
@@ -60,7 +61,7 @@ pub(crate) fn sample(values: &[(&'static str, Value)]) -> Vec<(&'static str, Set
 /// The buffer of samples.
 pub(crate) const SAMPLE_LIMIT: (&str, Value) = ("limit", Value::Size(Size::Packets(Packets::new(70))));
 
-/// Turns bandwidth-delay products and times into packets.
+/// Converts bandwidth-delay products and times to packets.
 pub(crate) fn absolute_size(
     settings: &mut Settings,
     name: &'static str,
@@ -85,7 +86,8 @@ pub(crate) fn mean_packet(settings: &mut Settings, link: &LinkContext) -> Result
     bytes(settings, "mean_packet")
 }
 
-/// `size` in bytes, packets being of mean size. Sizes relative to the path have been resolved before.
+/// Returns `size` in bytes, for packets of mean size. Sizes relative to the path have been resolved
+/// before.
 pub(crate) fn in_bytes(size: Size, mean: Bytes) -> f64 {
     match size {
         Size::Packets(n) => n.as_f64() * mean.as_f64(),
@@ -94,7 +96,8 @@ pub(crate) fn in_bytes(size: Size, mean: Bytes) -> f64 {
     }
 }
 
-/// Whole packets or bytes, as the queue is measured, at least one, nearest to so many bytes.
+/// Returns the number of whole packets or bytes, in the queue's unit, nearest to `bytes`; at least
+/// one.
 pub(crate) fn in_queue_unit(bytes: f64, measure: Measure, mean: Bytes) -> Size {
     match measure {
         Measure::Packets => Size::Packets(Packets::new(whole(bytes / mean.as_f64()))),
@@ -102,7 +105,7 @@ pub(crate) fn in_queue_unit(bytes: f64, measure: Measure, mean: Bytes) -> Size {
     }
 }
 
-/// Turns a multiple of the bandwidth-delay product or a time into the unit that the queue is measured in.
+/// Converts a multiple of the bandwidth-delay product or a time to the queue's unit.
 pub(crate) fn absolute_in_queue_unit(
     settings: &mut Settings,
     name: &'static str,
@@ -125,12 +128,12 @@ pub(crate) fn absolute_in_queue_unit(
     Ok(())
 }
 
-/// The nearest whole number, at least one.
+/// Returns the nearest whole number, at least one.
 pub(crate) fn whole(x: f64) -> u64 {
     ((x + 0.5) as u64).max(1)
 }
 
-/// The size `small` must not exceed the size `large`, packets being of mean size.
+/// Checks that the size `small` does not exceed the size `large`, for packets of mean size.
 pub(crate) fn check_order(
     settings: &Settings,
     small: &'static str,
@@ -144,7 +147,7 @@ pub(crate) fn check_order(
     Err(ParamError::new(small, format!("{small} `{a}` exceeds {large} `{b}`")))
 }
 
-/// A buffer must hold at least one packet of mean size.
+/// Checks that a buffer can hold at least one packet of mean size.
 pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(), ParamError> {
     let limit = effective.size("limit")?;
     let below = LimitRule::read(effective, "limit_rule") == Ok(LimitRule::Below);
@@ -155,7 +158,7 @@ pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(
     };
     if too_small {
         let message = if below {
-            format!("limit `{limit}` with limit_rule `below` lets nothing in; write more")
+            format!("limit `{limit}` with limit_rule `below` admits no packet; write more")
         } else {
             format!("limit `{limit}` is smaller than one packet of `{mean_packet}`")
         };
@@ -164,9 +167,9 @@ pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(
     Ok(())
 }
 
-/// The limit that effective parameters describe.
+/// Returns the limit that effective parameters describe.
 pub(crate) fn limit(effective: &Settings) -> Result<Limit, ParamError> {
-    // ns-2 with its queue in bytes takes a limit in packets for so many mean packets.
+    // ns-2 with its queue in bytes interprets a limit in packets as that many mean packets.
     let mean_packets = |n: Packets| Ok(bytes(effective, "mean_packet")? * n.get());
     let in_bytes = Measure::read(effective, "measure") == Ok(Measure::Bytes);
     let one_less = |n: u64| n.saturating_sub(1);
@@ -186,13 +189,13 @@ pub(crate) fn limit(effective: &Settings) -> Result<Limit, ParamError> {
     }
 }
 
-/// The value of a parameter of kind bytes.
+/// Returns the value of a parameter of kind bytes.
 pub(crate) fn bytes(settings: &Settings, name: &'static str) -> Result<Bytes, ParamError> {
     match settings.size(name)? {
         Size::Bytes(n) if !n.is_zero() => Ok(n),
         other => Err(ParamError::new(
             name,
-            format!("{name} must be a number of bytes above zero, it is `{other}`"),
+            format!("{name} must be a number of bytes above zero, but it is `{other}`"),
         )),
     }
 }

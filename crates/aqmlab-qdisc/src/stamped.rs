@@ -1,40 +1,42 @@
-//! A packet with its time of arrival beside it.
+//! A packet with its time of arrival.
 
 use aqmlab_units::{Bytes, Instant};
 
 use crate::{Dscp, Ecn, Packet, PacketKind, Side};
 
-/// A packet that a [`crate::Port`] keeps books on: it knows which class it belongs to, and what it is for its connection.
+/// A packet that a [`crate::Port`] accounts for: it knows its class and its role in its connection.
 pub trait Classed: Packet {
-    /// The class, a small index below the number of classes that the port was made for: a flow class of a
-    /// scenario, or 0 where there is one.
+    /// Returns the class, a small index below the port's number of classes: a flow class of a
+    /// scenario, or 0 where there is one class.
     fn class(&self) -> usize {
         0
     }
 
-    /// What it is for its connection, where its host knows of connections.
+    /// Returns its role in its connection, where its host knows connections.
     fn kind(&self) -> PacketKind {
         PacketKind::Other
     }
 
-    /// Both as one number, by which books are kept: [`PacketKind::PLACES`] times the class, and the kind. A host whose packets
-    /// have both in one word answers at once.
+    /// Returns both as the number by which books are kept: [`PacketKind::PLACES`] times the class,
+    /// plus the kind. A host whose packets hold both in one word can override this.
     #[inline]
     fn class_and_kind(&self) -> usize {
         PacketKind::PLACES * self.class() + self.kind() as usize
     }
 }
 
-/// A packet that knows when it arrived at the queue that holds it, as laws about waiting times must.
+/// A packet that knows when it arrived at the queue that holds it, as laws about waiting times
+/// require.
 ///
-/// The packets of a [`crate::Port`] do, for they are [`Stamped`]; a host that drives a discipline itself stamps its own.
+/// The packets of a [`crate::Port`] do because they are [`Stamped`]; a host that drives a
+/// discipline itself stamps its own.
 pub trait Arrived: Classed {
-    /// When it arrived.
+    /// Returns when it arrived.
     fn arrived(&self) -> Instant;
 }
 
-/// A packet and when it arrived. The port wraps each packet in it: the one stamp that the queueing delay in the books and
-/// laws about waiting times read.
+/// A packet and its arrival time. The port wraps each packet in it. The books' queueing delays and
+/// the laws about waiting times read this one stamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamped<P> {
     /// The packet.

@@ -6,7 +6,7 @@ use aqmlab_units::Span;
 
 use crate::Histogram;
 
-/// What became of a quantity over time: exact integrals, extremes, and how long it had which value.
+/// A quantity's statistics over time: exact integrals, extremes, and the duration of each value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimeWeighted {
     /// Its integral, in units times ns.
@@ -41,31 +41,32 @@ impl TimeWeighted {
         self.histogram.add(value, ns);
     }
 
-    /// Mean over `span`; NaN if that is zero.
+    /// Returns the mean over `span`; NaN if that is zero.
     pub fn mean(&self, span: Span) -> f64 {
         self.integral as f64 / span.as_ns() as f64
     }
 
-    /// Variance over `span`; NaN if that is zero.
+    /// Returns the variance over `span`; NaN if that is zero.
     pub fn variance(&self, span: Span) -> f64 {
         let mean = self.mean(span);
         (self.integral_of_square as f64 / span.as_ns() as f64 - mean * mean).max(0.0)
     }
 }
 
-/// How long a small number had each of its values. Accounting a span of time is one addition; integrals and
-/// histogram are worked out when somebody asks, with the same exact result.
+/// The duration of each value of a small number. Accounting a span of time is one addition;
+/// integrals and histogram are computed on request, with the same exact result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TimeByValue {
-    /// In ns, by value, as far as the largest value seen; grows in blocks.
+    /// Durations in ns, by value, up to the largest value seen; grows in blocks.
     ns: Vec<u64>,
-    /// The time of values that are too large for a place each.
+    /// Statistics of the values that are too large for a place of their own.
     beyond: TimeWeighted,
 }
 
-/// Values below this have a place each: a queue of 65,536 packets takes half a megabyte.
+/// Number of values, from 0, that have a place each. A queue of 65,536 packets takes half a
+/// megabyte.
 const PLACES: usize = 1 << 16;
-/// By so many places the table grows.
+/// Number of places by which the table grows.
 const BLOCK: usize = 128;
 
 impl TimeByValue {
@@ -73,19 +74,19 @@ impl TimeByValue {
         TimeByValue { ns: Vec::new(), beyond: TimeWeighted::new() }
     }
 
-    /// Forgets all; keeps the memory.
+    /// Clears everything and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.ns.clear();
         self.beyond = TimeWeighted::new();
     }
 
-    /// Makes room for values below `end`, as far as they have places.
+    /// Reserves room for values below `end`, as far as they have places.
     pub(crate) fn reserve(&mut self, end: usize) {
         let places = end.min(PLACES).next_multiple_of(BLOCK);
         self.ns.reserve(places.saturating_sub(self.ns.len()));
     }
 
-    /// The number was `value` for `ns` nanoseconds.
+    /// Records that the number was `value` for `ns` nanoseconds.
     #[inline]
     pub(crate) fn held_for(&mut self, value: u64, ns: u64) {
         match usize::try_from(value).ok().and_then(|place| self.ns.get_mut(place)) {
@@ -105,12 +106,12 @@ impl TimeByValue {
         }
     }
 
-    /// The time accounted, in ns.
+    /// Returns the time accounted, in ns.
     pub(crate) fn total(&self) -> u64 {
         self.ns.iter().sum::<u64>() + self.beyond.histogram.total()
     }
 
-    /// Integrals, extremes and histogram of all of it.
+    /// Returns integrals, extremes and histogram over the whole time.
     pub(crate) fn summary(&self) -> TimeWeighted {
         let mut sum = self.beyond.clone();
         for (value, &ns) in self.ns.iter().enumerate().filter(|&(_, &ns)| ns > 0) {
@@ -120,7 +121,7 @@ impl TimeByValue {
     }
 }
 
-/// The area below a large number over time, and its greatest value.
+/// The integral of a large number over time, and its greatest value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Area {
     /// The integral, in units times ns.
@@ -136,7 +137,7 @@ impl Area {
         self.max = self.max.max(value);
     }
 
-    /// Mean over `span`; NaN if that is zero.
+    /// Returns the mean over `span`; NaN if that is zero.
     pub fn mean(&self, span: Span) -> f64 {
         self.integral as f64 / span.as_ns() as f64
     }
@@ -146,7 +147,7 @@ impl Area {
 mod tests {
     use super::*;
 
-    /// Time by value and the sums done at once agree, below, at and above the end of the table.
+    /// Accounting by value and immediate sums agree, below, at and above the end of the table.
     #[test]
     fn late_sums_are_the_sums() {
         let (mut table, mut plain) = (TimeByValue::new(), TimeWeighted::new());

@@ -46,7 +46,7 @@ fn law(spacing: SpacingRule, rule: Adaptation) -> AdaptiveRed {
     AdaptiveRed::new(red, rule)
 }
 
-/// Packets in the link's system, the one on the wire first: when each leaves, and its size.
+/// Packets in the link's system, the one in transmission first: when each leaves, and its size.
 #[derive(Default)]
 struct Link(VecDeque<(Instant, Bytes)>);
 

@@ -18,7 +18,7 @@ const LINK: LinkContext =
 const SERVICE: u64 = 8_000_000;
 const ARRIVALS: usize = 1200;
 
-/// What became of one arrival.
+/// The fate of one arrival.
 #[derive(Default)]
 struct Fate {
     lost: Option<Reason>,
@@ -34,7 +34,8 @@ impl<P> Observer<P> for Fate {
     }
 }
 
-/// What the queue did: its fates and probabilities at arrivals, and when its link ran out of packets.
+/// The queue's behaviour: its fates and probabilities at arrivals, and when its link ran out of
+/// packets.
 #[derive(Default)]
 struct Seen {
     arrivals: Vec<(u64, Fate, f64)>,
@@ -49,7 +50,8 @@ fn probability(port: &Port<Pkt>, now: Instant) -> f64 {
     law_value(port.discipline(), now, "p")
 }
 
-/// Everything that the link finishes up to `until`, departures before arrivals of the same instant.
+/// Completes the link's transmissions up to `until`, departures before arrivals of the same
+/// instant.
 fn drain(port: &mut Port<Pkt>, until: Instant, seen: &mut Seen) {
     while let Some(now) = port.next_event().filter(|at| *at <= until) {
         let mut fate = Fate::default();
@@ -76,7 +78,7 @@ fn judged(values: &[(&'static str, Value)], ecn: Ecn, arrivals: &[u64], seed: u6
     seen
 }
 
-/// The kinds of arrivals: those that keep time with the link make events fall together.
+/// The kinds of arrivals. Those synchronous with the link make events coincide.
 #[derive(Clone, Copy, Debug)]
 enum Traffic {
     Poisson,
@@ -106,7 +108,7 @@ fn arrivals(traffic: Traffic, draws: &mut Stream) -> Vec<u64> {
     (0..ARRIVALS).map(next).collect()
 }
 
-/// A queue drawn at random, for the model and for the registry.
+/// A random queue, for the model and for the registry.
 struct Case {
     rules: Rules,
     values: Vec<(&'static str, Value)>,
@@ -114,7 +116,8 @@ struct Case {
 }
 
 fn case(draws: &mut Stream, traffic: Traffic) -> Case {
-    // Parts of a power of two are exact in binary; those of a power of ten, as in the paper, are not.
+    // Multiples of a negative power of two are exact in binary; those of a power of ten, as in the
+    // paper, are not.
     let one = [1 << 12, 1_000_000][draws.below(2) as usize];
     let d1 = 1 + draws.below(one / 8);
     let d2 = 1 + draws.below(d1);
@@ -146,13 +149,13 @@ fn case(draws: &mut Stream, traffic: Traffic) -> Case {
         d2,
         one,
         loss,
-        // Where packets are marked none is dropped by the law, and the two readings are the same.
+        // Where packets are marked, the law drops none, and the two readings are the same.
         idle: if marks { Idle::RunsOut } else { Idle::RunsOutOrStaysSo },
     };
     Case { rules, values, ecn: if marks { Ecn::Ect0 } else { Ecn::NotEct } }
 }
 
-/// How often each kind of event was compared.
+/// Number of comparisons of each kind of event.
 #[derive(Default, Debug)]
 struct Counts {
     overflows: usize,
@@ -177,7 +180,7 @@ impl Counts {
     }
 }
 
-/// Compares the two; `name` says how to find the run again.
+/// Compares the two; `name` identifies the run.
 fn compare(name: &str, rules: &Rules, events: &[Event], seen: &Seen) {
     let overflows: Vec<usize> =
         events.iter().filter(|event| event.what == What::Overflow).map(|event| event.arrival).collect();
@@ -186,7 +189,8 @@ fn compare(name: &str, rules: &Rules, events: &[Event], seen: &Seen) {
     };
     let theirs: Vec<usize> = seen.arrivals.iter().enumerate().filter_map(lost).collect();
     assert_eq!(overflows, theirs, "{name}: overflows");
-    // Sums of parts of a power of two are exact, others are rounded at each of at most a few thousand events.
+    // Sums of negative powers of two are exact; others are rounded at each of at most a few
+    // thousand events.
     let tolerance = if rules.one.is_power_of_two() { 0.0 } else { 1e-12 };
     let agree = |p: u64, found: f64| (p as f64 / rules.one as f64 - found).abs() <= tolerance;
     let idle: Vec<&Event> = events.iter().filter(|event| event.what == What::Idle).collect();

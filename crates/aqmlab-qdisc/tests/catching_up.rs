@@ -1,11 +1,11 @@
-//! A law with a sampling period, called at whatever instants, is where one is that is called at every sampling
-//! instant: to the last bit.
+//! A law with a sampling period, called at any instants, has the same state to the last bit as one
+//! that is called at every sampling instant.
 
 use aqmlab_qdisc::law::{ByteMode, PiLaw, PiParams, RemLaw, RemParams, Sampling};
 use aqmlab_units::{Instant, Span};
 use proptest::prelude::*;
 
-/// A stretch of time in which so many packets wait, at whose end so many arrive.
+/// A time span in which a number of packets wait, and at whose end a number arrive.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     span: Span,
@@ -30,7 +30,7 @@ fn sampling() -> impl Strategy<Value = Sampling> {
     (100u64..1_000_000).prop_map(Sampling::at_millihertz)
 }
 
-/// Calls at the end of each stretch only, and in between at every instant of `ticks` too.
+/// Calls one law at the end of each span only, and the other also at every instant of `ticks`.
 fn both<L: Copy>(
     law: L,
     mut ticks: Sampling,
@@ -53,7 +53,7 @@ fn both<L: Copy>(
     (leap, stepped)
 }
 
-/// The first sampling instant after `now`, by bisection on what [`Sampling`] says.
+/// Returns the first sampling instant after `now`, by bisection on [`Sampling`].
 fn next_tick(ticks: &mut Sampling, now: Instant) -> Instant {
     let _ = ticks.take(now);
     let (mut low, mut high) = (now.as_ns(), now.as_ns() + 20_000_000_000);

@@ -1,5 +1,5 @@
-//! Ports with classes and policers: shares, priorities and rates by arithmetic, books of every queue inside, and what a port
-//! refuses.
+//! Ports with classes and policers: shares, priorities and rates by arithmetic, books of every
+//! inner queue, and the settings that a port refuses.
 
 use aqmlab_params::{Origin, ParamError, Value};
 use aqmlab_qdisc::contract::{LINK, presets};
@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 mod support;
 use support::{Fates, Pkt, build, bytes, packets, settings};
 
-/// A packet of a class, which is one flow.
+/// Returns a packet of a class, which is one flow.
 const fn pkt(class: usize, size: u64) -> Pkt {
     Pkt { class, flow: class as u64, size, ..Pkt::new(0) }
 }
@@ -39,7 +39,7 @@ fn numbers(numbers: &[u64]) -> Value {
     Value::List(numbers.iter().map(|n| Value::Integer(*n)).collect())
 }
 
-/// A port of this discipline for three traffic classes.
+/// Returns a port of this discipline for three traffic classes.
 fn port(kind: &str, values: &[(&'static str, Value)]) -> Port<Pkt> {
     let built = build(kind, &settings(values), &LINK, Stream::new(1, "port"));
     Port::new(built, LINK.rate, Bytes::ZERO, 3)
@@ -56,7 +56,7 @@ struct Source {
     next: Instant,
 }
 
-/// Drives `port` for `time`; what each class has sent, in bytes.
+/// Drives `port` for `time` and returns the bytes that each class has sent.
 fn drive(port: &mut Port<Pkt>, sources: &mut [Source], time: Span) -> [u64; 3] {
     let (mut sent, mut fates, end) = ([0; 3], Fates::default(), Instant::ZERO + time);
     let mut leave = |port: &mut Port<Pkt>, until: Instant, fates: &mut Fates| {
@@ -85,8 +85,8 @@ fn source(class: usize, size: u64, rate: Rate) -> Source {
     Source { pkt: pkt(class, size), gap: rate.time_for(Bytes::new(size)), next: Instant::ZERO }
 }
 
-/// Both offer more than their share of 10 Mbit/s for a minute: three quarters and one quarter of it, whatever their packets'
-/// sizes; and by packets, `wrr` gives three to one.
+/// Both classes offer more than their share of 10 Mbit/s for a minute. They get three quarters and
+/// one quarter of it, whatever their packets' sizes; with `wrr`, three packets to one.
 #[test]
 fn weights_of_three_to_one_share_the_link_three_to_one() {
     for (scheduler, sizes) in
@@ -122,8 +122,8 @@ fn weights_of_three_to_one_share_the_link_three_to_one() {
     }
 }
 
-/// One class fills the buffer that both share: arrivals of either are then refused before they come to their queues, and each
-/// queue's own limit holds as well.
+/// One class fills the buffer that both share. Arrivals of either are then refused before they
+/// reach their queues, and each queue's own limit holds as well.
 #[test]
 fn a_shared_buffer_refuses_whatever_arrives_when_it_is_full() {
     let classes = Value::List(vec![
@@ -132,7 +132,7 @@ fn a_shared_buffer_refuses_whatever_arrives_when_it_is_full() {
     ]);
     let values = [("scheduler", Value::Choice("strict")), ("limit", packets(30)), ("class", classes)];
     let (mut port, mut fates) = (port("classes", &values), Fates::default());
-    // One in transmission, 30 waiting; then six of the other class, after ten have left.
+    // One in transmission and 30 waiting; then six of the other class, after ten have left.
     for class in [0; 40].into_iter().chain([1]) {
         port.arrive(Instant::ZERO, pkt(class, 1500), &mut fates);
     }
@@ -157,7 +157,7 @@ fn a_shared_buffer_refuses_whatever_arrives_when_it_is_full() {
     assert_eq!(arrived, 47 - 10, "what is refused for want of a shared buffer comes to no class");
 }
 
-/// What one class does not need goes to the other.
+/// Capacity that one class does not need goes to the other.
 #[test]
 fn a_share_that_nobody_needs_is_not_kept() {
     let classes = Value::List(vec![
@@ -173,7 +173,8 @@ fn a_share_that_nobody_needs_is_not_kept() {
     }
 }
 
-/// 4 Mbit/s of the first class come through whole, and wait for no more than a packet of another.
+/// 4 Mbit/s of the first class pass completely, and each packet waits for at most one packet of
+/// another class.
 #[test]
 fn the_top_class_keeps_its_rate_under_strict_priority() {
     let classes = Value::List(vec![
@@ -222,7 +223,8 @@ fn a_policed_class_gets_its_rate_and_its_burst() {
     }
 }
 
-/// What exceeds is re-marked, and the classes behind the policer are told apart by that: conforming packets have priority.
+/// Excess packets are re-marked, and the classes behind the policer are distinguished by that:
+/// conforming packets have priority.
 #[test]
 fn a_re_marked_packet_goes_to_the_class_of_its_new_code_point() {
     let inside = queue(
@@ -263,8 +265,9 @@ fn a_re_marked_packet_goes_to_the_class_of_its_new_code_point() {
     );
 }
 
-/// Random loads on every port of the contract kit, the measured time begun in between: each inner queue's books balance, the
-/// classes around a queue hold what it holds, and the port what they hold.
+/// Random loads on every port of the contract kit, with the measured time beginning in between.
+/// Each inner queue's books balance; the classes around a queue hold what it holds, and the port
+/// holds what the classes hold.
 #[test]
 fn books_of_every_inner_queue_balance() {
     let info = registry::info("classes").unwrap();
@@ -309,7 +312,7 @@ fn books_of_every_inner_queue_balance() {
     }
 }
 
-/// RED, BLUE and CoDel inside of a port with one class decide as they do alone, draw by draw.
+/// RED, BLUE and CoDel inside a port with one class decide as they do alone, draw by draw.
 #[test]
 fn a_port_with_one_class_decides_as_its_queue_does_alone() {
     for (kind, values) in [
@@ -386,7 +389,7 @@ fn a_port_with_one_class_decides_as_its_queue_does_alone() {
     }
 }
 
-/// Which class a packet goes to.
+/// Returns the class of a packet.
 #[test]
 fn packets_are_told_apart_by_traffic_class_code_point_or_port() {
     let taken = |field: &'static str, value: Value, pkt: Pkt| {
@@ -412,7 +415,7 @@ fn packets_are_told_apart_by_traffic_class_code_point_or_port() {
     }
 }
 
-/// Thresholds by class over one queue for all: weighted RED.
+/// Thresholds per class over one common queue: weighted RED.
 #[test]
 fn thresholds_of_a_class_stand_in_place_of_those_of_the_queue_of_all() {
     let red = queue("red", &[("limit", packets(60)), ("min_th", packets(5)), ("max_th", packets(20))]);
@@ -435,7 +438,7 @@ fn thresholds_of_a_class_stand_in_place_of_those_of_the_queue_of_all() {
     assert_eq!(registry::info("classes").unwrap().resolve(&once, &LINK), Ok(once.clone()), "a second time");
 }
 
-/// An automatic weight of the average counts with the class's part of the link.
+/// An automatic weight of the average uses the class's part of the link.
 #[test]
 fn automatic_parameters_take_the_part_of_the_link_that_a_class_has() {
     let red = queue("red", &[("limit", packets(60)), ("w_rule", Value::Choice("paper"))]);

@@ -1,6 +1,7 @@
-//! CoDel against a model written from the pseudo-code of RFC 8289, section 5, line by line: a queue, and
-//! its routines `dodequeue`, `control_law` and `dequeue` in its own words and order. A million packets over loads of all
-//! kinds, with ECN and without: the same packets leave at the same instants, the same are marked, the same are lost.
+//! CoDel against a model written from the pseudo-code of RFC 8289, section 5, line by line: a queue
+//! and the routines `dodequeue`, `control_law` and `dequeue` in the RFC's own words and order. A
+//! million packets, with loads of all kinds, with and without ECN: the same packets leave at the
+//! same instants, are marked and are lost.
 
 use std::collections::VecDeque;
 
@@ -18,14 +19,15 @@ const LIMIT: usize = 1000;
 mod support;
 use support::{Pkt, build, packets, settings};
 
-/// What becomes of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
     Sent(Ecn),
     Dropped(Reason),
 }
 
-/// The RFC's queue. Its clock counts nanoseconds; a `first_above_time` of 0 is unset, as there, so the clock begins at 1.
+/// The RFC's queue. Its clock counts nanoseconds. A `first_above_time` of 0 means unset, as in the
+/// RFC, so the clock begins at 1.
 #[derive(Default)]
 struct Model {
     queue: VecDeque<(u64, Pkt)>,
@@ -79,7 +81,8 @@ impl Model {
         self.fates.push((now, p.number, Fate::Dropped(Reason::Early)));
     }
 
-    /// With ECN a capable packet is marked and leaves where it would be dropped and the next one taken.
+    /// Returns whether an ECN-capable packet is marked and leaves, where otherwise it would be
+    /// dropped and the next one taken.
     fn marks(&mut self, p: &mut Option<Pkt>) -> bool {
         let p = p.as_mut().expect("a packet that is ok to drop is one");
         let marks = self.ecn && p.ecn != Ecn::NotEct;
@@ -133,7 +136,7 @@ impl Model {
     }
 }
 
-/// What the discipline does.
+/// The discipline's behaviour.
 #[derive(Default)]
 struct Fates(Vec<(u64, u64, Fate)>, u64);
 
@@ -152,12 +155,13 @@ fn codel(ecn: bool) -> Discipline<Stamped<Pkt>> {
     build("codel", &given, &LINK, Stream::new(1, "unused"))
 }
 
-/// Both queues, one link behind each, which is either idle or asks at the end of each packet; decisions decide for how long.
+/// Both queues, each with a link that is idle or asks at the end of each packet; decisions
+/// determine for how long.
 struct Pair {
     discipline: Discipline<Stamped<Pkt>>,
     model: Model,
     fates: Fates,
-    /// When the link is free; `None`: it is idle.
+    /// When the link is free; `None` if it is idle.
     free: Option<u64>,
     ns_per_byte: u64,
 }
@@ -250,8 +254,9 @@ fn a_million_packets_meet_the_fate_that_the_rfcs_pseudo_code_has_for_them() {
     }
 }
 
-/// A queue that never empties, behind a link that asks every 100 us: drops at 100 ms after the first long wait, then at
-/// 1/1, 1/sqrt 2, 1/sqrt 3, ... of 100 ms. The figures are worked out apart from both.
+/// A queue that never empties, behind a link that asks every 100 us: drops come 100 ms after the
+/// first long wait, then at 1/1, 1/sqrt 2, 1/sqrt 3, ... of 100 ms. The figures are worked out
+/// independently of both.
 #[test]
 fn drops_of_a_standing_queue_come_at_the_known_instants() {
     let (mut queue, mut fates) = (codel(false), Fates::default());

@@ -1,5 +1,5 @@
-//! Every registered discipline, every preset and every variant keeps the contract; and the kit catches a
-//! discipline that does not, for each item of it.
+//! Every registered discipline, every preset and every variant keeps the contract, and for each
+//! item of it the kit catches a discipline that violates it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 
-/// Random scripts for each discipline and preset; the long lane runs more.
+/// Number of random scripts per discipline and preset; the long lane runs more.
 fn seeds() -> u64 {
     std::env::var("AQMLAB_CONTRACT_SEEDS")
         .map_or(200, |n| n.parse().expect("AQMLAB_CONTRACT_SEEDS is a number"))
 }
 
-/// Random scripts with each of `variants`.
+/// Runs random scripts with each of `variants`.
 fn keep_the_contract(variants: fn(&Info) -> Vec<Variant>, seeds: u64) {
     for entry in Registry::builtin().iter() {
         for variant in variants(&entry.info) {
@@ -29,7 +29,7 @@ fn keep_the_contract(variants: fn(&Info) -> Vec<Variant>, seeds: u64) {
                 let of_script = check_entry(entry, &variant.settings, &LINK, seed);
                 checks = checks.plus(of_script.unwrap_or_else(|e| panic!("{}: {e}", variant.label)));
             }
-            // All but the deadlines of shapers, of which there is none among these.
+            // All items except the deadlines of shapers, of which there are none here.
             let unchecked: Vec<_> = Item::ALL.into_iter().filter(|i| checks.of(*i) == 0).collect();
             assert_eq!(unchecked, [Item::Deadline], "{}", variant.label);
             let idle = variant.idle(&entry.info, &checks);
@@ -38,7 +38,7 @@ fn keep_the_contract(variants: fn(&Info) -> Vec<Variant>, seeds: u64) {
     }
 }
 
-/// Does something with each registered discipline in each of its variants.
+/// Calls `check` on each registered discipline in each of its variants.
 fn each_subject(mut check: impl FnMut(&str, &Subject<'_>)) {
     for entry in Registry::<TestPacket>::builtin().iter() {
         for variant in contract::presets(&entry.info) {
@@ -74,7 +74,7 @@ fn no_discipline_catches_up_step_by_step() {
     });
 }
 
-/// Nanoseconds since it was made.
+/// Returns a clock of the nanoseconds since its creation.
 fn clock() -> impl Fn() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "it measures this process, and no result depends on it")]
     let start = std::time::Instant::now();
@@ -91,7 +91,7 @@ fn every_word_of_every_choice_keeps_the_contract() {
     keep_the_contract(contract::words, seeds() / 10);
 }
 
-/// A filter so slow that what it holds outlives the average that it was fed with.
+/// A filter so slow that its state outlives the average that fed it.
 #[test]
 fn red_with_a_low_pass_filter_keeps_the_contract() {
     keep_the_contract(
@@ -136,7 +136,7 @@ fn what_is_tested_covers_every_preset_with_and_without_ecn_and_every_word() {
     assert!(labels("blue", contract::words).contains(&"victim random".to_owned()));
 }
 
-/// What a broken discipline does wrong.
+/// The fault of a broken discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
     None,
@@ -220,7 +220,7 @@ impl Qdisc<TestPacket> for Broken {
         } else if self.fault == Fault::SettledYetLastInFirstOut {
             self.waiting.pop_back()
         } else if self.fault == Fault::SettledYetDropsWhatLeaves && self.calls.is_multiple_of(5) {
-            // What it has seen of departures decides on one of them.
+            // Departures seen so far affect the decision on one of them.
             self.waiting
                 .pop_front()
                 .into_iter()
@@ -279,7 +279,7 @@ impl Qdisc<TestPacket> for Broken {
     }
 }
 
-/// The items that the kit names over many seeds.
+/// Returns the items that the kit names over many seeds.
 fn caught(fault: Fault, shaper: bool) -> Vec<Item> {
     let runs = Arc::new(AtomicU64::new(0));
     let make = |_| -> Box<dyn Qdisc<TestPacket>> {
@@ -337,24 +337,24 @@ fn a_failing_script_is_shortened_to_what_shows_the_fault() {
     let fails = |s: &[contract::Operation]| contract::check(&subject, s).is_err();
     let seed = (0..).find(|&seed| fails(&contract::script(seed))).unwrap();
     let short = contract::shrink(&contract::script(seed), fails);
-    // The fifth call must be an arrival; pauses, which are cut into calls, may save operations.
+    // The fifth call must be an arrival; pauses, which are cut into calls, may replace operations.
     assert!(short.len() <= 5, "{short:?}");
     assert!(matches!(short.last(), Some(contract::Operation::Arrive { .. })), "{short:?}");
 }
 
-/// What is wrong with a law that samples its queue, sees departures and draws at arrivals.
+/// A fault of a law that samples its queue, sees departures and draws at arrivals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Slip {
     None,
     /// The draw of an arrival has the number of the next departure.
     DrawsByDepartures,
-    /// At the instant of an update the packet comes first.
+    /// At the instant of an update, the packet comes first.
     UpdatesAfterThePacket,
-    /// Each update that was missed is made.
+    /// Each missed update is made separately.
     UpdatesOneByOne,
 }
 
-/// PIE in little: the probability moves by the time that the last packet to leave has waited.
+/// A small PIE: the probability moves by the waiting time of the last packet that left.
 struct Sampled {
     slip: Slip,
     waiting: VecDeque<TestPacket>,
@@ -428,7 +428,7 @@ impl Qdisc<TestPacket> for Sampled {
     }
 }
 
-/// The first breach that 40 scripts, comparisons of draws and long pauses show.
+/// Returns the first violation found by 40 scripts, comparisons of draws and long pauses.
 fn breach(slip: Slip) -> Option<(Item, String)> {
     let make = |draws| -> Box<dyn Qdisc<TestPacket>> {
         let (arrivals, departures, updates) = (0, 0, 0);
@@ -452,7 +452,7 @@ fn the_kit_catches_repeated_draws_late_updates_and_updates_one_by_one() {
     for (slip, item, words) in [
         (Slip::DrawsByDepartures, Item::Replay, "one draw decides both"),
         (Slip::UpdatesAfterThePacket, Item::CatchingUp, "more calls during a pause"),
-        (Slip::UpdatesOneByOne, Item::Bounded, "a step for each update"),
+        (Slip::UpdatesOneByOne, Item::Bounded, "one step per update"),
     ] {
         let (found, what) = breach(slip).unwrap_or_else(|| panic!("{slip:?} was not caught"));
         assert_eq!(found, item, "{slip:?}: {what}");
@@ -461,7 +461,7 @@ fn the_kit_catches_repeated_draws_late_updates_and_updates_one_by_one() {
     assert_eq!(breach(Slip::None), None, "the law without a slip passes");
 }
 
-/// What the scripts have shown is not enough.
+/// The scripts do not show enough.
 #[test]
 fn a_variant_that_never_marks_or_whose_law_never_drops_is_idle() {
     let registry = Registry::<TestPacket>::builtin();
@@ -475,7 +475,7 @@ fn a_variant_that_never_marks_or_whose_law_never_drops_is_idle() {
     assert_eq!(variant.idle(&entry.info, &checks), Some("the law has dropped nothing"));
     checks.marks = 0;
     assert_eq!(variant.idle(&entry.info, &checks), Some("ECN is on, and nothing was marked"));
-    // A threshold that no script comes up to.
+    // A threshold that no script reaches.
     let mut settings = variant.settings;
     settings.set("min_th", Value::Size(Size::Packets(Packets::new(69))), Origin::Given);
     settings.set("max_th", Value::Size(Size::Packets(Packets::new(70))), Origin::Given);

@@ -1,6 +1,6 @@
 //! PI and REM with their ns-2 presets, arrival by arrival against traces recorded from ns-2.35
-//! (`vectors/ns2-controller-open-loop`): backlog, probability, and each packet's fate under the very draws that
-//! ns-2 made.
+//! (`vectors/ns2-controller-open-loop`): backlog, probability, and each packet's fate under the
+//! draws that ns-2 made.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -31,7 +31,8 @@ struct Pkt {
     u: Option<f64>,
 }
 
-/// What `Early` does, with the draws of the trace instead of a stream's; and the link behind it.
+/// A port that does what `Early` does, with the draws of the trace instead of a stream's, and its
+/// link.
 struct Port<L> {
     law: L,
     queue: EarlyQueue,
@@ -56,7 +57,7 @@ impl<L: EarlyLaw> Port<L> {
         self.backlog.packets -= Packets::new(1);
         self.backlog.bytes -= pkt.size;
         if self.law.decides().at_departure() {
-            // The laws here do not ask how long a packet has waited.
+            // The laws here do not use waiting times.
             let leaving = Leaving { size: pkt.size, sojourn: Span::ZERO, backlog: self.backlog };
             let chosen = self.law.decide_at_departure(now, leaving, || pkt.u.expect("ns-2 drew"));
             self.fates[number] = self.fate(chosen, pkt);
@@ -100,7 +101,7 @@ impl<L: EarlyLaw> Port<L> {
     }
 }
 
-/// Replays one trace; returns how many arrivals had each fate.
+/// Replays one trace and returns the number of arrivals with each fate.
 fn replay<L: EarlyLaw>(name: &str, law: L, queue: EarlyQueue) -> [usize; 4] {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../vectors/ns2-controller-open-loop")

@@ -1,4 +1,4 @@
-//! FRED's queue against a model that keeps nothing but a list of waiting packets and the strikes.
+//! FRED's queue against a model that keeps only a list of waiting packets and the strikes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,7 +11,7 @@ use aqmlab_units::{Instant, Span};
 mod support;
 use support::{Fates, Pkt, build, packets, settings};
 
-/// What a packet of a flow takes at 10 Mbit/s.
+/// Transmission time of a packet at 10 Mbit/s.
 const PACKET_TIME: Span = Span::us(1200);
 
 const fn pkt(number: u64, flow: u64) -> Pkt {
@@ -119,7 +119,8 @@ impl Model {
     }
 }
 
-/// Random bursts from a few or many flows, with silences; how many fates of each kind agreed.
+/// Sends random bursts from a few or many flows, with silences, and returns the number of agreeing
+/// fates of each kind.
 fn compare(seed: u64, flows: u64, two_packets: bool) -> BTreeMap<Reason, usize> {
     let given = settings(&[
         ("limit", packets(LIMIT as u64)),
@@ -189,8 +190,8 @@ fn the_queue_agrees_with_the_figure_over_plain_lists() {
     }
 }
 
-/// The share of the link that a flow gets which sends at twice the link's rate, beside four that each keep a
-/// window of 5 packets and send a new one when one has left.
+/// Returns the share of the link of a flow that sends at twice the link's rate, together with four
+/// flows that each keep a window of 5 packets and send a new one when one has left.
 fn share_of_the_flood(name: &str, values: &[(&'static str, Value)]) -> f64 {
     let link = LinkContext { rtt: None, ..LINK };
     let mut queue: Discipline<Pkt> = build(name, &settings(values), &link, Stream::new(1, "flood"));
@@ -208,7 +209,7 @@ fn share_of_the_flood(name: &str, values: &[(&'static str, Value)]) -> f64 {
         }
         now += PACKET_TIME;
         let left = queue.dequeue(now, &mut lost).map(|pkt| pkt.flow);
-        // What is lost is sent again at once, like what has left.
+        // A lost packet is sent again at once, like one that has left.
         for flow in lost.dropped.drain(..).map(|(_, pkt, _)| pkt.flow).chain(left) {
             windows[flow as usize] += 1;
         }
@@ -222,7 +223,7 @@ fn share_of_the_flood(name: &str, values: &[(&'static str, Value)]) -> f64 {
 fn a_flow_that_does_not_react_is_held_near_its_share() {
     let queue = [("limit", packets(60)), ("min_th", packets(15)), ("max_th", packets(30))];
     let (red, fred) = (share_of_the_flood("red", &queue), share_of_the_flood("fred", &queue));
-    // Five flows: a fair share is 0.2. RED loses the same part of every flow.
+    // Five flows: a fair share is 0.2. RED drops the same share of every flow.
     assert!(fred < 0.3, "FRED {fred}");
     assert!(red > 1.2 * fred, "RED {red}, FRED {fred}");
 }

@@ -1,5 +1,5 @@
-//! A law that sees departures and draws at arrivals, as PIE does (RFC 8033: the decision is made at enqueue, what it goes
-//! by is seen at dequeue): the hooks of [`EarlyLaw`] suffice for it.
+//! A law that sees departures and draws at arrivals, as PIE does (RFC 8033: it decides at enqueue
+//! on what it saw at dequeue). The hooks of [`EarlyLaw`] suffice for it.
 
 use aqmlab_qdisc::disc::{Early, EarlyLaw, EarlyQueue, Leaving};
 use aqmlab_qdisc::law::{Decision, Notice};
@@ -25,7 +25,7 @@ impl EarlyLaw for Delay {
     fn catch_up(&mut self, now: Instant, _backlog: Backlog) {
         let due = now.as_ns() / PERIOD.as_ns() - self.updates;
         self.updates += due;
-        // Equal steps that are held at both ends: all at once.
+        // Equal steps that are clamped at both ends: all at once.
         self.p = (self.p + due as f64 * (self.waited_s - TARGET_S)).clamp(0.0, 1.0);
     }
     fn decide_at_arrival(
@@ -56,7 +56,7 @@ fn queue<P: aqmlab_qdisc::Arrived>(law: Delay) -> Early<P, Delay> {
     Early::new(law, EarlyQueue { limit, ecn: true, overflow_first: false, spares_not_ect: false }, draws())
 }
 
-/// Nothing leaves between these arrivals: each has the draw of its number all the same.
+/// Nothing leaves between these arrivals; each still has the draw of its number.
 #[test]
 fn arrivals_between_two_departures_have_a_draw_each() {
     let (mut queue, mut fates) = (queue(Delay { p: 0.3, ..Delay::default() }), Fates::default());
@@ -78,12 +78,13 @@ fn the_law_sees_how_long_what_leaves_has_waited() {
         assert!(queue.dequeue(at(ms), &mut fates).is_some());
         assert!((law_value(&queue, at(ms), "waited") - waited).abs() < 1e-12);
     }
-    // The update at 15 ms saw 10 ms, the one at 30 ms too; the one at 45 ms sees 30 ms.
+    // The updates at 15 ms and at 30 ms saw 10 ms; the one at 45 ms sees 30 ms.
     assert_eq!(law_value(&queue, at(44), "p"), 0.0);
     assert!((law_value(&queue, at(45), "p") - 0.015).abs() < 1e-12);
 }
 
-/// To see departures is no reason not to look ahead: the port makes each of them known at its own instant.
+/// A law that sees departures still permits looking ahead: the port reports each of them at its own
+/// instant.
 #[test]
 fn a_port_that_looks_ahead_shows_the_law_the_same_departures() {
     let port = || {

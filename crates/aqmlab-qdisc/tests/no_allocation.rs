@@ -1,4 +1,5 @@
-//! In steady state a port allocates nothing, whatever built-in discipline it has, and with room beforehand not before either.
+//! In steady state a port allocates nothing, whatever its built-in discipline. With reserved room
+//! it allocates nothing before that either.
 
 use allocation_counter::measure;
 use aqmlab_params::{Origin, Value};
@@ -14,7 +15,7 @@ use aqmlab_units::{Bytes, Instant, Packets, Span};
 mod support;
 use support::{Pkt, build};
 
-/// How many packets are lost, and a digest of which and when.
+/// Number of lost packets, and a digest of their numbers and times.
 #[derive(Default, PartialEq, Debug)]
 struct Lost(u64, u64);
 
@@ -25,7 +26,7 @@ impl Observer<Stamped<Pkt>> for Lost {
     fn marked(&mut self, _: Instant, _: &Stamped<Pkt>, _: Cause) {}
 }
 
-/// A port of its own, on whose link 1250 B take 1 ms.
+/// Returns a port on whose link 1250 B take 1 ms.
 fn port(info: &Info, limit: u64) -> Port<Pkt> {
     let mut given = (info.samples)().remove(0).1;
     if info.params.iter().any(|p| p.name == "limit") {
@@ -35,7 +36,7 @@ fn port(info: &Info, limit: u64) -> Port<Pkt> {
     Port::new(built, LINK.rate, Bytes::ZERO, 1)
 }
 
-/// What comes to a port.
+/// The arrivals at a port.
 struct Load {
     now: Instant,
     draws: Stream,
@@ -52,7 +53,7 @@ impl Load {
         Load { now: Instant::ZERO, draws, flows, gap_ns, lost: Lost::default(), law }
     }
 
-    /// Half of the packets can be marked; now and then somebody observes the law.
+    /// Half of the packets can be marked; the law is observed occasionally.
     fn put_on(&mut self, port: &mut Port<Pkt>, packets: u64) {
         for n in 0..packets {
             self.now += Span::ns(self.draws.below(self.gap_ns));
@@ -70,7 +71,7 @@ impl Load {
     }
 }
 
-/// A load of 1 swings between idle link and full buffer.
+/// A load of 1 alternates between idle link and full buffer.
 #[test]
 fn a_port_in_steady_state_allocates_nothing() {
     for info in catalogue() {
@@ -88,8 +89,8 @@ fn a_port_in_steady_state_allocates_nothing() {
     }
 }
 
-/// Many flows, and a queue longer than disciplines make room for by themselves. Room beforehand is enough from the first
-/// packet on, and makes no difference to what becomes of packets.
+/// Many flows, and a queue longer than disciplines reserve by themselves. Reserved room suffices
+/// from the first packet on and does not affect the packets' fates.
 #[test]
 fn a_port_with_room_allocates_nothing_from_its_first_packet_on() {
     const LIMIT: u64 = 5000;

@@ -216,7 +216,7 @@ fn marks_and_drops_are_booked_by_reason_class_and_kind_and_told_to_the_host() {
     assert_eq!(lost, fates.dropped.len() as u64);
 }
 
-/// A discipline that loses a packet without telling: the books must not balance.
+/// A discipline that loses a packet without reporting it: the books must not balance.
 struct Leaky(VecDeque<Stamped<Pkt>>);
 
 impl Qdisc<Stamped<Pkt>> for Leaky {
@@ -253,8 +253,9 @@ fn a_leak_is_found_and_named() {
 }
 
 proptest! {
-    /// Any arrivals, any cut: the books balance at every event, and for a queue that loses only arrivals
-    /// Little's law is an identity: the area below the backlog is the sum of the waiting times.
+    /// For any arrivals and any cut, the books balance at every event. For a queue that loses only
+    /// arrivals, Little's law is an identity: the integral of the backlog is the sum of the waiting
+    /// times.
     #[test]
     fn books_balance_at_any_time(
         arrivals in prop::collection::vec((0u64..3_000_000, 40u64..1501, 0usize..2), 1..200),

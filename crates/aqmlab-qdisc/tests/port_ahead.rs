@@ -1,5 +1,6 @@
-//! A port that looks ahead against one that is called at each departure: the same discipline, the same arrivals. Each
-//! packet is foreseen to leave when it leaves, and all books and laws agree at any instant.
+//! A port that looks ahead against one that is called at each departure, with the same discipline
+//! and arrivals. Each packet is predicted to leave when it leaves, and all books and laws agree at
+//! any instant.
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::LINK;
@@ -33,7 +34,7 @@ struct Arrival {
     flow: u64,
     ect: bool,
     look: bool,
-    /// It comes in the very nanosecond in which the link becomes idle, if the link is busy.
+    /// Whether it arrives in the nanosecond in which a busy link becomes idle.
     at_end: bool,
 }
 
@@ -64,7 +65,7 @@ fn law(port: &Port<Pkt>, now: Instant) -> Vec<(&'static str, u64)> {
     samples.into_iter().map(|(name, value)| (name, value.to_bits())).collect()
 }
 
-/// Everything that the books tell, as text.
+/// Returns everything in the books as text.
 fn books(port: &mut Port<Pkt>, now: Instant) -> String {
     port.settle(now);
     port.check_books().expect("the books balance");
@@ -79,7 +80,8 @@ fn books(port: &mut Port<Pkt>, now: Instant) -> String {
     )
 }
 
-/// Departures of the plain port up to `now`; one that ends at `now` comes before what arrives then.
+/// Makes the departures of the plain port up to `now`; one that ends at `now` comes before arrivals
+/// at `now`.
 fn depart(plain: &mut Port<Pkt>, now: Instant, lost: &mut Lost, sent: &mut Sent) {
     while let Some(end) = plain.next_event().filter(|&end| end <= now) {
         let pkt = plain.link_free(end, lost).packet;
@@ -132,11 +134,12 @@ proptest! {
     }
 }
 
-/// An idle link that sees its only packet lost asks the discipline all the same: RED's idle time begins anew, in either
-/// way of driving the port.
+/// An idle link that sees its only packet lost still asks the discipline: RED's idle time restarts,
+/// for both ways of driving the port.
 #[test]
 fn a_loss_at_an_idle_link_begins_a_new_idle_time() {
-    // Bursts raise the average; then single packets come at an idle link, and some of them are dropped early.
+    // Bursts raise the average; then single packets arrive at an idle link, and some of them are
+    // dropped early.
     let burst = (0..400).map(|n| Arrival {
         gap_ns: 100_000,
         size: 1000,

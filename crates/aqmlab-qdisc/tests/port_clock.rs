@@ -10,7 +10,7 @@ use support::{Fates, Pkt, SIZE};
 /// A prime: no packet's time is a whole number of nanoseconds.
 const RATE: Rate = Rate::bps(9_999_991);
 
-/// When the `n`-th packet of a back-to-back train that began at `start` has been sent.
+/// Returns when the `n`-th packet of a back-to-back train that began at `start` has been sent.
 fn exact_end(start: Instant, n: u64) -> Instant {
     Instant::from_ns(start.as_ns() + n * SIZE.get() * 8 * 1_000_000_000 / RATE.as_bps())
 }

@@ -1,5 +1,6 @@
-//! RED with `idle = "linux"` against a kernel: the fate of each datagram of bursts with idle times between them
-//! (`vectors/linux-red-idle`). The thresholds are a byte apart, so that the average alone decides.
+//! RED with `idle = "linux"` against a kernel: the fate of each datagram of bursts with idle times
+//! between them (`vectors/linux-red-idle`). The thresholds are a byte apart, so the average alone
+//! decides.
 
 use std::path::PathBuf;
 
@@ -8,13 +9,14 @@ use aqmlab_units::{Bytes, Instant};
 
 const SIZE: Bytes = Bytes::new(1000);
 
-/// What a replay came to.
+/// The results of a replay.
 #[derive(Default)]
 struct Replay {
     compared: usize,
     dropped: usize,
     differ: usize,
-    /// The kernel's average has whole bytes and a few bits, rounded up: within a byte of the threshold it may be beyond.
+    /// The kernel's average has whole bytes and a few bits, rounded up; within a byte of the
+    /// threshold it may be on the other side.
     too_close: usize,
     after_idle: usize,
 }

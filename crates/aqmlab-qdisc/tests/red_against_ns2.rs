@@ -1,6 +1,6 @@
 //! RED with the ns-2 variants, arrival by arrival against traces recorded from ns-2.35
-//! (`vectors/ns2-red-open-loop`): backlog, average, probability, and each packet's fate under the very draws
-//! that ns-2 made.
+//! (`vectors/ns2-red-open-loop`): backlog, average, probability, and each packet's fate under the
+//! draws that ns-2 made.
 
 use std::path::PathBuf;
 
@@ -31,14 +31,14 @@ fn law(spacing: SpacingRule) -> RedLaw {
     })
 }
 
-/// The link below the law: when each packet in the system will have left it.
+/// The link behind the law: when each packet in the system will have left it.
 #[derive(Default)]
 struct Link {
     departures: std::collections::VecDeque<Instant>,
 }
 
 impl Link {
-    /// Lets everything leave that is due by `now`; the packet on the wire is not waiting.
+    /// Lets every packet leave that is due by `now`; the packet in transmission is not waiting.
     fn waiting(&mut self, now: Instant, law: &mut RedLaw) -> usize {
         while let Some(left) = self.departures.front().copied().filter(|at| *at <= now) {
             self.departures.pop_front();
@@ -55,7 +55,7 @@ impl Link {
     }
 }
 
-/// Replays one trace; returns how many arrivals, early drops and overflows agreed.
+/// Replays one trace and returns the numbers of agreeing arrivals, early drops and overflows.
 fn replay(name: &str, spacing: SpacingRule, limit: usize) -> (usize, usize, usize) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../vectors/ns2-red-open-loop")

@@ -1,4 +1,4 @@
-//! RED where one thing ends and another begins: at `max_th`, at probability 1, from one draw to the next.
+//! RED at its edges: at `max_th`, at probability 1, from one draw to the next.
 
 mod support;
 
@@ -29,7 +29,7 @@ const PARAMS: RedParams = RedParams {
     packets_per_s: 1000.0,
 };
 
-/// The notice of an arrival that finds `queued` waiting and draws the least number.
+/// Returns the notice of an arrival that finds `queued` waiting and has the least draw.
 fn notice(queued: f64) -> Notice {
     match RedLaw::new(PARAMS).on_arrival(Instant::ZERO, queued, SIZE, || 0.0) {
         Decision::Notify(notice) => notice,
@@ -85,7 +85,8 @@ fn updates_of_adaptive_red_keep_their_times_when_nobody_asks() {
     }
 }
 
-/// Arrival n is decided by draw n of the queue's stream, whether the draws before it were needed or not.
+/// Arrival n is decided by draw n of the queue's stream, whether or not the draws before it were
+/// needed.
 #[test]
 fn each_arrival_has_the_draw_of_its_number() {
     let draws = Stream::new(11, "bottleneck/red");
@@ -106,7 +107,7 @@ fn each_arrival_has_the_draw_of_its_number() {
         expected += u64::from(unit_from_bits(numbered.at(n)) < ((waiting - 5.0) * 0.05).max(0.0));
         red.enqueue(Instant::from_ns(n), Pkt::new(n), &mut lost);
         assert_eq!(lost.dropped.len() as u64, expected, "arrival {n}");
-        // Between 3 and 13 wait: below and above the threshold in turn.
+        // Between 3 and 13 packets wait: alternately below and above the threshold.
         if waiting >= if n / 50 % 2 == 0 { 13.0 } else { 3.0 } {
             red.dequeue(Instant::from_ns(n), &mut lost);
         }
@@ -114,9 +115,9 @@ fn each_arrival_has_the_draw_of_its_number() {
     assert!(expected > 1000, "{expected}");
 }
 
-/// A source that never yields, at 1.6 times the rate of the link: RED is a queue that loses three eighths of it and now
-/// and then a little more, under every rule for idle times. That the average stands above `max_th` on an idle link, where
-/// nothing is let in, has an end.
+/// A source that never yields, at 1.6 times the link's rate: RED loses three eighths of it and
+/// occasionally slightly more, under every rule for idle times. A state in which the average stands
+/// above `max_th` on an idle link, where no packet is admitted, must end.
 #[test]
 fn a_source_that_never_yields_does_not_shut_the_queue_for_good() {
     const RATE: u64 = 1250; // packets of 1000 bytes a second

@@ -1,4 +1,4 @@
-//! RED-PD over real queues: who is held back, and who is not.
+//! RED-PD over real queues: which flows are restricted, and which are not.
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
@@ -9,19 +9,20 @@ use aqmlab_units::{Instant, Span};
 mod support;
 use support::{Fates, Pkt, build, packets, settings};
 
-/// What a packet of a flow takes at 10 Mbit/s.
+/// Transmission time of a packet at 10 Mbit/s.
 const PACKET_TIME: Span = Span::us(1200);
 
 const fn pkt(number: u64, flow: u64) -> Pkt {
     Pkt { size: 1500, flow, ..Pkt::new(number) }
 }
 
-/// How a source sets its rate.
+/// The rule by which a source sets its rate.
 #[derive(Clone, Copy)]
 enum Source {
-    /// So many packets a packet time, always.
+    /// A constant number of packets per packet time.
     Constant(f64),
-    /// As TCP: each round trip one packet more a round trip, or half the rate if any packet was lost in it.
+    /// Like TCP: per round trip, one packet more per round trip, or half the rate if any packet was
+    /// lost in it.
     Tcp { round_trip: Span, rate: f64, lost: bool, due: Instant },
 }
 
@@ -30,7 +31,7 @@ impl Source {
         Source::Tcp { round_trip: Span::ms(ms), rate: 0.1, lost: false, due: Instant::ZERO }
     }
 
-    /// Packets in the next packet time.
+    /// Returns the packets in the next packet time.
     fn rate(&mut self, now: Instant) -> f64 {
         match self {
             Source::Constant(rate) => *rate,
@@ -46,7 +47,8 @@ impl Source {
     }
 }
 
-/// What each source got of the link in the second half of five minutes, and which the queue takes for unresponsive.
+/// Returns each source's share of the link in the second half of five minutes, and the flows that
+/// the queue considers unresponsive.
 fn shares(name: &str, sources: &mut [Source], values: &[(&'static str, Value)]) -> (Vec<f64>, Vec<bool>) {
     let red = [("limit", packets(100)), ("min_th", packets(10)), ("max_th", packets(40))];
     let given = settings(&[red.as_slice(), values].concat());
@@ -110,7 +112,8 @@ fn a_tcp_with_a_short_round_trip_is_held_back() {
     assert!(red[0] > 0.6 && pd[0] < 0.3, "RED {red:?}, RED-PD {pd:?}");
 }
 
-/// Who looks at the law all the time sees it go on, and changes nothing: not what becomes of a packet, nor what others see.
+/// Constant observation sees the law progress and changes nothing: neither a packet's fate nor
+/// later observations.
 #[test]
 fn to_observe_changes_nothing() {
     let fates = |often: bool| {
@@ -120,7 +123,8 @@ fn to_observe_changes_nothing() {
         let (mut now, mut lost, mut draws) = (Instant::ZERO, Fates::default(), Stream::new(2, "sources"));
         let (mut law, mut seen) = (Vec::new(), Vec::new());
         for number in 0..60_000 {
-            // Load and silence by turns: who observes in a silence is many identifications ahead of the next packet.
+            // Load and silence in turn: an observer in a silence is many identifications ahead of
+            // the next packet.
             let steps = if number % 20_000 == 19_999 { 1000 } else { 1 };
             for _ in 0..steps {
                 now += Span::ns(draws.below(1_500_000 * steps.min(100)));

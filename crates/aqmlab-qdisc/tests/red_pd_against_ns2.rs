@@ -49,7 +49,7 @@ fn red() -> RedLaw {
     })
 }
 
-/// When each packet in the link's system leaves, the one on the wire first.
+/// When each packet in the link's system leaves, the one in transmission first.
 #[derive(Default)]
 struct Link(VecDeque<Instant>);
 
@@ -74,7 +74,7 @@ fn number<T: std::str::FromStr>(text: &str) -> T {
     text.parse().unwrap_or_else(|_| panic!("`{text}` is no number"))
 }
 
-/// A draw that ns-2 made.
+/// Reads a draw that ns-2 made.
 fn drawn(text: &str, now: Instant) -> f64 {
     text.parse().unwrap_or_else(|_| panic!("at {now} ns-2 made no draw"))
 }

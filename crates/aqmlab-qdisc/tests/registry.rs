@@ -1,4 +1,4 @@
-//! The registry is open, and a name is taken once.
+//! The registry is open, and each name exists once.
 
 use std::collections::VecDeque;
 
@@ -13,11 +13,11 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Instant, Packets, Rate};
 
-/// A user's own discipline: a fair coin for every arrival that finds a packet waiting.
+/// A user-defined discipline: a fair coin for every arrival that finds a packet waiting.
 struct Coin {
     queue: VecDeque<TestPacket>,
     draws: Stream,
-    /// A mistake that the kit must find in a registered discipline as well.
+    /// A fault that the kit must find in a registered discipline too.
     forgets: bool,
 }
 

@@ -1,4 +1,5 @@
-//! REM that decides at departures: marks there, drops there, packets that pass; and ns-2's buffer of one less.
+//! REM that decides at departures: its marks, its drops, the packets that pass, and ns-2's buffer
+//! that holds one less.
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
@@ -32,7 +33,8 @@ const AT_DEPARTURE: (&str, Value) = ("decide", Value::Choice("dequeue"));
 const ECN: (&str, Value) = ("ecn", Value::Flag(true));
 const PASS: (&str, Value) = ("not_ect", Value::Choice("pass"));
 
-/// 900 packets arrive at once and are sent off after the first update; who left, and the probability then.
+/// Sends 900 packets that arrive at once and leave after the first update; returns those that left,
+/// and the probability then.
 fn sent(queue: &mut Discipline<Pkt>, ecn: impl Fn(u64) -> Ecn, fates: &mut Fates) -> (Vec<Pkt>, f64) {
     for number in 0..900 {
         queue.enqueue(Instant::ZERO, Pkt { ecn: ecn(number), ..pkt(number) }, fates);
@@ -46,7 +48,7 @@ fn sent(queue: &mut Discipline<Pkt>, ecn: impl Fn(u64) -> Ecn, fates: &mut Fates
     (std::iter::from_fn(|| queue.dequeue(later, fates)).collect(), p)
 }
 
-/// Which of the packets that leave are chosen: departure n has draw n.
+/// Returns the chosen packets among those that leave: departure n has draw n.
 fn chosen(p: f64) -> Vec<u64> {
     let mut numbered = draws().numbered();
     (0..900).filter(|&n| unit_from_bits(numbered.at(n)) < p).collect()

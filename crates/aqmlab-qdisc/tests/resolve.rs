@@ -38,7 +38,7 @@ fn error(name: &str, values: &[(&'static str, Value)]) -> String {
     resolve(name, &given(values)).unwrap_err()
 }
 
-/// A threshold in packets of 615 B.
+/// Returns a threshold in packets of 615 B.
 fn packets(settings: &Settings, name: &'static str) -> f64 {
     match settings.size(name).unwrap() {
         Size::Packets(n) => n.as_f64(),
@@ -55,7 +55,7 @@ fn known_answers_of_the_automatic_parameters() {
     assert!((packets(&ared, "max_th") - 30.488).abs() < 1e-3);
     assert!((ared.number("w_q").unwrap() - 4.9188e-4).abs() < 5e-9);
     assert_eq!(ared.number("max_p"), Ok(0.1));
-    // The ns-2 rule agrees with the paper's when R is its least, 100 ms.
+    // The ns-2 rule agrees with the paper's when R is at its minimum, 100 ms.
     let ns2 = effective("ared", &[target[0].clone(), ("w_rule", Value::Choice("ns2"))]);
     assert!((ns2.number("w_q").unwrap() - 4.9188e-4).abs() < 5e-9);
     let fast = effective("ared", &[("w_rule", Value::Choice("ns2_fast"))]);
@@ -85,7 +85,7 @@ fn nothing_automatic_is_left_and_a_second_resolution_changes_nothing() {
             }
             assert_eq!(once.iter().count(), info.params.len());
             assert_eq!(resolve(info.name, &once), Ok(once), "{} {preset}", info.name);
-            // A size that is derived from what was given is no default for a preset to replace.
+            // A preset does not replace a size derived from a given one.
             let given = effective(info.name, &[("preset", Value::Choice(preset)), ("limit", size("2bdp"))]);
             let mean = match given.size("mean_packet") {
                 Ok(Size::Bytes(mean)) => mean,
@@ -175,7 +175,7 @@ fn pi_is_the_paper_unless_said_otherwise() {
     assert_eq!((ns2.number("w"), ns2.size("q_ref")), (Ok(170.0), Ok(Size::Packets(Packets::new(50)))));
 }
 
-/// The coefficient table that ns-2.35 ships (tcl/ex/pi), through the parameters of a scenario.
+/// The coefficient table of ns-2.35 (tcl/ex/pi), by the parameters of a scenario.
 #[test]
 fn the_design_rule_gives_the_coefficients_of_ns2() {
     let link = LinkContext { rate: Rate::mbit(1), mean_packet: Bytes::new(100), flows: Some(10), ..LINK };
@@ -231,11 +231,11 @@ fn the_phase_margin_of_given_gains() {
 #[test]
 fn controllers_refuse_what_cannot_work() {
     let tall = [("q_ref", size("30p")), ("limit", size("20p"))];
-    let told = "q_ref `30p` exceeds limit `20p`, so that no queue comes up to it; write at most the limit";
+    let told = "q_ref `30p` exceeds limit `20p`, so no queue can reach it; write at most the limit";
     assert_eq!((error("pi", &tall), error("rem", &tall)), (told.into(), told.into()));
     assert_eq!(
         error("pi", &[("a", Value::Number(1e-5))]),
-        "b `0.00001816` is not below a `0.00001`, so that nothing leads the queue to q_ref; write a smaller b"
+        "b `0.00001816` is not below a `0.00001`, so nothing drives the queue to q_ref; write a smaller b"
     );
     let twice = [("gains", Value::Choice("auto")), ("b", Value::Number(1e-5))];
     let told = error("pi", &twice);
@@ -251,7 +251,7 @@ fn controllers_refuse_what_cannot_work() {
         "gains `auto` needs the number of TCP flows of this link, which is not known; write flows"
     );
     let one = [("preset", Value::Choice("ns2")), ("limit", size("1p"))];
-    assert_eq!(error("rem", &one), "limit `1p` with limit_rule `below` lets nothing in; write more");
+    assert_eq!(error("rem", &one), "limit `1p` with limit_rule `below` admits no packet; write more");
 }
 
 #[test]

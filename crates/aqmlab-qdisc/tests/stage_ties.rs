@@ -1,5 +1,5 @@
-//! Packets that leave a delay stage at one instant leave in an order of content: by pipe, and within a pipe in the order in
-//! which they came.
+//! The order of packets that leave a delay stage at the same instant depends on content: by pipe,
+//! and within a pipe by arrival.
 
 mod support;
 
@@ -9,7 +9,8 @@ use support::{Fates, Pkt};
 
 #[test]
 fn many_that_are_due_at_once_leave_in_order_of_their_pipes() {
-    // Packet n comes at n ms and takes 64 - n ms: all are due at 64 ms, each from a pipe of its own, which is the n-th.
+    // Packet n arrives at n ms and takes 64 - n ms, so all are due at 64 ms, each from its own
+    // pipe, the n-th.
     let pipes = (0..64).map(|n| Pipe::new(Span::ms(64 - n))).collect();
     let mut stage = DelayStage::new(pipes, |p: &Pkt| p.number as usize, Packets::new(64));
     let (mut lost, due) = (Fates::default(), Instant::ZERO + Span::ms(64));
@@ -24,7 +25,8 @@ fn many_that_are_due_at_once_leave_in_order_of_their_pipes() {
 
 #[test]
 fn who_came_first_to_another_pipe_does_not_matter() {
-    // Packets of pipe 1 come first, and all are due at once; two of a kind keep their order.
+    // Packets of pipe 1 arrive first, and all are due at once; two of the same pipe keep their
+    // order.
     let pipes = vec![Pipe::new(Span::ms(1)), Pipe::new(Span::ms(2))];
     let mut stage = DelayStage::new(pipes, |p: &Pkt| (p.number % 2) as usize, Packets::new(8));
     let mut lost = Fates::default();

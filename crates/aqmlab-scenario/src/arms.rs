@@ -16,11 +16,11 @@ pub(crate) struct Arm {
     pub(crate) tree: Node,
 }
 
-/// The name of the only arm of a file that names none.
+/// The name of the only arm in a file without named arms.
 const ONLY: &str = "main";
 
-/// All arms that are `written`, each with its tree: `base` with its changes; what is wrong with their paths goes to
-/// `report`.
+/// Returns all arms in `written`, each with its tree: `base` with its changes. Errors in their
+/// paths go to `report`.
 pub(crate) fn arms(written: Option<&Node>, base: &Node, report: &mut Report<'_>) -> Vec<Arm> {
     let Some(node) = written else {
         return vec![Arm { name: ONLY.to_string(), changes: Vec::new(), tree: base.clone() }];

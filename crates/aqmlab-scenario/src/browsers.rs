@@ -1,5 +1,5 @@
-//! `browsers`: users who fetch a page at a time, with one request at a time on each connection. Their distributions are a
-//! model's, in a file of its own, unless the class writes others.
+//! `browsers`: users who fetch one page at a time, with one request at a time on each connection.
+//! Their distributions come from a model in a file of its own, unless the class writes others.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::pass::{Pass, Section};
 use crate::plan::{PopulationPlan, Sessions, Workload};
 use crate::tree;
 
-/// The model where a class names no other.
+/// The default model of a class.
 const STAND_IN: (&str, &str) = ("the stand-in of aqmlab", include_str!("../models/unc_stand_in.toml"));
 
-/// The distributions of a class: a model's, or those that are written in their place.
+/// The distributions of a class: a model's, or those written in their place.
 #[derive(Clone)]
 struct Model {
     request: Distribution<Bytes>,
@@ -31,7 +31,7 @@ struct Model {
 }
 
 impl Pass<'_, '_> {
-    /// The users of a class of browsers, and how many there are.
+    /// Returns the users of a class of browsers, and their number.
     pub(crate) fn browsers(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
         let (users, model) = (self.integer(section, "users"), self.model_of(section));
         let Model { think, embedded, servers, parallel, persistent, per_persistent, .. } = model?;
@@ -39,7 +39,8 @@ impl Pass<'_, '_> {
         Some((PopulationPlan::Browsers(Arc::new(plan)), users?))
     }
 
-    /// What the connections of a class of browsers carry. How many exchanges each has, its user says.
+    /// Returns what the connections of a class of browsers carry. The user determines the number of
+    /// exchanges of each.
     pub(crate) fn browsed(&mut self, section: &Section<'_>) -> Option<Workload> {
         let server_delay = self.drawn(section, "server_delay");
         let (tcp, model) = (self.tcp(section), self.model_of(section));
@@ -56,7 +57,7 @@ impl Pass<'_, '_> {
         Some(Workload::Sessions { sessions, tcp: Box::new(tcp), tcp_settings })
     }
 
-    /// The distributions of a class.
+    /// Returns the distributions of a class.
     fn model_of(&mut self, section: &Section<'_>) -> Option<Model> {
         let (name, model) = match section.node("model") {
             None => {
@@ -79,10 +80,10 @@ impl Pass<'_, '_> {
         self.overlaid(section, &name, model)
     }
 
-    /// The model in a file with this text.
+    /// Reads the model in a file with this text.
     ///
     /// # Errors
-    /// All that is wrong with it, with its lines.
+    /// Everything that is wrong with it, with its lines.
     fn read_model(&self, file: &str, text: &str) -> Result<Model, String> {
         let mut report = Report::new(text);
         let tree = tree::read(text, &mut report);
@@ -95,7 +96,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// A model, of which all must be written.
+    /// Returns a model in which every key must be written.
     fn whole_model(&mut self, root: &tree::Node) -> Option<Model> {
         let section = self.section(root, "", MODEL_FILE.iter().chain(BROWSER_MODEL))?;
         for field in BROWSER_MODEL.iter().filter(|field| section.node(field.name).is_none()) {
@@ -121,7 +122,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// The model with what the class writes in the place of its distributions.
+    /// Returns the model with the class's own distributions in place of its.
     fn overlaid(&mut self, section: &Section<'_>, name: &str, model: Model) -> Option<Model> {
         let of = &format!("as {name} has it");
         let (request, response) = (
@@ -154,7 +155,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// The distribution at a key, or else the model's.
+    /// Returns the distribution at a key, or else the model's.
     fn or<T: Written + Display>(
         &mut self,
         section: &Section<'_>,
@@ -165,10 +166,10 @@ impl Pass<'_, '_> {
         if section.node(key).is_some() {
             return self.drawn(section, key);
         }
-        // A table of a hundred points says less than its mean.
+        // The mean is more informative than a table of a hundred points.
         let text = match &model {
             Distribution::Empirical(points) => {
-                format!("{} points, {} in the mean", points.len(), model.mean())
+                format!("{} points with mean {}", points.len(), model.mean())
             }
             other => Times(other).to_string(),
         };

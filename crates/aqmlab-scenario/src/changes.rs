@@ -17,15 +17,15 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// The path as it is written: `traffic.ftp.count`.
+    /// Returns the path as it is written: `traffic.ftp.count`.
     pub(crate) fn dotted(&self) -> String {
         self.path.join(".")
     }
 }
 
-/// What is replaced by a table of paths, in the order of the file. Quoted dotted keys, bare dotted keys and
-/// sub-headers mean the same; an inline table is a value and replaces wholly. The table's own keys `others` are no
-/// paths.
+/// Returns the replacements in a table of paths, in the order of the file. Quoted dotted keys, bare
+/// dotted keys and sub-headers mean the same; an inline table is a value and replaces wholly. The
+/// table's own keys `others` are not paths.
 pub(crate) fn changes(table: &Table, others: &[&str]) -> Vec<Change> {
     fn collect(table: &Table, path: &[String], others: &[&str], out: &mut Vec<Change>) {
         for entry in &table.entries {
@@ -45,7 +45,7 @@ pub(crate) fn changes(table: &Table, others: &[&str]) -> Vec<Change> {
     out
 }
 
-/// Why a change cannot be made, and where that is told.
+/// Why a change cannot be made, and where to report it.
 pub(crate) type Refusal = (At, String);
 
 /// Replaces the value at the change's path.
@@ -62,7 +62,7 @@ pub(crate) fn apply(tree: &mut Node, change: &Change) -> Result<(), Refusal> {
     }
     if change.path.iter().any(String::is_empty) {
         return refuse(format!(
-            "\"{}\" is no path; write keys with single dots between them",
+            "\"{}\" is not a path; write keys with single dots between them",
             change.dotted()
         ));
     }
@@ -76,7 +76,8 @@ pub(crate) fn apply(tree: &mut Node, change: &Change) -> Result<(), Refusal> {
     }
 }
 
-/// The items of the array of tables `list` whose names are `name`, in which a `*` stands for any text.
+/// Returns the items of the array of tables `list` whose names match `name`, in which a `*` stands
+/// for any text.
 fn named_items<'t>(
     tree: &'t mut Node,
     list: &str,
@@ -101,25 +102,27 @@ fn named_items<'t>(
     Ok(items.iter_mut().zip(&names).filter(|(_, known)| fits(name, known)).map(|(item, _)| item).collect())
 }
 
-/// Whether setting `whole` replaces all of what `path` sets.
+/// Returns whether setting `whole` replaces everything that `path` sets.
 pub(crate) fn replaces(whole: &[String], path: &[String]) -> bool {
     whole.len() <= path.len() && whole.iter().zip(path).all(|(of, key)| of == key || fits(of, key))
 }
 
-/// Whether setting `whole` replaces anything of what `path` sets: either may have patterns.
+/// Returns whether setting `whole` replaces anything that `path` sets. Either may have patterns.
 pub(crate) fn meets(whole: &[String], path: &[String]) -> bool {
     whole.len() <= path.len() && whole.iter().zip(path).all(|(one, other)| overlap(one, other))
 }
 
-/// Whether a name fits a pattern, in which a `*` stands for any text. No name has a `*` in it.
+/// Returns whether a name matches a pattern, in which a `*` stands for any text. No name contains a
+/// `*`.
 fn fits(pattern: &str, name: &str) -> bool {
     !name.contains('*') && overlap(pattern, name)
 }
 
-/// Whether there is a text that fits both patterns.
+/// Returns whether some text matches both patterns.
 fn overlap(one: &str, other: &str) -> bool {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    // `rest[j]`: whether what is left of `one` overlaps with `other[j..]`; from the end of `one` to its beginning.
+    // `rest[j]`: whether the rest of `one` overlaps with `other[j..]`, from the end of `one` to its
+    // beginning.
     let mut rest = vec![false; other.len() + 1];
     for i in (0..=one.len()).rev() {
         let after = std::mem::replace(&mut rest, vec![false; other.len() + 1]);
@@ -139,11 +142,12 @@ fn overlap(one: &str, other: &str) -> bool {
     rest[0]
 }
 
-/// Sets `path` below `node`; tables on the way that are not there are made.
+/// Sets `path` below `node` and creates missing tables on the way.
 fn set(node: &mut Node, path: &[String], change: &Change) -> Result<(), Refusal> {
     let (key, rest) = path.split_first().expect("a path has a key");
     if let (Tree::List(items), false) = (&mut node.value, rest.is_empty()) {
-        // A list of tables within a table, such as the classes of a queue: an item goes by its name.
+        // In a list of tables within a table, such as the classes of a queue, an item is addressed
+        // by its name.
         let named = |item: &&mut Node| item_name("", 0, &item.value) == *key;
         if let Some(item) = items.iter_mut().find(named) {
             return set(item, rest, change);
@@ -173,8 +177,9 @@ fn entry(key: &str, key_at: &At, node: Node) -> Entry {
     Entry { key: key.to_string(), key_at: key_at.clone(), node }
 }
 
-/// `queue = "red"` stands for `queue = { kind = "red" }`, and `tcp = "ns2"` for `tcp = { profile = "ns2" }`:
-/// written out when a path leads into them. A queue that is not written is the default one.
+/// Expands `queue = "red"` to `queue = { kind = "red" }`, and `tcp = "ns2"` to
+/// `tcp = { profile = "ns2" }`, where a path leads into them. A queue that is not written is the
+/// default one.
 fn open_shorthand(node: &mut Node, path: &[String], key_at: &At) {
     let name = match path.last().map(String::as_str) {
         Some("queue" | "reverse_queue") => "kind",

@@ -1,4 +1,4 @@
-//! Who crosses a link: what a queue's automatic parameters are computed from.
+//! The classes whose packets cross a link, from which a queue's automatic parameters are computed.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,16 @@ use crate::delay;
 use crate::plan::{ClassPlan, DelayPlan};
 use crate::topology::Network;
 
-/// Who crosses a link: those whose data does, else those whose acknowledgments do, else everybody.
+/// The classes that cross a link: those whose data does, or else those whose acknowledgments do, or
+/// else all classes.
 pub(crate) struct Crossing<'c> {
     classes: Vec<&'c ClassPlan>,
     crosses: Crosses,
-    /// The numbers of all of whom anything crosses it, data or acknowledgments.
+    /// The numbers of all classes with packets that cross it, data or acknowledgments.
     pub(crate) all: Vec<usize>,
 }
 
-/// What of them crosses it.
+/// The kind of packets that cross it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Crosses {
     Data,
@@ -41,7 +42,8 @@ impl<'c> Crossing<'c> {
         Crossing { classes: classes.iter().collect(), crosses: Crosses::Nothing, all }
     }
 
-    /// Mean base round-trip time of what reacts to the queue; `None` if it takes no time at all.
+    /// Returns the mean base round-trip time of the flows that react to the queue, or `None` if it
+    /// is zero.
     pub(crate) fn rtt(&self, rtts: &BTreeMap<&str, Span>) -> Option<Span> {
         let responsive: Vec<_> =
             self.classes.iter().copied().filter(|c| c.workload.tcp().is_some()).collect();
@@ -50,7 +52,7 @@ impl<'c> Crossing<'c> {
         (mean > 0).then_some(Span::ns(mean))
     }
 
-    /// TCP flows whose data crosses; `None` if there are none.
+    /// Returns the number of TCP flows whose data crosses, or `None` if there are none.
     pub(crate) fn flows(&self) -> Option<u64> {
         if self.crosses != Crosses::Data {
             return None;
@@ -64,7 +66,7 @@ impl<'c> Crossing<'c> {
         Bytes::new(mean(&self.classes, |c| self.packet(c).get()).max(1))
     }
 
-    /// The largest packet of a fixed size.
+    /// Returns the largest packet of a fixed size.
     pub(crate) fn largest_packet(&self) -> Bytes {
         self.classes.iter().map(|c| self.packet(c)).max().unwrap_or(Bytes::ZERO)
     }
@@ -77,7 +79,8 @@ impl<'c> Crossing<'c> {
     }
 }
 
-/// The mean base round-trip time of a class: what its path takes, or what `rtt` says, and its delay stages.
+/// Returns the mean base round-trip time of a class: that of its path, or its `rtt`, plus its delay
+/// stages.
 pub(crate) fn base_rtt(network: &Network<'_>, class: &ClassPlan, index: usize, delays: &[DelayPlan]) -> Span {
     let links = |way: &[usize]| way.iter().fold(Span::ZERO, |sum, &l| sum + network.links[l].delay);
     let own = match &class.access {
@@ -87,7 +90,7 @@ pub(crate) fn base_rtt(network: &Network<'_>, class: &ClassPlan, index: usize, d
     own + delay::mean_of(delays, class, index, |link| [network.links[link].from, network.links[link].to])
 }
 
-/// The mean over flows, rounded to the nearest.
+/// Returns the mean over flows, rounded to the nearest.
 fn mean(classes: &[&ClassPlan], value: impl Fn(&ClassPlan) -> u64) -> u64 {
     let flows: u128 = classes.iter().map(|c| u128::from(c.count)).sum();
     let sum: u128 = classes.iter().map(|c| u128::from(value(c)) * u128::from(c.count)).sum();

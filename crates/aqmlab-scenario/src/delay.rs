@@ -1,5 +1,5 @@
-//! Delay stages: rules for packets at the edge of the network, between a flow's own link, if it has one, and a router; and in
-//! routers, before their output queues.
+//! Delay stages: rules for packets at the edge of the network, between a flow's own link (if any)
+//! and a router, and in routers before their output queues.
 
 use aqmlab_params::{Kind, Origin, Value};
 use aqmlab_qdisc::Pipe;
@@ -17,7 +17,7 @@ use crate::topology::Network;
 use crate::tree::Tree;
 
 impl Pass<'_, '_> {
-    /// The rules of the file.
+    /// Reads the rules of the file.
     pub(crate) fn delays(
         &mut self,
         file: &Section<'_>,
@@ -42,7 +42,7 @@ impl Pass<'_, '_> {
         Some(rules)
     }
 
-    /// Whether a rule names a class of traffic that is not enabled.
+    /// Returns whether a rule names a class of traffic that is not enabled.
     fn is_disabled(&self, section: &Section<'_>) -> bool {
         let name = section.node("class").map(|node| &node.value);
         matches!(name, Some(Tree::Text(name)) if self.disabled.contains(name))
@@ -97,7 +97,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// An edge of the network, or a router by its name.
+    /// Returns an edge of the network, or a router by its name.
     fn stage_place(&mut self, section: &Section<'_>, network: &Network<'_>) -> Option<StagePlace> {
         if section.node("at").is_none() {
             self.enter(section, "at", &"entry", Origin::Default(OURS));
@@ -158,7 +158,7 @@ impl Pass<'_, '_> {
         found
     }
 
-    /// A rule without packets is a mistake.
+    /// Reports a rule that matches no packets.
     fn check_rule(
         &mut self,
         section: &Section<'_>,
@@ -189,8 +189,8 @@ impl Pass<'_, '_> {
             if let Some((_, class)) = classes.iter().enumerate().find(other) {
                 let (end, name) = (end.name(), &class.name);
                 let message = format!(
-                    "\"{end}\" is the delay that a cloud draws for its {end}s, or that a trace has of them, and class \"{name}\" \
-                     is neither; write the `class` of one, or {{ packmime = \"{end}\" }}, a draw of its own for each flow"
+                    "\"{end}\" is the delay that a cloud draws, or a trace gives, for its {end}s, but class \"{name}\" \
+                     is neither; write the `class` of one, or {{ packmime = \"{end}\" }}, a separate draw per flow"
                 );
                 self.error(&section.at("delay"), &section.sub("delay"), message);
                 return None;
@@ -205,7 +205,7 @@ impl Pass<'_, '_> {
             let endless = |class: &(usize, &&ClassPlan)| matching(class) && class.1.draws_by_connection();
             if let Some((_, class)) = classes.iter().enumerate().find(endless) {
                 let message = format!(
-                    "`spread` needs a known number of flows, and connections of \"{}\" come without end; write `uniform`",
+                    "`spread` needs a known number of flows, but connections of \"{}\" have no end; write `uniform`",
                     class.name
                 );
                 self.error(&section.at(key), &section.sub(key), message);
@@ -220,8 +220,8 @@ impl Pass<'_, '_> {
 const TOWARD: [&str; 2] = ["to_receiver", "to_sender"];
 
 impl DelayPlan {
-    /// Whether it holds for packets of class number `class` in this direction (0: to the receiver), which cross the links
-    /// `way`, each between the routers `ends`.
+    /// Returns whether it applies to packets of class number `class` in this direction (0: to the
+    /// receiver), which cross the links `way`, each between the routers `ends`.
     fn matches(
         &self,
         class: usize,
@@ -243,24 +243,27 @@ impl DelayPlan {
             }
     }
 
-    /// Whether it may ever lose a packet.
+    /// Returns whether it can ever lose a packet.
     pub fn loses(&self) -> bool {
         self.loss != Distribution::Constant(Probability::NEVER)
     }
 
-    /// Whether it stands for the delays of this end of connections as their cloud draws them.
+    /// Returns whether it represents the delays of this end of connections, as their cloud draws
+    /// them.
     pub(crate) fn places(&self, end: End) -> bool {
         self.delay == StageDelay::Carried(end)
     }
 
-    /// What packets of `class` go through that match the rule but belong to no flow: the mean delay, and no more.
+    /// Returns the pipe for packets of `class` that match the rule but belong to no flow: the mean
+    /// delay, and nothing else.
     pub fn mean_pipe(&self, class: &ClassPlan) -> Pipe {
         Pipe::new(self.delay.mean(class))
     }
 
-    /// What the packets of a connection of `class` go through in this direction, whose ends have the delays `carried` from its
-    /// cloud or its trace, if it is of one. All is drawn from streams that the rule, the class, the direction and the connection name;
-    /// constant delay, loss probability and rate are its host's.
+    /// Returns the pipe for the packets of a connection of `class` in this direction. The ends of
+    /// the connection have the delays `carried` from its cloud or trace, if any. All draws are from
+    /// streams named by the rule, the class, the direction and the connection. Constant delay, loss
+    /// probability and rate are those of its host.
     pub fn pipe(
         &self,
         class: &ClassPlan,
@@ -301,7 +304,7 @@ impl DelayPlan {
 }
 
 impl StageDelay {
-    /// The mean for connections of a class.
+    /// Returns the mean for connections of a class.
     pub fn mean(&self, class: &ClassPlan) -> Span {
         match self {
             StageDelay::Drawn(delay) => delay.mean(),
@@ -310,7 +313,7 @@ impl StageDelay {
         }
     }
 
-    /// The least that there can be for connections of a class.
+    /// Returns the minimum for connections of a class.
     pub fn least(&self, class: &ClassPlan) -> Span {
         match self {
             StageDelay::Drawn(delay) => delay.least(),
@@ -321,18 +324,19 @@ impl StageDelay {
 }
 
 impl ClassPlan {
-    /// The links that its packets cross in a direction (0: to the receiver), in order.
+    /// Returns the links that its packets cross in a direction (0: to the receiver), in order.
     pub fn way(&self, direction: usize) -> &[usize] {
         if direction == 0 { &self.path } else { &self.return_path }
     }
 
-    /// The same of both directions.
+    /// Iterates over the links in both directions.
     pub(crate) fn links_both_ways(&self) -> impl Iterator<Item = usize> {
         self.path.iter().chain(&self.return_path).copied()
     }
 }
 
-/// Where a packet may meet delay stages that crosses the links `way`, in order.
+/// Returns the places at which a packet that crosses the links `way` may meet delay stages, in
+/// order.
 pub(crate) fn stage_places(
     way: &[usize],
     ends: impl Fn(usize) -> [usize; 2],
@@ -344,13 +348,13 @@ pub(crate) fn stage_places(
 }
 
 impl Plan {
-    /// The delay stage that packets of class number `class` meet in a direction (0: to the receiver) at a place: the first
-    /// that matches.
+    /// Returns the delay stage that packets of class number `class` meet in a direction (0: to the
+    /// receiver) at a place: the first that matches.
     pub fn delay_stage(&self, class: usize, direction: usize, place: StagePlace) -> Option<&DelayPlan> {
         self.delay_stage_number(class, direction, place).map(|number| &self.delays[number])
     }
 
-    /// Its number in [`Plan::delays`].
+    /// Returns its number in [`Plan::delays`].
     pub fn delay_stage_number(&self, class: usize, direction: usize, place: StagePlace) -> Option<usize> {
         let way = self.classes[class].way(direction);
         let ends = |link: usize| [self.links[link].from, self.links[link].to];
@@ -358,8 +362,8 @@ impl Plan {
     }
 }
 
-/// The rules that packets of class number `number` meet on their way there and back, where links lie between the routers
-/// `ends`: at each place the first that matches.
+/// Returns the rules that packets of class number `number` meet on their way there and back, with
+/// links between the routers `ends`: at each place the first that matches.
 pub(crate) fn met<'d>(
     delays: &'d [DelayPlan],
     class: &ClassPlan,
@@ -376,7 +380,7 @@ pub(crate) fn met<'d>(
     met
 }
 
-/// The mean of what delay stages add to the round-trip time of class number `number`.
+/// Returns the mean delay that stages add to the round-trip time of class number `number`.
 pub(crate) fn mean_of(
     delays: &[DelayPlan],
     class: &ClassPlan,

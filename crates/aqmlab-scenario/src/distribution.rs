@@ -12,7 +12,7 @@ use crate::suggest::{listed, nearest};
 use crate::tree::{At, Entry, Node, Table, Tree};
 
 impl Pass<'_, '_> {
-    /// The one entry of a table that names the form of a distribution.
+    /// Returns the only entry of a table that names the form of a distribution.
     pub(crate) fn form<'n>(
         &mut self,
         node: &Node,
@@ -43,7 +43,7 @@ impl Pass<'_, '_> {
         None
     }
 
-    /// The packet sizes at a key.
+    /// Returns the packet sizes at a key.
     pub(crate) fn sizes(&mut self, section: &Section<'_>, key: &str) -> Option<PacketSizes> {
         let absent = section.fields.iter().find(|f| f.name == key)?.absent;
         let path = section.sub(key);
@@ -71,7 +71,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// The arrival numbers at a key, ascending; none if the key is not written.
+    /// Returns the arrival numbers at a key, ascending, or none if the key is not written.
     pub(crate) fn arrivals(&mut self, section: &Section<'_>, key: &str) -> Option<Vec<u64>> {
         let Some(node) = section.node(key) else { return Some(Vec::new()) };
         let path = section.sub(key);
@@ -97,7 +97,7 @@ impl Pass<'_, '_> {
         for item in items {
             match self.given(item, &path, &any)? {
                 Value::Integer(n) if numbers.contains(&n) => {
-                    self.error(&item.at, &path, format!("arrival `{n}` stands twice in the list"));
+                    self.error(&item.at, &path, format!("arrival `{n}` occurs twice in the list"));
                     return None;
                 }
                 Value::Integer(n) => numbers.push(n),
@@ -111,7 +111,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Packet sizes as they would be written in a scenario.
+/// Packet sizes as a scenario writes them.
 pub(crate) struct Sizes<'s>(pub(crate) &'s PacketSizes);
 
 impl std::fmt::Display for Sizes<'_> {

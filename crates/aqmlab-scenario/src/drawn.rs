@@ -1,4 +1,4 @@
-//! Distributions of quantities: how a scenario writes them.
+//! Distributions of quantities as scenarios write them.
 
 use std::fmt::{self, Display};
 
@@ -11,7 +11,7 @@ use crate::field::{Absent, Drawn, Form, OURS};
 use crate::pass::{Pass, Section};
 use crate::tree::{Entry, Node, Table, Tree};
 
-/// Every form, with what it looks like and the keys beside it.
+/// Every form, with its notation and the keys that may accompany it.
 const FORMS: &[(&str, &str, &[&str])] = &[
     ("uniform", "{ uniform = [low, high] }", &[]),
     ("spread", "{ spread = [low, high] }", &[]),
@@ -22,7 +22,7 @@ const FORMS: &[(&str, &str, &[&str])] = &[
     ("seeds", "{ seeds = [[..], ..] }", &[]),
 ];
 
-/// A finite mean needs a shape above 1. Beyond 100 all values are the mean.
+/// A finite mean needs a shape above 1. Beyond 100, all values are close to the mean.
 const SHAPE: Kind = Kind::NumberAbove { above: 1.0, max: 100.0 };
 const SHARE: Kind = Kind::Number { min: 0.0, max: 1.0 };
 
@@ -34,7 +34,7 @@ impl Drawn {
         }
     }
 
-    /// What may be written, for messages and the reference.
+    /// Returns the accepted notations, for messages and the reference.
     pub(crate) fn form(&self) -> String {
         let forms = FORMS.iter().filter(|f| self.forms.contains(&f.0)).map(|f| f.1);
         let forms = forms.collect::<Vec<_>>().join(", ");
@@ -42,11 +42,11 @@ impl Drawn {
     }
 }
 
-/// A quantity that scenarios write.
+/// A quantity that occurs in scenarios.
 pub(crate) trait Written: Quantity + Display {
-    /// Of a value of the kind of its [`Drawn`].
+    /// Returns the quantity in a value of the kind of its [`Drawn`].
     fn of(value: &Value) -> Option<Self>;
-    /// As it stands in TOML.
+    /// Returns its TOML notation.
     fn written(self) -> String {
         format!("\"{self}\"")
     }
@@ -91,7 +91,8 @@ impl Written for Probability {
 }
 
 impl Pass<'_, '_> {
-    /// The distribution at a key, its default, or `None` if it is wrong or ruled by something else.
+    /// Returns the distribution at a key or its default, or `None` if it is wrong or ruled by
+    /// something else.
     pub(crate) fn drawn<T: Written>(&mut self, section: &Section<'_>, key: &str) -> Option<Distribution<T>> {
         let field = section.fields.iter().find(|f| f.name == key)?;
         let (Form::Drawn(drawn) | Form::StageDelay(drawn)) = field.form else {
@@ -145,7 +146,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Keys beside the form must belong to it.
+    /// Checks that keys next to the form belong to it.
     fn check_beside(&mut self, table: &Table, form: &Entry, path: &str) -> Option<()> {
         let own = FORMS.iter().find(|f| f.0 == form.key).map_or(&[][..], |f| f.2);
         let strange = |e: &&Entry| e.key != form.key && !own.contains(&e.key.as_str());
@@ -155,7 +156,7 @@ impl Pass<'_, '_> {
             self.error(
                 &entry.key_at,
                 path,
-                format!("`{}` belongs to {article} {of} distribution only", entry.key),
+                format!("`{}` belongs only to {article} {of} distribution", entry.key),
             );
             return None;
         }
@@ -191,7 +192,7 @@ impl Pass<'_, '_> {
     ) -> Option<Distribution<T>> {
         let mean: T = self.one_at(node, path, drawn)?;
         if mean.units() == 0 {
-            self.error(&node.at, path, format!("a mean of `{mean}` is nothing; write more"));
+            self.error(&node.at, path, format!("a mean of `{mean}` is zero; write more"));
             return None;
         }
         let Some(shape_node) = table.get("shape") else {
@@ -206,7 +207,7 @@ impl Pass<'_, '_> {
                 let least = mean.times(Pareto::new(shape, None).least());
                 if max <= least {
                     let message = format!(
-                        "max `{max}` is not above the least value `{least}`, which mean and shape make; write more"
+                        "max `{max}` is not above the least value `{least}`, which follows from mean and shape; write more"
                     );
                     self.error(&max_node.at, path, message);
                     return None;
@@ -269,7 +270,7 @@ impl Pass<'_, '_> {
         items.iter().map(|item| self.one_at(item, path, drawn)).collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// The entries of a list that is not empty.
+    /// Returns the entries of a list that is not empty.
     fn entries<'n>(&mut self, node: &'n Node, path: &str, of: &str, drawn: &Drawn) -> Option<&'n [Node]> {
         match &node.value {
             Tree::List(items) if !items.is_empty() => Some(items),
@@ -320,7 +321,7 @@ impl Pass<'_, '_> {
             self.error(
                 &node.at,
                 path,
-                format!("the last share is `{last}`; it must be 1, for no draw exceeds the last value"),
+                format!("the last share is `{last}`; it must be 1 because no draw exceeds the last value"),
             );
             return None;
         }
@@ -339,7 +340,7 @@ fn constant<T: Written>(default: &Default) -> Option<Distribution<T>> {
     T::of(&default.value()?).map(Distribution::Constant)
 }
 
-/// A distribution as it would be written in a scenario.
+/// A distribution as a scenario writes it.
 pub(crate) struct Times<'d, T>(pub(crate) &'d Distribution<T>);
 
 impl<T: Written> Display for Times<'_, T> {

@@ -1,5 +1,5 @@
-//! What is drawn for the flows of a class: sources, and delays and losses outside the queues. It is the same for every
-//! host that runs a plan with a seed.
+//! The draws for the flows of a class: sources, and delays and losses outside the queues. They are
+//! the same for every host that runs a plan with a seed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,27 +16,28 @@ use aqmlab_units::{Bytes, Instant, Span};
 use crate::plan::{Access, ClassPlan, CloudPlan, Plan, PopulationPlan, Sessions, Workload};
 use crate::trace::{Schedule, Trace};
 
-/// Rises by one whenever a seed makes something else of the same plan: of starts, delays, losses, sources.
+/// Incremented whenever the same plan and seed lead to other starts, delays, losses or sources.
 pub(crate) const VERSION: u32 = 1;
 
-/// What a flow does from its start on.
+/// The behaviour of a flow from its start on.
 #[derive(Clone, Debug)]
 pub enum FlowSource {
-    /// A connection that writes once: all that it has, or without end.
+    /// A connection that writes once: all its data, or without end.
     Stream,
-    /// A connection whose applications write, pause and answer.
+    /// A connection whose applications write, pause and respond.
     Session(Session),
     /// Datagrams.
     Packets(DatagramSource),
 }
 
 impl FlowSource {
-    /// What a connection does that has this from its cloud.
+    /// Returns the source of a connection with these exchanges from its cloud.
     pub fn carried(carried: Carried) -> Self {
         FlowSource::Session(Session::Requests(Requests::of_web(carried.exchanges)))
     }
 
-    /// What a connection does that asks for these at once, and for more whenever its user does.
+    /// Returns the source of a connection that asks for these objects at once, and for more
+    /// whenever its user does.
     pub fn multiplexed(objects: Vec<PageObject>) -> Self {
         FlowSource::Session(Session::multiplexed(objects))
     }
@@ -52,22 +53,22 @@ pub enum DatagramSource {
         /// The ECN field.
         ecn: Ecn,
     },
-    /// Of a list.
+    /// From a list.
     Listed {
-        /// That of the class.
+        /// The schedule of the class.
         schedule: Arc<Schedule>,
-        /// The rows that are still to come.
+        /// The rows still to come.
         rows: Range<usize>,
     },
 }
 
 impl DatagramSource {
-    /// The rows of flow `index`.
+    /// Returns the rows of flow `index`.
     fn listed(schedule: &Arc<Schedule>, index: u64) -> Self {
         DatagramSource::Listed { rows: schedule.rows(index as usize), schedule: schedule.clone() }
     }
 
-    /// When the next one leaves; `None` after the last.
+    /// Returns when the next datagram leaves, or `None` after the last.
     #[inline]
     pub fn next_at(&self) -> Option<Instant> {
         match self {
@@ -78,7 +79,8 @@ impl DatagramSource {
         }
     }
 
-    /// Emits the one that is due at [`DatagramSource::next_at`]: its size at the network layer and its ECN field.
+    /// Emits the datagram that is due at [`DatagramSource::next_at`]: returns its size at the
+    /// network layer and its ECN field.
     ///
     /// # Panics
     /// After the last.
@@ -94,7 +96,8 @@ impl DatagramSource {
 }
 
 impl ClassPlan {
-    /// When each flow starts, latest first; flows that start together are in falling order of their index.
+    /// Returns when each flow starts, latest first. Flows that start together are in descending
+    /// order of their index.
     ///
     /// # Panics
     /// If starts are written for other seeds: see [`Plan::check_seed`](crate::Plan::check_seed).
@@ -116,7 +119,7 @@ impl ClassPlan {
         starts
     }
 
-    /// Who opens its connections, as yet unwoken.
+    /// Returns the population that opens its connections, not yet woken.
     ///
     /// # Panics
     /// If starts are written for other seeds: see [`Plan::check_seed`](crate::Plan::check_seed).
@@ -149,13 +152,14 @@ impl ClassPlan {
         }
     }
 
-    /// Whether each of its flows is one connection, or one stream of datagrams.
+    /// Returns whether each of its flows is one connection or one stream of datagrams.
     pub const fn is_list(&self) -> bool {
         matches!(self.population, PopulationPlan::List)
     }
 
-    /// Which values a connection has of those that are spread over the hosts of a class, as round-trip times are: those of
-    /// its user; where connections arrive one by one, values of its own, and so where browsers open them.
+    /// Returns the index of the values, such as round-trip times, that are spread over the hosts of
+    /// a class. A connection has those of its user. Where connections arrive one by one, and where
+    /// browsers open them, each has its own.
     pub const fn host_index(&self, of: Identity) -> u64 {
         match self.population {
             PopulationPlan::List | PopulationPlan::Users(_) | PopulationPlan::Pages(_) => of.user as u64,
@@ -164,7 +168,7 @@ impl ClassPlan {
         }
     }
 
-    /// Whether each connection has values of its own of those, and there is no end of them.
+    /// Returns whether each connection has its own values of this kind, without limit.
     pub const fn draws_by_connection(&self) -> bool {
         matches!(
             self.population,
@@ -172,23 +176,24 @@ impl ClassPlan {
         )
     }
 
-    /// Whether its hosts delay what they send.
+    /// Returns whether its hosts delay what they send.
     pub fn delays_sending(&self) -> bool {
         self.workload.tcp().is_some_and(|tcp| !tcp.send_jitter.is_zero())
     }
 
-    /// The draws of a connection for the delays of what its ends send, its sender and its receiver; `None` if they send
-    /// without delay.
+    /// Returns the draws of a connection for the send delays of its sender and its receiver, or
+    /// `None` if they send without delay.
     pub fn send_jitter(&self, of: Identity, seed: u64) -> Option<[Stream; 2]> {
         let draws = |what| Stream::indexed(seed, format_args!("traffic/{}/{what}", self.name), of.index());
         self.delays_sending().then(|| [draws("jitter"), draws("answer_jitter")])
     }
 
-    /// What a flow or connection does, which starts at `now`; `exchanges` is how many it carries, where its population says
-    /// so.
+    /// Returns the source of a flow or connection that starts at `now`; `exchanges` is the number
+    /// that it carries, where its population determines it.
     ///
     /// # Panics
-    /// If its class is a cloud, or fetches pages: what opens its connections says what they carry.
+    /// If its class is a cloud or fetches pages: the population then determines what connections
+    /// carry.
     pub fn source(&self, of: Identity, exchanges: Option<u32>, now: Instant, seed: u64) -> FlowSource {
         let index = of.index();
         let draws = |what| Stream::indexed(seed, format_args!("traffic/{}/{what}", self.name), index);
@@ -225,7 +230,7 @@ impl ClassPlan {
 }
 
 impl Plan {
-    /// Propagation delay of the paths of class number `class`, there and back.
+    /// Returns the propagation delay of the paths of class number `class`, there and back.
     pub fn propagation(&self, class: usize) -> Span {
         let class = &self.classes[class];
         let links = class.path.iter().chain(&class.return_path);
@@ -233,42 +238,46 @@ impl Plan {
     }
 }
 
-/// The base round-trip time of a flow whose path has this `propagation` delay there and back, and which has so many access
-/// links with `access` each, if any, and delay stages that add `stages`. What the division among the links cut off is
-/// not made up for: it is what they really take.
+/// Returns the base round-trip time of a flow whose path has this `propagation` delay there and
+/// back, with access links of the given number and delay, if any, and delay stages that add
+/// `stages`. The part cut off by the division among the links is not added: the result is what they
+/// actually take.
 pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) -> Span {
     propagation + access.map_or(Span::ZERO, |(delay, links)| delay * links) + stages
 }
 
-/// The delay of each of the access links of a connection whose client and server are so far from the network, one way.
+/// Returns the delay of each access link of a connection whose client and server are this far from
+/// the network, one way.
 fn shared([client, server]: [Span; 2], access: &Access) -> Span {
     ((client + server) * 2).div(access.links())
 }
 
 impl ClassPlan {
-    /// The delay of each of the access links of a connection that has this from its cloud; `None` if it has no
-    /// such links, or its delays are the class's.
+    /// Returns the delay of each access link of a connection with these values from its cloud, or
+    /// `None` if it has no such links or its delays are the class's.
     pub fn cloud_delay(&self, carried: &Carried) -> Option<Span> {
         Some(shared(self.on_links(self.own_delays(carried)?), self.access.as_ref()?))
     }
 
-    /// What of the one-way delays of a connection's ends lies on its access links.
+    /// Returns the part of the one-way delays of a connection's ends that lies on its access links.
     fn on_links(&self, delays: [Span; 2]) -> [Span; 2] {
         End::ALL.map(|end| if self.placed[end as usize] { Span::ZERO } else { delays[end as usize] })
     }
 
-    /// The one-way delays of the client and the server of a connection as its trace has them, if it is of one that does.
+    /// Returns the one-way delays of the client and the server of a connection as its trace gives
+    /// them, if it does.
     pub fn traced_delays(&self, of: Identity) -> Option<[Span; 2]> {
         self.trace()?.delays(self.host_index(of) as usize)
     }
 
-    /// Whether a cloud draws the delays of its connections' ends, or a trace has them.
+    /// Returns whether a cloud draws the delays of its connections' ends, or a trace gives them.
     pub(crate) fn knows_ends(&self) -> bool {
         matches!(self.population, PopulationPlan::Cloud(_))
             || self.trace().is_some_and(|trace| trace.mean_delays().is_some())
     }
 
-    /// The mean of the one-way delays of an end of its connections, as its trace has them or a cloud draws them.
+    /// Returns the mean of the one-way delays of an end of its connections, as its trace gives them
+    /// or a cloud draws them.
     pub(crate) fn mean_end(&self, end: End) -> Span {
         let Some(trace) = self.trace() else { return HostDelay::mean(end) };
         let delays = trace.delays_of(end);
@@ -276,7 +285,7 @@ impl ClassPlan {
         Span::ns((delays.map(|delay| u128::from(delay.as_ns())).sum::<u128>() / count) as u64)
     }
 
-    /// The least of them.
+    /// Returns the minimum of these delays.
     pub(crate) fn least_end(&self, end: End) -> Span {
         let Some(trace) = self.trace() else { return HostDelay::least(end) };
         trace.delays_of(end).min().unwrap_or(Span::ZERO)
@@ -289,7 +298,8 @@ impl ClassPlan {
         }
     }
 
-    /// The one-way delays of the client and the server of the connection of a list; `None` if its delays are the class's.
+    /// Returns the one-way delays of the client and the server of a connection of the list, or
+    /// `None` if its delays are the class's.
     pub fn listed_delays(&self, index: u64) -> Option<[Span; 2]> {
         match &self.workload {
             Workload::Sessions { sessions: Sessions::Trace { trace, own_delays: true }, .. } => {
@@ -299,15 +309,16 @@ impl ClassPlan {
         }
     }
 
-    /// The one-way delays of the client and the server of a connection that has this from its cloud; `None` if its
-    /// delays are the class's.
+    /// Returns the one-way delays of the client and the server of a connection with these values
+    /// from its cloud, or `None` if its delays are the class's.
     pub fn own_delays(&self, carried: &Carried) -> Option<[Span; 2]> {
         let PopulationPlan::Cloud(CloudPlan { own_delays: true, .. }) = &self.population else { return None };
         Some([carried.client_delay, carried.server_delay])
     }
 
-    /// The delay of each of the access links of the host `index` ([`ClassPlan::host_index`]), where path and return path have this `propagation` delay
-    /// together; `None` if it has no such links.
+    /// Returns the delay of each access link of the host `index` ([`ClassPlan::host_index`]), where
+    /// path and return path together have this `propagation` delay, or `None` if it has no such
+    /// links.
     pub fn access_delay(&self, index: u64, propagation: Span, seed: u64) -> Option<Span> {
         let access = self.access.as_ref()?;
         if let Some(delays) = self.listed_delays(index) {
@@ -321,14 +332,14 @@ impl ClassPlan {
         Some(rtt.saturating_sub(propagation).div(access.links()))
     }
 
-    /// The delay of each access link of a flow with the mean base round-trip time: for packets that belong to the class
-    /// but to none of its flows, which real hosts send.
+    /// Returns the delay of each access link of a flow with the mean base round-trip time, for
+    /// packets sent by real hosts that belong to the class but to none of its flows.
     pub fn mean_access_delay(&self, propagation: Span) -> Option<Span> {
         let access = self.access.as_ref()?;
         Some(access.rtt.mean().saturating_sub(propagation).div(access.links()))
     }
 
-    /// The least delay that an access link of a flow may have; none if it has no such links.
+    /// Returns the least delay that an access link of a flow may have; zero without such links.
     pub fn least_access_delay(&self, propagation: Span) -> Span {
         let Some(access) = &self.access else { return Span::ZERO };
         let listed = (0..self.count).filter_map(|index| self.listed_delays(index));
@@ -345,17 +356,19 @@ impl ClassPlan {
         least.div(access.links())
     }
 
-    /// How many access links a flow has: one for each direction at each end that has them.
+    /// Returns the number of access links of a flow: one per direction at each end that has them.
     pub fn access_links(&self) -> u64 {
         self.access.as_ref().map_or(0, Access::links)
     }
 
-    /// Whether this end of its flows (0: the sender) has access links.
+    /// Returns whether this end of its flows (0: the sender) has access links.
     pub fn has_access(&self, end: usize) -> bool {
         self.access.as_ref().is_some_and(|access| access.ends[end])
     }
 
-    /// The losses of the connection of this index ([`Identity::index`](aqmlab_traffic::Identity::index)) at the entrance of its sender's access link, if it has any.
+    /// Returns the losses of the connection of this index
+    /// ([`Identity::index`](aqmlab_traffic::Identity::index)) at the entrance of its sender's
+    /// access link, if it has any.
     pub fn access_losses(&self, index: u64, seed: u64) -> Option<Loss> {
         let draws = || Stream::indexed(seed, format_args!("traffic/{}/loss", self.name), index);
         (self.access_loss > 0.0).then(|| Loss::new(self.access_loss, draws()))

@@ -11,21 +11,21 @@ use crate::trace::Traces;
 use crate::traffic::ClassDraft;
 use crate::tree::Node;
 
-/// What a scenario may ask of the machine.
+/// The resources of the machine that a scenario may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Memory of one run.
+    /// Memory per run.
     pub memory: Bytes,
 }
 
 impl Default for Limits {
-    /// 8 GB: what a laptop can give to one run.
+    /// Returns 8 GB, which a laptop can give to one run.
     fn default() -> Self {
         Limits { memory: Bytes::new(8_000_000_000) }
     }
 }
 
-/// What holds for all arms.
+/// The settings common to all arms.
 #[derive(Clone, Default)]
 pub(crate) struct Common {
     pub(crate) title: String,
@@ -36,7 +36,7 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// The experiment with these plans.
+    /// Returns the experiment with these plans.
     pub(crate) fn experiment(&self, mut arms: Vec<Plan>, warnings: Vec<String>) -> Experiment {
         arms.iter_mut().for_each(|plan| plan.title.clone_from(&self.title));
         Experiment {
@@ -50,7 +50,7 @@ impl Common {
     }
 }
 
-/// What the file says of all arms; the keys of the whole file are checked.
+/// Reads the settings common to all arms, and checks the keys of the whole file.
 pub(crate) fn common(
     root: &Node,
     file: &str,
@@ -69,14 +69,14 @@ pub(crate) fn common(
     Some(Common { title: title?, question: question?, metrics: metrics?, seed: seed?, runs: runs? })
 }
 
-/// The file's name without folders and ending.
+/// Returns the file's name without folders and extension.
 fn stem(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = name.strip_suffix(".toml").unwrap_or(name);
     if stem.is_empty() { "untitled".to_string() } else { stem.to_string() }
 }
 
-/// The plan of the arm that is called `arm` and has this tree, without the title.
+/// Returns the plan of the arm called `arm` with this tree, without the title.
 pub(crate) fn plan(
     arm: &str,
     tree: &Node,
@@ -98,7 +98,8 @@ pub(crate) fn plan(
     let network = network?;
     let drafts = pass.classes(&file, &network);
     if drafts.is_none() || !pass.report.is_clean_of("topology") {
-        // What follows from a wrong network or wrong traffic would mislead; what is written can still be checked.
+        // Conclusions from a wrong network or wrong traffic would mislead; the written values can
+        // still be checked.
         pass.look_at_queues(&network);
         return None;
     }
@@ -138,7 +139,7 @@ pub(crate) fn plan(
 }
 
 impl Pass<'_, '_> {
-    /// Without a network, classes cannot be understood; that there are none is told all the same.
+    /// Without a network, classes cannot be interpreted, but a lack of them is still reported.
     fn look_for_traffic(&mut self, file: &Section<'_>) {
         if file.node("traffic").is_none() {
             let message = "`traffic` is missing; add a [[traffic]] with a `kind` such as \"bulk\"";

@@ -1,29 +1,29 @@
-//! What is wrong with a scenario, and where.
+//! Errors in a scenario, with their places.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
-/// One thing that is wrong, with its place.
+/// One error, with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Line, the first is 1; 0 where the file could not be read at all.
+    /// Line, from 1; 0 where the file could not be read.
     pub line: usize,
-    /// Column in characters, the first is 1; 0 where the file could not be read at all.
+    /// Column in characters, from 1; 0 where the file could not be read.
     pub column: usize,
-    /// What it is about: `topology.queue`; may be empty.
+    /// The path of the key: `topology.queue`; may be empty.
     pub path: String,
-    /// The offending value and what would be right: a sentence without a full stop.
+    /// The offending value and the accepted ones: a sentence without a full stop.
     pub message: String,
 }
 
-/// A scenario that cannot be run: everything found wrong with it, in the order of the file. Prints one line
-/// each, `file:line:column: path: message`.
+/// A scenario that cannot be run: all its errors, in the order of the file. It prints one line per
+/// error, `file:line:column: path: message`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScenarioError {
-    /// The file as the person named it.
+    /// The file name as the user gave it.
     pub file: String,
-    /// At least one.
+    /// The errors, at least one.
     pub problems: Vec<Problem>,
 }
 
@@ -49,24 +49,25 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// Collects problems and warnings while a scenario is read, so that one look at the file finds them all.
+/// Collects errors and warnings while a scenario is read, so that one pass over the file finds them
+/// all.
 #[derive(Debug)]
 pub(crate) struct Report<'t> {
     text: &'t str,
     problems: Vec<(Range<usize>, String, String)>,
     known: Known,
-    /// First keys of the paths of problems.
+    /// First keys of the paths of errors.
     concerned: BTreeSet<String>,
     warnings: Vec<String>,
 }
 
-/// Place and words of problems: the same words at the same place are the same mistake, met again in another arm, hop
-/// or case.
+/// Places and messages of errors. The same message at the same place is the same mistake, found
+/// again in another arm, hop or case.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Known(BTreeSet<(usize, usize, String)>);
 
 impl Known {
-    /// Whether it is new.
+    /// Returns whether the error is new.
     fn insert(&mut self, span: &Range<usize>, message: &str) -> bool {
         self.0.insert((span.start, span.end, message.to_string()))
     }
@@ -87,7 +88,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Something is wrong at `span`, which is about `path`.
+    /// Reports an error at `span`, about `path`.
     pub(crate) fn error(&mut self, span: &Range<usize>, path: &str, message: impl Into<String>) {
         let message = message.into();
         if self.known.insert(span, &message) {
@@ -96,7 +97,7 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// Something is allowed but suspicious.
+    /// Reports something allowed but suspicious.
     pub(crate) fn warn(&mut self, message: impl Into<String>) {
         let message = message.into();
         if !self.warnings.contains(&message) {
@@ -108,7 +109,7 @@ impl<'t> Report<'t> {
         self.warnings.iter().any(|known| known == message)
     }
 
-    /// What the file says at `span`, shortened if long.
+    /// Returns the file's text at `span`, shortened if long.
     pub(crate) fn quote(&self, span: &Range<usize>) -> String {
         let text = self.text.get(span.clone()).unwrap_or_default();
         let line = text.lines().next().unwrap_or_default();
@@ -116,12 +117,12 @@ impl<'t> Report<'t> {
         if short.len() < text.len() { format!("{short}...") } else { short }
     }
 
-    /// What the file says at `span`, all of it.
+    /// Returns the file's full text at `span`.
     pub(crate) fn written(&self, span: &Range<usize>) -> &'t str {
         self.text.get(span.clone()).unwrap_or_default()
     }
 
-    /// Line and column of the first character of the text whose quotes begin at `span`.
+    /// Returns the line and column of the first character of the text whose quotes begin at `span`.
     pub(crate) fn begin_of_text(&self, span: &Range<usize>) -> (usize, usize) {
         let written = self.written(span);
         let quotes = ["\"\"\"\r\n", "\"\"\"\n", "\"\"\"", "'''\r\n", "'''\n", "'''", "\"", "'"];
@@ -129,29 +130,29 @@ impl<'t> Report<'t> {
         Lines::of(self.text).position(span.start + opening)
     }
 
-    /// The line in which `span` begins.
+    /// Returns the line in which `span` begins.
     pub(crate) fn line_of(&self, span: &Range<usize>) -> usize {
         Lines::of(self.text).position(span.start).0
     }
 
-    /// Leaves out the problems with such words.
+    /// Removes the errors with such messages.
     pub(crate) fn forget(&mut self, words: impl Fn(&str) -> bool) {
         self.problems.retain(|(_, _, message)| !words(message));
     }
 
-    /// Something at `span` that not every host can do.
+    /// Returns a problem at `span` that not every host can handle.
     pub(crate) fn problem(&self, span: &Range<usize>, path: &str, message: String) -> Problem {
         let (line, column) = Lines::of(self.text).position(span.start);
         Problem { line, column, path: path.to_string(), message }
     }
 
-    /// All that it has found so far.
+    /// Returns everything found so far.
     pub(crate) fn known(&self) -> Known {
         self.known.clone()
     }
 
-    /// Takes over what another report on the same text found and this one did not: `note` is added where the place
-    /// does not speak for itself. Returns the other's warnings.
+    /// Takes over the errors of another report on the same text that this one lacks. `note` is
+    /// added where the place alone is not clear. Returns the other's warnings.
     pub(crate) fn absorb(
         &mut self,
         other: Report<'_>,
@@ -168,7 +169,7 @@ impl<'t> Report<'t> {
         other.warnings
     }
 
-    /// Whether nothing is wrong at or below the path's first key, such as `topology`.
+    /// Returns whether nothing is wrong at or below the path's first key, such as `topology`.
     pub(crate) fn is_clean_of(&self, first: &str) -> bool {
         !self.concerned.contains(first)
     }
@@ -177,7 +178,7 @@ impl<'t> Report<'t> {
         self.problems.is_empty()
     }
 
-    /// The warnings, or everything that is wrong, in the order of the file.
+    /// Returns the warnings, or all errors in the order of the file.
     pub(crate) fn finish(mut self, file: &str) -> Result<Vec<String>, ScenarioError> {
         if self.problems.is_empty() {
             return Ok(self.warnings);
@@ -196,7 +197,7 @@ impl<'t> Report<'t> {
     }
 }
 
-/// Where the lines of a text begin.
+/// The beginnings of the lines of a text.
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -208,7 +209,7 @@ impl<'t> Lines<'t> {
         Lines { text, starts }
     }
 
-    /// Line and column of a byte offset, both from 1, columns in characters.
+    /// Returns the line and column of a byte offset, both from 1, with columns in characters.
     fn position(&self, offset: usize) -> (usize, usize) {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {

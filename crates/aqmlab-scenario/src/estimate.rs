@@ -1,50 +1,50 @@
-//! How much memory a run needs, before it is begun.
+//! The memory that a run will need.
 
 use aqmlab_units::{Bytes, Span};
 
 use crate::plan::{ClassPlan, Plan, PopulationPlan, Workload};
 
-// Measured on a simulated 10 Gbit/s dumbbell with 200 000 TCP flows: 1.6 kB a flow with all its packets on their way,
-// 57 B a sample of a flow. The figures here are rounded up.
+// Measured on a simulated 10 Gbit/s dumbbell with 200 000 TCP flows: 1.6 kB per flow with all its
+// packets in flight, 57 B per sample of a flow. The figures here are rounded up.
 
 /// State of a TCP connection: both endpoints, their timers and reordering lists, the flow's row in the record.
 const TCP_FLOW: u64 = 2048;
-/// State of one of many connections that open at a rate. Measured: 0.6 to 0.8 kB each of 198 000 and
-/// 150 000 that a link cannot carry.
+/// State of one of many connections that open at a rate. Measured: 0.6 to 0.8 kB for each of 198
+/// 000 and 150 000 that a link cannot carry.
 const WAITING: u64 = 1024;
-/// What its applications do: periods with their streams of draws.
+/// State of its applications: periods with their streams of draws.
 const SESSION: u64 = 160;
 /// State of a source of packets.
 const PACKET_FLOW: u64 = 256;
-/// An object of a page, twice: in the page, and where it is under way.
+/// An object of a page, stored twice: in the page, and where it is in transfer.
 const OBJECT: u64 = 112;
-/// Objects of a page that nine in ten do not exceed.
+/// Number of objects that nine in ten pages do not exceed.
 const LARGE_PAGE: u64 = 185;
 /// A sample of a flow, as the recorder holds it until it is written.
 const FLOW_SAMPLE: u64 = 64;
 /// A sample of a queue, with its law's values.
 const QUEUE_SAMPLE: u64 = 256;
 
-/// What a run of a plan is expected to need; an estimate from above for the parts that grow with the scenario.
-/// Packets on their way are not counted: their number follows from what TCP does.
+/// The expected memory of a run of a plan: an upper estimate for the parts that grow with the
+/// scenario. Packets in flight are not counted because TCP determines their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Estimate {
     /// Flows of all classes.
     pub flows: u64,
-    /// Their state.
+    /// Memory of their state.
     pub flow_state: Bytes,
     /// Samples in the recording.
     pub samples: Bytes,
 }
 
 impl Estimate {
-    /// The sum.
+    /// Returns the sum.
     pub fn total(&self) -> Bytes {
         Bytes::new(self.flow_state.get().saturating_add(self.samples.get()))
     }
 }
 
-/// The estimate for one run of `plan`.
+/// Returns the estimate for one run of `plan`.
 pub fn memory(plan: &Plan) -> Estimate {
     let flows = plan.classes.iter().fold(0u64, |sum, c| sum.saturating_add(c.count));
     let state = plan.classes.iter().fold(0u64, |sum, class| sum.saturating_add(state_bytes(class, plan)));
@@ -60,7 +60,8 @@ pub fn memory(plan: &Plan) -> Estimate {
     }
 }
 
-/// State of all flows of a class, or of the connections that its arrival process has open at one time.
+/// Returns the memory for the state of all flows of a class, or of the connections that its arrival
+/// process has open at the same time.
 fn state_bytes(class: &ClassPlan, plan: &Plan) -> u64 {
     match class.most_open(plan) {
         Some(open) => (open as u64).saturating_mul(WAITING),
@@ -88,7 +89,8 @@ fn samples(duration: Span, interval: Span) -> u64 {
     if interval.is_zero() { 0 } else { duration.div_span(interval) }
 }
 
-/// Why `plan` is too large for `cap`, with the figures, and which class needs the most; `None` if it fits.
+/// Returns why `plan` is too large for `cap`, with the figures, and the class that needs the most,
+/// or `None` if it fits.
 pub(crate) fn refusal(plan: &Plan, cap: Bytes) -> Option<(usize, String)> {
     let estimate = memory(plan);
     if estimate.total() <= cap {
@@ -98,7 +100,7 @@ pub(crate) fn refusal(plan: &Plan, cap: Bytes) -> Option<(usize, String)> {
         plan.classes.iter().enumerate().max_by_key(|(_, class)| state_bytes(class, plan))?;
     let (flows, smaller) = match (largest.most_open(plan), &largest.population) {
         (Some(open), _) => (
-            format!("about `{}` connections at one time", two_digits(open as u64)),
+            format!("about `{}` connections at the same time", two_digits(open as u64)),
             "a lower rate, a faster link, or a shorter run",
         ),
         (None, PopulationPlan::Pages(_)) => {
@@ -116,7 +118,7 @@ pub(crate) fn refusal(plan: &Plan, cap: Bytes) -> Option<(usize, String)> {
     Some((class, message))
 }
 
-/// Two significant digits are plenty for an estimate.
+/// Rounds to two significant digits, which suffice for an estimate.
 fn rounded(bytes: Bytes) -> String {
     const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
     let mut value = bytes.as_f64();

@@ -1,5 +1,5 @@
-//! A link's queue as every host builds it: its discipline, with deterministic accidents in front, chosen packets lost or
-//! marked before the queue sees them.
+//! A link's queue as every host builds it: its discipline behind deterministic faults, which drop
+//! or mark chosen packets before the queue sees them.
 
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Arrived, Backlog, Cause, Discipline, LawSamples, Observer, Qdisc, Reason, Registry};
@@ -9,10 +9,12 @@ use aqmlab_units::{Bytes, Instant, Rate};
 use crate::plan::{Faults, LinkPlan};
 
 impl LinkPlan {
-    /// The link's discipline with its accidents, its draws from the stream that the link and the discipline name.
+    /// Builds the link's discipline with its faults; its draws are from the stream that the link
+    /// and the discipline name.
     ///
     /// # Errors
-    /// If the registry has no such discipline, or one registered from outside refuses the parameters.
+    /// If the registry has no such discipline, or one registered from outside refuses the
+    /// parameters.
     pub fn discipline<P: Arrived + Send + 'static>(
         &self,
         seed: u64,
@@ -27,8 +29,8 @@ impl LinkPlan {
     }
 }
 
-/// A discipline with accidents in front of it: the n-th arrival is lost, or marked if it is ECN-capable.
-/// For teaching ("what if packet 12 is lost?") and for exactness tests.
+/// A discipline behind deterministic faults: the n-th arrival is lost, or marked if it is
+/// ECN-capable. For teaching ("what if packet 12 is lost?") and for exactness tests.
 struct FaultInjector<P: Arrived> {
     inner: Discipline<P>,
     arrivals: u64,

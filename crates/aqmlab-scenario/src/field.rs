@@ -1,7 +1,8 @@
-//! How the language describes itself: fields, and what each may hold.
+//! The self-description of the language: fields, and their accepted values.
 //!
-//! Parser, defaults, messages, reference and JSON Schema all read the tables in [`crate::language`]. The
-//! parameters of disciplines and of TCP have tables of their own, which are referred to here.
+//! Parser, defaults, messages, reference and JSON Schema all read the tables in
+//! [`crate::language`]. The parameters of disciplines and of TCP have their own tables, to which
+//! this module refers.
 
 use aqmlab_params::{Alias, Default, Kind, Param};
 
@@ -10,27 +11,27 @@ use aqmlab_params::{Alias, Default, Kind, Param};
 pub struct Field {
     /// The key.
     pub name: &'static str,
-    /// What it may hold.
+    /// Its accepted values.
     pub form: Form,
-    /// What it is when it is not written.
+    /// Its value when it is not written.
     pub absent: Absent,
-    /// What it does, in one sentence.
+    /// Its meaning, in one sentence.
     pub help: &'static str,
     /// Other tools' names for it.
     pub aliases: &'static [Alias],
 }
 
 impl Field {
-    /// The same field, which another tool knows by another name.
+    /// Returns the same field with names that another tool uses.
     pub(crate) const fn known_as(self, aliases: &'static [Alias]) -> Field {
         Field { aliases, ..self }
     }
 }
 
-/// What a number of things a second looks like, for messages and the reference.
-pub(crate) const PER_SECOND: &str = "a number a second such as \"100/s\", from 0.000001/s to 1000000000/s";
+/// The notation of a rate of things per second, for messages and the reference.
+pub(crate) const PER_SECOND: &str = "a number per second such as \"100/s\", from 0.000001/s to 1000000000/s";
 
-/// What a key may hold.
+/// The accepted values of a key.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Form {
@@ -42,13 +43,13 @@ pub enum Form {
     Name,
     /// A distribution: over the flows of a class, or from draw to draw.
     Drawn(&'static Drawn),
-    /// A distribution; or what PackMime-HTTP draws for an end of a connection.
+    /// A distribution, or the draws of PackMime-HTTP for an end of a connection.
     StageDelay(&'static Drawn),
     /// Packet sizes: one for all, or a distribution.
     Sizes,
-    /// How many things happen in a second: `"100/s"`.
+    /// A number of things per second: `"100/s"`.
     PerSecond,
-    /// Numbers of arrivals, the first is 1.
+    /// Numbers of arrivals, from 1.
     Arrivals,
     /// Flows: a list of classes, by name or as a table with `class` and the indices `flows`.
     Flows,
@@ -78,14 +79,14 @@ pub enum Form {
     Labels,
 }
 
-/// What a key holds that holds a distribution.
+/// A distribution as the value of a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Drawn {
-    /// One value of it.
+    /// The kind of one value.
     pub kind: Kind,
-    /// What one value is called: `time`.
+    /// The noun for one value: `time`.
     pub noun: &'static str,
-    /// One, as it is written.
+    /// One value in its notation.
     pub example: &'static str,
     /// The forms of distribution that it may have.
     pub forms: &'static [&'static str],
@@ -96,31 +97,31 @@ pub struct Drawn {
 pub struct Variant {
     /// The value of `kind`.
     pub kind: &'static str,
-    /// What it is.
+    /// Its meaning.
     pub help: &'static str,
-    /// Its keys, `kind` not among them, common ones and its own.
+    /// Its keys except `kind`: common ones and its own.
     pub fields: &'static [&'static [Field]],
 }
 
 impl Variant {
-    /// All keys but `kind`.
+    /// Iterates over all keys except `kind`.
     pub fn all_fields(&self) -> impl Iterator<Item = &'static Field> + use<> {
         self.fields.iter().flat_map(|f| f.iter())
     }
 }
 
-/// What a key is when it is not written.
+/// The value of a key that is not written.
 #[derive(Clone, Copy, Debug)]
 pub enum Absent {
     /// It must be written.
     Required,
     /// This value.
     Is(Default),
-    /// What this rule says.
+    /// The value given by this rule.
     Rule(&'static str),
 }
 
-/// Where the language's own defaults come from.
+/// The source of the language's own defaults.
 pub(crate) const OURS: &str = "scenario language";
 
 pub(crate) const fn required(name: &'static str, form: Form, help: &'static str) -> Field {
@@ -139,7 +140,7 @@ pub(crate) const fn ruled(name: &'static str, form: Form, rule: &'static str, he
 pub(crate) trait Key {
     fn name(&self) -> &'static str;
     fn aliases(&self) -> &'static [Alias];
-    /// Whether it is a field of the language.
+    /// Returns whether it is a field of the language.
     fn is_field(&self) -> bool {
         false
     }

@@ -8,10 +8,10 @@ use aqmlab_units::{Bytes, Packets, Span};
 use crate::suggest::{listed, nearest, no_such};
 use crate::tree::{Node, Tree};
 
-/// The value at `node`, checked against `kind`; `quoted` is how the file writes it.
+/// Returns the value at `node`, checked against `kind`; `quoted` is its text in the file.
 ///
 /// # Errors
-/// A sentence with the offending value and what would be right.
+/// A sentence with the offending value and the accepted ones.
 pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, String> {
     match kind {
         Kind::Flag => match node.value {
@@ -64,7 +64,8 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
     }
 }
 
-/// `node` as it would be written under the parameter's own name; as it is where it is that already, or wrong.
+/// Returns `node` as it would be written under the parameter's own name, or unchanged where it
+/// already is, or is wrong.
 pub(crate) fn as_ours(node: &Node, reading: Reading) -> Node {
     let on = match node.value {
         Tree::Flag(on) => Some(on),
@@ -85,7 +86,7 @@ pub(crate) fn as_ours(node: &Node, reading: Reading) -> Node {
     Node { at: node.at.clone(), value }
 }
 
-/// What a kind looks like in a scenario, for messages and the reference.
+/// Returns the notation of a kind in a scenario, for messages and the reference.
 pub(crate) fn form(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "true or false".to_string(),
@@ -113,7 +114,7 @@ pub(crate) fn form(kind: &Kind) -> String {
     }
 }
 
-/// One of `words`.
+/// Returns one of `words`.
 fn choice(node: &Node, words: &[&'static str], quoted: &str) -> Result<&'static str, String> {
     let Tree::Text(given) = &node.value else {
         return Err(wrong(node, quoted, &format!("one of {}", listed(words.iter().copied()))));
@@ -128,7 +129,8 @@ fn wrong(node: &Node, quoted: &str, expected: &str) -> String {
     format!("`{quoted}` is {}; write {expected}", node.value.what())
 }
 
-/// What is wrong with a quantity, and what would be right where the message does not say it itself.
+/// Returns what is wrong with a quantity, and the accepted form where the message itself does not
+/// give it.
 fn remedied(error: &ParseError, kind: &Kind) -> String {
     match error {
         ParseError::TooFine { .. } | ParseError::TooLarge { .. } => format!("{error}; write {}", form(kind)),
@@ -136,7 +138,7 @@ fn remedied(error: &ParseError, kind: &Kind) -> String {
     }
 }
 
-/// The text of a quantity; a bare number is told that it needs a unit.
+/// Returns the text of a quantity. The error for a bare number asks for a unit.
 fn quantity<'n>(node: &'n Node, quoted: &str, expected: &str) -> Result<&'n str, String> {
     match &node.value {
         Tree::Text(s) => Ok(s),
@@ -149,7 +151,7 @@ fn integer(node: &Node, min: u64, max: u64, quoted: &str) -> Result<u64, String>
     whole(node, min, max, quoted, &form(&Kind::Integer { min, max }))
 }
 
-/// A whole number, or the word for none.
+/// Returns a whole number, or the word for none.
 fn limit(node: &Node, min: u64, max: u64, quoted: &str) -> Result<Value, String> {
     let expected = form(&Kind::Limit { min, max });
     match &node.value {

@@ -1,14 +1,14 @@
-//! Scenario files: from a person's words to a plan in which every value is explicit.
+//! Scenario files: from a user's text to a plan in which every value is explicit.
 //!
-//! [`parse`] is the only way in, for the command line and for Python alike. It reads TOML text, checks it
-//! against the tables of [`language`] and of the disciplines and TCP profiles, fills in defaults, computes what
-//! is automatic, and returns an [`Experiment`] with one [`Plan`] for each arm; or a [`ScenarioError`] with
-//! everything that is wrong, each with line, column, value and what would be right. [`Sweep`] has the cases of a file
-//! with a `[sweep]`, one at a time. [`schema`] describes the
-//! same language as JSON Schema.
+//! [`parse`] is the only entry point, for the command line and for Python alike. It reads TOML
+//! text, checks it against the tables of [`language`] and of the disciplines and TCP profiles,
+//! fills in defaults and computes automatic values. It returns an [`Experiment`] with one [`Plan`]
+//! per arm, or a [`ScenarioError`] with all errors, each with line, column, value and the accepted
+//! form. [`Sweep`] returns the cases of a file with a `[sweep]`, one at a time. [`schema`]
+//! describes the same language as JSON Schema.
 //!
-//! This crate reads no clock, and no file but the traces that a scenario names, through [`Files`]: the caller hands it
-//! text.
+//! This crate reads no clock, and no files except the traces that a scenario names, through
+//! [`Files`]: the caller passes it text.
 
 mod arms;
 mod browsers;

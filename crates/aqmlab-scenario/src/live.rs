@@ -1,4 +1,4 @@
-//! What only the live router looks at: how it runs, and what it asks of the kernel.
+//! The settings that only the live router uses: its operation, and its demands on the kernel.
 
 use aqmlab_params::Value;
 use aqmlab_transport::Congestion;
@@ -10,11 +10,12 @@ use crate::plan::{IpVersion, LivePlan, Wait, Workload};
 use crate::suggest::{listed, nearest};
 use crate::tree::Tree;
 
-/// The key that a class had for what only the live router reads.
+/// The former key of a class for the settings of the live router.
 pub(crate) const OLD_KEY: &str = "live";
 
 impl Pass<'_, '_> {
-    /// `[live]`. Where it is not written nothing is entered: most scenarios are never run live.
+    /// Reads `[live]`. Where it is not written nothing is entered because most scenarios are never
+    /// run live.
     pub(crate) fn live(&mut self, file: &Section<'_>) -> Option<LivePlan> {
         let Some(node) = file.node("live") else { return Some(LivePlan::default()) };
         let section = self.section(node, "live", LIVE)?;
@@ -33,25 +34,25 @@ impl Pass<'_, '_> {
             4 => Some(IpVersion::V4),
             6 => Some(IpVersion::V6),
             other => {
-                let message = format!("`{other}` is no version of the Internet Protocol; write 4 or 6");
+                let message = format!("`{other}` is not a version of the Internet Protocol; write 4 or 6");
                 self.error(&section.at("ip"), &section.sub("ip"), message);
                 None
             }
         }
     }
 
-    /// Refuses the key of older scenarios and says what to write now.
+    /// Refuses the key of older scenarios, with the new notation.
     pub(crate) fn has_live_of_old(&mut self, class: &Section<'_>) -> bool {
         let had_it = class.fields.iter().any(|field| field.name == "tcp");
         let entry = class.table.entries.iter().find(|entry| had_it && entry.key == OLD_KEY);
         let Some(entry) = entry else { return false };
-        let message = "`live` is no key of a class any more: both hosts read the congestion control from `tcp`; \
-                       write `tcp = { congestion = \"cubic\" }`";
+        let message = "`live` is no longer a key of a class: both hosts read the congestion control from `tcp`; write \
+                       `tcp = { congestion = \"cubic\" }`";
         self.error(&entry.key_at, &class.sub(OLD_KEY), message);
         true
     }
 
-    /// Why the simulator cannot be the host of a class.
+    /// Returns why the simulator cannot be the host of a class.
     pub(crate) fn only_live(&mut self, class: &Section<'_>, workload: &Workload) -> Option<Problem> {
         if workload.tcp()?.congestion.is_some() {
             return None;

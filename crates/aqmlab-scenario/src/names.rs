@@ -1,6 +1,7 @@
-//! What may be a name.
+//! Valid names.
 
-/// Why `name` cannot be the name of a part of the network: it becomes part of paths, of file names and of columns.
+/// Returns why `name` cannot be the name of a part of the network, which becomes part of paths,
+/// file names and columns.
 pub(crate) fn name_flaw(name: &str) -> Option<&'static str> {
     if name.is_empty() || name.chars().count() > 64 {
         return Some("is no name; a name has 1 to 64 characters");
@@ -12,8 +13,8 @@ pub(crate) fn name_flaw(name: &str) -> Option<&'static str> {
     None
 }
 
-/// Whether a person can tell `name` from others in tables and plots. Names of arms, claims and labels: free text, but one
-/// line of it.
+/// Returns whether a person can distinguish `name` from other names in tables and plots. Names of
+/// arms, claims and labels are free text on one line.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.trim().is_empty()
         && name.trim() == name
@@ -21,10 +22,10 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.chars().all(is_printable)
 }
 
-/// Words that stand for something else where an axis is named.
+/// Words with a fixed meaning where an axis is named.
 pub(crate) const RESERVED: &[&str] = &["arm", "case", "class", "from", "queue", "seed", "until"];
 
-/// Whether an axis can be called so. In a claim it stands between operators.
+/// Returns whether an axis can have this name. In a claim it stands between operators.
 pub(crate) fn is_axis_name(name: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     name.chars().next().is_some_and(char::is_alphabetic)
@@ -33,7 +34,8 @@ pub(crate) fn is_axis_name(name: &str) -> bool {
         && !RESERVED.contains(&name)
 }
 
-/// Neither a control character, which a terminal obeys, nor a sign that turns the direction of the text around it.
+/// Returns whether a character is neither a control character, which a terminal would obey, nor one
+/// that changes the direction of the surrounding text.
 pub(crate) fn is_printable(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,4 +1,5 @@
-//! Connections that open at a rate, whatever becomes of those before: what they offer to links, and how many are open.
+//! Connections that open at a rate, whatever the state of earlier ones: the load that they offer to
+//! links, and the number that are open.
 
 use aqmlab_traffic::packmime::PackMime;
 use aqmlab_traffic::{Gaps, MeanConnection};
@@ -8,7 +9,7 @@ use crate::pass::{Pass, Section};
 use crate::plan::{ClassPlan, LinkPlan, Plan, PopulationPlan, Sessions, Workload};
 use crate::traffic::Number;
 
-/// Connections of one class are told apart by 32 bits.
+/// Connections of one class are distinguished by 32 bits.
 const MOST_CONNECTIONS: f64 = u32::MAX as f64;
 
 /// A load of this many times a link's rate is a mistake unless a class allows it.
@@ -18,7 +19,7 @@ const OVERLOAD: f64 = 10.0;
 const CONTROL_PACKETS: f64 = 2.0;
 
 impl PopulationPlan {
-    /// Connections a second, where these open at a rate.
+    /// Returns the connections per second, where they open at a rate.
     pub(crate) const fn per_s(&self) -> Option<f64> {
         match self {
             PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => Some(*per_s),
@@ -32,7 +33,7 @@ impl PopulationPlan {
 }
 
 impl ClassPlan {
-    /// Its connections on average, where these open at a rate.
+    /// Returns its mean connection, where connections open at a rate.
     fn mean_connection(&self) -> Option<MeanConnection> {
         match &self.workload {
             Workload::Sessions { sessions: Sessions::Requests(plan), .. } => Some(plan.mean_connection()),
@@ -41,8 +42,9 @@ impl ClassPlan {
         }
     }
 
-    /// The bit rate that connections at a rate offer to each link on the way of requests, and on that of responses: payload,
-    /// and headers of data, SYN and FIN. Acknowledgments and what is sent again come on top.
+    /// Returns the bit rates that connections at a rate offer to each link on the path of requests
+    /// and on that of responses: payload, and headers of data, SYN and FIN. Acknowledgments and
+    /// retransmissions come on top.
     fn open_load(&self) -> Option<[f64; 2]> {
         let (per_s, tcp) = (self.population.per_s()?, self.workload.tcp()?);
         let (mss, header) = (f64::from(tcp.mss), f64::from(tcp.header));
@@ -50,16 +52,17 @@ impl ClassPlan {
         Some(bytes.map(|bytes| 8.0 * per_s * (bytes + header * (bytes / mss + CONTROL_PACKETS))))
     }
 
-    /// The bit rate that connections at a rate offer to link number `link`.
+    /// Returns the bit rate that connections at a rate offer to link number `link`.
     fn open_load_on(&self, link: usize) -> f64 {
         let [requests, responses] = self.open_load().unwrap_or_default();
         let of = |way: &[usize], load| if way.contains(&link) { load } else { 0.0 };
         of(&self.path, requests) + of(&self.return_path, responses)
     }
 
-    /// How many connections at a rate are open at one time at the most; `None` where none open at a rate. What the narrowest
-    /// link of their way cannot carry piles up to the end of the run; of the rest as many are open as open in the time that
-    /// one takes, slow start left out.
+    /// Returns the largest number of connections at a rate that are open at the same time, or
+    /// `None` where none open at a rate. Connections that the narrowest link on their path cannot
+    /// carry accumulate to the end of the run. Of the others, as many are open as arrive in the
+    /// duration of one, without slow start.
     pub(crate) fn most_open(&self, plan: &Plan) -> Option<f64> {
         let (per_s, mean) = (self.population.per_s()?, self.mean_connection()?);
         let carried =
@@ -73,14 +76,14 @@ impl ClassPlan {
     }
 }
 
-/// The number of the link with the greatest `load`, and how many times its rate that is.
+/// Returns the number of the link with the greatest `load`, and the ratio of that load to its rate.
 fn fullest(plan: &Plan, load: impl Fn(usize) -> f64) -> Option<(usize, f64)> {
     let times = |(i, link): (usize, &LinkPlan)| (i, load(i) / link.rate.as_bps() as f64);
     plan.links.iter().enumerate().map(times).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 impl Pass<'_, '_> {
-    /// Whether a class may offer many times what a link carries.
+    /// Returns whether a class may offer many times a link's rate.
     pub(crate) fn allows_overload(
         &mut self,
         section: &Section<'_>,
@@ -95,8 +98,8 @@ impl Pass<'_, '_> {
         self.flag(section, "allow_overload")
     }
 
-    /// Whether there are no more connections at a rate than can be told apart, nor many times what a link carries; reports
-    /// the first that is wrong. `numbers` are those of the classes of `plan`.
+    /// Checks that connections at a rate can all be distinguished and do not offer many times a
+    /// link's rate, and reports the first error. `numbers` are those of the classes of `plan`.
     pub(crate) fn rates_are_sound(&mut self, plan: &Plan, numbers: &[Number]) -> bool {
         let mut few = true;
         for (class, number) in plan.classes.iter().zip(numbers) {
@@ -110,8 +113,8 @@ impl Pass<'_, '_> {
         let (expected, most) = (plan.stop.at.as_secs_f64() * per_s, MOST_CONNECTIONS / 2.0);
         if expected > most {
             let message = format!(
-                "about {expected:.0} connections open before the end of the run at `{}`; at most {most:.0} can be told \
-                 apart: write a lower rate, or a shorter run",
+                "about {expected:.0} connections open before the end of the run at `{}`; at most {most:.0} can be \
+                 distinguished: write a lower rate, or a shorter run",
                 plan.stop.at
             );
             self.error(&number.at, &number.path, message);

@@ -1,4 +1,4 @@
-//! Where the delays lie that clouds draw for their clients and servers, and that traces have of them.
+//! The places of the delays that clouds draw, or traces give, for clients and servers.
 
 use aqmlab_traffic::{Distribution, End};
 use aqmlab_units::Span;
@@ -10,8 +10,8 @@ use crate::topology::Network;
 use crate::traffic::ClassDraft;
 
 impl Pass<'_, '_> {
-    /// What a cloud draws for its clients and servers, or a trace has of them, lies where delay stages stand for it, and
-    /// else on access links.
+    /// Places the delays that a cloud draws, or a trace gives, for its clients and servers: in
+    /// delay stages that represent them, and otherwise on access links.
     pub(crate) fn place_own_delays(
         &mut self,
         drafts: &mut [ClassDraft],
@@ -32,7 +32,7 @@ impl Pass<'_, '_> {
             let propagation = propagation.fold(Span::ZERO, |sum, delay| sum + delay);
             let own = left.iter().fold(Span::ZERO, |sum, end| sum + draft.plan.mean_end(*end) * 2);
             match &mut draft.plan.access {
-                // What all connections have on their links is known already.
+                // Values that all connections have on their links are already known.
                 Some(_) if left.len() == End::ALL.len() => {}
                 Some(access) => {
                     access.rtt = Distribution::Constant(propagation + own);
@@ -55,8 +55,8 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Whose delays the connections of a class have, where they have their own, and whether these hold: not where an `rtt` is
-/// written.
+/// Returns the origin of the connections' own delays in a class, where they have any, and whether
+/// they apply: not where an `rtt` is written.
 fn owner(class: &ClassPlan) -> Option<(&'static str, bool)> {
     match (&class.population, &class.workload) {
         (PopulationPlan::Cloud(cloud), _) => Some(("PackMime-HTTP", cloud.own_delays)),

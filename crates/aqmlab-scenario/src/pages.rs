@@ -11,17 +11,17 @@ use crate::plan::{PopulationPlan, Sessions, Workload};
 /// The keys of the shares, in the order of [`PagePlan::shares`].
 const SHARES: [&str; 4] = ["scripts", "styles", "fonts", "images"];
 
-/// What of a page is drawn from the tables where it is not written.
+/// The properties of a page that are drawn from the tables where they are not written.
 const OF_TABLES: [&str; 2] = ["weight", "objects"];
 
 impl Pass<'_, '_> {
-    /// The users of a class of pages, and how many there are.
+    /// Returns the users of a class of pages, and their number.
     pub(crate) fn page_users(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
         let (users, plan) = (self.integer(section, "users"), self.page_plan(section));
         Some((PopulationPlan::Pages(Arc::new(plan?)), users?))
     }
 
-    /// What the connections of a class of pages carry: what their users ask for.
+    /// Returns what the connections of a class of pages carry, as their users ask for it.
     pub(crate) fn multiplexed(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (tcp, tcp_settings) = self.tcp(section)?;
         Some(Workload::Sessions { sessions: Sessions::Pages, tcp: Box::new(tcp), tcp_settings })
@@ -64,7 +64,7 @@ impl Pass<'_, '_> {
         let [scripts, styles, fonts, images] = SHARES.map(|key| self.number(section, key));
         let shares = [scripts?, styles?, fonts?, images?];
         let sum: f64 = shares.iter().sum();
-        // A sum of decimal fractions may be off by their last digits.
+        // A sum of decimal fractions may be off in the last digits.
         if sum > 1.0 + 1e-9 {
             let written = SHARES.into_iter().rfind(|key| section.node(key).is_some());
             let key = written.unwrap_or(SHARES[0]);
@@ -78,7 +78,8 @@ impl Pass<'_, '_> {
         Some(shares)
     }
 
-    /// The rank correlation of weight and objects, which holds for what the tables draw.
+    /// Returns the rank correlation of weight and objects, which applies to the draws from the
+    /// tables.
     fn correlation(&mut self, section: &Section<'_>) -> Option<f64> {
         let written = OF_TABLES.into_iter().find(|key| section.node(key).is_some());
         if let (Some(node), Some(key)) = (section.node("correlation"), written) {

@@ -1,7 +1,8 @@
-//! Sizes written as a part of the queue's own buffer: `min_th = "0.25buffer"` is a quarter of its `limit`.
+//! Sizes written as a part of the queue's own buffer: `min_th = "0.25buffer"` is a quarter of its
+//! `limit`.
 //!
-//! The part is taken of `limit` as it is written, in its unit, before anything is resolved: an arm or a sweep that
-//! changes the buffer moves such thresholds with it.
+//! The part refers to `limit` as it is written, in its unit, before anything is resolved. An arm or
+//! a sweep that changes the buffer therefore moves such thresholds with it.
 
 use aqmlab_params::{Kind, Origin, Param, Value};
 use aqmlab_units::text::Size;
@@ -16,13 +17,13 @@ const LIMIT: &str = "limit";
 /// More than any threshold: ten buffers.
 const MOST: f64 = 10.0;
 
-/// Whether a value is written as a part of the buffer: only sizes of queues can be.
+/// Returns whether a value is written as a part of the buffer, which only sizes of queues can be.
 pub(crate) fn is_part(node: &Node, param: &Param) -> bool {
     matches!(param.kind, Kind::Size { .. })
         && matches!(&node.value, Tree::Text(text) if text.trim_end().ends_with(UNIT))
 }
 
-/// What `entry` says of `param`, as it would be written under the parameter's own name.
+/// Returns the value of `param` in `entry`, as it would be written under the parameter's own name.
 pub(crate) fn by_its_name(entry: &Entry, param: &Param) -> Node {
     param
         .alias(&entry.key)
@@ -30,7 +31,8 @@ pub(crate) fn by_its_name(entry: &Entry, param: &Param) -> Node {
 }
 
 impl Pass<'_, '_> {
-    /// The value of `param`, written at `node` as a part of the buffer in the same table, and how it came about.
+    /// Returns the value of `param`, written at `node` as a part of the buffer in the same table,
+    /// and its derivation.
     pub(crate) fn part_of_buffer(
         &mut self,
         table: &Table,
@@ -49,7 +51,7 @@ impl Pass<'_, '_> {
         value.map_err(|message| self.error(&node.at, path, message)).ok()
     }
 
-    /// How much of the buffer is asked for.
+    /// Returns the requested share of the buffer.
     fn share_of_buffer(&self, node: &Node) -> Result<f64, String> {
         let Tree::Text(text) = &node.value else { unreachable!("`is_part` has seen a text") };
         let number = text.trim_end().strip_suffix(UNIT).unwrap_or_default().trim();
@@ -57,13 +59,13 @@ impl Pass<'_, '_> {
         match number.parse::<f64>() {
             Ok(share) if plain && share > 0.0 && share <= MOST => Ok(share),
             _ => Err(format!(
-                "`{}` is no part of the buffer; write one above 0, at most {MOST}, such as \"0.25buffer\"",
+                "`{}` is not a part of the buffer; write one above 0, at most {MOST}, such as \"0.25buffer\"",
                 self.report.quote(&node.at).trim_matches(['"', '\''])
             )),
         }
     }
 
-    /// The `limit` that is written in the same table.
+    /// Returns the `limit` that is written in the same table.
     fn written_buffer(
         &self,
         table: &Table,
@@ -71,9 +73,11 @@ impl Pass<'_, '_> {
         asking: &Param,
     ) -> Result<Size, String> {
         if asking.name == LIMIT {
-            return Err("the buffer is no part of itself; write packets (\"36p\"), bytes (\"123kB\") or \
+            return Err(
+                "the buffer cannot be a part of itself; write packets (\"36p\"), bytes (\"123kB\") or \
                         bandwidth-delay products (\"1bdp\")"
-                .to_string());
+                    .to_string(),
+            );
         }
         let limit = params.iter().find(|p| p.name == LIMIT);
         let written = limit.and_then(|limit| {
@@ -82,12 +86,15 @@ impl Pass<'_, '_> {
         });
         match written {
             Some(Value::Size(size)) => Ok(size),
-            _ => Err(format!("a part of the buffer needs `{LIMIT}` beside it; write one such as \"36p\"")),
+            _ => Err(format!(
+                "a part of the buffer needs `{LIMIT}` in the same table; write one such as \"36p\""
+            )),
         }
     }
 }
 
-/// So much of a buffer, to the nearest whole packet or byte; `None` if that is less than the parameter may be.
+/// Returns this share of a buffer, to the nearest whole packet or byte, or `None` if it is below
+/// the parameter's minimum.
 fn part(buffer: Size, share: f64, kind: &Kind) -> Option<Size> {
     let Kind::Size { min } = kind else { return None };
     let whole = |n: u64| Some((share * n as f64 + 0.5) as u64).filter(|n| *n >= min.get());

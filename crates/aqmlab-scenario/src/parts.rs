@@ -1,8 +1,9 @@
 //! The parts of the program that decide a plan's result, each with its version.
 //!
-//! A version stands beside its part and rises by one when the part gives other results than before. A plan has the parts
-//! that it uses, so a correction of one of them is none of the plans without it. What is below all of them (units,
-//! parameters) has no version: a change there that moves results is one of the parts that it moves.
+//! The version of a part is defined in the part's source and is incremented when the part's results
+//! change. A plan has the parts that it uses, so a correction of one part does not affect plans
+//! without it. Code below all parts (units, parameters) has no version: a change there that moves
+//! results counts as a change of the parts that it moves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,7 @@ use crate::draws;
 use crate::plan::{Plan, PopulationPlan, Sessions, Workload};
 use crate::trace::Schedule;
 
-/// Versions by the names of parts: a crate, or what is within it, such as `qdisc.red`.
+/// Versions by the names of parts: a crate, or a part of it, such as `qdisc.red`.
 pub type Parts = BTreeMap<String, u32>;
 
 const ON_OFF: &str = "traffic.on_off";
@@ -33,7 +34,7 @@ const PACKMIME: &str = "traffic.packmime";
 const PAGES: &str = "traffic.pages";
 const BROWSERS: &str = "traffic.browsers";
 
-/// All parts below the hosts.
+/// Returns all parts below the hosts.
 pub fn all_parts() -> Parts {
     let kinds = [
         ("random", aqmlab_random::VERSION),
@@ -64,7 +65,7 @@ pub fn all_parts() -> Parts {
 }
 
 impl Plan {
-    /// The parts that the plan uses below its host.
+    /// Returns the parts that the plan uses below its host.
     pub fn parts(&self) -> Parts {
         let mut names: BTreeSet<String> =
             ["random", "qdisc", "traffic", "scenario"].map(str::to_owned).into();
@@ -81,7 +82,7 @@ impl Plan {
             );
             if let Some(tcp) = class.workload.tcp() {
                 names.insert("transport".to_owned());
-                // One that only kernels have has no version here.
+                // A congestion control that only kernels have has no version here.
                 names.extend(tcp.congestion.map(control));
             }
         }
@@ -99,7 +100,8 @@ fn control(of: Congestion) -> String {
     format!("transport.{}", of.word())
 }
 
-/// The discipline and those whose law it applies. One that a host has registered itself has no version.
+/// Adds the discipline and those whose law it applies. A discipline that a host has registered has
+/// no version.
 fn add_discipline(names: &mut BTreeSet<String>, name: &str) {
     names.insert(discipline(name));
     for applied in info(name).map_or(&[][..], |info| info.applies) {
@@ -107,7 +109,7 @@ fn add_discipline(names: &mut BTreeSet<String>, name: &str) {
     }
 }
 
-/// The disciplines within settings, at any depth.
+/// Adds the disciplines within settings, at any depth.
 fn add_inner(names: &mut BTreeSet<String>, settings: &Settings) {
     settings.iter().for_each(|setting| add_inner_of(names, &setting.value));
 }
@@ -124,7 +126,8 @@ fn add_inner_of(names: &mut BTreeSet<String>, value: &Value) {
     }
 }
 
-/// The kinds of traffic that a workload uses. A transfer of one size is a list of starts and no more.
+/// Returns the kinds of traffic that a workload uses. A transfer of one size is only a list of
+/// starts.
 fn workload(workload: &Workload) -> &'static [&'static str] {
     match workload {
         Workload::Bulk { .. } => &[],
@@ -161,7 +164,7 @@ mod tests {
 
     const TRAFFIC: &str = "[[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\ncount = 2\nrtt = \"30ms\"\n";
 
-    /// The plan of a dumbbell with this queue and these classes.
+    /// Returns the plan of a dumbbell with this queue and these classes.
     fn plan(queue: &str, traffic: &str) -> Plan {
         let text = format!(
             "duration = \"2s\"\n[topology]\nkind = \"dumbbell\"\nrate = \"2Mbit\"\ndelay = \"5ms\"\naccess_rate = \"20Mbit\"\n\

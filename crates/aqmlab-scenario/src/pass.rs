@@ -1,5 +1,5 @@
-//! Reading typed values from sections of the tree: the one place where a key is looked up, checked, given its
-//! default and entered with its origin in the list of effective parameters.
+//! Typed reading of sections of the tree: the one place where a key is looked up, checked, given
+//! its default, and entered with its origin in the list of effective parameters.
 
 use std::collections::BTreeSet;
 
@@ -16,51 +16,51 @@ use crate::suggest::{listed, nearest, no_such};
 use crate::trace::Traces;
 use crate::tree::{At, Entry, Node, Table, Tree};
 
-/// One reading of the tree, for one arm: what is wrong, and the effective parameters so far.
+/// One reading of the tree, for one arm: the errors and the effective parameters so far.
 pub(crate) struct Pass<'p, 't> {
     pub(crate) report: &'p mut Report<'t>,
     /// The traces that the scenario names.
     pub(crate) traces: &'p Traces<'p>,
-    /// The first seed and how many there are, if the file is right about them.
+    /// The first seed and the number of seeds, if the file gives valid ones.
     pub(crate) seeds: Option<(u64, u64)>,
     /// The names of the classes of traffic that are not enabled.
     pub(crate) disabled: Vec<String>,
-    /// The names and ports of the traffic classes, once they are known.
+    /// The names and ports of the traffic classes, once known.
     pub(crate) traffic: Option<Vec<(String, u16)>>,
     pub(crate) parameters: Vec<Parameter>,
     /// Their paths.
     entered: BTreeSet<String>,
 }
 
-/// A table with the keys that it may have.
+/// A table with its accepted keys.
 #[derive(Clone)]
 pub(crate) struct Section<'n> {
-    /// Where it is in the file's terms: `traffic.ftp`.
+    /// Its path in the file's terms: `traffic.ftp`.
     pub(crate) path: String,
-    /// Where it stands.
+    /// Its position.
     pub(crate) at: At,
     pub(crate) table: &'n Table,
     pub(crate) fields: Vec<&'static Field>,
 }
 
 impl<'n> Section<'n> {
-    /// The path of a key.
+    /// Returns the path of a key.
     pub(crate) fn sub(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_string() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The node at a key, or at another tool's name for it.
+    /// Returns the node at a key, or at another tool's name for it.
     pub(crate) fn node(&self, key: &str) -> Option<&'n Node> {
         let aliases = self.fields.iter().find(|f| f.name == key).map_or(&[][..], |f| f.aliases);
         self.table.get(key).or_else(|| aliases.iter().find_map(|alias| self.table.get(alias.name)))
     }
 
-    /// Where the key's value stands; the section if it is not written.
+    /// Returns the position of the key's value, or the section's if it is not written.
     pub(crate) fn at(&self, key: &str) -> At {
         self.node(key).map_or_else(|| self.at.clone(), |n| n.at.clone())
     }
 
-    /// What the key does.
+    /// Returns the help of a key.
     pub(crate) fn help(&self, key: &str) -> &'static str {
         self.field(key).help
     }
@@ -78,7 +78,7 @@ impl<'n> Section<'n> {
 }
 
 impl<'p, 't> Pass<'p, 't> {
-    /// A first reading.
+    /// Creates a first reading.
     pub(crate) fn new(report: &'p mut Report<'t>, traces: &'p Traces<'p>) -> Self {
         Pass {
             report,
@@ -93,12 +93,12 @@ impl<'p, 't> Pass<'p, 't> {
 }
 
 impl Pass<'_, '_> {
-    /// Something is wrong at `at`.
+    /// Reports an error at `at`.
     pub(crate) fn error(&mut self, at: &At, path: &str, message: impl Into<String>) {
         self.report.error(at, path, message);
     }
 
-    /// The section at `node`, its keys checked.
+    /// Returns the section at `node`, its keys checked.
     pub(crate) fn section<'n>(
         &mut self,
         node: &'n Node,
@@ -110,7 +110,7 @@ impl Pass<'_, '_> {
         Some(section)
     }
 
-    /// The section at `node`, its keys not yet checked.
+    /// Returns the section at `node`, its keys not yet checked.
     pub(crate) fn open_section<'n>(
         &mut self,
         node: &'n Node,
@@ -122,7 +122,7 @@ impl Pass<'_, '_> {
         Some(Section { path: path.to_string(), at: node.at.clone(), table, fields })
     }
 
-    /// The table at `node`.
+    /// Returns the table at `node`.
     pub(crate) fn table<'n>(&mut self, node: &'n Node, path: &str) -> Option<&'n Table> {
         match &node.value {
             Tree::Table(table) => Some(table),
@@ -134,7 +134,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Every key must be one of `keys` or of `others`.
+    /// Checks that every key is one of `keys` or of `others`.
     pub(crate) fn check_keys<K: Key>(&mut self, table: &Table, path: &str, keys: &[K], others: &[&str]) {
         self.check_aliases(table, path, keys);
         for entry in &table.entries {
@@ -148,7 +148,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// No field may be written under two names. (Parameters are told so where they are read.)
+    /// Checks that no field is written under two names. (For parameters, this is reported where
+    /// they are read.)
     fn check_aliases<K: Key>(&mut self, table: &Table, path: &str, keys: &[K]) {
         for key in keys.iter().filter(|key| key.is_field()) {
             let is_alias = |e: &&Entry| key.aliases().iter().any(|a| a.name == e.key);
@@ -176,7 +177,7 @@ impl Pass<'_, '_> {
         self.error(&entry.key_at, path, message);
     }
 
-    /// The `kind` of a table that has kinds, by the table's variants.
+    /// Returns the `kind` of a table that has kinds, by the table's variants.
     pub(crate) fn variant(
         &mut self,
         node: &Node,
@@ -197,7 +198,8 @@ impl Pass<'_, '_> {
         found
     }
 
-    /// The value of a key, its default, or `None` if it is wrong, missing or ruled by something else.
+    /// Returns the value of a key or its default, or `None` if it is wrong, missing or ruled by
+    /// something else.
     pub(crate) fn value(&mut self, section: &Section<'_>, key: &str) -> Option<Value> {
         let field = section.field(key);
         let (value, origin) = match (section.node(key), field.absent) {
@@ -219,7 +221,7 @@ impl Pass<'_, '_> {
         Some(value)
     }
 
-    /// The value written at `node`.
+    /// Returns the value written at `node`.
     pub(crate) fn given(&mut self, node: &Node, path: &str, kind: &Kind) -> Option<Value> {
         match kind::value(node, kind, &self.report.quote(&node.at)) {
             Ok(value) => Some(value),
@@ -230,7 +232,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// The key must be there and is not.
+    /// Reports a required key that is missing.
     pub(crate) fn missing(&mut self, section: &Section<'_>, field: &Field) {
         let what = match field.form {
             Form::One(kind) => format!("write {}", kind::form(&kind)),
@@ -261,7 +263,7 @@ impl Pass<'_, '_> {
         self.enter_parameter(Parameter { path, value, origin, source: OURS, help, aliases });
     }
 
-    /// Enters an effective value that has no section: nothing was written.
+    /// Enters an effective value without a section because nothing was written.
     pub(crate) fn enter_at(
         &mut self,
         path: String,
@@ -286,14 +288,14 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// A parameter that has been entered turns out to be another.
+    /// Changes a parameter that has already been entered.
     pub(crate) fn amend(&mut self, path: &str, value: &impl std::fmt::Display) {
         if let Some(parameter) = self.parameters.iter_mut().find(|parameter| parameter.path == path) {
             parameter.value = value.to_string();
         }
     }
 
-    /// Enters what follows from a rule.
+    /// Enters a value that follows from a rule.
     pub(crate) fn derive(
         &mut self,
         section: &Section<'_>,
@@ -304,7 +306,7 @@ impl Pass<'_, '_> {
         self.enter(section, key, value, Origin::Derived(rule.to_string().into()));
     }
 
-    /// The name at a key, if it is written and is one.
+    /// Returns the name at a key, if it is written and valid.
     pub(crate) fn name(&mut self, section: &Section<'_>, key: &str) -> Option<String> {
         let field = section.field(key);
         let Some(node) = section.node(key) else {
@@ -326,8 +328,8 @@ impl Pass<'_, '_> {
 }
 
 impl Pass<'_, '_> {
-    /// What a person wrote for others to read, empty if it is not written. No sign in it may be an order to a terminal
-    /// but those `also`.
+    /// Returns free text at a key, empty if it is not written. It must not contain control
+    /// characters for a terminal except those in `also`.
     pub(crate) fn prose(&mut self, section: &Section<'_>, key: &str, also: &[char]) -> Option<String> {
         if section.node(key).is_none() {
             return Some(String::new());
@@ -336,18 +338,18 @@ impl Pass<'_, '_> {
         let Some(sign) = text.chars().find(|c| !is_printable(*c) && !also.contains(c)) else {
             return Some(text);
         };
-        let message = format!("{sign:?} is no printable character; write plain text");
+        let message = format!("{sign:?} is not a printable character; write plain text");
         self.error(&section.at(key), &section.sub(key), message);
         None
     }
 }
 
-/// What makes lines and gaps in a text.
+/// The characters that make lines and gaps in a text.
 pub(crate) const LINES: &[char] = &['\n', '\t'];
 
 macro_rules! typed {
     ($fn:ident, $pattern:pat => $value:expr, $type:ty) => {
-        /// The key's value, as [`Pass::value`].
+        /// Returns the key's value, as [`Pass::value`] does.
         pub(crate) fn $fn(&mut self, section: &Section<'_>, key: &str) -> Option<$type> {
             match self.value(section, key)? {
                 $pattern => Some($value),
@@ -367,7 +369,7 @@ impl Pass<'_, '_> {
     typed!(bytes, Value::Size(Size::Bytes(v)) => v, Bytes);
 }
 
-/// A flag under another tool's name, as Tcl writes flags: 0 or 1.
+/// Returns a flag under another tool's name, as Tcl writes flags: 0 or 1.
 fn flag_of_another_tool(section: &Section<'_>, field: &Field) -> Option<Value> {
     let by_alias = section.table.get(field.name).is_none();
     match (field.form, &section.node(field.name)?.value) {
@@ -376,7 +378,7 @@ fn flag_of_another_tool(section: &Section<'_>, field: &Field) -> Option<Value> {
     }
 }
 
-/// ` (ns-2 alias: thresh_)`, or nothing.
+/// Returns ` (ns-2 alias: thresh_)`, or nothing.
 fn also_known_as(key: &impl Key) -> String {
     let others = key.aliases().iter().filter(|a| a.name != key.name());
     let named: Vec<String> = others.map(|a| format!("{} alias: {}", a.of, a.name)).collect();

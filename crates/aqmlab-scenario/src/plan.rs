@@ -1,4 +1,4 @@
-//! The plan: a scenario with everything resolved. What a host runs, and all that it needs to know.
+//! The plan: a scenario with everything resolved, which is all that a host needs to run it.
 
 use std::sync::Arc;
 
@@ -15,20 +15,21 @@ use aqmlab_units::{Bytes, Rate, Span};
 use crate::error::Problem;
 use crate::trace::{Schedule, Trace};
 
-/// A scenario file understood: one plan for each arm, and the seeds to run each with.
+/// A scenario file as parsed: one plan per arm, and the seeds of the runs of each.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// What the person calls it.
+    /// The title in the file.
     pub title: String,
     /// The question that it answers; may be empty.
     pub question: String,
-    /// Metrics that its table has besides those of every experiment; what reads recordings knows them.
+    /// Metrics in its table besides those of every experiment. The programs that read recordings
+    /// know them.
     pub metrics: Vec<String>,
     /// The seeds, the same for every arm: `seed, seed + 1, ...`.
     pub seeds: Vec<u64>,
     /// The arms in the order of the file; one arm named `"main"` where the file names none.
     pub arms: Vec<Plan>,
-    /// What is allowed but suspicious, a sentence each.
+    /// Warnings about allowed but suspicious settings, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -39,7 +40,7 @@ pub struct Plan {
     pub title: String,
     /// The arm's name.
     pub arm: String,
-    /// Measurement begins here; before, the network warms up.
+    /// Measurement begins here; before it, the network warms up.
     pub warmup: Span,
     /// When the run ends.
     pub stop: Stop,
@@ -51,75 +52,77 @@ pub struct Plan {
     pub classes: Vec<ClassPlan>,
     /// Delay stages in the order of the file.
     pub delays: Vec<DelayPlan>,
-    /// What to record how often.
+    /// What to record, and how often.
     pub record: RecordPlan,
     /// How the live router runs it.
     pub live: LivePlan,
-    /// Every value of this arm as a person reads it, with where it came from; empty in a plan built by hand.
+    /// Every value of this arm in readable form, with its origin; empty in a plan built by hand.
     pub parameters: Vec<Parameter>,
 }
 
-/// One effective parameter: what `aqmlab show` and the report print.
+/// One effective parameter, as `aqmlab show` and the report print it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameter {
-    /// Where it stands, or would stand, in a scenario file: `topology.queue.min_th`, `traffic.ftp.start`. An
-    /// arm addresses it so.
+    /// Its path in a scenario file, written or not: `topology.queue.min_th`, `traffic.ftp.start`.
+    /// Arms use this path.
     pub path: String,
     /// Its value with unit, as it would be written.
     pub value: String,
-    /// Where the value came from.
+    /// Origin of the value.
     pub origin: Origin,
     /// Paper or RFC section of the parameter and its default.
     pub source: &'static str,
-    /// What it does, in one sentence.
+    /// Its meaning, in one sentence.
     pub help: &'static str,
     /// Other tools' names for it.
     pub aliases: &'static [Alias],
 }
 
-/// When a run ends: at the first of these that comes true. `at` always holds, so that every run ends.
+/// When a run ends: at the first of these conditions that comes true. `at` always applies, so every
+/// run ends.
 #[derive(Clone, Debug)]
 pub struct Stop {
     /// At this time.
     pub at: Span,
     /// When this many flows of some classes, or their requests, have completed.
     pub completed: Option<CountStop>,
-    /// When a count at a queue has been reached.
+    /// When a count at a queue reaches a number.
     pub condition: Option<QueueStop>,
 }
 
-/// Stop when `count` flows or requests of these classes together have completed since the end of the warm-up.
+/// Stops when `count` flows or requests of these classes together have completed since the end of
+/// the warm-up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CountStop {
     /// Indices into [`Plan::classes`].
     pub classes: Vec<usize>,
     /// What is counted.
     pub of: Completed,
-    /// That many.
+    /// Number.
     pub count: u64,
 }
 
-/// What a run may end by the number of.
+/// The things whose number may end a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completed {
-    /// flows of which all has arrived
+    /// flows of which all data has arrived
     Flows,
     /// requests whose response has arrived
     Requests,
 }
 
-/// Stop when `quantity` at link `link` reaches `count` (counted from the end of the warm-up).
+/// Stops when `quantity` at link `link` reaches `count`, counted from the end of the warm-up.
 #[derive(Clone, Debug)]
 pub struct QueueStop {
     /// Index into [`Plan::links`].
     pub link: usize,
     /// What is counted.
     pub quantity: QueueCount,
-    /// That many packets.
+    /// Number of packets.
     pub count: u64,
 }
 
-/// What a stop condition counts at a queue, in packets.
+/// The quantity, in packets, that a stop condition counts at a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueCount {
     /// packets that arrived
@@ -149,11 +152,12 @@ pub struct LinkPlan {
     pub overhead: Bytes,
     /// The queue in front of it: its discipline with effective parameters.
     pub queue: Effective,
-    /// Packets that meet an accident here, by arrival number (the first is 1), before the queue sees them.
+    /// Packets that are dropped or marked before the queue sees them, by arrival number (the first
+    /// is 1).
     pub faults: Faults,
 }
 
-/// Deterministic accidents on a link, for teaching and for exactness tests.
+/// Deterministic faults on a link, for teaching and for exactness tests.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     /// Arrivals lost, ascending.
@@ -162,32 +166,32 @@ pub struct Faults {
     pub mark: Vec<u64>,
 }
 
-/// Classes of a plan, at most: packets have 13 bits for theirs.
+/// Largest number of classes in a plan: packets have 13 bits for theirs.
 pub const MOST_CLASSES: usize = 1 << 13;
 
-/// Flows that are alike.
+/// A class of similar flows.
 #[derive(Clone, Debug)]
 pub struct ClassPlan {
     /// The class's name in recordings.
     pub name: String,
-    /// How many flows: connections or streams of a list, users, or 1 for an arrival process.
+    /// Number of flows: connections or streams of a list, users, or 1 for an arrival process.
     pub count: u64,
     /// Links from source to destination, in order.
     pub path: Vec<usize>,
     /// Links back, in order.
     pub return_path: Vec<usize>,
-    /// Who opens connections.
+    /// The population that opens connections.
     pub population: PopulationPlan,
-    /// When each flow starts; where [`ClassPlan::seed_starts`] says so, all of its times.
+    /// When each flow starts; all its times where [`ClassPlan::seed_starts`] is given.
     pub start: Distribution,
-    /// When each flow starts in the runs of each seed, if that is written.
+    /// When each flow starts in the runs of each seed, if written.
     pub seed_starts: Option<SeedStarts>,
     /// When each flow stops sending, if before the end of the run.
     pub stop_at: Option<Span>,
     /// The dedicated access links of each flow, if there are any.
     pub access: Option<Access>,
-    /// Of connections with delays of their own: whether delay stages stand for those of clients, and for those of servers;
-    /// else they lie on access links.
+    /// For connections with their own delays: whether delay stages represent those of clients, and
+    /// those of servers. Otherwise they lie on access links.
     pub placed: [bool; 2],
     /// Loss probability of a flow's data packets on its source access link.
     pub access_loss: f64,
@@ -195,31 +199,33 @@ pub struct ClassPlan {
     pub dscp: Dscp,
     /// The port of the server's end of its flows.
     pub port: u16,
-    /// What flows do.
+    /// The workload of its flows.
     pub workload: Workload,
     /// Why only a kernel can be its host, if so.
     pub only_live: Option<Problem>,
 }
 
-/// Who opens the connections of a class.
+/// The population that opens the connections of a class.
 #[derive(Clone, Debug)]
 pub enum PopulationPlan {
     /// Each flow is one connection, or one stream of datagrams, and starts once.
     List,
-    /// Connections open with these gaps from the start on, whatever becomes of those before; all count as one flow.
+    /// Connections open with these gaps from the start on, whatever the state of earlier ones. All
+    /// of them count as one flow.
     Arrivals(Gaps),
-    /// Each flow is a user, who has one connection at a time and thinks so long before he opens the next.
+    /// Each flow is a user who has one connection at a time and thinks for a drawn time before
+    /// opening the next.
     Users(Arc<Distribution>),
-    /// Connections open as PackMime-HTTP has it; all count as one flow.
+    /// Connections open as in PackMime-HTTP. All of them count as one flow.
     Cloud(CloudPlan),
-    /// Each flow is a user, who fetches such pages, and thinks before he fetches the next.
+    /// Each flow is a user who fetches such pages and thinks before fetching the next.
     Pages(Arc<PagePlan>),
     /// The same with one request at a time on each connection.
     Browsers(Arc<BrowserPlan>),
 }
 
 impl PopulationPlan {
-    /// How long a user thinks, if there are users.
+    /// Returns the users' thinking time, if there are users.
     pub fn think(&self) -> Option<&Distribution> {
         match self {
             PopulationPlan::Users(think) => Some(think),
@@ -233,27 +239,27 @@ impl PopulationPlan {
 /// A cloud of web users: see [`PackMime`](aqmlab_traffic::packmime::PackMime).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CloudPlan {
-    /// Connections a second.
+    /// Connections per second.
     pub per_s: f64,
-    /// For what pauses on persistent connections are drawn.
+    /// The scope of the draws of pauses on persistent connections.
     pub pauses: PausesOf,
     /// Whether connections may carry more than one exchange, as in HTTP/1.1.
     pub persistent: bool,
-    /// Whether each connection has its own delays, which the model draws; else the class's `rtt` holds.
+    /// Whether the model draws delays for each connection; otherwise the class's `rtt` applies.
     pub own_delays: bool,
 }
 
 impl ClassPlan {
-    /// The port of servers where none is written.
+    /// The default port of servers.
     pub const PORT: u16 = 5001;
 
-    /// Whether its users fetch pages.
+    /// Returns whether its users fetch pages.
     pub const fn fetches_pages(&self) -> bool {
         matches!(self.population, PopulationPlan::Pages(_) | PopulationPlan::Browsers(_))
     }
 
-    /// The links on which it has data, in order, one list for each direction in which it has any: of traces and requests
-    /// the servers may send too, and of traces the clients need not.
+    /// Iterates over the links on which it has data, in order, with one list per direction that has
+    /// data. In traces and requests the servers may send too, and in traces the clients need not.
     pub fn ways_of_data(&self) -> impl Iterator<Item = &[usize]> {
         let (there, back) = match &self.workload {
             Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } => (
@@ -273,40 +279,41 @@ impl ClassPlan {
 /// Starts that are written for each seed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeedStarts {
-    /// The seed that the first list is for; the others are for those that follow it.
+    /// The seed of the first list; the others are for the seeds after it.
     pub first: u64,
-    /// Either one start for all flows, or one for each. Whether it is the one or the other, each list knows.
+    /// Per seed, either one start for all flows or one for each flow.
     pub lists: Vec<Vec<Span>>,
 }
 
 impl SeedStarts {
-    /// The starts for a seed, if there are any.
+    /// Returns the starts for a seed, if there are any.
     pub fn of(&self, seed: u64) -> Option<&[Span]> {
         let list = usize::try_from(seed.checked_sub(self.first)?).ok()?;
         self.lists.get(list).map(Vec::as_slice)
     }
 }
 
-/// Each flow's own links; they never drop (their buffers are unlimited).
+/// Each flow's own links. They never drop because their buffers are unlimited.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// Rate of each of them, in each direction.
     pub rate: Rate,
-    /// Base round-trip time over flows: twice the propagation delay of path and access links together. What the path's
-    /// propagation leaves of it is shared evenly by the links, one for each direction at each end that has them.
+    /// Base round-trip time over flows: twice the propagation delay of path and access links
+    /// together. The links, one per direction at each end that has them, share evenly what the
+    /// path's propagation leaves of it.
     pub rtt: Distribution,
-    /// Whether the sender has them, and whether the receiver does. At least one does.
+    /// Whether the sender has them, and whether the receiver does; at least one does.
     pub ends: [bool; 2],
 }
 
 impl Access {
-    /// How many there are: one for each direction at each end.
+    /// Returns the number of links: one per direction at each end.
     pub fn links(&self) -> u64 {
         2 * self.ends.iter().filter(|end| **end).count() as u64
     }
 }
 
-/// What the flows of a class do.
+/// The workload of the flows of a class.
 #[derive(Clone, Debug)]
 pub enum Workload {
     /// A TCP connection that sends `bytes` and closes, or sends for ever.
@@ -318,9 +325,9 @@ pub enum Workload {
         /// The same as settings, with origins.
         tcp_settings: Settings,
     },
-    /// TCP connections whose applications write, pause and answer.
+    /// TCP connections whose applications write, pause and respond.
     Sessions {
-        /// What they do.
+        /// The applications.
         sessions: Sessions,
         /// The endpoints' effective parameters.
         tcp: Box<Profile>,
@@ -333,7 +340,7 @@ pub enum Workload {
         rate: Rate,
         /// Packet size, headers included.
         size: Bytes,
-        /// How long it is on and off.
+        /// Durations of on and off times.
         times: Arc<OnOff>,
         /// The ECN field of each packet.
         ecn: Ecn,
@@ -349,11 +356,11 @@ pub enum Workload {
         /// The ECN field of each packet.
         ecn: Ecn,
     },
-    /// UDP packets of a list.
+    /// UDP packets from a list.
     Schedule(Arc<Schedule>),
 }
 
-/// What the applications of a class of connections do.
+/// The applications of a class of connections.
 #[derive(Clone, Debug)]
 pub enum Sessions {
     /// Greedy while on.
@@ -364,26 +371,28 @@ pub enum Sessions {
     Trace {
         /// The list.
         trace: Arc<Trace>,
-        /// Whether each connection has its own delays, which the list says; else the class's `rtt` holds.
+        /// Whether each connection has its own delays from the list; otherwise the class's `rtt`
+        /// applies.
         own_delays: bool,
     },
     /// Any number of exchanges on each connection.
     Requests(Arc<ExchangePlan>),
-    /// The exchanges that their cloud gives them.
+    /// The exchanges that their cloud assigns to them.
     Web,
-    /// What their users ask for, page by page.
+    /// The objects that their users ask for, page by page.
     Pages,
 }
 
 impl Plan {
-    /// What only a kernel can do, so that the simulator refuses the plan.
+    /// Iterates over the parts that only a kernel supports, because of which the simulator refuses
+    /// the plan.
     pub fn only_live(&self) -> impl Iterator<Item = &Problem> {
         self.classes.iter().filter_map(|class| class.only_live.as_ref())
     }
 }
 
 impl Workload {
-    /// Whether its connections carry requests: something that a server answers.
+    /// Returns whether its connections carry requests that a server answers.
     pub fn makes_requests(&self) -> bool {
         match self {
             Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } => {
@@ -396,7 +405,7 @@ impl Workload {
         }
     }
 
-    /// The parameters of its connections, if it has any.
+    /// Returns the parameters of its connections, if it has any.
     pub fn tcp(&self) -> Option<&Profile> {
         match self {
             Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => Some(tcp),
@@ -404,7 +413,7 @@ impl Workload {
         }
     }
 
-    /// The name of its connections' congestion control, if it has any.
+    /// Returns the name of its connections' congestion control, if it has any.
     pub fn congestion(&self) -> Option<String> {
         match self {
             Workload::Bulk { tcp_settings, .. } | Workload::Sessions { tcp_settings, .. } => {
@@ -414,7 +423,8 @@ impl Workload {
         }
     }
 
-    /// Network-layer rate of a flow that does not react to congestion, in the long run; `None` if it does.
+    /// Returns the long-run network-layer rate of a flow that does not react to congestion, or
+    /// `None` if it does react.
     pub fn mean_rate(&self) -> Option<Rate> {
         match self {
             Workload::Packets { rate, .. } => Some(*rate),
@@ -425,7 +435,8 @@ impl Workload {
     }
 }
 
-/// A delay stage at the edge of the network or in a router: which packets it delays, and by how much.
+/// A delay stage at the edge of the network or in a router: the packets that it delays, and the
+/// delay.
 #[derive(Clone, Debug)]
 pub struct DelayPlan {
     /// The rule's name.
@@ -434,15 +445,15 @@ pub struct DelayPlan {
     pub class: Option<usize>,
     /// Only packets that enter the network at this router: an index into [`Plan::nodes`].
     pub from: Option<usize>,
-    /// Only packets that leave it at this router.
+    /// Only packets that leave the network at this router.
     pub to: Option<usize>,
-    /// Whether it meets packets to the receiver, and packets to the sender.
+    /// Whether it applies to packets to the receiver, and to packets to the sender.
     pub directions: [bool; 2],
-    /// Where the packets meet it.
+    /// Its place on the packets' path.
     pub place: StagePlace,
     /// The constant delay of each flow and direction.
     pub delay: StageDelay,
-    /// The most that a single packet is delayed beyond.
+    /// The largest additional delay of a single packet.
     pub jitter: Span,
     /// The loss probability of each flow and direction.
     pub loss: Distribution<Probability>,
@@ -450,14 +461,15 @@ pub struct DelayPlan {
     pub rate: Option<Distribution<Rate>>,
 }
 
-/// What a delay stage adds to each packet of a flow in a direction.
+/// The delay that a stage adds to each packet of a flow in a direction.
 #[derive(Clone, PartialEq, Debug)]
 pub enum StageDelay {
     /// A draw for each flow and direction.
     Drawn(Distribution),
-    /// How far this end of its connection is from its edge of the network, as its cloud has drawn it.
+    /// The distance of this end of its connection from the edge of the network, as its cloud has
+    /// drawn it.
     Carried(End),
-    /// How far PackMime-HTTP has an end like this: a draw for each flow, the same in both directions.
+    /// The distance of such an end in PackMime-HTTP: a draw per flow, the same in both directions.
     Packmime(End),
 }
 
@@ -470,7 +482,7 @@ pub enum Edge {
     Exit,
 }
 
-/// Where a delay stage stands on the path of a packet.
+/// The place of a delay stage on the path of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StagePlace {
     /// At an edge of the network.
@@ -479,44 +491,44 @@ pub enum StagePlace {
     Router(usize),
 }
 
-/// What to record, how often; zero means not at all.
+/// What to record, and how often; zero means never.
 #[derive(Clone, Debug)]
 pub struct RecordPlan {
     /// Interval of queue and law samples.
     pub queues: Span,
     /// Interval of per-flow samples.
     pub flows: Span,
-    /// Flows of which each change is recorded.
+    /// Flows for which each change is recorded.
     pub trace: Vec<FlowChoice>,
     /// Packets that are recorded one by one.
     pub packets: Option<PacketChoice>,
     /// How requests are recorded.
     pub requests: RequestPlan,
-    /// Most rows that a trace or a packet recording may have.
+    /// Largest number of rows in a trace or a packet recording.
     pub limit: u64,
 }
 
-/// How requests are recorded, of classes that make some.
+/// How requests are recorded, for classes that make requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestPlan {
-    /// Whether there is a row for each.
+    /// Whether there is a row per request.
     pub each: bool,
-    /// Responses below this are the first size band.
+    /// Upper end of the first size band of responses.
     pub first_band: Bytes,
-    /// Each further band begins at this many times the begin of the one before.
+    /// Ratio of the beginnings of successive bands.
     pub band_factor: u64,
-    /// How many bands there are.
+    /// Number of bands.
     pub bands: u32,
-    /// Completed requests in the sample of each class, at most.
+    /// Largest number of completed requests in the sample of each class.
     pub sample: u32,
 }
 
 impl RequestPlan {
-    /// How they are recorded where the scenario says nothing about it.
+    /// The default way of recording them.
     pub const DEFAULT: RequestPlan =
         RequestPlan { each: false, first_band: Bytes::new(1000), band_factor: 10, bands: 6, sample: 5000 };
 
-    /// Where the last band begins; `None` beyond 2^63 bytes.
+    /// Returns where the last band begins, or `None` beyond 2^63 bytes.
     pub fn last_band(&self) -> Option<Bytes> {
         let Some(steps) = self.bands.checked_sub(2) else { return Some(Bytes::ZERO) };
         let begin = self.band_factor.checked_pow(steps)?.checked_mul(self.first_band.get())?;
@@ -529,43 +541,45 @@ impl RequestPlan {
 pub struct FlowChoice {
     /// Index into [`Plan::classes`].
     pub class: usize,
-    /// Their indices within the class, ascending; all of them if `None`.
+    /// Their indices within the class, ascending; all flows if `None`.
     pub indices: Option<Vec<u64>>,
 }
 
 impl FlowChoice {
-    /// Whether the flow of this index within this class is one of them.
+    /// Returns whether the flow of this index within this class is one of them.
     pub fn holds(&self, class: usize, index: u64) -> bool {
         self.class == class
             && self.indices.as_ref().is_none_or(|indices| indices.binary_search(&index).is_ok())
     }
 }
 
-/// Which packets are recorded, where and when.
+/// The packets that are recorded, with places and times.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PacketChoice {
     /// Indices into [`Plan::links`], ascending: the places in the network.
     pub links: Vec<usize>,
-    /// Whose packets; everybody's if `None`. With a choice the flows' hosts are places as well.
+    /// The flows whose packets are recorded; all if `None`. With a choice, the flows' hosts are
+    /// places as well.
     pub flows: Option<Vec<FlowChoice>>,
-    /// What is recorded of them, in the order of [`PacketEvent::ALL`].
+    /// The recorded events, in the order of [`PacketEvent::ALL`].
     pub events: Vec<PacketEvent>,
-    /// From when on.
+    /// Beginning of the recording.
     pub from: Span,
-    /// Until when, that instant included; to the end of the run if `None`.
+    /// End of the recording, that instant included; the end of the run if `None`.
     pub until: Option<Span>,
 }
 
-/// How the live router runs a scenario. The simulator does not look at it.
+/// How the live router runs a scenario. The simulator ignores it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LivePlan {
     /// Version of the Internet Protocol.
     pub ip: IpVersion,
-    /// How long packets under way are still forwarded after the end of the run, before books are closed.
+    /// Time after the end of the run for which packets in flight are still forwarded before books
+    /// are closed.
     pub drain: Span,
     /// How the router waits for the next departure.
     pub wait: Wait,
-    /// How long before a departure [`Wait::Hybrid`] stops sleeping.
+    /// Time before a departure at which [`Wait::Hybrid`] stops sleeping.
     pub spin: Span,
 }
 
@@ -585,7 +599,7 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// 4 or 6.
+    /// Returns 4 or 6.
     pub const fn number(self) -> u64 {
         match self {
             IpVersion::V4 => 4,
@@ -597,14 +611,14 @@ impl IpVersion {
 /// How a thread waits for an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
-    /// Asleep, and awake for the last moment before it.
+    /// By sleeping, and spinning for the last moment before it.
     Hybrid,
-    /// Asleep until then, however late the kernel wakes it.
+    /// By sleeping until then, however late the kernel wakes it.
     Epoll,
 }
 
 impl Wait {
-    /// The word used in scenarios.
+    /// Returns the word used in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Wait::Hybrid => "hybrid",
@@ -613,7 +627,7 @@ impl Wait {
     }
 }
 
-/// What happens to a packet.
+/// A recorded event of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum PacketEvent {
@@ -634,7 +648,7 @@ pub enum PacketEvent {
 }
 
 impl PacketEvent {
-    /// All of them.
+    /// All events.
     pub const ALL: [PacketEvent; 7] = [
         PacketEvent::Send,
         PacketEvent::Lose,
@@ -645,12 +659,12 @@ impl PacketEvent {
         PacketEvent::Arrive,
     ];
 
-    /// Whether it happens at a host, and not at a link's queue.
+    /// Returns whether it happens at a host, not at a link's queue.
     pub const fn is_at_a_host(self) -> bool {
         matches!(self, PacketEvent::Send | PacketEvent::Lose | PacketEvent::Arrive)
     }
 
-    /// The word used in scenarios and recordings.
+    /// Returns the word used in scenarios and recordings.
     pub const fn name(self) -> &'static str {
         match self {
             PacketEvent::Send => "send",

@@ -1,7 +1,7 @@
-//! A plan as plain data, as it stands in a manifest: whole numbers of SI units with the unit in the name, every reference
-//! a name.
+//! A plan as plain data, as in a manifest: whole numbers of SI units with the unit in the name,
+//! every reference a name.
 //!
-//! What nobody asked for is not there, so that a new key leaves the digest of a plan without it as it was.
+//! Keys that are not used are absent, so a new key does not change the digest of a plan without it.
 
 use std::collections::BTreeMap;
 
@@ -29,11 +29,11 @@ use crate::trace::ecn_word;
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(title = "aqmlab plan", deny_unknown_fields)]
 pub struct PlanJson {
-    /// The experiment's title; decides nothing.
+    /// The experiment's title; does not affect results.
     pub title: String,
-    /// The arm's name; decides nothing.
+    /// The arm's name; does not affect results.
     pub arm: String,
-    /// Where each value came from, by its path in a scenario; decides nothing.
+    /// Origin of each value, by its path in a scenario; does not affect results.
     pub origins: BTreeMap<String, String>,
     /// Measurement begins here.
     pub warmup_ns: u64,
@@ -48,14 +48,14 @@ pub struct PlanJson {
     /// Delay stages in the order of the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub delays: Vec<DelayJson>,
-    /// What is recorded how often.
+    /// What is recorded, and how often.
     pub record: RecordJson,
-    /// How the live router runs it, where that is not as by default.
+    /// How the live router runs it, where that differs from the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveJson>,
 }
 
-/// When a run ends: at the first of these that comes true.
+/// When a run ends: at the first of these conditions that comes true.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct StopJson {
@@ -64,7 +64,7 @@ pub struct StopJson {
     /// When this many flows or requests have completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed: Option<CompletedJson>,
-    /// When a count at a queue has been reached.
+    /// When a count at a queue reaches a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<ConditionJson>,
 }
@@ -76,13 +76,13 @@ pub struct CompletedJson {
     /// The class, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// The classes that count together, if they are several.
+    /// The classes that count together, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<String>>,
-    /// That many flows.
+    /// Number of flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// That many requests.
+    /// Number of requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
 }
@@ -95,11 +95,11 @@ pub struct ConditionJson {
     pub queue: String,
     /// What is counted.
     pub quantity: QueueCountJson,
-    /// That many.
+    /// Number of packets.
     pub packets: u64,
 }
 
-/// What is counted at a queue, in packets.
+/// The quantity that is counted at a queue, in packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueCountJson {
@@ -131,11 +131,11 @@ pub struct LinkJson {
     pub overhead_bytes: u64,
     /// The queue in front of it.
     pub queue: QueueJson,
-    /// Deterministic accidents, by arrival number; the first is 1.
+    /// Deterministic faults, by arrival number; the first is 1.
     pub faults: FaultsJson,
 }
 
-/// Packets that meet an accident before the queue sees them.
+/// Packets that are dropped or marked before the queue sees them.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct FaultsJson {
@@ -145,7 +145,7 @@ pub struct FaultsJson {
     pub mark: Vec<u64>,
 }
 
-/// Flows that are alike.
+/// A class of similar flows.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ClassJson {
@@ -157,9 +157,9 @@ pub struct ClassJson {
     pub path: Vec<String>,
     /// Links back, in order.
     pub return_path: Vec<String>,
-    /// When each flow starts; `null` where the workload's file says so.
+    /// When each flow starts; `null` where the workload's file gives it.
     pub start_ns: Option<DistributionJson<u64>>,
-    /// The seed that the first list of `start_ns.seeds` is for.
+    /// The seed of the first list of `start_ns.seeds`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_seed: Option<u64>,
     /// When each flow stops sending, if before the end of the run.
@@ -174,7 +174,7 @@ pub struct ClassJson {
     /// The port of the server's end of each flow, if it is not 5001.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// What flows do.
+    /// The workload of its flows.
     pub workload: WorkloadJson,
 }
 
@@ -195,9 +195,9 @@ pub struct AccessJson {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EndJson {
-    /// what sends the data
+    /// the end that sends the data
     Sender,
-    /// what receives them
+    /// the end that receives them
     Receiver,
 }
 
@@ -213,7 +213,7 @@ pub enum DistributionJson<T> {
         /// least and greatest
         uniform: [T; 2],
     },
-    /// evenly spread over the flows, without a draw
+    /// spread evenly over the flows, without a draw
     Spread {
         /// the first flow's and the last flow's
         spread: [T; 2],
@@ -232,7 +232,7 @@ pub enum DistributionJson<T> {
         pareto: T,
         /// shape, above 1
         shape: f64,
-        /// none is above it
+        /// upper bound
         #[serde(skip_serializing_if = "Option::is_none")]
         max: Option<T>,
     },
@@ -241,19 +241,19 @@ pub enum DistributionJson<T> {
         /// the entries
         list: Vec<T>,
     },
-    /// points of a distribution function, straight lines between them
+    /// points of a distribution function, with straight lines between them
     Empirical {
         /// values, each with the share of draws that do not exceed it
         empirical: Vec<(T, f64)>,
     },
-    /// written for each seed
+    /// lists for each seed
     Seeds {
-        /// for each seed one value for all flows, or one for each
+        /// per seed, one value for all flows or one for each flow
         seeds: Vec<Vec<T>>,
     },
 }
 
-/// For what location and spread of the pauses on persistent connections are drawn.
+/// The scope of the draws of location and spread of the pauses on persistent connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PausesJson {
@@ -263,7 +263,7 @@ pub enum PausesJson {
     Cloud,
 }
 
-/// Whose web pages.
+/// The device of the users of web pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceJson {
@@ -273,7 +273,7 @@ pub enum DeviceJson {
     Mobile,
 }
 
-/// What the flows of a class do.
+/// The workload of the flows of a class.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[schemars(deny_unknown_fields)]
@@ -287,104 +287,107 @@ pub enum WorkloadJson {
     },
     /// TCP connections that are greedy while on, or send a burst while on
     OnOffTcp {
-        /// how long a greedy one is on
+        /// duration of on times of a greedy connection
         #[serde(skip_serializing_if = "Option::is_none")]
         on_ns: Option<DistributionJson<u64>>,
-        /// what a burst has
+        /// size of a burst
         #[serde(skip_serializing_if = "Option::is_none")]
         burst_bytes: Option<DistributionJson<u64>>,
-        /// how long it is off
+        /// duration of off times
         off_ns: DistributionJson<u64>,
-        /// how it begins
+        /// initial state
         begin: BeginJson,
         /// the endpoints' parameters
         tcp: TcpJson,
     },
-    /// TCP connections of requests and responses, opened at a rate or by users: one of both is there
+    /// TCP connections of requests and responses, opened at a rate or by users; exactly one of the
+    /// two is present
     Requests {
-        /// how many connections open in a second, with exponential gaps
+        /// connections per second, with exponential gaps
         #[serde(skip_serializing_if = "Option::is_none")]
         rate_per_s: Option<f64>,
-        /// a user's time from the last response of a connection to his next connection
+        /// time from the last response of a user's connection to the user's next connection
         #[serde(skip_serializing_if = "Option::is_none")]
         think_ns: Option<DistributionJson<u64>>,
-        /// of each request
+        /// size of each request
         request_bytes: DistributionJson<u64>,
-        /// of each response
+        /// size of each response
         response_bytes: DistributionJson<u64>,
-        /// on each connection
+        /// exchanges per connection
         exchanges: DistributionJson<u64>,
-        /// at the client, between two exchanges on a connection
+        /// pause at the client between two exchanges on a connection
         pause_ns: DistributionJson<u64>,
-        /// at the server, from a request to its response
+        /// delay at the server from a request to its response
         server_delay_ns: DistributionJson<u64>,
         /// the endpoints' parameters
         tcp: TcpJson,
     },
-    /// TCP connections of web users, as PackMime-HTTP has them
+    /// TCP connections of web users, as in PackMime-HTTP
     Packmime {
-        /// how many connections open in a second
+        /// connections per second
         rate_per_s: f64,
-        /// for what pauses on persistent connections are drawn
+        /// scope of the draws of pauses on persistent connections
         pauses: PausesJson,
         /// whether each connection carries one exchange, as in HTTP/1.0
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         http_1_0: bool,
-        /// whether each connection draws delays of its own, instead of the class's round-trip time
+        /// whether each connection draws its own delays instead of the class's round-trip time
         own_delays: bool,
         /// the endpoints' parameters
         tcp: TcpJson,
     },
     /// TCP connections of users who fetch web pages
     Pages {
-        /// whose tables hold
+        /// device whose tables apply
         device: DeviceJson,
-        /// of a page, if not the device's
+        /// weight of a page, if not the device's
         #[serde(skip_serializing_if = "Option::is_none")]
         weight_bytes: Option<DistributionJson<u64>>,
-        /// of a page, if not the device's
+        /// objects of a page, if not the device's
         #[serde(skip_serializing_if = "Option::is_none")]
         objects: Option<DistributionJson<u64>>,
-        /// rank correlation of both, where they are the device's
+        /// rank correlation of weight and objects, where they are the device's
         correlation: f64,
-        /// of scripts, style sheets, fonts and images among the objects beside the document
+        /// shares of scripts, style sheets, fonts and images among the objects other than the
+        /// document
         shares: [f64; 4],
-        /// how deep a page is
+        /// depth of a page
         waves: u32,
-        /// of a page
+        /// origins of a page
         origins: DistributionJson<u64>,
-        /// of each request
+        /// size of each request
         request_bytes: DistributionJson<u64>,
-        /// at the server, from a request until its response is ready
+        /// delay at the server from a request until its response is ready
         server_delay_ns: DistributionJson<u64>,
-        /// at the client, from a wave to the next
+        /// time at the client from one wave to the next
         parse_ns: DistributionJson<u64>,
-        /// a user's time from the end of a page to his next page
+        /// time from the end of a user's page to the next page
         think_ns: DistributionJson<u64>,
         /// whether connections stay open for the user's next page
         keeps_connections: bool,
         /// the endpoints' parameters
         tcp: TcpJson,
     },
-    /// TCP connections of users with browsers: a page at a time, one request at a time on each connection
+    /// TCP connections of users with browsers: one page at a time, one request at a time on each
+    /// connection
     Browsers {
-        /// of each request
+        /// size of each request
         request_bytes: DistributionJson<u64>,
-        /// of each response
+        /// size of each response
         response_bytes: DistributionJson<u64>,
-        /// a user's time from the end of a page to his next page
+        /// time from the end of a user's page to the next page
         think_ns: DistributionJson<u64>,
         /// objects of a page besides its document
         embedded: DistributionJson<u64>,
-        /// of a page
+        /// servers of a page
         servers: DistributionJson<u64>,
-        /// connections that a page has open at one time, at most
+        /// largest number of connections that a page has open at the same time
         parallel: DistributionJson<u64>,
         /// the share of connections that are persistent
         persistent: f64,
         /// objects on a persistent connection
         per_persistent: DistributionJson<u64>,
-        /// at the server, from a request to its response
+        /// delay at the server from a request to its response
         server_delay_ns: DistributionJson<u64>,
         /// the endpoints' parameters
         tcp: TcpJson,
@@ -393,11 +396,12 @@ pub enum WorkloadJson {
     Trace {
         /// the file
         file: String,
-        /// SHA-256 of what it says
+        /// SHA-256 of its contents
         digest: String,
-        /// whose rows of the file, if it has several
+        /// class whose rows of the file apply, if it has several
         class: Option<String>,
-        /// whether each connection has the delays that the file says, instead of the class's round-trip time
+        /// whether each connection has the delays in the file, instead of the class's round-trip
+        /// time
         #[serde(skip_serializing_if = "Option::is_none")]
         own_delays: Option<bool>,
         /// the endpoints' parameters
@@ -405,17 +409,17 @@ pub enum WorkloadJson {
     },
     /// UDP packets of one size at a rate while on
     OnOffUdp {
-        /// how long it is on
+        /// duration of on times
         on_ns: DistributionJson<u64>,
-        /// how long it is off
+        /// duration of off times
         off_ns: DistributionJson<u64>,
-        /// how it begins
+        /// initial state
         begin: BeginJson,
         /// network-layer rate while on
         rate_bps: u64,
-        /// headers included
+        /// packet size, headers included
         size_bytes: u64,
-        /// of each packet, if it is ECN-capable
+        /// ECN field of each packet, if it is ECN-capable
         #[serde(skip_serializing_if = "Option::is_none")]
         ecn: Option<&'static str>,
     },
@@ -423,12 +427,12 @@ pub enum WorkloadJson {
     Cbr {
         /// network-layer rate
         rate_bps: u64,
-        /// headers included
+        /// packet sizes, headers included
         size_bytes: DistributionJson<u64>,
         /// whether the gaps between packets are drawn
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         random_gaps: bool,
-        /// of each packet, if it is ECN-capable
+        /// ECN field of each packet, if it is ECN-capable
         #[serde(skip_serializing_if = "Option::is_none")]
         ecn: Option<&'static str>,
     },
@@ -436,9 +440,9 @@ pub enum WorkloadJson {
     Poisson {
         /// network-layer rate
         rate_bps: u64,
-        /// headers included
+        /// packet sizes, headers included
         size_bytes: DistributionJson<u64>,
-        /// of each packet, if it is ECN-capable
+        /// ECN field of each packet, if it is ECN-capable
         #[serde(skip_serializing_if = "Option::is_none")]
         ecn: Option<&'static str>,
     },
@@ -446,12 +450,12 @@ pub enum WorkloadJson {
     Schedule {
         /// the file
         file: String,
-        /// SHA-256 of what it says
+        /// SHA-256 of its contents
         digest: String,
     },
 }
 
-/// How a flow that is on and off begins.
+/// The initial state of an on/off flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BeginJson {
@@ -459,7 +463,7 @@ pub enum BeginJson {
     On,
     /// off
     Off,
-    /// either, as in the long run
+    /// either, with the long-run probabilities
     Stationary,
 }
 
@@ -473,24 +477,24 @@ pub struct DelayJson {
     pub class: Option<String>,
     /// Only packets that enter the network at this router.
     pub from: Option<String>,
-    /// Only packets that leave it at this router.
+    /// Only packets that leave the network at this router.
     pub to: Option<String>,
-    /// Whether packets to the receiver pass it.
+    /// Whether it applies to packets to the receiver.
     pub to_receiver: bool,
-    /// Whether packets to the sender pass it.
+    /// Whether it applies to packets to the sender.
     pub to_sender: bool,
-    /// Where packets meet it.
+    /// Its place on the packets' path.
     pub at: StagePlaceJson,
-    /// The router in which it stands, if it stands in one.
+    /// Its router, if it is in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<String>,
-    /// The constant delay of each flow and direction, unless `delay_of` says whose it is.
+    /// The constant delay of each flow and direction, unless `delay_of` gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<DistributionJson<u64>>,
     /// The end of the connection whose delay it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_of: Option<HostDelayJson>,
-    /// The most that a single packet is delayed beyond.
+    /// The largest additional delay of a single packet.
     pub jitter_ns: u64,
     /// The loss probability of each flow and direction.
     pub loss: DistributionJson<f64>,
@@ -504,7 +508,7 @@ pub struct DelayJson {
 pub enum HostDelayJson {
     /// as its cloud has drawn it
     Cloud(HostJson),
-    /// as PackMime-HTTP has it, a draw for each flow
+    /// as in PackMime-HTTP, a draw per flow
     Packmime(HostJson),
 }
 
@@ -530,7 +534,7 @@ pub enum StagePlaceJson {
     Router,
 }
 
-/// What is recorded how often; zero is not at all.
+/// What is recorded, and how often; zero means never.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RecordJson {
@@ -538,16 +542,16 @@ pub struct RecordJson {
     pub queues_ns: u64,
     /// Interval of samples of flows.
     pub flows_ns: u64,
-    /// Flows of which each change is recorded.
+    /// Flows for which each change is recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<FlowsJson>,
     /// Packets that are recorded one by one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<PacketsJson>,
-    /// How requests are recorded, where that is not as by default.
+    /// How requests are recorded, where that differs from the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<RequestRecordJson>,
-    /// Most rows of a trace or packet recording, where there is one.
+    /// Largest number of rows in a trace or packet recording, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_rows: Option<u64>,
 }
@@ -558,23 +562,23 @@ pub struct RecordJson {
 pub struct FlowsJson {
     /// The class.
     pub class: String,
-    /// Indices within the class, ascending; `null` is all of them.
+    /// Indices within the class, ascending; `null` means all flows.
     pub flows: Option<Vec<u64>>,
 }
 
-/// Which packets are recorded, where and when.
+/// The packets that are recorded, with places and times.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PacketsJson {
-    /// At which links.
+    /// Links at which they are recorded.
     pub links: Vec<String>,
-    /// Whose packets; `null` is everybody's.
+    /// Flows whose packets are recorded; `null` means all.
     pub flows: Option<Vec<FlowsJson>>,
-    /// What is recorded of them.
+    /// Recorded events.
     pub events: Vec<&'static str>,
-    /// From when on.
+    /// Beginning of the recording.
     pub from_ns: u64,
-    /// Until when; `null` is the end of the run.
+    /// End of the recording; `null` is the end of the run.
     pub until_ns: Option<u64>,
 }
 
@@ -582,15 +586,15 @@ pub struct PacketsJson {
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RequestRecordJson {
-    /// Whether there is a row for each.
+    /// Whether there is a row per request.
     pub each: bool,
-    /// Responses below this are the first size band.
+    /// Upper end of the first size band of responses.
     pub first_band_bytes: u64,
-    /// How many times the sizes of a band are those of the band before.
+    /// Ratio of the sizes of a band to those of the band before.
     pub band_factor: u64,
     /// Number of size bands.
     pub bands: u32,
-    /// Completed requests in the sample of each class, at most.
+    /// Largest number of completed requests in the sample of each class.
     pub sample_requests: u32,
 }
 
@@ -600,15 +604,16 @@ pub struct RequestRecordJson {
 pub struct LiveJson {
     /// Version of the Internet Protocol.
     pub ip: u64,
-    /// How long packets under way are still forwarded after the end.
+    /// Time after the end of the run for which packets in flight are still forwarded.
     pub drain_ns: u64,
     /// How the router waits: `hybrid` or `epoll`.
     pub wait: &'static str,
-    /// How long before a departure a `hybrid` router stops sleeping.
+    /// Time before a departure at which a `hybrid` router stops sleeping.
     pub spin_ns: u64,
 }
 
-/// JSON Schema (2020-12) of a plan, made from the types that write it and from the tables of parameters.
+/// Returns the JSON Schema (2020-12) of a plan, made from the types that write it and from the
+/// tables of parameters.
 pub fn plan_schema() -> Json {
     SchemaSettings::draft2020_12()
         .for_serialize()
@@ -618,8 +623,9 @@ pub fn plan_schema() -> Json {
 }
 
 impl PlanJson {
-    /// SHA-256, in hexadecimal, of what decides the result of a run but for the seed: the canonical JSON (keys
-    /// sorted, no blanks) of the plan without title, arm name and origins.
+    /// Returns the SHA-256, in hexadecimal, of everything except the seed that decides the result
+    /// of a run: the canonical JSON (sorted keys, no blanks) of the plan without title, arm name
+    /// and origins.
     pub fn digest(&self) -> String {
         let mut plan =
             serde_json::to_value(self).expect("a plan's keys are texts, and JSON has all of its values");
@@ -633,17 +639,17 @@ impl PlanJson {
 }
 
 impl Plan {
-    /// The plan as plain data, with the origin of every value.
+    /// Returns the plan as plain data, with the origin of every value.
     pub fn to_json(&self) -> PlanJson {
         PlanJson { origins: self.origins_json(), ..self.without_origins() }
     }
 
-    /// [`PlanJson::digest`] of it.
+    /// Returns its [`PlanJson::digest`].
     pub fn digest(&self) -> String {
         self.without_origins().digest()
     }
 
-    /// [`digest`](Plan::digest) and [`to_json`](Plan::to_json), for less than the price of both.
+    /// Returns [`digest`](Plan::digest) and [`to_json`](Plan::to_json), at a lower cost than both.
     pub fn digest_and_json(&self) -> (String, PlanJson) {
         let plan = self.without_origins();
         (plan.digest(), PlanJson { origins: self.origins_json(), ..plan })
@@ -1010,7 +1016,7 @@ fn distribution<Q: Copy, T>(of: &Distribution<Q>, number: impl Fn(Q) -> T) -> Di
     }
 }
 
-/// Sorted keys whatever map `serde_json` was built with, and no blanks.
+/// Writes sorted keys, whatever map `serde_json` was built with, and no blanks.
 fn write_canonical(value: &Json, out: &mut Vec<u8>) {
     match value {
         Json::Object(map) => {

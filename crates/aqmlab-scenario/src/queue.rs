@@ -1,4 +1,5 @@
-//! Queues: the discipline that a file names, its parameters, and the link that they are resolved against.
+//! Queues: the discipline that a file names, its parameters, and the link against which they are
+//! resolved.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +20,12 @@ use crate::tree::{Node, Table, Tree};
 
 const RTT_RULE: &str = "mean of `rtt` and delay stages over the TCP classes that cross the link (over all, if none is \
                         TCP), weighted by their flows";
-/// The buffer of a queue of which nothing is written, where there is no round-trip time.
+/// The default buffer of a queue, where there is no round-trip time.
 const UNWRITTEN_LIMIT: Size = Size::Packets(Packets::new(1000));
 const PACKET_RULE: &str = "mean packet of the classes that cross the link, weighted by their flows";
 
 impl Pass<'_, '_> {
-    /// All links with their queues resolved.
+    /// Returns all links with their queues resolved.
     pub(crate) fn links(
         &mut self,
         network: Network<'_>,
@@ -73,7 +74,7 @@ impl Pass<'_, '_> {
         let at = draft.queue.map_or_else(|| draft.at.clone(), |n| n.at.clone());
         let (info, table, mut given) = self.written_queue(draft)?;
         if draft.queue.is_none() && context.rtt.is_none() {
-            let rule = "no round-trip time to take a bandwidth-delay product of";
+            let rule = "no round-trip time for a bandwidth-delay product";
             given.set("limit", Value::Size(UNWRITTEN_LIMIT), Origin::Derived(rule.into()));
         }
         let resolved = info.resolve(&given, &context).and_then(|effective| {
@@ -94,14 +95,14 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Looks at queues whose links or traffic are wrong, as far as that goes.
+    /// Checks queues whose links or traffic are wrong, as far as possible.
     pub(crate) fn look_at_queues(&mut self, network: &Network<'_>) {
         for draft in &network.links {
             self.written_queue(draft);
         }
     }
 
-    /// The discipline, its table and the parameters that are written.
+    /// Returns the discipline, its table and the parameters that are written.
     fn written_queue<'n>(
         &mut self,
         draft: &LinkDraft<'n>,
@@ -118,7 +119,8 @@ impl Pass<'_, '_> {
         Some((info, table, given))
     }
 
-    /// The discipline at `node`, its table if it has one, and the parameters that are written there.
+    /// Returns the discipline at `node`, its table if it has one, and the parameters that are
+    /// written there.
     pub(crate) fn discipline_at<'n>(
         &mut self,
         node: &'n Node,
@@ -133,7 +135,8 @@ impl Pass<'_, '_> {
         clean.then_some((info, table, given))
     }
 
-    /// The discipline that is written at `node`, with the table of its parameters, if there is one.
+    /// Returns the discipline that is written at `node`, with the table of its parameters, if there
+    /// is one.
     fn discipline<'n>(&mut self, node: &'n Node, path: &str) -> Option<(&'static Info, Option<&'n Table>)> {
         let names = || catalogue().iter().map(|i| i.name);
         let (named, table) = match &node.value {
@@ -170,18 +173,18 @@ impl Pass<'_, '_> {
                 format!("{path}.context.rtt"),
                 &rtt,
                 origin,
-                "what automatic parameters take as round-trip time",
+                "round-trip time for automatic parameters",
             );
         }
         let origin = Origin::Derived(PACKET_RULE.into());
-        let help = "what automatic parameters take as packet size";
+        let help = "packet size for automatic parameters";
         self.enter_at(format!("{path}.context.mean_packet"), &context.mean_packet, origin, help);
     }
 }
 
 pub(crate) const DISCIPLINE_HELP: &str = "the queue discipline";
 
-/// A traffic class that comes to a port with classes of which none takes it.
+/// Reports a traffic class that arrives at a port with classes none of which takes it.
 fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPlan]) -> Option<ParamError> {
     if kind == "policer" {
         let (kind, inner) = settings.discipline("queue").ok()??;
@@ -223,7 +226,7 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
     })
 }
 
-/// A packet that no buffer state admits would never pass.
+/// Reports a largest packet that no state of the buffer admits and that would therefore never pass.
 fn buffer_flaw(settings: &Settings, largest: Bytes) -> Option<ParamError> {
     let Some(Value::Size(limit @ Size::Bytes(bytes))) = settings.get("limit") else { return None };
     let whole_packets = settings.get("limit_rule").is_none_or(|rule| *rule == Value::Choice("fits"));
@@ -235,7 +238,7 @@ fn buffer_flaw(settings: &Settings, largest: Bytes) -> Option<ParamError> {
     })
 }
 
-/// An absolute size in packets of mean size.
+/// Converts an absolute size to packets of mean size.
 pub(crate) fn in_packets(size: Size, mean_packet: Bytes) -> Option<f64> {
     match size {
         Size::Packets(n) => Some(n.as_f64()),

@@ -1,4 +1,4 @@
-//! What is recorded: samples at intervals, changes of chosen flows, chosen packets one by one.
+//! The record of a run: samples at intervals, changes of chosen flows, chosen packets one by one.
 
 use aqmlab_params::Origin;
 use aqmlab_units::Span;
@@ -14,7 +14,8 @@ const PACKETS: &str = "record.packets";
 const REQUESTS: &str = "record.requests";
 
 impl Pass<'_, '_> {
-    /// What to record how often. Flows and links are chosen later, by [`Pass::choices`]: they are not known yet.
+    /// Reads what to record, and how often. Flows and links are chosen later, by [`Pass::choices`],
+    /// because they are not known yet.
     pub(crate) fn record(&mut self, file: &Section<'_>) -> Option<RecordPlan> {
         let nothing = Table::default();
         let section = match file.node("record") {
@@ -42,7 +43,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// How requests are recorded.
+    /// Reads how requests are recorded.
     fn request_record(&mut self, node: &Node) -> Option<RequestPlan> {
         let section = self.section(node, REQUESTS, REQUEST_RECORD)?;
         let (each, first_band) = (self.flag(&section, "each"), self.bytes(&section, "first_band"));
@@ -77,7 +78,7 @@ impl Pass<'_, '_> {
         Some(interval)
     }
 
-    /// The record with the flows and links that it names.
+    /// Returns the record with the flows and links that it names.
     pub(crate) fn choices(
         &mut self,
         file: &Section<'_>,
@@ -105,7 +106,7 @@ impl Pass<'_, '_> {
         Some(record)
     }
 
-    /// What is traced has a congestion window.
+    /// Checks that traced flows have a congestion window.
     fn all_tcp(&mut self, section: &Section<'_>, trace: &[FlowChoice], classes: &[ClassDraft]) -> Option<()> {
         for choice in trace {
             let plan = &classes[choice.class].plan;
@@ -150,7 +151,8 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// The events of `packets`; some happen at hosts, which are places only where flows are chosen.
+    /// Returns the events of `packets`. Some happen at hosts, which are places only where flows are
+    /// chosen.
     fn packet_events(&mut self, section: &Section<'_>, at_hosts: bool) -> Option<Vec<PacketEvent>> {
         if section.node("events").is_none() {
             return Some(PacketEvent::ALL.to_vec());
@@ -165,7 +167,7 @@ impl Pass<'_, '_> {
         Some(events)
     }
 
-    /// The list at a key, which holds something.
+    /// Returns the list at a key, which must not be empty.
     fn list<'n>(&mut self, section: &Section<'n>, key: &str, of: &str) -> Option<&'n [Node]> {
         let node = section.node(key)?;
         match &node.value {
@@ -183,7 +185,8 @@ impl Pass<'_, '_> {
         None
     }
 
-    /// The names in a list, none if it is not written; no list here says which there are.
+    /// Returns the names in a list, or none if it is not written. The set of valid names is not
+    /// known here.
     pub(crate) fn names(&mut self, section: &Section<'_>, key: &str, what: &str) -> Option<Vec<String>> {
         if section.node(key).is_none() {
             return Some(Vec::new());
@@ -206,7 +209,7 @@ impl Pass<'_, '_> {
         Some(names)
     }
 
-    /// The indices of the names in a list among `names`, ascending.
+    /// Returns the indices, among `names`, of the names in a list, ascending.
     fn indices_of(
         &mut self,
         section: &Section<'_>,
@@ -242,7 +245,7 @@ impl Pass<'_, '_> {
         found
     }
 
-    /// The flows that a list names.
+    /// Returns the flows that a list names.
     fn chosen_flows(
         &mut self,
         section: &Section<'_>,
@@ -264,7 +267,7 @@ impl Pass<'_, '_> {
         Some(choices)
     }
 
-    /// A class by name, or a table with `class` and `flows`.
+    /// Returns a class by name, or from a table with `class` and `flows`.
     fn flows_of_class(&mut self, item: &Node, path: &str, classes: &[ClassDraft]) -> Option<FlowChoice> {
         const WHAT: &str = "class of traffic";
         let names: Vec<&str> = classes.iter().map(|c| c.plan.name.as_str()).collect();
@@ -290,7 +293,7 @@ impl Pass<'_, '_> {
         Some(FlowChoice { class, indices: Some(indices) })
     }
 
-    /// Only flows that are one connection can be followed one by one.
+    /// Checks that the flows are single connections, the only ones that can be followed one by one.
     fn check_traceable(&mut self, item: &Node, path: &str, class: &ClassPlan) -> Option<()> {
         if class.is_list() {
             return Some(());
@@ -328,7 +331,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// All links that packets of these flows pass, there and back.
+/// Returns all links that packets of these flows pass, there and back.
 fn paths_of(flows: &[FlowChoice], classes: &[ClassDraft]) -> Vec<usize> {
     let plans = flows.iter().map(|choice| &classes[choice.class].plan);
     let mut links: Vec<usize> =
@@ -338,13 +341,13 @@ fn paths_of(flows: &[FlowChoice], classes: &[ClassDraft]) -> Vec<usize> {
     links
 }
 
-/// A list of names as a scenario writes it.
+/// Returns a list of names as a scenario writes it.
 fn words<'n>(names: impl Iterator<Item = &'n str>) -> String {
     format!("[{}]", names.map(|n| format!("{n:?}")).collect::<Vec<_>>().join(", "))
 }
 
 impl ClassPlan {
-    /// Whether its flows send over TCP.
+    /// Returns whether its flows send over TCP.
     pub fn is_tcp(&self) -> bool {
         self.workload.tcp().is_some()
     }

@@ -12,8 +12,8 @@ use crate::language::{
 };
 use crate::suggest::listed;
 
-/// All sections and keys with what they hold, their defaults and help; and the parameters and profiles of
-/// TCP. Those of the disciplines are in their chapters.
+/// Returns all sections and keys with their accepted values, defaults and help, and the parameters
+/// and profiles of TCP. Those of the disciplines are in their chapters.
 pub fn reference() -> String {
     let mut out = String::new();
     section(&mut out, "The file", "", FILE.iter());
@@ -73,7 +73,7 @@ fn params(out: &mut String, title: &str, params: &[Param]) {
     }
 }
 
-/// Each profile that differs from the defaults: what, and by which source.
+/// Appends each profile's differences from the defaults, with their sources.
 fn profiles(out: &mut String) {
     for profile in aqmlab_transport::profiles().iter().filter(|p| !p.values.is_empty()) {
         write!(out, "\n### TCP profile `{}`\n\nStands for {}.\n\n", profile.name, profile.summary)
@@ -90,7 +90,7 @@ fn header(out: &mut String, title: &str, help: &str) {
     let help = if help.is_empty() { String::new() } else { format!("{help}\n\n") };
     write!(
         out,
-        "### {}\n\n{help}| key | holds | if not written | what it is |\n|---|---|---|---|\n",
+        "### {}\n\n{help}| key | value | if not written | meaning |\n|---|---|---|---|\n",
         capital(title)
     )
     .expect("a string takes any text");
@@ -123,7 +123,7 @@ fn form(form: &Form) -> String {
         ),
         Form::Sizes => "a size, or `{ exponential = \"500B\" }`".to_string(),
         Form::PerSecond => crate::field::PER_SECOND.to_string(),
-        Form::Arrivals => "a list of arrival numbers, the first is 1".to_string(),
+        Form::Arrivals => "a list of arrival numbers, from 1".to_string(),
         Form::Flows => "a list of class names, or of `{ class = \"ftp\", flows = [0, 1] }`".to_string(),
         Form::Names(what) => format!("a list of names of {what}"),
         Form::NameOrNames(what) => format!("a name, or a list of names of {what}"),

@@ -12,24 +12,24 @@ use crate::pass::{Pass, Section};
 use crate::plan::{ClassPlan, CloudPlan, PopulationPlan, Sessions, Workload};
 use crate::tree::Tree;
 
-/// The mean of what the clients and servers of PackMime-HTTP add to the round-trip time.
+/// Returns the mean of the round-trip delays that the clients and servers of PackMime-HTTP add.
 pub(crate) fn mean_delays() -> Span {
     End::ALL.into_iter().fold(Span::ZERO, |sum, end| sum + HostDelay::mean(end) * 2)
 }
 
-/// Whether a class of traffic is a cloud.
+/// Returns whether a class of traffic is a cloud.
 pub(crate) fn is_cloud(section: &Section<'_>) -> bool {
     section.fields.iter().any(|field| field.name == "pauses")
 }
 
 impl Pass<'_, '_> {
-    /// Who opens the connections of a class of requests, and how many flows the class has.
+    /// Returns the population that opens the connections of a class of requests, and the number of
+    /// flows of the class.
     pub(crate) fn population(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
         match (section.node("rate"), section.node("users")) {
             (Some(_), None) => {
                 if let Some(node) = section.node("think") {
-                    let message =
-                        "`think` belongs to `users`; connections that open at a `rate` wait for nobody";
+                    let message = "`think` belongs to `users`; connections that open at a `rate` do not wait";
                     self.error(&node.at, &section.sub("think"), message);
                     return None;
                 }
@@ -39,8 +39,8 @@ impl Pass<'_, '_> {
             (None, Some(_)) => {
                 let users = self.integer(section, "users");
                 if section.node("think").is_none() {
-                    let message = "`think` is missing (a user's time from the last response of a connection to his next \
-                                   connection); write a time such as \"5s\", or a distribution";
+                    let message = "`think` is missing (time from the last response of a user's connection to the user's \
+                                   next connection); write a time such as \"5s\", or a distribution";
                     self.error(&section.at, &section.path, message);
                     return None;
                 }
@@ -48,8 +48,8 @@ impl Pass<'_, '_> {
                 Some((PopulationPlan::Users(Arc::new(think?)), users?))
             }
             (None, None) => {
-                let message = "neither `rate` (so many connections a second) nor `users` (so many users who think in between) \
-                               is written; write one of them";
+                let message = "neither `rate` (connections per second) nor `users` (number of users with thinking \
+                               times) is written; write one of them";
                 self.error(&section.at, &section.path, message);
                 None
             }
@@ -60,7 +60,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// A cloud of web users.
+    /// Returns a cloud of web users.
     pub(crate) fn cloud(&mut self, section: &Section<'_>) -> Option<CloudPlan> {
         let per_s = self.per_second(section, "rate");
         let pauses = match self.value(section, "pauses")? {
@@ -71,7 +71,7 @@ impl Pass<'_, '_> {
         Some(CloudPlan { per_s: per_s?, pauses, persistent, own_delays: section.node("rtt").is_none() })
     }
 
-    /// What a cloud's connections do: what they carry comes from the cloud.
+    /// Returns the workload of a cloud's connections, whose contents come from the cloud.
     pub(crate) fn web(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (tcp, tcp_settings) = self.tcp(section)?;
         Some(Workload::Sessions { sessions: Sessions::Web, tcp: Box::new(tcp), tcp_settings })
@@ -93,7 +93,7 @@ impl Pass<'_, '_> {
         };
         let number = text.trim().strip_suffix("/s").and_then(|number| number.trim().parse::<f64>().ok());
         let Some(per_second) = number.filter(|n| (1e-6..=1e9).contains(n)) else {
-            let what = if number.is_some() { "out of range" } else { "no number a second" };
+            let what = if number.is_some() { "out of range" } else { "not a number per second" };
             self.error(&node.at, &path, format!("`{quoted}` is {what}; write {PER_SECOND}"));
             return None;
         };
@@ -101,7 +101,7 @@ impl Pass<'_, '_> {
         Some(per_second)
     }
 
-    /// What the connections of a class of requests carry.
+    /// Returns what the connections of a class of requests carry.
     pub(crate) fn requests(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (request, response) = (self.drawn(section, "request"), self.drawn(section, "response"));
         let per_connection = self.drawn(section, "exchanges");
@@ -119,14 +119,15 @@ impl Pass<'_, '_> {
         Some(Workload::Sessions { sessions, tcp: Box::new(tcp), tcp_settings })
     }
 
-    /// What must agree within a class of requests. `propagation` is what its path takes there and back.
+    /// Checks that the settings of a class of requests agree. `propagation` is the delay of its
+    /// path, there and back.
     pub(crate) fn check_requests(&mut self, section: &Section<'_>, plan: &ClassPlan, propagation: Span) {
         let rtt = plan.access.as_ref().map(|access| &access.rtt);
         match &plan.population {
             PopulationPlan::List => {}
             PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_) => {
                 if let Some(Distribution::Spread { .. }) = rtt {
-                    let message = "`spread` needs a known number of flows, and connections at a `rate` come without end; \
+                    let message = "`spread` needs a known number of flows, but connections at a `rate` have no end; \
                                    write `uniform`";
                     self.error(&section.at("rtt"), &section.sub("rtt"), message);
                 }
@@ -135,15 +136,15 @@ impl Pass<'_, '_> {
                 if plan.draws_by_connection()
                     && let Some(Distribution::Spread { .. }) = rtt
                 {
-                    let message = "`spread` needs a known number of flows, and each connection of a browser has a round-trip \
-                                   time of its own; write `uniform`";
+                    let message = "`spread` needs a known number of flows, but each connection of a browser has its own \
+                                   round-trip time; write `uniform`";
                     self.error(&section.at("rtt"), &section.sub("rtt"), message);
                 }
                 let thinks = plan.population.think().is_some_and(|think| !think.mean().is_zero());
                 let travels = !propagation.is_zero() || rtt.is_some_and(|rtt| !rtt.mean().is_zero());
                 if !thinks && !travels {
-                    let message = "a user who never thinks, over a path without any delay, opens connections without end at \
-                                   one moment; write a time to think";
+                    let message = "a user who never thinks, over a path without any delay, opens connections without \
+                                   end at the same instant; write a time to think";
                     self.error(&section.at("think"), &section.sub("think"), message);
                 }
             }

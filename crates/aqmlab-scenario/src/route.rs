@@ -6,8 +6,8 @@ use aqmlab_units::Span;
 
 use crate::topology::LinkDraft;
 
-/// The links from node `from` to node `to`, in order: fewest hops, among those the least propagation delay,
-/// among those the links that stand first in the file. `None` if there is no way.
+/// Returns the links from node `from` to node `to`, in order: fewest hops, then the least
+/// propagation delay, then the links that come first in the file. `None` if there is no path.
 pub(crate) fn shortest(links: &[LinkDraft<'_>], nodes: usize, from: usize, to: usize) -> Option<Vec<usize>> {
     let mut best: Vec<Option<(u64, Span)>> = vec![None; nodes];
     let mut last: Vec<Option<usize>> = vec![None; nodes];
@@ -18,7 +18,8 @@ pub(crate) fn shortest(links: &[LinkDraft<'_>], nodes: usize, from: usize, to: u
             break;
         }
         for (i, link) in links.iter().enumerate().filter(|(_, l)| l.from == node) {
-            // A delay is at most an hour and a path at most some thousand links: the sum fits.
+            // A delay is at most an hour and a path has at most a few thousand links, so the sum
+            // fits.
             let cost = (hops + 1, delay + link.delay);
             if best[link.to].is_none_or(|known| cost < known) {
                 if let Some((h, d)) = best[link.to].replace(cost) {

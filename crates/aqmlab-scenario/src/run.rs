@@ -1,4 +1,4 @@
-//! When a run ends, when measurement begins.
+//! The end of a run, and the beginning of measurement.
 
 use aqmlab_units::Span;
 
@@ -10,7 +10,7 @@ use crate::suggest::{listed, no_such};
 use crate::traffic::ClassDraft;
 use crate::tree::{At, Node, Tree};
 
-/// When a run ends at the latest, and where that is written.
+/// The latest end of a run, and where it is written.
 #[derive(Clone)]
 pub(crate) struct End {
     pub(crate) at: Span,
@@ -18,7 +18,7 @@ pub(crate) struct End {
 }
 
 impl Pass<'_, '_> {
-    /// `duration`, or `at` of `[stop]`.
+    /// Returns `duration`, or `at` of `[stop]`.
     pub(crate) fn end(&mut self, file: &Section<'_>) -> Option<End> {
         let duration = self.span(file, "duration").map(|at| End { at, written: file.at("duration") });
         let stop = file.node("stop");
@@ -52,7 +52,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// The warm-up, which ends before the run does.
+    /// Returns the warm-up, which ends before the run does.
     pub(crate) fn warmup(&mut self, file: &Section<'_>, end: Option<&End>) -> Option<Span> {
         let warmup = self.span(file, "warmup")?;
         let end = end?;
@@ -63,7 +63,7 @@ impl Pass<'_, '_> {
                         format!("warmup `{warmup}` leaves nothing of the run of `{}`; write less", end.at);
                     (node.at.clone(), "warmup", message)
                 }
-                None => (end.written.clone(), "duration", format!("duration `{}` is nothing", end.at)),
+                None => (end.written.clone(), "duration", format!("duration `{}` is zero", end.at)),
             };
             self.error(&at, path, message);
             return None;
@@ -71,7 +71,7 @@ impl Pass<'_, '_> {
         Some(warmup)
     }
 
-    /// The rest of `[stop]`.
+    /// Returns the rest of `[stop]`.
     pub(crate) fn stop(
         &mut self,
         file: &Section<'_>,
@@ -85,7 +85,7 @@ impl Pass<'_, '_> {
         let section = self.section(node, "stop", STOP)?;
         let completed = section.node("completed").map(|node| self.completed(&section, node, classes));
         let condition = section.node("condition").map(|node| self.condition(&section, node, links));
-        // An outer `None` is nothing written, an inner one a mistake.
+        // An outer `None` means that nothing is written, an inner one a mistake.
         Some(Stop {
             at: end?.at,
             completed: match completed {
@@ -139,7 +139,7 @@ impl Pass<'_, '_> {
         Some(CountStop { classes: counted, of, count })
     }
 
-    /// The class at `class`, or the classes.
+    /// Returns the class at `class`, or the classes.
     fn counted_classes(&mut self, section: &Section<'_>, classes: &[ClassDraft]) -> Option<Vec<usize>> {
         let known: Vec<&str> = classes.iter().map(|c| c.plan.name.as_str()).collect();
         if !matches!(section.node("class"), Some(Node { value: Tree::List(_), .. })) {
@@ -186,7 +186,7 @@ impl Pass<'_, '_> {
         Some(QueueStop { link: link?, quantity, count })
     }
 
-    /// The index of the name at a key among `names`.
+    /// Returns the index, among `names`, of the name at a key.
     pub(crate) fn one_of(
         &mut self,
         section: &Section<'_>,
@@ -207,7 +207,7 @@ impl Pass<'_, '_> {
 }
 
 impl ClassPlan {
-    /// Whether its flows ever come to an end by themselves.
+    /// Returns whether its flows ever end by themselves.
     pub fn completes(&self) -> bool {
         matches!(
             &self.workload,

@@ -1,4 +1,4 @@
-//! The language as JSON Schema, for editors and for checks outside.
+//! The language as JSON Schema, for editors and external checks.
 
 use aqmlab_params::{Alias, Default, Kind, Param, Reading, Value};
 use aqmlab_qdisc::Dscp;
@@ -8,19 +8,20 @@ use crate::field::{Absent, Drawn, Field, Form, Variant};
 use crate::kind;
 use crate::language::{ARM, CASE, FILE, HOP, ZIP};
 
-/// JSON Schema (2020-12) of a scenario file, made from the same tables as the parser. It knows keys, types and
-/// words; what depends on several values (`min_th` above `max_th`, no path) only [`crate::parse`] knows.
+/// Returns the JSON Schema (2020-12) of a scenario file, made from the same tables as the parser.
+/// It covers keys, types and words. Only [`crate::parse`] checks conditions on several values
+/// (`min_th` above `max_th`, no path).
 pub fn schema() -> Json {
     let mut root = object(FILE.iter(), None);
     let own = root.as_object_mut().expect("an object schema is an object");
     own.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
     own.insert("title".into(), json!("aqmlab scenario"));
-    // Named, because a discipline may stand inside of another.
+    // Named because a discipline may be inside another one.
     own.insert("$defs".into(), json!({ "queue": queue() }));
     root
 }
 
-/// A table with these keys; `kind` is the constant value of its key `kind`.
+/// Returns the schema of a table with these keys; `kind` is the constant value of its key `kind`.
 fn object(fields: impl Iterator<Item = &'static Field>, kind: Option<&str>) -> Json {
     let mut properties = Map::new();
     let mut required = Vec::new();
@@ -129,7 +130,7 @@ fn kinds(variants: &'static [Variant]) -> Json {
     json!({ "oneOf": variants.iter().map(one).collect::<Vec<_>>() })
 }
 
-/// One value, or a table of one of its forms.
+/// Returns the schema of one value, or a table of one of its forms.
 fn distribution(drawn: &Drawn) -> Json {
     let one = match drawn.kind {
         Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
@@ -157,7 +158,7 @@ fn distribution(drawn: &Drawn) -> Json {
     json!({ "anyOf": std::iter::once(one.clone()).chain(tables).collect::<Vec<_>>() })
 }
 
-/// A discipline's name, or its table.
+/// Returns the schema of a discipline's name or its table.
 fn queue() -> Json {
     let infos = aqmlab_qdisc::registry::catalogue();
     let names: Vec<&str> = infos.iter().map(|i| i.name).collect();
@@ -176,7 +177,7 @@ fn queue() -> Json {
     json!({ "anyOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() })
 }
 
-/// A profile's name, or a table.
+/// Returns the schema of a profile's name or a table.
 fn tcp() -> Json {
     let names: Vec<&str> = aqmlab_transport::profiles().iter().map(|p| p.name).collect();
     let mut table = params(aqmlab_transport::PARAMS);
@@ -185,7 +186,7 @@ fn tcp() -> Json {
     json!({ "anyOf": [{ "enum": names }, table] })
 }
 
-/// A table of parameters, each under its name and its aliases.
+/// Returns the schema of a table of parameters, each under its name and its aliases.
 fn params(params: &'static [Param]) -> Json {
     let mut properties = Map::new();
     let mut required: Vec<&str> = Vec::new();
@@ -208,7 +209,7 @@ fn params(params: &'static [Param]) -> Json {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-/// A value under another tool's name: as ours, or as that tool writes it.
+/// Returns the schema of a value under another tool's name: as here, or as that tool writes it.
 fn alias_schema(alias: &Alias, ours: &Json) -> Json {
     let theirs = match alias.reading {
         Reading::In(_) | Reading::Inverse => json!({ "type": "number" }),
@@ -219,8 +220,8 @@ fn alias_schema(alias: &Alias, ours: &Json) -> Json {
     json!({ "anyOf": [ours, theirs] })
 }
 
-/// Several tables of these keys and of dotted paths, quoted or not, with what `at_paths` admits: what a path may hold is
-/// known only when it is put in its place.
+/// Returns the schema of several tables of these keys and of dotted paths, quoted or not, with the
+/// values that `at_paths` admits. The values of a path are known only after substitution.
 fn with_paths(fields: &'static [Field], at_paths: &Json) -> Json {
     let mut table = object(fields.iter(), None);
     let own = table.as_object_mut().expect("an object schema is an object");
@@ -228,7 +229,8 @@ fn with_paths(fields: &'static [Field], at_paths: &Json) -> Json {
     json!({ "type": "array", "minItems": 1, "items": table })
 }
 
-/// Lists of values; where dotted paths are not quoted, tables on the way to them.
+/// Returns the schema of lists of values; where dotted paths are not quoted, of the tables on the
+/// way to them.
 fn sweep() -> Json {
     let lists = json!({ "anyOf": [{ "type": "array", "minItems": 1 }, { "type": "object" }] });
     json!({

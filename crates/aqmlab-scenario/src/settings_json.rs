@@ -1,5 +1,5 @@
-//! Parameters as plain data: each under its name with the unit of its value, such as `min_th_packets`, and their schema, made
-//! from the tables of parameters.
+//! Parameters as plain data, each under its name with the unit of its value, such as
+//! `min_th_packets`; and their schema, made from the tables of parameters.
 
 use std::borrow::Cow;
 
@@ -14,19 +14,19 @@ use serde_json::{Map, Value as Json, json};
 /// A discipline with its effective parameters.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct QueueJson {
-    /// The registry's name of it.
+    /// Its name in the registry.
     pub kind: &'static str,
-    /// Its parameters, nothing automatic left.
+    /// Its parameters, none of them automatic.
     pub settings: Map<String, Json>,
-    /// What they were resolved against.
+    /// The context against which they were resolved.
     pub context: ContextJson,
 }
 
-/// What a discipline's parameters are resolved against, besides its link.
+/// The context, besides its link, against which a discipline's parameters are resolved.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ContextJson {
-    /// Base round-trip time, if it is known.
+    /// Base round-trip time, if known.
     pub rtt_ns: Option<u64>,
     /// Mean size of packets.
     pub mean_packet_bytes: u64,
@@ -70,7 +70,8 @@ fn with_unit(name: &str, unit: &str) -> String {
     if unit.is_empty() { name.to_owned() } else { format!("{name}_{unit}") }
 }
 
-/// The unit of a value, empty without one, and the value in it. No limit and nothing are `null`.
+/// Returns the unit of a value, empty without one, and the value in it. "No limit" and "nothing"
+/// are `null`.
 fn value_json(value: &Value) -> (&'static str, Json) {
     match value {
         Value::Flag(v) => ("", json!(v)),
@@ -92,7 +93,8 @@ fn value_json(value: &Value) -> (&'static str, Json) {
     }
 }
 
-/// Values of one unit are a list of it; of several units, a list of values under the name of their unit each.
+/// Returns values of one unit as a list, and values of several units as a list with each value
+/// under the name of its unit.
 fn list_json(items: &[Value]) -> (&'static str, Json) {
     let items: Vec<_> = items.iter().map(value_json).collect();
     let unit = items.first().map_or("", |(unit, _)| unit);
@@ -102,7 +104,7 @@ fn list_json(items: &[Value]) -> (&'static str, Json) {
     ("", items.into_iter().map(|(unit, value)| json!({ unit: value })).collect())
 }
 
-/// A discipline within another, which has no link of its own.
+/// A discipline inside another one, which has no link of its own.
 struct InnerQueue;
 
 impl JsonSchema for InnerQueue {
@@ -149,7 +151,8 @@ fn disciplines(generator: &mut SchemaGenerator, context: Option<Schema>) -> Sche
     json_schema!({ "oneOf": all })
 }
 
-/// A table of parameters. Which unit a size has is only known of its value, so nothing is required.
+/// Returns the schema of a table of parameters. The unit of a size is known only from its value, so
+/// nothing is required.
 fn table(generator: &mut SchemaGenerator, params: &'static [Param]) -> Schema {
     let mut properties = Map::new();
     for param in params {
@@ -158,7 +161,7 @@ fn table(generator: &mut SchemaGenerator, params: &'static [Param]) -> Schema {
             schema["description"] = json!(description);
             properties.insert(with_unit(param.name, unit), schema);
         }
-        // What has no unit may be nothing, too, and so may what is computed.
+        // A value without a unit may be absent, and so may a computed one.
         if matches!(param.default, Default::Nothing(_) | Default::Auto(_)) {
             let nothing = json!({ "type": "null", "description": description });
             let of_unit = properties.remove(param.name);
@@ -169,7 +172,7 @@ fn table(generator: &mut SchemaGenerator, params: &'static [Param]) -> Schema {
     json_schema!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// The units in which a value of this kind may be, each with the schema of its number.
+/// Returns the possible units of a value of this kind, each with the schema of its number.
 fn forms(generator: &mut SchemaGenerator, kind: &Kind) -> Vec<(&'static str, Json)> {
     let whole = |unit| vec![(unit, json!({ "type": "integer", "minimum": 0 }))];
     let text = || vec![("", json!({ "type": "string" }))];
@@ -203,7 +206,7 @@ fn forms(generator: &mut SchemaGenerator, kind: &Kind) -> Vec<(&'static str, Jso
     }
 }
 
-/// A value under the name of its unit.
+/// Returns a value under the name of its unit.
 fn named(unit: &str, value: &Json) -> Json {
     json!({ "type": "object", "properties": { unit: value }, "required": [unit], "additionalProperties": false })
 }

@@ -1,4 +1,4 @@
-//! Sources on and off, and connections by a trace.
+//! On/off sources, and connections from a trace.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::plan::{Sessions, Workload};
 use crate::trace::{Schedule, Trace};
 
 impl Pass<'_, '_> {
-    /// `on_off_tcp`: greedy or in bursts.
+    /// Reads `on_off_tcp`: greedy or in bursts.
     pub(crate) fn on_off_tcp(&mut self, section: &Section<'_>) -> Option<Workload> {
         let off = self.drawn(section, "off");
         let begin = self.begin(section);
@@ -26,7 +26,7 @@ impl Pass<'_, '_> {
                 Sessions::Bursts(self.bursty(section, sizes?, off?, begin?)?)
             }
             (None, None) => {
-                let message = "neither `on` (greedy for so long) nor `burst` (so many bytes) is written; write one of them";
+                let message = "neither `on` (duration of greedy periods) nor `burst` (bytes) is written; write one of them";
                 self.error(&section.at, &section.path, message);
                 return None;
             }
@@ -39,7 +39,7 @@ impl Pass<'_, '_> {
         Some(Workload::Sessions { sessions, tcp: Box::new(tcp), tcp_settings })
     }
 
-    /// `on_off_udp`.
+    /// Reads `on_off_udp`.
     pub(crate) fn on_off_udp(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (rate, size) = (self.rate(section, "rate"), self.value(section, "size"));
         let (on, off) = (self.drawn(section, "on"), self.drawn(section, "off"));
@@ -66,7 +66,7 @@ impl Pass<'_, '_> {
     ) -> Option<Arc<OnOff>> {
         let times = OnOff { on, off, begin };
         if times.on.mean().is_zero() && times.off.mean().is_zero() {
-            let message = "on and off periods both last no time at all; write more";
+            let message = "on and off periods are both zero; write more";
             self.error(&section.at("off"), &section.sub("off"), message);
             return None;
         }
@@ -91,24 +91,24 @@ impl Pass<'_, '_> {
         begin: Begin,
     ) -> Option<Arc<Bursty>> {
         if begin == Begin::Stationary {
-            let message = "how long a burst takes depends on the network; write \"on\" or \"off\"";
+            let message = "the duration of a burst depends on the network; write \"on\" or \"off\"";
             self.error(&section.at("begin"), &section.sub("begin"), message);
             return None;
         }
         Some(Arc::new(Bursty { sizes, off, begins_off: begin == Begin::Off }))
     }
 
-    /// The name of the file that a class of traffic is listed in.
+    /// Returns the name of the file that lists a class of traffic.
     fn list_file(&mut self, section: &Section<'_>) -> Option<String> {
         if section.node("file").is_some() {
             return self.text(section, "file");
         }
-        let message = "`file` is missing; write the name of a CSV or Parquet file beside the scenario";
+        let message = "`file` is missing; write the name of a CSV or Parquet file next to the scenario";
         self.error(&section.at, &section.path, message);
         None
     }
 
-    /// `schedule`: the list, and how many flows and packets it has.
+    /// Returns the list of `schedule`, and the numbers of its flows and packets.
     pub(crate) fn schedule(&mut self, section: &Section<'_>) -> Option<Arc<Schedule>> {
         let file = self.list_file(section)?;
         match self.traces.schedule(&file) {
@@ -128,7 +128,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// `trace`: the list, and how many connections it has.
+    /// Returns the list of `trace`, and the number of its connections.
     pub(crate) fn trace(&mut self, section: &Section<'_>) -> Option<Arc<Trace>> {
         let file = self.list_file(section)?;
         let class = match section.node("class") {
@@ -153,7 +153,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// The workload of a trace.
+    /// Returns the workload of a trace.
     pub(crate) fn traced(&mut self, section: &Section<'_>, trace: Arc<Trace>) -> Option<Workload> {
         let (tcp, tcp_settings) = self.tcp(section)?;
         let own_delays = trace.mean_delays().is_some() && section.node("rtt").is_none();

@@ -1,4 +1,4 @@
-//! When the flows of a class start: drawn for each seed, or written for each.
+//! The starts of the flows of a class: drawn for each seed, or written for each.
 
 use aqmlab_params::{Kind, Origin, Value};
 use aqmlab_traffic::Distribution;
@@ -14,12 +14,14 @@ use crate::tree::{Node, Tree};
 const SEEDS: &str = "seeds";
 
 impl Pass<'_, '_> {
-    /// The seeds of the file: the first, and how many. What is wrong with them is told elsewhere.
+    /// Reads the seeds of the file: the first, and their number. Errors in them are reported
+    /// elsewhere.
     pub(crate) fn know_seeds(&mut self, file: &Section<'_>) {
         self.seeds = whole(file, "seed").zip(whole(file, "runs"));
     }
 
-    /// When each flow of a class of `count` starts, and what is written for each seed, if it is.
+    /// Returns when each flow of a class of `count` starts, and the lists for each seed, if
+    /// written.
     pub(crate) fn starts(
         &mut self,
         section: &Section<'_>,
@@ -76,7 +78,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// A whole number of the file, or its default.
+/// Returns a whole number of the file, or its default.
 fn whole(file: &Section<'_>, key: &str) -> Option<u64> {
     let field = FILE.iter().find(|field| field.name == key)?;
     let Form::One(Kind::Integer { min, max }) = field.form else { return None };
@@ -90,7 +92,7 @@ fn whole(file: &Section<'_>, key: &str) -> Option<u64> {
     }
 }
 
-/// Starts by seed as they would be written.
+/// Starts by seed as a scenario writes them.
 pub(crate) struct BySeed<'s>(pub(crate) &'s SeedStarts);
 
 impl std::fmt::Display for BySeed<'_> {
@@ -105,10 +107,10 @@ impl std::fmt::Display for BySeed<'_> {
 }
 
 impl Plan {
-    /// Whether it can be run with this seed.
+    /// Checks that it can be run with this seed.
     ///
     /// # Errors
-    /// If not, why: starts are written for other seeds. A sentence without a full stop.
+    /// If starts are written for other seeds: a sentence without a full stop.
     pub fn check_seed(&self, seed: u64) -> Result<(), String> {
         for class in &self.classes {
             if let Some(starts) = &class.seed_starts

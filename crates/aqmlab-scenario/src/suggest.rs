@@ -1,8 +1,9 @@
-//! The nearest right word for a wrong one, by edits: insert, delete, replace, swap of neighbours.
+//! The nearest valid word for a wrong one, by edits: insert, delete, replace, swap of neighbours.
 
 use strsim::osa_distance;
 
-/// The candidate nearest to `word`, if it is near enough to be what was meant. Case, `_` and `-` do not count.
+/// Returns the candidate nearest to `word`, if it is near enough to be the intended word. Case, `_`
+/// and `-` do not count.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let wanted = plain(word);
     let tolerance = (wanted.chars().count() / 3).clamp(1, 3);
@@ -14,7 +15,7 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
         .map(|(_, c)| c)
 }
 
-/// All candidates, the nearest to `word` first; equally near ones in their order.
+/// Returns all candidates, the nearest to `word` first; equally near ones stay in their order.
 pub fn by_nearness<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Vec<&'c str> {
     let wanted = plain(word);
     let mut all: Vec<&str> = candidates.into_iter().collect();
@@ -22,7 +23,7 @@ pub fn by_nearness<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>
     all
 }
 
-/// `"a", "b" and "c"`, for messages that list what is possible.
+/// Returns `"a", "b" and "c"`, for messages that list the accepted words.
 pub(crate) fn listed<'c>(words: impl IntoIterator<Item = &'c str>) -> String {
     let quoted: Vec<String> = words.into_iter().map(|w| format!("\"{w}\"")).collect();
     match quoted.split_last() {
@@ -32,13 +33,13 @@ pub(crate) fn listed<'c>(words: impl IntoIterator<Item = &'c str>) -> String {
     }
 }
 
-/// `1 value`, `3 values`.
+/// Returns `1 value`, `3 values`.
 pub(crate) fn counted(n: impl Into<u128>, noun: &str) -> String {
     let n: u128 = n.into();
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
 }
 
-/// ``there is no node "bta"; did you mean "beta"?``
+/// Returns ``there is no node "bta"; did you mean "beta"?``
 pub(crate) fn no_such<'c>(
     what: &str,
     given: &str,
@@ -50,7 +51,8 @@ pub(crate) fn no_such<'c>(
     }
 }
 
-/// The letters that count. Longer than any word of ours is cut: the distance costs length squared.
+/// Returns the letters that count. Words longer than any valid one are cut because the distance
+/// costs length squared.
 fn plain(word: &str) -> String {
     word.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).take(64).collect()
 }

@@ -1,11 +1,11 @@
-//! A tree as TOML text, in one canonical form: first what is no table, then a header for each table and each item of
-//! a list of tables, and within these everything on one line.
+//! A tree as TOML text in canonical form: first the values that are not tables, then a header for
+//! each table and each item of a list of tables, and within these everything on one line.
 
 use std::fmt::Write;
 
 use crate::tree::{Entry, Node, Table, Tree};
 
-/// The text of a whole file.
+/// Returns the text of a whole file.
 pub(crate) fn document(root: &Table) -> String {
     let mut out = String::new();
     let is_section = |entry: &&Entry| match &entry.node.value {
@@ -57,7 +57,7 @@ fn value(node: &Node) -> String {
     }
 }
 
-/// The shortest digits that read as the same number.
+/// Returns the shortest digits that read as the same number.
 fn float(x: f64) -> String {
     if x.is_finite() { format!("{x:?}") } else { x.to_string().to_lowercase() }
 }
@@ -137,7 +137,8 @@ mod tests {
         Node { at: 0..0, value }
     }
 
-    /// Equal but for places, the order of keys and how tables are written.
+    /// Returns whether two trees are equal except for places, the order of keys and the notation of
+    /// tables.
     fn same(a: &Tree, b: &Tree) -> bool {
         match (a, b) {
             (Tree::Text(a), Tree::Text(b)) => a == b,

@@ -10,13 +10,13 @@ use crate::plan::Faults;
 use crate::suggest::no_such;
 use crate::tree::{At, Node, Tree};
 
-/// Nodes and links as the file has them, queues not yet resolved.
+/// Nodes and links as in the file, with queues not yet resolved.
 pub(crate) struct Network<'n> {
     pub(crate) nodes: Vec<String>,
     pub(crate) links: Vec<LinkDraft<'n>>,
-    /// The topology's word on access links.
+    /// The topology's setting of access links.
     pub(crate) access: AccessWord,
-    /// Where senders and receivers are unless a class says otherwise.
+    /// The default places of senders and receivers.
     pub(crate) ends: Option<(usize, usize)>,
 }
 
@@ -29,18 +29,18 @@ pub(crate) struct LinkDraft<'n> {
     pub(crate) delay: Span,
     pub(crate) overhead: Bytes,
     pub(crate) faults: Faults,
-    /// The queue as it is written, if it is.
+    /// The queue as written, if it is written.
     pub(crate) queue: Option<&'n Node>,
     /// The queue's path in parameters and messages.
     pub(crate) queue_path: String,
-    /// Where to point if the queue is not written.
+    /// The place for messages if the queue is not written.
     pub(crate) at: At,
 }
 
-/// What is written about access links.
+/// A setting of access links.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum AccessWord {
-    /// Nothing.
+    /// Nothing is written.
     Silent,
     /// There are none.
     None,
@@ -48,15 +48,15 @@ pub(crate) enum AccessWord {
     Rate(Rate),
 }
 
-/// Where a link is described: its own section, and the one that speaks for all hops.
+/// The description of a link: its own section, and the one for all hops.
 struct Place<'s, 'n> {
     own: Option<&'s Section<'n>>,
     common: &'s Section<'n>,
-    /// Where its queues are found in paths.
+    /// The path of its queues.
     path: String,
 }
 
-/// How fast one direction of a link is; nothing where the file is wrong.
+/// The rate and delay of one direction of a link; `None` where the file is wrong.
 struct Pace {
     rate: Option<Rate>,
     delay: Option<Span>,
@@ -64,18 +64,18 @@ struct Pace {
 }
 
 impl<'n> Place<'_, 'n> {
-    /// The section that has the say on `key`.
+    /// Returns the section that determines `key`.
     fn section_of(&self, key: &str) -> Section<'n> {
         let own = self.own.filter(|own| own.node(key).is_some());
         own.unwrap_or(self.common).clone()
     }
 }
 
-/// Stands for a rate that is wrong, until the problems found are told.
+/// Replaces a wrong rate until the errors are reported.
 const STAND_IN_RATE: Rate = Rate::mbit(1);
 
 impl Pass<'_, '_> {
-    /// The network of the file.
+    /// Returns the network of the file.
     pub(crate) fn network<'n>(&mut self, file: &Section<'n>) -> Option<Network<'n>> {
         let Some(node) = file.node("topology") else {
             let field = FILE.iter().find(|f| f.name == "topology").expect("a file has a topology");
@@ -133,13 +133,13 @@ impl Pass<'_, '_> {
         Some(Network { nodes, links, access: access?, ends })
     }
 
-    /// The keys of a parking lot: its own, and a table for each of its hops.
+    /// Checks the keys of a parking lot: its own, and a table for each of its hops.
     fn check_hops(&mut self, section: &Section<'_>, hops: Option<u64>) {
         let number = |key: &str| key.strip_prefix("hop").and_then(|n| n.parse::<u64>().ok());
         let mut others = vec!["kind"];
         for entry in section.table.entries.iter().filter(|e| number(&e.key).is_some()) {
             others.push(&entry.key);
-            // Where the number of hops is wrong, their tables are not called wrong on top of it.
+            // Where the number of hops is wrong, their tables are not reported in addition.
             let there = number(&entry.key).is_some_and(|n| n >= 1 && hops.is_none_or(|most| n <= most));
             if let (Some(hops), false) = (hops, there) {
                 let message =
@@ -150,8 +150,8 @@ impl Pass<'_, '_> {
         self.check_keys(section.table, &section.path, &section.fields, &others);
     }
 
-    /// Both directions of a link that `section` describes, overridden by a hop's own section. Where rate or delay
-    /// is wrong, a stand-in lets the rest of the file be looked at.
+    /// Returns both directions of a link that `section` describes, overridden by a hop's own
+    /// section. Where rate or delay is wrong, a stand-in permits checking the rest of the file.
     fn both_directions<'n>(
         &mut self,
         at: &Place<'_, 'n>,
@@ -201,7 +201,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// The value of `key`; where it is not written, `forward`, that of the other direction.
+    /// Returns the value of `key` or, where it is not written, `forward`, that of the other
+    /// direction.
     fn or_as<T: std::fmt::Display>(
         &mut self,
         at: &Place<'_, '_>,
@@ -220,7 +221,7 @@ impl Pass<'_, '_> {
         Some(value)
     }
 
-    /// What the section says of access links.
+    /// Returns the section's setting of access links.
     pub(crate) fn access(&mut self, section: &Section<'_>) -> Option<AccessWord> {
         let Some(node) = section.node("access_rate") else { return Some(AccessWord::Silent) };
         if matches!(&node.value, Tree::Text(word) if word == "none") {
@@ -261,7 +262,7 @@ impl Pass<'_, '_> {
         Some(Network { nodes, links, access: access?, ends: None })
     }
 
-    /// Both directions, or the one, of a `[[link]]`.
+    /// Adds both directions of a `[[link]]`, or its only one.
     fn graph_link<'n>(&mut self, own: &Section<'n>, nodes: &[String]) -> Option<Vec<LinkDraft<'n>>> {
         let (from, to) = (self.node_at(own, "from", nodes), self.node_at(own, "to", nodes));
         let given = self.name(own, "name");
@@ -292,7 +293,7 @@ impl Pass<'_, '_> {
         Some(links)
     }
 
-    /// What is said of the way back of a link that has none.
+    /// Reports keys of the reverse direction for a link that has none.
     fn no_way_back(&mut self, own: &Section<'_>) {
         for key in own.fields.iter().map(|f| f.name).filter(|name| name.starts_with("reverse_")) {
             if own.node(key).is_some() {
@@ -302,7 +303,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// The index of the node that a key names.
+    /// Returns the index of the node that a key names.
     pub(crate) fn node_at(&mut self, section: &Section<'_>, key: &str, nodes: &[String]) -> Option<usize> {
         let name = self.name(section, key)?;
         let found = nodes.iter().position(|n| *n == name);
@@ -318,7 +319,8 @@ impl Pass<'_, '_> {
         found
     }
 
-    /// The sections of an array of tables; each is called by its name, or else by its number.
+    /// Returns the sections of an array of tables, each identified by its name, or else by its
+    /// number.
     pub(crate) fn tables<'n>(
         &mut self,
         file: &Section<'n>,
@@ -334,7 +336,7 @@ impl Pass<'_, '_> {
         sections.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// The items of an array of tables; none if the key is not written.
+    /// Returns the items of an array of tables, or none if the key is not written.
     pub(crate) fn items<'n>(&mut self, file: &Section<'n>, key: &str) -> Option<&'n [Node]> {
         match file.node(key) {
             None => Some(&[]),
@@ -348,8 +350,8 @@ impl Pass<'_, '_> {
     }
 }
 
-/// What item number `index` (the first is 0) of the array of tables `list` is called in paths: its name; without
-/// one, a link after its ends, anything else after its place.
+/// Returns the name, in paths, of item number `index` (from 0) of the array of tables `list`: its
+/// own name; without one, the ends of a link, or the place of anything else.
 pub(crate) fn item_name(list: &str, index: usize, item: &Tree) -> String {
     let text = |key: &str| match item {
         Tree::Table(table) => match table.get(key).map(|n| &n.value) {

@@ -1,4 +1,4 @@
-//! Classes of flows: what they send, from where to where, over which path.
+//! Classes of flows: their workloads, their ends, and their paths.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,31 +22,31 @@ use crate::tree::{At, Node, Tree};
 
 const DEFAULT_PROFILE: &str = "rfc";
 
-/// A class and where its numbers stand, for messages about the whole.
+/// A class and the places of its numbers, for messages about the whole.
 pub(crate) struct ClassDraft {
     pub(crate) plan: ClassPlan,
-    /// Where the class stands.
+    /// Place of the class.
     pub(crate) at: At,
-    /// How many flows, users or connections a second there are.
+    /// Number of flows, users or connections per second.
     pub(crate) number: Number,
-    /// Where `start` stands.
+    /// Place of `start`.
     pub(crate) start_at: At,
     /// `traffic.ftp`
     pub(crate) path: String,
 }
 
-/// Where the number of a class stands, `count`, `users` or `rate`, and whether it may be too large.
+/// The place of a class's number, `count`, `users` or `rate`, and whether it may be too large.
 pub(crate) struct Number {
-    /// Where it stands.
+    /// Its place.
     pub(crate) at: At,
     /// `traffic.ftp.count`
     pub(crate) path: String,
-    /// Whether connections at this rate may offer many times what a link carries.
+    /// Whether connections at this rate may offer many times a link's rate.
     pub(crate) allows_overload: bool,
 }
 
 impl Pass<'_, '_> {
-    /// The classes of the file.
+    /// Returns the classes of the file.
     pub(crate) fn classes(&mut self, file: &Section<'_>, network: &Network<'_>) -> Option<Vec<ClassDraft>> {
         let items = self.items(file, "traffic")?;
         if items.is_empty() {
@@ -85,7 +85,8 @@ impl Pass<'_, '_> {
         Some(classes)
     }
 
-    /// Notes a class that is not enabled: of its keys, entered from number `first` on, no other is an effective parameter.
+    /// Records a class that is not enabled. None of its keys, entered from number `first` on, is an
+    /// effective parameter.
     fn disable(&mut self, name: &str, path: &str, first: usize) {
         self.disabled.push(name.to_string());
         let enabled = format!("{path}.enabled");
@@ -110,7 +111,7 @@ impl Pass<'_, '_> {
             Some(_) => self.flag(&section, "enabled"),
             None => Some(true),
         };
-        // Where a trace says how many connections there are, and when each starts, nothing else does.
+        // Where a trace determines the number of connections and their starts, no other key does.
         let listed = match variant.kind {
             "trace" => Some(List::Trace(self.trace(&section)?)),
             "schedule" => Some(List::Schedule(self.schedule(&section)?)),
@@ -202,7 +203,7 @@ impl Pass<'_, '_> {
         Some(ClassDraft { plan, at: section.at.clone(), number, start_at: section.at("start"), path })
     }
 
-    /// What must agree within a class.
+    /// Checks that the settings of a class agree.
     fn check_class(&mut self, section: &Section<'_>, plan: &ClassPlan) {
         let first = plan.start.least();
         if let Some(stop) = plan.stop_at.filter(|stop| *stop <= first) {
@@ -219,7 +220,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// The links there and back.
+    /// Returns the links there and back.
     fn ways(&mut self, section: &Section<'_>, network: &Network<'_>) -> Option<(Vec<usize>, Vec<usize>)> {
         let from = self.router(section, "from", network, network.ends.map(|(from, _)| from));
         let to = self.router(section, "to", network, network.ends.map(|(_, to)| to));
@@ -233,7 +234,7 @@ impl Pass<'_, '_> {
         }
         let way = |a, b| route::shortest(&network.links, network.nodes.len(), a, b);
         let (there, back) = (way(from, to), way(to, from));
-        // In a network that is not as it was meant, a missing path is no mistake of the traffic's.
+        // In a network with errors, a missing path is not an error of the traffic.
         if !self.report.is_clean_of("link") || !self.report.is_clean_of("node") {
             return Some((there?, back?));
         }
@@ -288,8 +289,9 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// The access links: outer `None` is a mistake, inner `None` is "there are none". Where connections have delays of their
-    /// own, `own_delays` is the mean of what these add to the round-trip time.
+    /// Returns the access links: an outer `None` is a mistake, an inner `None` means that there are
+    /// none. Where connections have delays of their own, `own_delays` is the mean of their
+    /// contributions to the round-trip time.
     fn class_access(
         &mut self,
         section: &Section<'_>,
@@ -305,11 +307,11 @@ impl Pass<'_, '_> {
                 let needs = [
                     (
                         "rtt",
-                        "`rtt` needs access links to hold the delay, and `access_rate` is \"none\"; a [[delay]] needs none",
+                        "`rtt` needs access links to hold the delay, but `access_rate` is \"none\"; a [[delay]] needs none",
                     ),
                     (
                         "access_at",
-                        "`access_at` says which ends have access links, and `access_rate` is \"none\"",
+                        "`access_at` selects the ends with access links, but `access_rate` is \"none\"",
                     ),
                 ];
                 for (key, message) in needs {
@@ -356,9 +358,9 @@ impl Pass<'_, '_> {
             if let Some(own_delays) = own_delays {
                 let mean = propagation + own_delays;
                 let rule = if is_cloud(section) {
-                    "the path's propagation, and the mean of what connections draw"
+                    "the path's propagation, and the mean of the connections' draws"
                 } else {
-                    "the path's propagation, and the mean of what the connections of the trace have"
+                    "the path's propagation, and the mean of the delays in the trace"
                 };
                 self.derive(section, "rtt", &mean, rule);
                 return Some(Distribution::Constant(mean));
@@ -385,7 +387,7 @@ impl Pass<'_, '_> {
         Some(Workload::Packets { rate: rate?, sizes: sizes?, spacing, ecn: ecn? })
     }
 
-    /// The ECN field of a class's datagrams.
+    /// Returns the ECN field of a class's datagrams.
     pub(crate) fn ecn(&mut self, section: &Section<'_>) -> Option<Ecn> {
         match self.value(section, "ecn")? {
             Value::Choice(word) => ecn_of(word),
@@ -437,10 +439,10 @@ impl Pass<'_, '_> {
         Some((profile, settings))
     }
 
-    /// The settings of the profile that is named, or else of the default one.
+    /// Returns the settings of the named profile, or else of the default one.
     fn profile(&mut self, named: Option<&Node>, path: &str) -> Option<Settings> {
         let names = || profiles().iter().map(|p| p.name);
-        let help = "the bundle of TCP parameters to begin with";
+        let help = "the bundle of TCP parameters with which to begin";
         let (name, origin) = match named {
             None => (DEFAULT_PROFILE, Origin::Default(crate::field::OURS)),
             Some(Node { value: Tree::Text(name), .. }) if names().any(|n| n == name) => {
@@ -465,14 +467,14 @@ impl Pass<'_, '_> {
     }
 }
 
-/// A list of what the flows of a class do, and when.
+/// A list of what the flows of a class send, and when.
 enum List {
     Trace(Arc<Trace>),
     Schedule(Arc<Schedule>),
 }
 
 impl List {
-    /// When each flow starts.
+    /// Returns when each flow starts.
     fn starts(&self) -> Vec<Span> {
         match self {
             List::Trace(trace) => trace.starts().collect(),
@@ -481,18 +483,18 @@ impl List {
     }
 }
 
-/// Propagation there and back, without access links.
+/// Returns the propagation delay there and back, without access links.
 fn propagation(network: &Network<'_>, there: &[usize], back: &[usize]) -> Span {
     there.iter().chain(back).fold(Span::ZERO, |sum, &l| sum + network.links[l].delay)
 }
 
-/// Fast enough that the access link is never the bottleneck of an even share.
+/// Returns a rate at which the access link is never the bottleneck of an even share.
 fn ten_times(rate: Rate) -> Rate {
     let aqmlab_params::Kind::Rate { max, .. } = RATE else { unreachable!("a rate is a rate") };
     Rate::bps(rate.as_bps().saturating_mul(10)).min(max)
 }
 
-/// Where the name of an item stands.
+/// Returns the place of the name of an item.
 fn name_at(node: &Node) -> At {
     match &node.value {
         Tree::Table(table) => table.get("name").map_or_else(|| node.at.clone(), |n| n.at.clone()),
@@ -501,7 +503,7 @@ fn name_at(node: &Node) -> At {
 }
 
 impl ClassPlan {
-    /// Size of a full data packet at the network layer: the mean, where sizes vary.
+    /// Returns the size of a full data packet at the network layer; the mean, where sizes vary.
     pub fn data_packet(&self) -> Bytes {
         match &self.workload {
             Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => {
@@ -513,7 +515,7 @@ impl ClassPlan {
         }
     }
 
-    /// Whether its packets say that they may be marked.
+    /// Returns whether its packets are ECN-capable.
     pub fn ecn_capable(&self) -> bool {
         match &self.workload {
             Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => tcp.ecn,

@@ -1,4 +1,4 @@
-//! The TOML text as a tree that remembers where each key and value stands.
+//! The TOML text as a tree that records the place of each key and value.
 
 use std::ops::Range;
 
@@ -6,24 +6,24 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::Report;
 
-/// Bytes of the scenario's text.
+/// A range of bytes of the scenario's text.
 pub(crate) type At = Range<usize>;
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub(crate) at: At,
     pub(crate) value: Tree,
 }
 
-/// What TOML knows.
+/// The types of TOML.
 #[derive(Clone, Debug)]
 pub(crate) enum Tree {
     Text(String),
     Integer(i128),
     Float(f64),
     Flag(bool),
-    /// As it is written.
+    /// A date as written.
     Date(String),
     List(Vec<Node>),
     Table(Table),
@@ -33,11 +33,11 @@ pub(crate) enum Tree {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) entries: Vec<Entry>,
-    /// Written `{ ... }`, and not by a header or dotted keys.
+    /// Whether it is written `{ ... }` instead of by a header or dotted keys.
     pub(crate) inline: bool,
 }
 
-/// A key, where it stands, and its value.
+/// A key, its place, and its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -56,7 +56,7 @@ impl Table {
 }
 
 impl Tree {
-    /// What it is, for messages.
+    /// Returns its type, for messages.
     pub(crate) fn what(&self) -> &'static str {
         match self {
             Tree::Text(_) => "a text",
@@ -70,7 +70,7 @@ impl Tree {
     }
 }
 
-/// Reads TOML. What is not TOML goes to `report`, and there is no tree.
+/// Reads TOML. Syntax errors go to `report`, and the result is then `None`.
 pub(crate) fn read(text: &str, report: &mut Report<'_>) -> Option<Node> {
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
@@ -118,7 +118,7 @@ fn node_of(text: &str, at: At, value: &DeValue<'_>) -> Node {
     Node { at, value }
 }
 
-/// Saturates: what does not fit 128 bits is beyond every range as well.
+/// Saturates: a number that does not fit in 128 bits is beyond every range anyway.
 fn integer(digits: &str, radix: u32) -> i128 {
     let limit = if digits.starts_with('-') { i128::MIN } else { i128::MAX };
     i128::from_str_radix(digits, radix).unwrap_or(limit)

@@ -1,5 +1,5 @@
-//! Parameters of queues as a file writes them: values of all kinds, with lists, tables and queues inside, what is wrong with
-//! them, and how they are entered.
+//! Parameters of queues as a file writes them: values of all kinds, including lists, tables and
+//! queues; their errors, and their entry.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::suggest::no_such;
 use crate::tree::{At, Node, Table, Tree};
 
 impl Pass<'_, '_> {
-    /// Puts what `table` says over `settings`. False if something in it is wrong.
+    /// Overlays `settings` with the values in `table`. Returns false if something in it is wrong.
     pub(crate) fn overlay(
         &mut self,
         table: &Table,
@@ -62,7 +62,8 @@ impl Pass<'_, '_> {
         clean
     }
 
-    /// Where a value comes from that is written under another tool's name: told where it reads differently there.
+    /// Returns the origin of a value written under another tool's name, with a note where it reads
+    /// differently there.
     fn origin_of_alias(&self, alias: &Alias, written: &Node) -> Origin {
         let differs =
             matches!(alias.reading, Reading::Words(..) | Reading::Inverse | Reading::ZeroIsUnlimited)
@@ -73,7 +74,7 @@ impl Pass<'_, '_> {
         Origin::Derived(format!("{} `{} = {}`", alias.of, alias.name, self.report.quote(&written.at)).into())
     }
 
-    /// A parameter's value; an automatic one may be asked for by the word "auto".
+    /// Returns a parameter's value; the word "auto" requests an automatic one.
     fn parameter(&mut self, node: &Node, path: &str, param: &Param, alias: Option<&Alias>) -> Option<Value> {
         let automatic = matches!(param.default, aqmlab_params::Default::Auto(_));
         if automatic && matches!(&node.value, Tree::Text(word) if word == "auto") {
@@ -98,8 +99,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// A value of a kind that has values inside, or that names something of the scenario; what is wrong is told. The outer
-    /// `None` is for all other kinds.
+    /// Returns a value of a kind that contains values, or that names something in the scenario, and
+    /// reports errors. The outer `None` is for all other kinds.
     fn nested_value(&mut self, node: &Node, path: &str, kind: &Kind) -> Option<Option<Value>> {
         match kind {
             Kind::List(of) => Some(self.list_value(node, path, of)),
@@ -151,7 +152,8 @@ impl Pass<'_, '_> {
         self.overlay(table, path, params, &mut settings).then_some(Value::Table(settings))
     }
 
-    /// A traffic class by its name. Where the traffic is wrong itself, any name will do.
+    /// Returns a traffic class by its name. Where the traffic itself is wrong, any name is
+    /// accepted.
     fn traffic_class(&mut self, node: &Node, path: &str) -> Option<Value> {
         let Value::Text(name) = self.given(node, path, &Kind::Text)? else { return None };
         let number = match &self.traffic {
@@ -168,7 +170,8 @@ impl Pass<'_, '_> {
         Some(Value::TrafficClass { name, number })
     }
 
-    /// A port with the traffic classes that have it. Where the traffic is wrong itself, any port will do.
+    /// Returns a port with the traffic classes that use it. Where the traffic itself is wrong, any
+    /// port is accepted.
     fn traffic_port(&mut self, node: &Node, path: &str) -> Option<Value> {
         let Value::Integer(number) = self.given(node, path, &Kind::Port)? else { return None };
         let ports: Option<Vec<u64>> =
@@ -190,7 +193,8 @@ impl Pass<'_, '_> {
         Some(Value::Port { number: number as u16, classes })
     }
 
-    /// Tells of a parameter that its owner refuses, at the place where it is written, or as near to that as there is something.
+    /// Reports a parameter that its owner refuses, at the place where it is written or the nearest
+    /// place that exists.
     pub(crate) fn param_error(
         &mut self,
         error: &ParamError,
@@ -220,7 +224,7 @@ impl Pass<'_, '_> {
         self.error(&at, &format!("{path}.{}", error.name), error.message.clone());
     }
 
-    /// Enters effective settings with all that their table says of them.
+    /// Enters effective settings with everything that their table gives for them.
     pub(crate) fn enter_settings(&mut self, path: &str, params: &'static [Param], settings: &Settings) {
         for setting in settings.iter() {
             let Some(param) = params.iter().find(|p| p.name == setting.name) else { continue };
@@ -243,7 +247,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Enters what is inside of a value, each with its own origin. False if there is nothing inside.
+    /// Enters the values inside a value, each with its own origin. Returns false if there are none.
     fn enter_nested(&mut self, path: &str, kind: &Kind, value: &Value, origin: &Origin) -> bool {
         match (kind, value) {
             (Kind::Table(params), Value::Table(settings)) => self.enter_settings(path, params, settings),
@@ -270,13 +274,13 @@ impl Pass<'_, '_> {
     }
 }
 
-/// What is written of the parameter `name`.
+/// Returns the written value of the parameter `name`.
 fn written<'n>(table: Option<&'n Table>, params: &[Param], name: &str) -> Option<&'n Node> {
     let param = params.iter().find(|p| p.name == name)?;
     table?.entries.iter().find(|e| param.answers_to(&e.key)).map(|e| &e.node)
 }
 
-/// The table that a value of the parameter `name` holds, with what may stand in it.
+/// Returns the table that a value of the parameter `name` holds, with its accepted keys.
 fn inside_of<'n>(
     value: &'n Tree,
     params: &'static [Param],
@@ -295,7 +299,8 @@ fn inside_of<'n>(
     (Some(table), params)
 }
 
-/// The path of an item of a list: a table by its `name`, or the `class` that it is about, or its place.
+/// Returns the path of an item of a list: a table by its `name`, or by the `class` that it
+/// concerns, or by its position.
 fn item_path(path: &str, index: usize, item: &Tree) -> String {
     let Tree::Table(table) = item else { return path.to_string() };
     match table.get("name").or_else(|| table.get("class")).map(|node| &node.value) {

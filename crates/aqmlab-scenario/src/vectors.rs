@@ -1,4 +1,5 @@
-//! Connection vectors: what the connections of a class do, exchange by exchange, before any network has had its say.
+//! Connection vectors: what the connections of a class do, exchange by exchange, independently of
+//! any network.
 
 use aqmlab_traffic::{Identity, Opening, PlannedExchange, Woken};
 use aqmlab_units::{Instant, Span};
@@ -6,26 +7,27 @@ use aqmlab_units::{Instant, Span};
 use crate::draws::FlowSource;
 use crate::plan::{ClassPlan, PopulationPlan, Sessions, Workload};
 
-/// They are held in memory, and so is the file that is made of them: some 300 bytes each.
+/// Number of connections that are held in memory, with the file made of them: some 300 bytes each.
 const MOST_CONNECTIONS: usize = 10_000_000;
 
-/// A connection, and what its two ends do of their own accord.
+/// A connection and the actions of its two ends that do not depend on the network.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConnectionVector {
     /// When the client opens it.
     pub start: Instant,
-    /// How far client and server are from their edges of the network, one way, where the connection has such delays of
-    /// its own.
+    /// The one-way distances of client and server from their edges of the network, where the
+    /// connection has its own delays.
     pub delays: Option<[Span; 2]>,
-    /// One after the other, at least one.
+    /// Its exchanges in order, at least one.
     pub exchanges: Vec<PlannedExchange>,
 }
 
 impl ClassPlan {
-    /// The connections that open up to `until` in a run with this seed, in their order.
+    /// Returns the connections that open up to `until` in a run with this seed, in their order.
     ///
     /// # Errors
-    /// If the class has no exchanges, or the network decides when its connections open. A sentence without a full stop.
+    /// If the class has no exchanges, or the network decides when its connections open. A sentence
+    /// without a full stop.
     ///
     /// # Panics
     /// If starts are written for other seeds: see [`Plan::check_seed`](crate::Plan::check_seed).
@@ -67,7 +69,7 @@ impl ClassPlan {
         Ok(vectors)
     }
 
-    /// The same of connections of which it is known when they opened.
+    /// Does the same for connections whose opening times are known.
     ///
     /// # Errors
     /// If the class has no exchanges.
@@ -85,17 +87,17 @@ impl ClassPlan {
         Ok(opened.iter().map(vector).collect())
     }
 
-    /// Whether the network decides when its connections open.
+    /// Returns whether the network decides when its connections open.
     pub const fn waits_for_answers(&self) -> bool {
         matches!(self.population, PopulationPlan::Users(_))
     }
 
-    /// Whether its connections carry exchanges.
+    /// Checks that its connections carry exchanges.
     fn check_vectors(&self) -> Result<(), String> {
         if let PopulationPlan::Browsers(_) = self.population {
             return Err(format!(
-                "how many exchanges a connection of \"{}\" carries follows from its user's page, and which pages users fetch \
-                 depends on the network; classes of kind \"packmime\", \"requests\" and \"trace\" have connection vectors",
+                "the number of exchanges of a connection of \"{}\" follows from its user's page, and the pages fetched \
+                 depend on the network; classes of kind \"packmime\", \"requests\" and \"trace\" have connection vectors",
                 self.name
             ));
         }
@@ -105,7 +107,7 @@ impl ClassPlan {
                 ..
             } => Ok(()),
             Workload::Sessions { sessions: Sessions::Pages, .. } => Err(format!(
-                "the connections of \"{}\" carry many exchanges at a time, and connection vectors have one after the other",
+                "the connections of \"{}\" carry many exchanges at a time, but connection vectors have one after the other",
                 self.name
             )),
             _ => Err(format!(
@@ -116,7 +118,7 @@ impl ClassPlan {
     }
 }
 
-/// The last instant before a class stops to open connections.
+/// Returns the last instant before a class stops opening connections.
 fn last_before(stop: Span) -> Instant {
     Instant::ZERO + Span::ns(stop.as_ns().saturating_sub(1))
 }

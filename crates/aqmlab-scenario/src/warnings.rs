@@ -1,4 +1,4 @@
-//! What is allowed but suspicious.
+//! Warnings about allowed but suspicious settings.
 
 use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::disc::pi_phase_margin;
@@ -8,7 +8,7 @@ use aqmlab_units::{Rate, Span};
 use crate::plan::{ClassPlan, LinkPlan, Plan, Workload};
 use crate::queue::in_packets;
 
-/// A sentence for each thing in `plan` that may not be meant.
+/// Returns a sentence for each setting in `plan` that may be unintended.
 pub(crate) fn of(plan: &Plan) -> Vec<String> {
     let mut all = Vec::new();
     late_starts(plan, &mut all);
@@ -34,7 +34,7 @@ fn late_starts(plan: &Plan, all: &mut Vec<String>) {
     }
 }
 
-/// The latest start that the file names; of an exponential distribution its mean.
+/// Returns the latest start that the file names; for an exponential distribution, its mean.
 fn latest(start: &Distribution) -> Span {
     match start {
         Distribution::Uniform { high, .. } | Distribution::Spread { high, .. } => *high,
@@ -43,7 +43,7 @@ fn latest(start: &Distribution) -> Span {
     }
 }
 
-/// Who marks packets at a link: its queue, or the accidents in front of it.
+/// Returns what marks packets at a link: its queue, or the faults in front of it.
 fn marker(link: &LinkPlan) -> Option<&'static str> {
     if has_ecn(&link.queue) {
         Some("the queue")
@@ -52,14 +52,14 @@ fn marker(link: &LinkPlan) -> Option<&'static str> {
     }
 }
 
-/// Whether a queue marks, or one of those inside it.
+/// Returns whether a queue marks, or one of those inside it.
 fn has_ecn(settings: &Settings) -> bool {
     settings.iter().any(|setting| {
         setting.name == "ecn" && setting.value == Value::Flag(true) || inner(&setting.value).any(has_ecn)
     })
 }
 
-/// The tables of values within a value, those directly in it.
+/// Iterates over the tables of values directly within a value.
 fn inner(value: &Value) -> Box<dyn Iterator<Item = &Settings> + '_> {
     match value {
         Value::Table(settings) | Value::Discipline { settings, .. } => Box::new(std::iter::once(settings)),
@@ -68,7 +68,7 @@ fn inner(value: &Value) -> Box<dyn Iterator<Item = &Settings> + '_> {
     }
 }
 
-/// Whether a class has data on a link.
+/// Returns whether a class has data on a link.
 fn has_data_on(class: &ClassPlan, link: usize) -> bool {
     class.ways_of_data().any(|way| way.contains(&link))
 }
@@ -106,7 +106,7 @@ fn small_buffers(plan: &Plan, all: &mut Vec<String>) {
     }
 }
 
-/// Unresponsive traffic that alone exceeds a link.
+/// Warns of unresponsive traffic that alone exceeds a link.
 fn floods(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
         let crossing = plan.classes.iter().filter(|c| c.path.contains(&i));
@@ -125,7 +125,7 @@ fn floods(plan: &Plan, all: &mut Vec<String>) {
     }
 }
 
-/// Access links that are slower than what they are to feed.
+/// Warns of access links that are slower than the links that they feed.
 fn narrow_access(plan: &Plan, all: &mut Vec<String>) {
     for class in &plan.classes {
         let (Some(access), Workload::Packets { rate, .. } | Workload::OnOff { rate, .. }) =
@@ -142,7 +142,7 @@ fn narrow_access(plan: &Plan, all: &mut Vec<String>) {
     }
 }
 
-/// PI whose gains make the loop with TCP swing by itself.
+/// Warns of PI gains with which the loop with TCP oscillates.
 fn unstable_controllers(plan: &Plan, all: &mut Vec<String>) {
     for link in plan.links.iter().filter(|l| l.queue.kind() == "pi") {
         let Ok(Some((tcp, margin))) = pi_phase_margin(&link.queue) else {

@@ -1,4 +1,5 @@
-//! The items of the contract, and how often each was checked; what is tested, and what a breach says.
+//! The items of the contract, the number of checks of each, the subject of a test, and its
+//! violations.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -30,7 +31,7 @@ pub enum Item {
 }
 
 impl Item {
-    /// All of them.
+    /// All items.
     pub const ALL: [Item; 7] = [
         Item::Conservation,
         Item::Time,
@@ -41,7 +42,7 @@ impl Item {
         Item::Replay,
     ];
 
-    /// What it is called in reports.
+    /// Returns its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Item::Conservation => "conservation",
@@ -54,7 +55,7 @@ impl Item {
         }
     }
 
-    /// One look at it, in words: what a count of [`Checks`] counts.
+    /// Returns one check of it in words: the unit of the counts of [`Checks`].
     pub const fn counts(self) -> &'static str {
         match self {
             Item::Conservation => {
@@ -64,15 +65,15 @@ impl Item {
             Item::Liveness => "requests for a packet that got one, found none waiting, or led to a deadline",
             Item::Deadline => "deadlines of shapers that came after the call and were followed",
             Item::CatchingUp => "law states and fates that more calls during pauses did not change",
-            Item::Bounded => "calls that looked at no more packets than allowed",
+            Item::Bounded => "calls that accessed no more packets than allowed",
             Item::Replay => {
-                "law states and fates repeated; marks of ECN-capable packets only; limits kept; a draw for each decision"
+                "law states and fates repeated; marks only of ECN-capable packets; limits kept; one draw per decision"
             }
         }
     }
 }
 
-/// How often each item was checked, and how often the discipline acted meanwhile.
+/// The number of checks of each item, and of the discipline's actions meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Checks {
     items: [u64; Item::ALL.len()],
@@ -83,12 +84,12 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// How often one item was checked.
+    /// Returns the number of checks of one item.
     pub const fn of(&self, item: Item) -> u64 {
         self.items[item as usize]
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: Checks) -> Checks {
         Checks {
@@ -103,28 +104,29 @@ impl Checks {
     }
 }
 
-/// What is tested.
+/// The subject of a test.
 pub struct Subject<'a> {
-    /// Makes a fresh instance that draws from this stream.
+    /// Makes a fresh instance that draws from the given stream.
     pub make: &'a dyn Fn(Stream) -> Box<dyn Qdisc<TestPacket>>,
-    /// The stream of all runs but those that compare streams.
+    /// The stream of all runs except those that compare streams.
     pub draws: Stream,
     /// The limit that its backlog must keep, if it has one.
     pub limit: Option<Limit>,
-    /// Whether it may hold packets back: its deadlines are then followed. Else it must be work conserving.
+    /// Whether it may hold packets back. If so, its deadlines are followed; otherwise it must be
+    /// work conserving.
     pub shaper: bool,
-    /// The rate of the link that it was made for.
+    /// The rate of the link for which it was made.
     pub rate: Rate,
 }
 
 /// A breach of the contract.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
-    /// Which item.
+    /// The item that is violated.
     pub item: Item,
-    /// At which operation of the script, from 0.
+    /// The operation of the script, from 0.
     pub operation: usize,
-    /// What was seen.
+    /// The observation.
     pub what: String,
 }
 

@@ -1,6 +1,7 @@
-//! The test kit for disciplines: random sequences of calls against the contract of [`crate::Qdisc`].
+//! The test kit for disciplines: random sequences of calls against the contract of
+//! [`crate::Qdisc`].
 //!
-//! [`check_entry`] is all that a new discipline's test needs:
+//! A new discipline's test needs only [`check_entry`]:
 //!
 //! ```
 //! use aqmlab_qdisc::contract::{LINK, check_entry};
@@ -13,14 +14,16 @@
 //! }
 //! ```
 //!
-//! Each script runs four times: twice as it is (same calls, same outcome), once with `observe` called at
-//! many instants, once with every pause cut into pieces, so that a law which catches up lazily is compared
-//! with one that is woken often. Packets arrive at the very instants of updates, too. A script that fails is shortened;
-//! the failure names the item of the contract, the seed and the calls that show it.
+//! Each script runs four times: twice unchanged (same calls, same outcome), once with `observe`
+//! called at many instants, and once with every pause cut into pieces. The last run compares a law
+//! that catches up lazily with one that is woken often. Packets also arrive at the very instants of
+//! updates. A failing script is shortened; the failure names the item of the contract, the seed and
+//! the calls that show it.
 //!
-//! Two checks need more than one script or a clock, and are called apart: [`check_draws`] compares runs that draw from
-//! different streams, [`check_work`] measures calls after long pauses. Whether the scripts have made a discipline do what it
-//! is there for, [`Variant::idle`] says of all their checks together.
+//! Two checks need more than one script or a clock, and are separate: [`check_draws`] compares runs
+//! that draw from different streams, and [`check_work`] measures calls after long pauses.
+//! [`Variant::idle`] reports whether the scripts, all checks together, made a discipline do its
+//! work.
 
 mod checks;
 mod packet;
@@ -45,14 +48,14 @@ use run::{Disturbance, notified, run, time_after_pause, with_arrivals_at_updates
 pub use script::{Operation, script, shrink};
 pub use variants::{Variant, presets, words};
 
-/// A breach with all that is needed to see it again.
+/// A violation with everything that is needed to reproduce it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Failure {
     /// The discipline.
     pub name: &'static str,
     /// The seed of script and draws.
     pub seed: u64,
-    /// The breach that the shortened script shows.
+    /// The violation that the shortened script shows.
     pub violation: Violation,
     /// The shortened script.
     pub script: Vec<Operation>,
@@ -68,7 +71,7 @@ impl fmt::Display for Failure {
 
 impl core::error::Error for Failure {}
 
-/// A link to test behind: 10 Mbit/s, 1500-byte packets, a base round-trip time of 80 ms.
+/// A link for tests: 10 Mbit/s, 1500-byte packets, a base round-trip time of 80 ms.
 pub const LINK: LinkContext = LinkContext {
     rate: Rate::mbit(10),
     delay: Span::ms(5),
@@ -77,11 +80,11 @@ pub const LINK: LinkContext = LinkContext {
     mean_packet: Bytes::new(1500),
 };
 
-/// Runs `script` against fresh instances of `subject` and checks the whole contract. Returns how often each item
-/// was checked.
+/// Runs `script` against fresh instances of `subject` and checks the whole contract. Returns the
+/// number of checks of each item.
 ///
 /// # Errors
-/// The first breach.
+/// The first violation.
 pub fn check(subject: &Subject<'_>, script: &[Operation]) -> Result<Checks, Violation> {
     let (plain, mut checks) = run(subject, script, Disturbance::None)?;
     for (how, item, finding) in [
@@ -116,18 +119,20 @@ pub fn check(subject: &Subject<'_>, script: &[Operation]) -> Result<Checks, Viol
     Ok(checks)
 }
 
-/// The script of `seed`, with arrivals at instants at which the subject's law changes by itself.
+/// Returns the script of `seed`, with arrivals at instants at which the subject's law changes by
+/// itself.
 pub fn script_for(subject: &Subject<'_>, seed: u64) -> Vec<Operation> {
     with_arrivals_at_updates(subject, &script(seed))
 }
 
-/// How many runs [`check_draws`] compares, and how many with one past are few.
+/// Number of runs that [`check_draws`] compares; fewer than this share a past.
 const RUNS: u64 = 128;
 const FEW: usize = 24;
 
-/// Item 7: each decision has a draw of its own. Runs `script` with many streams. Runs in which all packets so far have met the
-/// same fate have the same law, so that in them only its draw decides a packet's fate; where two packets in a row are then
-/// notified in exactly the same runs, one draw has decided both. Returns how many such pairs were looked at.
+/// Checks that each decision has a draw of its own (item 7). Runs `script` with many streams. Runs
+/// in which all packets so far have met the same fate have the same law, so only its draw decides a
+/// packet's fate in them. If two consecutive packets are then notified in exactly the same runs,
+/// one draw decided both. Returns the number of such pairs examined.
 ///
 /// # Errors
 /// The first pair.
@@ -143,8 +148,8 @@ pub fn check_draws(subject: &Subject<'_>, script: &[Operation]) -> Result<u64, V
             pairs += 1;
             if runs.iter().all(|run| run[packet] == run[packet + 1]) {
                 let what = format!(
-                    "packets {packet} and {} meet one fate, notified or not, in each of {} runs with different draws: one \
-                     draw decides both",
+                    "packets {packet} and {} have the same fate, notified or not, in each of {} runs with different \
+                     draws: one draw decides both",
                     packet + 1,
                     runs.len()
                 );
@@ -158,8 +163,8 @@ pub fn check_draws(subject: &Subject<'_>, script: &[Operation]) -> Result<u64, V
     Ok(pairs)
 }
 
-/// Item 6 in time: `script`, then a pause, then an arrival, which must take no longer after thirty hours than after one.
-/// `clock` counts nanoseconds.
+/// Checks the time of a call (item 6): `script`, then a pause, then an arrival, which must take no
+/// longer after thirty hours than after one. `clock` counts nanoseconds.
 ///
 /// # Errors
 /// If it takes longer.
@@ -174,17 +179,17 @@ pub fn check_work(
         return Ok(());
     }
     let what = format!(
-        "a call takes {short} ns after a pause of one hour and {long} ns after one of thirty: catching up takes a step for \
-         each update"
+        "a call takes {short} ns after a pause of one hour and {long} ns after one of thirty: catching up takes one \
+         step per update"
     );
     Err(Violation { item: Item::Bounded, operation: script.len(), what })
 }
 
-/// Resolves `given`, builds the discipline and checks the contract with the script and the draws of `seed`.
-/// Returns how often each item was checked.
+/// Resolves `given`, builds the discipline and checks the contract with the script and the draws of
+/// `seed`. Returns the number of checks of each item.
 ///
 /// # Errors
-/// The first breach, on a shortened script; a parameter that is wrong is a breach of item 7.
+/// The first violation, on a shortened script; a wrong parameter is a violation of item 7.
 pub fn check_entry(
     entry: &Entry<TestPacket>,
     given: &Settings,

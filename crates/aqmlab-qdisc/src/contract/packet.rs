@@ -7,7 +7,7 @@ use aqmlab_units::{Bytes, Instant};
 
 use crate::{Arrived, Classed, Dscp, Ecn, Packet, Side};
 
-/// A packet that remembers how it was sent and counts how often a packet is looked at.
+/// A packet that remembers how it was sent and counts the accesses to its fields.
 #[derive(Clone, Debug)]
 pub struct TestPacket {
     pub(super) number: usize,
@@ -42,7 +42,7 @@ impl TestPacket {
         }
     }
 
-    /// Its number in the order of arrival, from 0.
+    /// Returns its number in the order of arrival, from 0.
     pub const fn number(&self) -> usize {
         self.number
     }
@@ -52,7 +52,7 @@ impl TestPacket {
     }
 }
 
-/// A hash that separates flows and salts; quality is not what the kit tests.
+/// Returns a hash that separates flows and salts. Its quality is not under test.
 fn mixed(value: u64, salt: u64) -> u64 {
     (value ^ salt.rotate_left(29)).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

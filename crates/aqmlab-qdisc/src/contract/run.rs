@@ -1,4 +1,4 @@
-//! One run of a script against one instance, every call checked.
+//! One run of a script against one instance, with every call checked.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -14,30 +14,30 @@ use super::{Checks, Item, Operation, Subject, TestPacket, Violation};
 use crate::books::Tally;
 use crate::{Backlog, Cause, Ecn, LawSamples, Observer, Qdisc, Reason};
 
-/// Looks at packets that a call may always take, and those for each fate that it reports.
+/// Accesses to packets that every call may make, and again for each fate that it reports.
 const LOOKS_PER_CALL: usize = 64;
 const LOOKS_PER_FATE: usize = 16;
-/// How many deadlines in a row a shaper may let pass without giving a packet.
+/// Number of consecutive deadlines that a shaper may let pass without releasing a packet.
 const EMPTY_DEADLINES: usize = 64;
-/// How many arrivals a script gets at instants at which the law changes.
+/// Number of arrivals per script at instants at which the law changes.
 const ARRIVALS_AT_UPDATES: u64 = 6;
-/// How often a time is measured.
+/// Number of measurements of a time.
 const TRIES: u32 = 5;
 
-/// What disturbs a run; a discipline must not notice.
+/// A disturbance of a run that must not affect the discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Disturbance {
     None,
     /// `observe` is called between and during pauses.
     Observed,
-    /// Each pause is cut into pieces, the rate "changes" to what it is at each cut.
+    /// Each pause is cut into pieces, and at each cut the rate "changes" to its current value.
     Poked,
 }
 
-/// What can be seen of a run.
+/// The observable outcome of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct CallLog {
-    /// (when, packet, what became of it)
+    /// (instant, packet, fate)
     pub fates: Vec<(Instant, usize, Fate)>,
     /// Law values after each operation, as bits.
     pub law: Vec<Vec<(&'static str, u64)>>,
@@ -60,7 +60,7 @@ impl Fate {
     }
 }
 
-/// Where a packet is.
+/// The place of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     Inside,
@@ -80,8 +80,8 @@ pub(super) fn run(
     Ok((run.witness.log, run.witness.checks))
 }
 
-/// Which packets each of a few runs of `script` drops by law or marks, one run for each of `streams`; the runs' other faults
-/// are not its affair.
+/// Returns the packets that each of several runs of `script` drops by law or marks, one run for
+/// each of `streams`. Other violations in the runs are ignored.
 pub(super) fn notified(
     subject: &Subject<'_>,
     script: &[Operation],
@@ -99,8 +99,8 @@ pub(super) fn notified(
     streams.map(of_run).collect()
 }
 
-/// `script` with an arrival at an instant at which the law changes by itself, in some of the pauses in which it does: an
-/// update that is due at t comes before the packet of t.
+/// Returns `script` with an arrival at an instant at which the law changes by itself, in some of
+/// the pauses in which it does. An update that is due at t comes before the packet of t.
 pub(super) fn with_arrivals_at_updates(subject: &Subject<'_>, script: &[Operation]) -> Vec<Operation> {
     let mut run = Run::new(subject, Disturbance::None, subject.draws);
     let (mut whole, mut added) = (Vec::new(), 0);
@@ -128,7 +128,8 @@ pub(super) fn with_arrivals_at_updates(subject: &Subject<'_>, script: &[Operatio
     whole
 }
 
-/// The time that `clock` takes for the first arrival after a pause that follows on `script`, at least: in several tries.
+/// Returns the shortest time, of several tries, that `clock` measures for the first arrival after a
+/// pause that follows `script`.
 pub(super) fn time_after_pause(
     subject: &Subject<'_>,
     script: &[Operation],
@@ -161,13 +162,13 @@ struct Run<'a> {
     witness: Witness,
 }
 
-/// The observer: notes each fate and what is wrong with it.
+/// The observer: records each fate and its errors.
 #[derive(Default)]
 struct Witness {
     now: Instant,
     places: Vec<Place>,
     marked: Vec<bool>,
-    /// The discipline says that everything is settled at enqueue.
+    /// Whether the discipline declares that it settles everything at enqueue.
     settles: bool,
     /// The packet that is being enqueued.
     arriving: Option<usize>,
@@ -231,15 +232,15 @@ impl<'a> Run<'a> {
         }
         self.now = end;
         if self.how == Disturbance::Poked {
-            // Once more before what comes at this instant: an update that is due now has been made then.
+            // Catches up again first: an update that is due now has then been made.
             let rate = self.rate;
             self.call(|q, now, _| q.rate_changed(now, rate))?;
         }
         Ok(())
     }
 
-    /// How long it takes until the values of the law differ from those of now, if they do so before `span` is over and not at
-    /// once.
+    /// Returns how long it takes until the law's values differ from the present ones, if they do so
+    /// before the end of `span` and not at once.
     fn next_change(&self, span: Span) -> Option<Span> {
         let at = |span| self.law_values_at(self.now + span);
         let now = at(Span::ZERO);
@@ -288,7 +289,7 @@ impl<'a> Run<'a> {
             let what = format!("dequeue gave nothing while {:?} waits", self.qdisc.backlog());
             return Err((Item::Replay, what));
         }
-        // A shaper: the deadlines must lead to a packet. Time goes on as it does for the host.
+        // A shaper: its deadlines must lead to a packet. Time passes as it does for a host.
         for _ in 0..EMPTY_DEADLINES {
             self.now = self.checked_deadline()?;
             self.witness.checks.count(Item::Deadline, 1);
@@ -314,7 +315,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// One dequeue; what leaves is entered.
+    /// Makes one dequeue and records the packet that leaves.
     fn take(&mut self, taken: &mut Option<usize>) -> Checked {
         let mut pkt = None;
         self.enter(|q, now, obs| pkt = q.dequeue(now, obs));
@@ -348,7 +349,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What must hold after every call.
+    /// Checks the invariants that hold after every call.
     fn verify(&mut self) -> Checked {
         if let Some(complaint) = self.witness.complaint.take() {
             return Err(complaint);
@@ -392,7 +393,7 @@ impl Witness {
         self.complaint.get_or_insert((item, what));
     }
 
-    /// A packet has left the discipline, by the front or by the back door.
+    /// Records that a packet has left the discipline, sent or lost.
     fn went(&mut self, pkt: &TestPacket, fate: Fate) {
         match self.places.get_mut(pkt.number) {
             Some(place @ Place::Inside) => *place = Place::Outside,
@@ -403,7 +404,7 @@ impl Witness {
         self.log.fates.push((self.now, pkt.number, fate));
     }
 
-    /// CE only on ECT, and reported exactly when it was set here.
+    /// Checks that CE is set only on ECT, and is reported exactly when it was set here.
     fn check_field(&mut self, pkt: &TestPacket) {
         self.checks.count(Item::Replay, 1);
         let set_here = pkt.ecn == Ecn::Ce && pkt.sent_as != Ecn::Ce;
@@ -420,7 +421,8 @@ impl Witness {
         }
     }
 
-    /// Of a discipline that settles everything at enqueue: what waits leaves in the order of arrival.
+    /// For a discipline that settles everything at enqueue: checks that packets leave in the order
+    /// of arrival.
     fn check_order(&mut self, number: usize) {
         if self.settles && self.last_left.is_some_and(|last| last > number) {
             let what =
@@ -430,7 +432,7 @@ impl Witness {
         self.last_left = Some(number);
     }
 
-    /// Of such a discipline: only the packet that arrives is marked or lost.
+    /// For such a discipline: checks that only the arriving packet is marked or lost.
     fn check_settled(&mut self, number: usize) {
         if self.settles && self.arriving != Some(number) {
             let what =

@@ -1,4 +1,4 @@
-//! Random sequences of calls, and how to shorten one that fails.
+//! Random sequences of calls, and the shortening of one that fails.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -39,12 +39,12 @@ impl fmt::Display for Operation {
     }
 }
 
-/// What a stretch of a script looks like.
+/// The character of a section of a script.
 #[derive(Clone, Copy)]
 enum Phase {
     /// Arrivals on an almost stopped link.
     Burst,
-    /// Two arrivals a departure.
+    /// Two arrivals per departure.
     Overload,
     /// About as many arrivals as departures.
     Balance,
@@ -54,9 +54,9 @@ enum Phase {
     Silence,
 }
 
-/// The script of `seed`: bursts, overload, balance, drains and silences of up to an hour, packets of 40 to
-/// 9000 bytes from eight flows with every ECN field, now and then a new rate between 10 kbit/s and
-/// 400 Gbit/s.
+/// Returns the script of `seed`: bursts, overload, balance, drains and silences of up to an hour,
+/// packets of 40 to 9000 bytes from eight flows with every ECN field, and occasionally a new rate
+/// between 10 kbit/s and 400 Gbit/s.
 pub fn script(seed: u64) -> Vec<Operation> {
     let mut draws = Stream::new(seed, "contract/script");
     // Some runs are all ECN-capable, some not at all, some mixed.
@@ -89,7 +89,7 @@ fn stretch(phase: Phase, ecn_share: u64, draws: &mut Stream, out: &mut Vec<Opera
     for _ in 0..departures {
         out.push(Operation::Depart);
     }
-    // Equal instants are normal: a third of the time none passes.
+    // Equal instants are normal: in a third of the cases no time passes.
     if draws.below(3) > 0 {
         out.push(Operation::Pass(Span::ns(draws.below(longest.as_ns()))));
     }
@@ -112,7 +112,8 @@ fn any_rate(draws: &mut Stream) -> Rate {
     rates[draws.below(5) as usize]
 }
 
-/// The shortest script found that still `fails`: drops ever smaller parts as long as that is so.
+/// Returns the shortest script found that still `fails`. Drops ever smaller parts as long as it
+/// does.
 pub fn shrink(script: &[Operation], fails: impl Fn(&[Operation]) -> bool) -> Vec<Operation> {
     let mut best = script.to_vec();
     let mut part = best.len() / 2;

@@ -1,4 +1,4 @@
-//! The settings with which the kit tries a discipline.
+//! The settings with which the kit tests a discipline.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -14,13 +14,13 @@ use crate::Info;
 /// Settings to test a discipline with.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Variant {
-    /// What it is called in reports: `"preset ns2, ecn"`.
+    /// Its name in reports: `"preset ns2, ecn"`.
     pub label: String,
-    /// What is given.
+    /// The settings given.
     pub settings: Settings,
 }
 
-/// Every sample of a discipline, and every preset with and without ECN.
+/// Returns every sample of a discipline, and every preset with and without ECN.
 pub fn presets(info: &Info) -> Vec<Variant> {
     let mut samples = (info.samples)().into_iter();
     let Some((_, first)) = samples.next() else { return Vec::new() };
@@ -30,7 +30,7 @@ pub fn presets(info: &Info) -> Vec<Variant> {
     }
     variants.extend(samples.map(|(label, settings)| Variant { label: format!("sample {label}"), settings }));
     for preset in info.presets {
-        // What the preset sets is the preset's.
+        // Values of the preset stay as the preset sets them.
         let mut base = Settings::default();
         let own = |name| name == "limit" || !preset.values.iter().any(|(set, _)| *set == name);
         first.iter().filter(|s| own(s.name)).for_each(|s| base.set(s.name, s.value.clone(), Origin::Given));
@@ -48,7 +48,8 @@ pub fn presets(info: &Info) -> Vec<Variant> {
     variants
 }
 
-/// Every word of every choice, with a limit in bytes where the discipline has one and the word lets it.
+/// Returns every word of every choice, with a limit in bytes where the discipline has one and the
+/// word allows it.
 pub fn words(info: &Info) -> Vec<Variant> {
     let Some((_, base)) = (info.samples)().into_iter().next() else { return Vec::new() };
     let in_bytes = info.params.iter().any(|p| p.name == "limit");
@@ -65,7 +66,8 @@ pub fn words(info: &Info) -> Vec<Variant> {
 }
 
 impl Variant {
-    /// What scripts should have shown and `checks` of all of them have not: a law that drops, and marks where ECN is on.
+    /// Returns an action that the scripts should have shown but that all their `checks` together
+    /// lack: a law that drops, and marks where ECN is on.
     pub fn idle(&self, info: &Info, checks: &Checks) -> Option<&'static str> {
         let effective = info.resolve(&self.settings, &LINK).ok()?;
         let only_a_buffer = info.params.iter().all(|p| matches!(p.name, "limit" | "limit_rule"));
@@ -80,7 +82,7 @@ impl Variant {
     }
 }
 
-/// Whether ECN is on in a queue or in one inside it.
+/// Returns whether ECN is on in a queue or in one inside it.
 fn marks(settings: &Settings) -> bool {
     fn within(value: &Value) -> bool {
         match value {
@@ -92,8 +94,8 @@ fn marks(settings: &Settings) -> bool {
     settings.iter().any(|s| (s.name == "ecn" && s.value == Value::Flag(true)) || within(&s.value))
 }
 
-/// `base` with `values` and, as far as the discipline accepts it, with `wishes`: what an error names gives way to `values`,
-/// first a wish and then what is of `base`.
+/// Returns `base` with `values` and, as far as the discipline accepts them, with `wishes`. A
+/// setting that an error names gives way to `values`: first a wish, then one of `base`.
 fn accepted(
     info: &Info,
     base: &Settings,
@@ -104,7 +106,7 @@ fn accepted(
     for (name, value) in wishes.iter().chain(values) {
         settings.set(name, value.clone(), Origin::Given);
     }
-    // Each round takes one away.
+    // Each round removes one.
     for _ in 0..=base.iter().count() + wishes.len() {
         let Err(error) = info.resolve(&settings, &LINK) else { break };
         let wish = wishes.iter().find(|(name, value)| settings.get(name) == Some(value));
@@ -125,7 +127,7 @@ fn accepted(
     settings
 }
 
-/// Whether it has a switch of this name.
+/// Returns whether the discipline has a switch of this name.
 fn has_flag(info: &Info, name: &str) -> bool {
     info.params.iter().any(|p| p.name == name && matches!(p.kind, Kind::Flag))
 }

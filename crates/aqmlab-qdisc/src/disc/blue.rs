@@ -1,4 +1,4 @@
-//! BLUE: the [`Early`] queue with a [`BlueLaw`]; its parameters.
+//! BLUE: the [`Early`] queue with a [`BlueLaw`], and its parameters.
 
 use alloc::format;
 
@@ -18,27 +18,28 @@ use crate::{Backlog, LawSamples, Limit, LinkContext, Packet};
 /// BLUE.
 pub type Blue<P> = Early<P, BlueControl>;
 
-/// BLUE's law over a real queue, with what it draws besides the arrivals' fates.
+/// BLUE's law for a real queue, with its draws besides those for the arrivals' fates.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BlueControl {
     law: BlueLaw,
     /// Unit of the threshold.
     measure: Measure,
-    /// Whether each freeze time is drawn anew, uniform between 0 and twice the parameter.
+    /// Whether each freeze time is drawn again, uniformly between 0 and twice the parameter.
     random_freeze: bool,
-    /// Whether an overflow takes a random packet, the arrival included, and not the arrival.
+    /// Whether an overflow drops a random packet, possibly the arrival, instead of always the
+    /// arrival.
     random_victim: bool,
     draws: Stream,
     updates: u64,
     victims: u64,
 }
 
-/// Where the draws of freeze times and of victims begin in the queue's stream; no arrival gets so far.
+/// First draw for freeze times and victims in the queue's stream; arrivals never reach this number.
 const FREEZE_DRAWS: u64 = 1 << 62;
 const VICTIM_DRAWS: u64 = 1 << 63;
 
 impl BlueControl {
-    /// A control over an empty queue; `draws` is the queue's stream.
+    /// Creates a control for an empty queue; `draws` is the queue's stream.
     pub fn new(
         law: BlueLaw,
         measure: Measure,
@@ -52,7 +53,7 @@ impl BlueControl {
         control
     }
 
-    /// The law.
+    /// Returns the law.
     pub const fn law(&self) -> &BlueLaw {
         &self.law
     }
@@ -159,7 +160,7 @@ static BLUE: &[Param] = &[
         default: Default::Number(0.0025),
         aliases: &[ns3("Increment")],
         source: "Feng et al. 2002, figure 2; value: the author's ns-1.1 code by its port to ns-3",
-        help: "what a loss adds to the probability",
+        help: "increase of the probability at a loss",
     },
     Param {
         name: "d2",
@@ -167,7 +168,7 @@ static BLUE: &[Param] = &[
         default: Default::Number(0.00025),
         aliases: &[ns3("Decrement")],
         source: "Feng et al. 2002, figure 2: a tenth of d1; value: the author's ns-1.1 code by its port to ns-3",
-        help: "what an idle link takes from the probability",
+        help: "decrease of the probability at an idle link",
     },
     Param {
         name: "freeze_time",
@@ -191,7 +192,8 @@ static BLUE: &[Param] = &[
         default: Default::Choice("after"),
         aliases: &[],
         source: "Feng et al. 2002, figure 2, ALTQ and ns-3: `after`",
-        help: "an update is due when more than freeze_time has passed since the last one (`after`), or just that too (`at`)",
+        help: "whether an update is due only when more than freeze_time has passed since the last one (`after`), or \
+               also when exactly freeze_time has passed (`at`)",
     },
     Param {
         name: "threshold",
@@ -201,7 +203,7 @@ static BLUE: &[Param] = &[
         source: "Feng et al. 2002, figure 2, variant with L; its value is not known",
         help: "an arrival that finds more than this waiting counts as a loss, `L`",
     },
-    measure("ours", "in what the backlog is compared with threshold", &[]),
+    measure("ours", "unit in which the backlog is compared with threshold", &[]),
     MEAN_PACKET,
     Param {
         name: "loss",
@@ -209,7 +211,7 @@ static BLUE: &[Param] = &[
         default: Default::Choice("overflow"),
         aliases: &[],
         source: "overflow: Feng et al. 2002, ALTQ; any_drop: first state of the port to ns-3",
-        help: "what raises the probability: packets lost to the limit, or those that it drops itself as well",
+        help: "the drops that raise the probability: packets lost to the limit, or the discipline's own drops as well",
     },
     Param {
         name: "idle",
@@ -217,9 +219,9 @@ static BLUE: &[Param] = &[
         default: Default::Choice("emptied"),
         aliases: &[],
         source: "emptied: Feng et al. 2002, figure 2; periods: ns-3; altq: ALTQ",
-        help: "what lowers the probability: `emptied` the instant at which the link runs out of packets; at the arrival that ends \
-               an idle time: `periods` each whole freeze_time in it, `altq` once if it was longer than freeze_time, and down \
-               to d2 if it was longer than a second or two",
+        help: "the events that lower the probability: `emptied` the instant at which the link runs out of packets; at \
+               the arrival that ends an idle time, `periods` each whole freeze_time in it, and `altq` once if it was \
+               longer than freeze_time, and down to d2 if it was longer than a second or two",
     },
     Param {
         name: "min_backlog",
@@ -235,7 +237,7 @@ static BLUE: &[Param] = &[
         default: Default::Integer(0),
         aliases: &[Alias::new("ALTQ", "max_pmark")],
         source: "ours; ALTQ: 1000",
-        help: "the probability is rounded to a multiple of one over this; 0: not at all",
+        help: "the probability is rounded to a multiple of the reciprocal of this; 0: no rounding",
     },
     Param {
         name: "precedence",
@@ -243,8 +245,8 @@ static BLUE: &[Param] = &[
         default: Default::Choice("law"),
         aliases: &[],
         source: "law: ALTQ; limit: ns-3; the paper does not say",
-        help: "which of the two a packet is lost to that is chosen and finds the buffer full; `limit` makes it a loss that \
-               raises the probability",
+        help: "the cause of the loss of a chosen packet that finds the buffer full; `limit` makes it a loss that raises \
+               the probability",
     },
     Param {
         name: "victim",
@@ -252,7 +254,7 @@ static BLUE: &[Param] = &[
         default: Default::Choice("arrival"),
         aliases: &[],
         source: "arrival: Feng et al. 2002; random: ALTQ",
-        help: "which packet an overflow takes: the arrival, or any one of the queue and the arrival",
+        help: "the packet that an overflow drops: the arrival, or a random one of the queue and the arrival",
     },
     ecn(
         "RFC 3168; Feng et al. 2002",
@@ -303,7 +305,7 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     if Victim::read(all, "victim")? == Victim::Random && !matches!(resolve::limit(all)?, Limit::Packets(_)) {
         let limit = all.size("limit")?;
         let message = format!(
-            "victim `random` needs a limit in packets, it is `{limit}`; a smaller victim makes no room"
+            "victim `random` needs a limit in packets, but it is `{limit}`; a smaller victim makes no room"
         );
         return Err(ParamError::new("victim", message));
     }
@@ -324,7 +326,7 @@ fn check_steps(all: &Settings) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// A BLUE queue of these parameters.
+/// Builds a BLUE queue from these parameters.
 pub(crate) fn build_blue<P: Packet>(s: &Effective, draws: Stream) -> Result<Blue<P>, ParamError> {
     let measure = Measure::read(s, "measure")?;
     let unit = match measure {
@@ -338,7 +340,7 @@ pub(crate) fn build_blue<P: Packet>(s: &Effective, draws: Stream) -> Result<Blue
         decrement: s.number("d2")?,
         freeze_time: s.span("freeze_time")?,
         at_freeze_time: Gate::read(s, "gate")? == Gate::At,
-        // The backlog of a limit in other units may come out above the threshold that stands for the limit.
+        // The backlog of a limit in other units may exceed the threshold that stands for the limit.
         threshold: if s.size("threshold")? == s.size("limit")? { f64::INFINITY } else { threshold },
         early_drops_count: Loss::read(s, "loss")? == Loss::AnyDrop,
         idle: BlueIdle::read(s, "idle")?,

@@ -1,4 +1,4 @@
-//! A port with classes: a classifier, a queue of its own for each class, and a scheduler.
+//! A port with classes: a classifier, a queue per class, and a scheduler.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,46 +9,46 @@ use aqmlab_units::{Bytes, Instant, Rate};
 use crate::law::RoundRobin;
 use crate::{Arrived, Backlog, Cause, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
-/// By what packets are classified, and to which class each belongs.
+/// The field by which packets are classified, and the class of each value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Classifier {
-    /// By traffic class: the queue of each.
+    /// By traffic class: the queue of each class.
     TrafficClass(Vec<u16>),
-    /// By code point of differentiated services: the queue of each.
+    /// By code point of differentiated services: the queue of each code point.
     Dscp(Vec<u16>),
-    /// By port of the destination, or else of the source: pairs of port and queue, ascending.
+    /// By port of the destination, or otherwise of the source: pairs of port and queue, ascending.
     Port(Vec<(u16, u16)>),
 }
 
-/// In which order the classes send.
+/// The order in which the classes send.
 #[derive(Clone, Debug)]
 pub enum Scheduler {
-    /// The first one that has something to send.
+    /// The first class that has something to send.
     Strict,
-    /// By turns, this many packets a round.
+    /// In turn, this many packets per round.
     WeightedRoundRobin(RoundRobin),
-    /// By turns, this many bytes a round, and what was saved of the rounds before.
+    /// In turn, this many bytes per round plus the unused credit of earlier rounds.
     DeficitRoundRobin(RoundRobin),
 }
 
-/// One class: what it is called, its queue, and its share of the link.
+/// One class: its name, its queue, and its share of the link.
 #[derive(Clone, Debug)]
 pub struct ClassQueue<Q> {
     /// Its name.
     pub name: String,
     /// Its queue.
     pub queue: Q,
-    /// The part of the link's rate that its queue counts with: numerator and denominator.
+    /// The part of the link's rate that its queue assumes: numerator and denominator.
     pub share: [u64; 2],
 }
 
-/// A class with what is kept of it here.
+/// A class with its state in this port.
 #[derive(Clone, Debug)]
 struct Inner<Q> {
     class: ClassQueue<Q>,
     /// Its number as an inner queue.
     number: u16,
-    /// Whether its queue has queues inside.
+    /// Whether its queue contains queues.
     nested: bool,
 }
 
@@ -57,27 +57,28 @@ struct Inner<Q> {
 pub struct Classes<P, Q> {
     classes: Vec<Inner<Q>>,
     classifier: Classifier,
-    /// The class of what the classifier does not know.
+    /// The class of packets that the classifier does not know.
     rest: u16,
     scheduler: Scheduler,
-    /// The buffer that all classes share, beside their own limits.
+    /// The buffer that all classes share, in addition to their own limits.
     limit: Option<Limit>,
-    /// Over all classes.
+    /// The sum over all classes.
     backlog: Backlog,
-    /// Classes that have something to send, a bit each.
+    /// Classes that have something to send, one bit each.
     waiting: u64,
-    /// Classes to whose queue something has come since it was last found empty by a request, a bit each: it is still to be
-    /// notified that the link has nothing of it to send.
+    /// Classes, one bit each, whose queue has had an arrival since a request last found it empty.
+    /// Each still has to be notified that the link has nothing of it to send.
     busy: u64,
     packets: PhantomData<fn(P)>,
 }
 
-/// The most classes that a port can have: one bit each in a word.
+/// Largest number of classes per port: one bit each in a word.
 pub const MOST_CLASSES: usize = 64;
 
 impl<P: Packet, Q: Qdisc<P>> Classes<P, Q> {
-    /// Empty queues. `rest` is the class of packets that the classifier does not know. An arrival for which a shared `limit` has
-    /// no room is refused before it comes to its class, whichever class fills the buffer.
+    /// Creates empty queues. `rest` is the class of packets that the classifier does not know. An
+    /// arrival for which a shared `limit` has no room is refused before it reaches its class,
+    /// whichever class fills the buffer.
     ///
     /// # Panics
     /// If there are no classes, or more than [`MOST_CLASSES`].
@@ -111,7 +112,7 @@ impl<P: Packet, Q: Qdisc<P>> Classes<P, Q> {
     }
 }
 
-/// How many queues are inside of `queue`, those within others counted as well.
+/// Returns the number of queues inside `queue`, at all levels.
 pub(crate) fn inner_count<P: Packet>(queue: &dyn Qdisc<P>) -> u16 {
     let mut count = 0;
     queue.each_inner(&mut |_, inner| count += 1 + inner_count(inner));
@@ -133,7 +134,7 @@ impl Classifier {
 }
 
 impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
-    /// Does something with a class's queue, and keeps the sum over all.
+    /// Calls `f` on a class's queue and updates the sum over all.
     fn with<T>(
         &mut self,
         index: usize,
@@ -154,7 +155,8 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
         answer
     }
 
-    /// The link asks for a packet: queues that have become empty learn that it found none of theirs.
+    /// Handles a request by the link: notifies queues that have become empty that it found no
+    /// packet of theirs.
     fn notify_idle(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
         let mut idle = self.busy & !self.waiting;
         while idle != 0 {
@@ -166,7 +168,7 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
         }
     }
 
-    /// The class that sends next.
+    /// Returns the class that sends next.
     fn next(&mut self) -> Option<usize> {
         let classes = &mut self.classes;
         match &mut self.scheduler {
@@ -178,7 +180,7 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
         }
     }
 
-    /// The class whose turn it was has sent `pkt`, or has lost all that it had.
+    /// Records that the class whose turn it was has sent `pkt`, or has lost all its packets.
     fn account(&mut self, index: usize, pkt: Option<&P>) {
         let (robin, cost) = match &mut self.scheduler {
             Scheduler::Strict => return,
@@ -192,7 +194,7 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
     }
 }
 
-/// Puts its number on what an inner queue reports.
+/// Adds an inner queue's number to its reports.
 struct InnerObserver<'a, P> {
     obs: &'a mut dyn Observer<P>,
     number: u16,
@@ -249,7 +251,7 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Classes<P, Q> {
                 obs.left(now, &pkt, self.classes[index].number);
                 return Some(pkt);
             }
-            // It has lost all that it had, and knows that there is nothing to send.
+            // It has lost all its packets and has been notified that there is nothing to send.
             self.busy &= !(1 << index);
         }
         None
@@ -283,11 +285,11 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Classes<P, Q> {
         self.classes.iter().for_each(|inner| visit(&inner.class.name, &inner.class.queue));
     }
 
-    /// It has no law of its own; those of its queues are theirs.
+    /// It has no law of its own, and its queues report their own laws.
     fn observe(&self, _now: Instant, _out: &mut LawSamples) {}
 }
 
-/// A part of a rate, at least a bit per second.
+/// Returns a part of a rate, at least one bit per second.
 pub(crate) fn share_of(rate: Rate, [part, whole]: [u64; 2]) -> Rate {
     let bps = u128::from(rate.as_bps()) * u128::from(part) / u128::from(whole);
     Rate::bps(u64::try_from(bps).unwrap_or(u64::MAX).max(1))

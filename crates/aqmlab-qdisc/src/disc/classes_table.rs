@@ -1,4 +1,4 @@
-//! The parameters of a port with classes, and from what a scenario gives to queues.
+//! The parameters of a port with classes, and their conversion to queues.
 
 use alloc::format;
 use alloc::string::String;
@@ -18,22 +18,22 @@ use crate::law::RoundRobin;
 use crate::{LinkContext, Packet, Qdisc, resolve};
 
 words! {
-    /// In which order classes send.
+    /// The order in which classes send.
     enum Order { Strict = "strict", Wrr = "wrr", Drr = "drr" }
 }
 
-/// Finds a discipline that may be inside of another.
+/// Finds a discipline that may be inside another one.
 pub(crate) type Find = fn(&str) -> Option<&'static Info>;
 
-/// Makes a discipline that is inside of another.
+/// Builds a discipline that is inside another one.
 pub(crate) type BuildInner<Q> = fn(&Effective, Stream) -> Result<Q, ParamError>;
 
-/// The entry of the port with classes, without what looks up other entries.
+/// Returns the entry of the port with classes, except the lookup of other entries.
 pub(crate) const fn classes_info(derive: Derive) -> Info {
     Info {
         name: "classes",
         title: "Port with classes",
-        summary: "a classifier, a queue with a discipline of its own for each class, and a scheduler",
+        summary: "a classifier, one queue with its own discipline per class, and a scheduler",
         version: 2,
         applies: &[],
         maturity: Maturity::Experimental,
@@ -67,8 +67,8 @@ static CLASSES: &[Param] = &[
         default: Default::Choice(Order::Drr.word()),
         aliases: &[],
         source: "drr: Shreedhar and Varghese 1996; wrr: Katevenis, Sidiropoulos, Courcoubetis 1991",
-        help: "who sends next: `strict` the first class that has something to send, `wrr` by turns so many packets as its weight, \
-               `drr` by turns so many bytes as its weight in quanta",
+        help: "the order of sending: `strict` the first class that has something to send, `wrr` in turn as many packets \
+               as its weight, `drr` in turn as many bytes as its weight in quanta",
     },
     Param {
         name: "quantum",
@@ -76,18 +76,13 @@ static CLASSES: &[Param] = &[
         default: Default::Bytes(1500),
         aliases: &[],
         source: "Shreedhar and Varghese 1996, section 4: at least the largest packet for constant work",
-        help: "scheduler `drr`: what a class of weight 1 may send in a round",
+        help: "scheduler `drr`: bytes that a class of weight 1 may send per round",
     },
-    optional(
-        "queue",
-        Kind::Discipline,
-        "each class has its own",
-        "the queue of every class that has none of its own",
-    ),
+    optional("queue", Kind::Discipline, "each class has its own", "the queue of every class without its own"),
     optional(
         "thresholds",
         Kind::List(&Kind::Table(THRESHOLDS)),
-        "those of `queue` hold for all",
+        "those of `queue` apply to all",
         "thresholds by class, in place of those of `queue`: weighted RED",
     ),
     Param {
@@ -95,35 +90,39 @@ static CLASSES: &[Param] = &[
         ..optional(
             "limit",
             Kind::Size { min: Packets::new(1) },
-            "the classes have theirs, and share none",
-            "buffer that all classes share, beside the limits of their queues: an arrival that finds no room in it is refused, of \
-             whichever class it is, before it comes to its queue",
+            "the classes have their own limits and share none",
+            "buffer that all classes share, besides the limits of their queues: an arrival of any class that finds no \
+             room in it is refused before it reaches its queue",
         )
     },
     resolve::LIMIT_RULE,
-    required("class", Kind::List(&Kind::Table(CLASS)), "the classes, for `strict` the first one first"),
+    required(
+        "class",
+        Kind::List(&Kind::Table(CLASS)),
+        "the classes; for `strict`, the one with the highest priority first",
+    ),
 ];
 
-/// What is said of a class.
+/// The parameters of a class.
 const CLASS: &[Param] = &[
-    required("name", Kind::Text, "what it is called: its queue is `link/name` in recordings"),
+    required("name", Kind::Text, "its name: its queue is `link/name` in recordings"),
     optional(
         "traffic",
         Kind::List(&Kind::TrafficClass),
-        "by other means, or all that no other class takes",
-        "traffic classes whose packets are of this class",
+        "other keys, or all packets that no other class takes",
+        "traffic classes whose packets belong to this class",
     ),
     optional(
         "dscp",
         Kind::List(&Kind::Dscp),
-        "by other means, or all that no other class takes",
-        "code points whose packets are of this class",
+        "other keys, or all packets that no other class takes",
+        "code points whose packets belong to this class",
     ),
     optional(
         "port",
         Kind::List(&Kind::Port),
-        "by other means, or all that no other class takes",
-        "ports, of the destination or else of the source, whose packets are of this class",
+        "other keys, or all packets that no other class takes",
+        "ports, of the destination or otherwise of the source, whose packets belong to this class",
     ),
     Param {
         name: "weight",
@@ -131,7 +130,7 @@ const CLASS: &[Param] = &[
         default: Default::Auto("1; none with scheduler `strict`"),
         aliases: &[],
         source: "Shreedhar and Varghese 1996, section 3",
-        help: "its part of the link, against the other classes' that have something to send",
+        help: "its share of the link relative to the other classes that have something to send",
     },
     Param {
         name: "queue",
@@ -139,12 +138,12 @@ const CLASS: &[Param] = &[
         default: Default::Auto("the port's `queue`"),
         aliases: &[],
         source: RFC2475,
-        help: "its queue: any discipline, also another port with classes; automatic parameters take the class's part of the \
-               link's rate for `wrr` and `drr`",
+        help: "its queue: any discipline, including another port with classes; automatic parameters use the class's \
+               part of the link's rate for `wrr` and `drr`",
     },
 ];
 
-/// Thresholds of a class, where the queue of all has others.
+/// Thresholds of a class where they differ from those of the common queue.
 const THRESHOLDS: &[Param] = &[
     required("class", Kind::Text, "the class"),
     optional("min_th", Kind::Size { min: Packets::new(1) }, "as in `queue`", "its `min_th`"),
@@ -152,8 +151,8 @@ const THRESHOLDS: &[Param] = &[
     optional("max_p", PROBABILITY, "as in `queue`", "its `max_p`"),
 ];
 
-/// One port with classes of each kind of queue; and ports with classes in ports with classes, by each field and with each
-/// scheduler, with and without policers.
+/// Returns one port with classes for each kind of queue, and nested ports with classes for each
+/// field and each scheduler, with and without policers.
 fn samples() -> Vec<(&'static str, Settings)> {
     let (limit, rest) = (resolve::SAMPLE_LIMIT, Value::List(alloc::vec![Value::Integer(81)]));
     let number = |n| ("weight", Value::Integer(n));
@@ -220,8 +219,8 @@ fn samples() -> Vec<(&'static str, Settings)> {
     all.into_iter().map(|(label, values)| (label, resolve::given(values))).collect()
 }
 
-/// What a policer is given that about half of the packets of a script exceed, which are re-marked if there is a code point for
-/// them.
+/// Returns the settings of a policer that about half of a script's packets exceed. They are
+/// re-marked if a code point is given.
 pub(super) fn policed(queue: Value, remarked: Option<u64>) -> Settings {
     let burst = Value::Size(Size::Bytes(Bytes::new(20_000)));
     let mut settings =
@@ -233,7 +232,7 @@ pub(super) fn policed(queue: Value, remarked: Option<u64>) -> Settings {
     settings
 }
 
-/// A RED queue that reacts within a few hundred packets.
+/// Returns a RED queue that reacts within a few hundred packets.
 pub(super) fn quick_red() -> Value {
     let size = |n| Value::Size(Size::Packets(Packets::new(n)));
     let values = [
@@ -246,7 +245,7 @@ pub(super) fn quick_red() -> Value {
     Value::Discipline { kind: "red", settings: resolve::given(&values) }
 }
 
-/// The queue that `table` holds, resolved.
+/// Returns the queue that `table` holds, resolved.
 pub(super) fn own_queue(table: &Settings, link: &LinkContext, find: Find) -> Result<Value, ParamError> {
     let queue = table
         .discipline("queue")?
@@ -254,7 +253,7 @@ pub(super) fn own_queue(table: &Settings, link: &LinkContext, find: Find) -> Res
     resolve_inner(queue, link, find)
 }
 
-/// A queue inside of another discipline, resolved.
+/// Resolves a queue inside another discipline.
 fn resolve_inner(
     (kind, given): (&str, &Settings),
     link: &LinkContext,
@@ -275,13 +274,13 @@ pub(super) fn needs(all: &Settings, name: &'static str, what: &str) -> Result<()
     }
 }
 
-/// Puts a value in the place of another, which keeps its origin.
+/// Replaces a value and keeps its origin.
 pub(super) fn replace(all: &mut Settings, name: &'static str, value: Value) {
     let origin = all.iter().find(|s| s.name == name).map_or(Origin::Given, |s| s.origin.clone());
     all.set(name, value, origin);
 }
 
-/// The classes with their weights and queues, and what does not go together.
+/// Resolves the classes with their weights and queues, and refuses contradictory settings.
 pub(crate) fn derive_classes(all: &mut Settings, link: &LinkContext, find: Find) -> Result<(), ParamError> {
     if !matches!(all.get("limit"), None | Some(Value::Nothing)) {
         resolve::absolute_size(all, "limit", link)?;
@@ -301,7 +300,7 @@ pub(crate) fn derive_classes(all: &mut Settings, link: &LinkContext, find: Find)
         if class.is_auto("queue") {
             let mut common = all.discipline("queue")?.ok_or_else(|| {
                 let message = format!(
-                    "class `{}` has no `queue`, and the port none for all; write {A_QUEUE}",
+                    "class `{}` has no `queue`, and the port has none for all; write {A_QUEUE}",
                     names[i]
                 );
                 ParamError::new("queue", message).under("class", Some(i))
@@ -324,7 +323,7 @@ pub(crate) fn derive_classes(all: &mut Settings, link: &LinkContext, find: Find)
     Ok(())
 }
 
-/// Their names, which differ.
+/// Returns the classes' names, which must differ.
 fn names(classes: &[Settings]) -> Result<Vec<String>, ParamError> {
     if !(1..=MOST_CLASSES).contains(&classes.len()) {
         let message = format!("there are {} classes; write 1 to {MOST_CLASSES}", classes.len());
@@ -347,7 +346,8 @@ fn names(classes: &[Settings]) -> Result<Vec<String>, ParamError> {
 
 const MATCHES: [&str; 3] = ["traffic", "dscp", "port"];
 
-/// Each packet has one class: all classes go by the same field, no value is named twice, and one class at most takes the rest.
+/// Checks that each packet has one class: all classes use the same field, no value occurs twice,
+/// and at most one class takes the rest.
 fn matches(classes: &[Settings], names: &[String]) -> Result<(), ParamError> {
     let mut by: Option<(&'static str, usize)> = None;
     let mut rest: Option<usize> = None;
@@ -360,7 +360,7 @@ fn matches(classes: &[Settings], names: &[String]) -> Result<(), ParamError> {
             ([], _) => {
                 if let Some(other) = rest.replace(i) {
                     let message = format!(
-                        "classes `{}` and `{}` both take what no other class takes; say of one of them which packets are its own",
+                        "classes `{}` and `{}` both take what no other class takes; give one of them its own packets",
                         names[other], names[i]
                     );
                     return wrong("name", message);
@@ -387,7 +387,7 @@ fn matches(classes: &[Settings], names: &[String]) -> Result<(), ParamError> {
             for value in class.list(name)? {
                 if let Some((_, other)) = seen.iter().find(|(of, _)| *of == value) {
                     let message = format!(
-                        "{name} `{value}` belongs to class `{}` already; a packet has one class",
+                        "{name} `{value}` already belongs to class `{}`; a packet has one class",
                         names[*other]
                     );
                     return wrong(name, message);
@@ -407,7 +407,7 @@ fn matches(classes: &[Settings], names: &[String]) -> Result<(), ParamError> {
     }
 }
 
-/// A weight for each class, or none.
+/// Sets a weight for each class, or none.
 fn weights(mut classes: Vec<Settings>, names: &[String], order: Order) -> Result<Vec<Settings>, ParamError> {
     for (i, class) in classes.iter_mut().enumerate() {
         match (order, class.get("weight")) {
@@ -431,14 +431,14 @@ fn weights(mut classes: Vec<Settings>, names: &[String], order: Order) -> Result
     Ok(classes)
 }
 
-/// What part of the link each class can count on.
+/// Returns the part of the link on which each class can count.
 fn shares<S: Borrow<Settings>>(classes: &[S]) -> Vec<[u64; 2]> {
     let weight = |class: &S| class.borrow().integer("weight").unwrap_or(0);
     let all: u64 = classes.iter().map(weight).sum();
     classes.iter().map(|class| if all == 0 { [1, 1] } else { [weight(class), all] }).collect()
 }
 
-/// The thresholds that are written, each with its class.
+/// Returns the thresholds that are given, each with its class.
 fn thresholds<'a>(
     all: &'a Settings,
     classes: &[Settings],
@@ -462,7 +462,7 @@ fn thresholds<'a>(
     Ok(found)
 }
 
-/// The settings of the queue of all with the thresholds of a class.
+/// Returns the settings of the common queue with the thresholds of a class.
 fn over(
     (kind, common): (&str, &Settings),
     thresholds: &Settings,
@@ -480,7 +480,7 @@ fn over(
     Ok(settings)
 }
 
-/// A port with classes of these parameters; `build` makes the queue of each.
+/// Builds a port with classes from these parameters; `build` makes the queue of each class.
 pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
     s: &Effective,
     draws: Stream,
@@ -491,7 +491,8 @@ pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
     for (table, share) in tables.iter().zip(shares(&tables)) {
         let name = table.text("name")?;
         let link = LinkContext { rate: share_of(s.link().rate, share), ..*s.link() };
-        // By its name, so that one class more leaves the draws of the others as they were.
+        // The stream is named after the class, so an additional class leaves the draws of the
+        // others unchanged.
         let queue = build(&s.inner(table, link)?, Stream::new(draws.at(0), &name))?;
         classes.push(ClassQueue { name, queue, share });
     }
@@ -517,7 +518,8 @@ pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
     Ok(Classes::new(classes, classifier, scheduler, limit))
 }
 
-/// How packets are classified, and the class of all others: the one that names nothing, else the last.
+/// Returns the classifier and the class of all other packets: the one that names no value, or else
+/// the last.
 fn classifier(tables: &[&Settings]) -> Result<(Classifier, u16), ParamError> {
     let last = tables.len() - 1;
     let names_none = |table: &Settings, by| table.get(by) == Some(&Value::Nothing);
@@ -539,7 +541,7 @@ fn classifier(tables: &[&Settings]) -> Result<(Classifier, u16), ParamError> {
     };
     let classifier = match by {
         Some("dscp") => Classifier::Dscp(direct(&pairs)),
-        // Of a scenario's traffic each class has one port, so the class says which.
+        // In a scenario's traffic each class has one port, so the class determines it.
         Some("port") if !tables.iter().any(|t| matches!(t.list("port"), Ok([Value::Port { .. }, ..]))) => {
             pairs.sort_unstable();
             Classifier::Port(pairs.into_iter().map(|(port, class)| (port as u16, class)).collect())

@@ -1,5 +1,5 @@
-//! CoDel: the [`Early`] queue with a [`CodelLaw`], which decides at departures; its parameters, and from what a scenario
-//! gives to a queue.
+//! CoDel: the [`Early`] queue with a [`CodelLaw`], which decides at departures; its parameters and
+//! their conversion to a queue.
 
 use alloc::format;
 
@@ -18,7 +18,7 @@ use crate::{Backlog, LawSamples, LinkContext, Packet};
 /// CoDel.
 pub type Codel<P> = Early<P, CodelControl>;
 
-/// CoDel's law over a real queue.
+/// CoDel's law for a real queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodelControl {
     /// The law.
@@ -46,7 +46,8 @@ impl EarlyLaw for CodelControl {
         self.law.on_empty();
     }
 
-    /// `dropping` (1 in the dropping state), `count`, `drop_next` (seconds since the start).
+    /// Appends `dropping` (1 in the dropping state), `count`, `drop_next` (seconds since the
+    /// start).
     fn observe(&self, _now: Instant, _backlog: Backlog, out: &mut LawSamples) {
         let law = &self.law;
         out.extend([
@@ -98,7 +99,7 @@ static CODEL: &[Param] = &[
         default: Default::Span(Span::ms(5)),
         aliases: &[ns2_in("s", "target_"), tc("target"), ns3("Target")],
         source: "RFC 8289, section 4.2: 5 % to 10 % of interval",
-        help: "waiting time that is good enough; from it on packets have waited too long",
+        help: "acceptable waiting time; packets that wait this long or longer have waited too long",
     },
     Param {
         name: "interval",
@@ -106,8 +107,8 @@ static CODEL: &[Param] = &[
         default: Default::Span(Span::ms(100)),
         aliases: &[ns2_in("s", "interval_"), tc("interval"), ns3("Interval")],
         source: "RFC 8289, section 4.2: a large round-trip time",
-        help: "so long all packets must have waited too long before the first is chosen; the next ones follow at interval \
-               over the square root of their count",
+        help: "time for which all packets must have waited too long before the first one is chosen; the next ones \
+               follow at interval over the square root of their count",
     },
     Param {
         name: "mtu",
@@ -115,7 +116,7 @@ static CODEL: &[Param] = &[
         default: Default::Bytes(1500),
         aliases: &[ns3("MinBytes")],
         source: "RFC 8289, `maxpacket_`; tc takes the device's with its header",
-        help: "no packet is chosen that leaves no more than this behind",
+        help: "no packet is chosen that leaves at most this backlog behind",
     },
     ecn(
         RFC,
@@ -145,7 +146,7 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// A CoDel queue of these parameters.
+/// Builds a CoDel queue from these parameters.
 pub(crate) fn build_codel<P: Packet>(s: &Effective, draws: Stream) -> Result<Codel<P>, ParamError> {
     let law = CodelLaw::new(CodelParams {
         target: s.span("target")?,

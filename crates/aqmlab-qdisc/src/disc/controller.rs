@@ -1,4 +1,4 @@
-//! What the controllers with a target queue share (PI, REM): parameters, and how they are resolved.
+//! Parameters that the controllers with a target queue (PI, REM) share, and their resolution.
 
 use alloc::format;
 use alloc::string::String;
@@ -25,7 +25,7 @@ pub(super) const LIMIT: Param = Param {
 
 pub(super) const UNIT: Param = table::measure(
     "ns-2.35",
-    "in what the queue is counted; `bytes` are then divided by mean_packet",
+    "unit of the queue length; `bytes` are then divided by mean_packet",
     &[IN_BYTES],
 );
 
@@ -50,16 +50,16 @@ pub(super) const LARGEST: Param = table::max_packet(
     "largest packet size, the reference of byte_mode `max`",
 );
 
-/// Where the queue is to be held if nobody says it.
+/// The default of the target queue.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     /// Packets.
     pub packets: u64,
-    /// Whose.
+    /// Its source.
     pub source: &'static str,
 }
 
-/// Settings on their way, and what sizes are counted in.
+/// Settings being resolved, with the unit of sizes.
 pub(super) struct Controller<'a> {
     pub all: &'a mut Settings,
     pub link: &'a LinkContext,
@@ -73,7 +73,7 @@ impl<'a> Controller<'a> {
         Ok(Controller { all, link, mean, measure })
     }
 
-    /// limit and q_ref.
+    /// Resolves limit and q_ref.
     pub(super) fn sizes(&mut self, target: Target) -> Result<(), ParamError> {
         for name in ["limit", "q_ref"] {
             resolve::absolute_in_queue_unit(self.all, name, self.link, self.measure, self.mean)?;
@@ -114,14 +114,14 @@ impl<'a> Controller<'a> {
         let (q_ref, limit) = (self.all.size("q_ref")?, self.all.size("limit")?);
         if in_bytes(q_ref, self.mean) > in_bytes(limit, self.mean) {
             let message = format!(
-                "q_ref `{q_ref}` exceeds limit `{limit}`, so that no queue comes up to it; write at most the limit"
+                "q_ref `{q_ref}` exceeds limit `{limit}`, so no queue can reach it; write at most the limit"
             );
             return Err(ParamError::new("q_ref", message));
         }
         Ok(())
     }
 
-    /// A size in packets of mean size.
+    /// Returns a size in packets of mean size.
     pub(super) fn packets(&self, name: &'static str) -> Result<f64, ParamError> {
         Ok(in_bytes(self.all.size(name)?, self.mean) / self.mean.as_f64())
     }
@@ -131,13 +131,13 @@ impl<'a> Controller<'a> {
     }
 }
 
-/// How the law and its queue are measured, from effective parameters.
+/// The units of the law and its queue, from effective parameters.
 pub(super) struct Gauge {
     pub measure: Measure,
     pub mean: Bytes,
-    /// How much of `measure` makes a packet.
+    /// The amount in units of `measure` that makes a packet.
     pub unit: f64,
-    /// In packets.
+    /// The target queue in packets.
     pub q_ref: f64,
     pub byte_mode: ByteMode,
 }

@@ -1,4 +1,4 @@
-//! DropTail: one queue, and the packet that finds it full is lost.
+//! DropTail: a queue that drops an arrival when it is full.
 
 use aqmlab_params::{Alias, Default, Kind, Param, ParamError, Settings};
 use aqmlab_random::Stream;
@@ -9,7 +9,8 @@ use crate::info::{Decides, Effective, Info, Maturity};
 use crate::resolve;
 use crate::{Backlog, Cause, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
 
-/// A first-in first-out queue with a limit. Drops are [`Reason::Overflow`]; nothing is ever marked.
+/// A first-in first-out queue with a limit. Drops are [`Reason::Overflow`]; packets are never
+/// marked.
 #[derive(Clone, Debug)]
 pub struct DropTail<P> {
     limit: Limit,
@@ -17,13 +18,13 @@ pub struct DropTail<P> {
 }
 
 impl<P: Packet> DropTail<P> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(limit: Limit) -> Self {
         DropTail { limit, queue: Fifo::for_limit(limit) }
     }
 }
 
-/// A queue of these parameters.
+/// Builds a queue from these parameters.
 pub(crate) fn build_droptail<P: Packet>(s: &Effective, _: Stream) -> Result<DropTail<P>, ParamError> {
     Ok(DropTail::new(resolve::limit(s)?))
 }
@@ -71,7 +72,7 @@ impl<P: Packet> Qdisc<P> for DropTail<P> {
         self.queue.reserve(self.limit, packets);
     }
 
-    /// DropTail has no law, and so no values of one.
+    /// DropTail has no law and therefore no values to report.
     fn observe(&self, _now: Instant, _out: &mut LawSamples) {}
 }
 
@@ -79,7 +80,7 @@ impl<P: Packet> Qdisc<P> for DropTail<P> {
 pub(crate) const DROPTAIL_INFO: Info = Info {
     name: "droptail",
     title: "DropTail",
-    summary: "one first-in first-out queue; the packet that finds it full is lost",
+    summary: "one first-in first-out queue; an arrival that finds it full is lost",
     version: 1,
     applies: &[],
     maturity: Maturity::ReferenceChecked,
@@ -132,7 +133,8 @@ mod tests {
         assert_eq!(DROPTAIL_INFO.resolve(&effective, &LINK).unwrap(), effective, "resolution is idempotent");
     }
 
-    /// `ns peers/ns2/held.tcl`: of 200 packets at once so many get through, one of them in transmission at once.
+    /// `ns peers/ns2/held.tcl`: the number of 200 simultaneous packets that get through; one of
+    /// them is in transmission at once.
     #[test]
     fn with_below_as_many_packets_are_held_as_in_ns2() {
         for (limit, size, through) in [
@@ -159,7 +161,7 @@ mod tests {
         settings.set("limit", Value::Size(Size::Packets(Packets::new(1))), Origin::Given);
         settings.set("limit_rule", Value::Choice("below"), Origin::Given);
         let error = DROPTAIL_INFO.resolve(&settings, &LINK).unwrap_err();
-        assert!(error.message.contains("lets nothing in"), "{error}");
+        assert!(error.message.contains("admits no packet"), "{error}");
     }
 
     #[test]

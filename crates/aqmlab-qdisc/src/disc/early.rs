@@ -1,4 +1,5 @@
-//! One FIFO with a limit that asks a law about each packet: the queue of RED, PI, REM, BLUE and their kin.
+//! One FIFO with a limit that asks a law about each packet: the queue of RED, PI, REM, BLUE and
+//! related disciplines.
 
 use aqmlab_random::{Numbered, Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
@@ -7,29 +8,33 @@ use crate::info::Decides;
 use crate::law::{Decision, Notice};
 use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
-/// A law about single packets. Three things are independent of each other: a law *sees* arrivals and departures, it *decides*
-/// at arrivals, and it *decides* at departures. It sees every one of both; where it decides is [`EarlyLaw::decides`].
+/// A law about single packets. Three things are independent: a law *sees* arrivals and departures,
+/// it *decides* at arrivals, and it *decides* at departures. It sees all arrivals and departures;
+/// [`EarlyLaw::decides`] returns where it decides.
 ///
-/// The queue calls [`EarlyLaw::catch_up`] first whenever it is called itself, so the other methods see a law
-/// that is up to date. Each decision has a draw of its own, a number in [0, 1), whether the law takes it or not; `draw` gives it.
+/// Whenever the queue is called, it first calls [`EarlyLaw::catch_up`], so the other methods see a
+/// law that is up to date. Each decision has its own draw, a number in [0, 1) that `draw` returns,
+/// whether or not the law uses it.
 ///
-/// A port may look ahead unless the law decides at departures or names victims: the port makes each departure known at its own
-/// instant, so what the law sees of departures is the same.
+/// A port may look ahead unless the law decides at departures or names victims. The port reports
+/// each departure at its own instant, so the law sees the same departures.
 pub trait EarlyLaw {
     /// Where the law decides with any of its parameters.
     const DECIDES: Decides = Decides::Enqueue;
 
-    /// Where the law decides with the parameters that it has. Never changes.
+    /// Returns where the law decides with its current parameters. Never changes.
     #[inline(always)]
     fn decides(&self) -> Decides {
         Self::DECIDES
     }
 
-    /// Makes the updates due up to and including `now`. `backlog` is what has waited since the last call.
+    /// Makes the updates due up to and including `now`. `backlog` is the backlog since the last
+    /// call.
     #[inline(always)]
     fn catch_up(&mut self, _now: Instant, _backlog: Backlog) {}
 
-    /// A packet of `size` arrives and finds `backlog`, whether there is room for it or not.
+    /// Records that a packet of `size` arrives and finds `backlog`, whether or not there is room
+    /// for it.
     #[inline(always)]
     fn on_arrival(&mut self, _now: Instant, _backlog: Backlog, _size: Bytes) {}
 
@@ -45,68 +50,71 @@ pub trait EarlyLaw {
         Decision::Admit
     }
 
-    /// A packet is lost, because there is no room for the arrival.
+    /// Records a loss because there is no room for the arrival.
     #[inline(always)]
     fn on_overflow(&mut self, _now: Instant) {}
 
-    /// Whether [`EarlyLaw::victim`] may name another packet than the arrival. Never changes; the limit is in packets then.
+    /// Returns whether [`EarlyLaw::victim`] may name a packet other than the arrival. Never
+    /// changes; if true, the limit is in packets.
     #[inline(always)]
     fn evicts(&self) -> bool {
         false
     }
 
-    /// Which packet is lost for want of room: the place in the queue of one of `waiting`, 0 the oldest, or
-    /// `waiting` itself, the arrival.
+    /// Returns the packet that is lost for lack of room: the place in the queue of one of
+    /// `waiting`, 0 being the oldest, or `waiting` itself for the arrival.
     #[inline(always)]
     fn victim(&mut self, waiting: usize) -> usize {
         waiting
     }
 
-    /// A packet that the law chose is lost: it was not to be marked.
+    /// Records that a packet chosen by the law is dropped, not marked.
     #[inline(always)]
     fn on_early_drop(&mut self, _now: Instant) {}
 
-    /// The link asked for a packet and there was none.
+    /// Records that the link asked for a packet and got none.
     #[inline(always)]
     fn on_idle(&mut self, _now: Instant) {}
 
-    /// Decides on a packet that is about to leave. If it is to be notified and cannot be marked, it is dropped
-    /// ([`EarlyLaw::on_early_drop`]), and the next one is decided on at the same instant.
+    /// Decides on a packet that is about to leave. A packet that is to be notified and cannot be
+    /// marked is dropped ([`EarlyLaw::on_early_drop`]), and the next one is judged at the same
+    /// instant.
     #[inline(always)]
     fn decide_at_departure(&mut self, _now: Instant, _pkt: Leaving, _draw: impl FnOnce() -> f64) -> Decision {
         Decision::Admit
     }
 
-    /// A packet leaves for the link.
+    /// Records that a packet leaves for the link.
     #[inline(always)]
     fn on_departure(&mut self, _now: Instant, _pkt: Leaving) {}
 
-    /// The link sends at `rate` from now on.
+    /// Changes the link's rate.
     fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
 
-    /// Appends the law's values as of `now`, with `backlog` since the last call.
+    /// Appends the law's values at `now`, with `backlog` since the last call.
     fn observe(&self, now: Instant, backlog: Backlog, out: &mut LawSamples);
 }
 
-/// What a law sees of a packet that leaves.
+/// The properties of a leaving packet that a law sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leaving {
     /// Its length.
     pub size: Bytes,
-    /// How long it has waited.
+    /// Its waiting time.
     pub sojourn: Span,
-    /// What waits behind it.
+    /// The backlog behind it.
     pub backlog: Backlog,
 }
 
-/// What the queue has besides its law.
+/// The queue's parameters other than its law.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EarlyQueue {
     /// Buffer limit.
     pub limit: Limit,
     /// Whether ECN-capable packets are marked instead of dropped where the law allows it.
     pub ecn: bool,
-    /// Whether a packet that finds the buffer full is lost to the limit, even if the law has chosen it too.
+    /// Whether a packet that finds the buffer full is lost to the limit even if the law has chosen
+    /// it.
     pub overflow_first: bool,
     /// Whether a chosen packet that is not ECN-capable passes untouched.
     pub spares_not_ect: bool,
@@ -119,29 +127,29 @@ pub struct Early<P, L> {
     queue: EarlyQueue,
     fifo: Fifo<P>,
     draws: Numbered,
-    /// Number of the next decision: its draw has the same number, taken or not.
+    /// Number of the next decision. Its draw has the same number, used or not.
     decisions: u64,
 }
 
 impl<P: Packet, L: EarlyLaw> Early<P, L> {
-    /// An empty queue behind an idle link.
+    /// Creates an empty queue behind an idle link.
     pub fn new(law: L, queue: EarlyQueue, draws: Stream) -> Self {
         let fifo = Fifo::for_limit(queue.limit);
         Early { law, queue, fifo, draws: draws.numbered(), decisions: 0 }
     }
 
-    /// The law, as of the last call.
+    /// Returns the law in its state after the last call.
     pub const fn law(&self) -> &L {
         &self.law
     }
 
-    /// What it has besides its law.
+    /// Returns the parameters other than the law.
     pub const fn queue(&self) -> &EarlyQueue {
         &self.queue
     }
 
-    /// Marks or drops the arrival `pkt`, as the law wants it to be notified. Few packets come here: the way of
-    /// all others is laid out without this one.
+    /// Marks or drops the arrival `pkt` as the law requires. It is out of line because few packets
+    /// need it.
     #[cold]
     fn notify(&mut self, now: Instant, mut pkt: P, notice: Notice, full: bool, obs: &mut dyn Observer<P>) {
         let marks = notice.marks(self.queue.ecn, pkt.ecn());
@@ -158,7 +166,7 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
         self.fifo.push(pkt);
     }
 
-    /// Loses `pkt`, or another in its place; then `pkt` is marked if it was to be.
+    /// Drops `pkt`, or another packet in its place, and then marks `pkt` if the law chose it.
     #[cold]
     fn overflow(&mut self, now: Instant, mut pkt: P, notice: Option<Notice>, obs: &mut dyn Observer<P>) {
         self.law.on_overflow(now);
@@ -184,7 +192,7 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
 }
 
 impl<P: Arrived, L: EarlyLaw> Early<P, L> {
-    /// The oldest packet, and what the law sees of it.
+    /// Removes the oldest packet and returns it with the properties that the law sees.
     #[inline(always)]
     fn pop(&mut self, now: Instant) -> Option<(P, Leaving)> {
         let pkt = self.fifo.pop()?;
@@ -193,7 +201,7 @@ impl<P: Arrived, L: EarlyLaw> Early<P, L> {
         Some((pkt, leaving))
     }
 
-    /// The next packet that the law lets leave; it has caught up.
+    /// Returns the next packet that the law lets leave; it has caught up.
     fn next_decided(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<(P, Leaving)> {
         while let Some((mut pkt, leaving)) = self.pop(now) {
             let number = self.decisions;
@@ -215,7 +223,7 @@ impl<P: Arrived, L: EarlyLaw> Early<P, L> {
     }
 }
 
-/// Sets CE and reports it, unless it is set already.
+/// Sets CE and reports it, unless it is already set.
 fn mark<P: Packet>(now: Instant, pkt: &mut P, notice: Notice, obs: &mut dyn Observer<P>) {
     if pkt.ecn() != Ecn::Ce {
         pkt.mark_ce();

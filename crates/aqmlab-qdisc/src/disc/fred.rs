@@ -1,4 +1,5 @@
-//! FRED: one FIFO whose law ([`FredLaw`]) knows how many packets each flow has waiting; its parameters.
+//! FRED: a FIFO whose law ([`FredLaw`]) knows the number of waiting packets per flow, and its
+//! parameters.
 
 use alloc::format;
 
@@ -15,14 +16,14 @@ use crate::law::{Decision, FredFlow, FredLaw, FredParams, ManyFlows, Notice};
 use crate::resolve::{self, LIMIT_RULE, in_bytes, whole};
 use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
 
-/// What a FRED queue has besides its law.
+/// The parameters of a FRED queue other than its law.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FredQueue {
     /// Buffer limit.
     pub limit: Limit,
     /// Whether ECN-capable packets are marked instead of dropped where the law allows it.
     pub ecn: bool,
-    /// Mean packet size: turns the link's rate into packets per second.
+    /// Mean packet size, which converts the link's rate to packets per second.
     pub mean_packet: Bytes,
 }
 
@@ -34,18 +35,18 @@ pub struct Fred<P> {
     fifo: Fifo<Keyed<P>>,
     /// The flows that have packets waiting, and no others.
     flows: FlowTable<FredFlow>,
-    /// Makes this queue's hashes its own.
+    /// Salt of this queue's hashes.
     salt: u64,
     draws: Numbered,
-    /// Number of the next arrival: its draw has the same number, taken or not.
+    /// Number of the next arrival. Its draw has the same number, used or not.
     arrivals: u64,
 }
 
-/// The draw that is the salt: no arrival gets so far.
+/// Number of the draw that gives the salt; arrivals never reach it.
 const SALT_DRAW: u64 = u64::MAX;
 
 impl<P: Packet> Fred<P> {
-    /// An empty queue behind an idle link.
+    /// Creates an empty queue behind an idle link.
     pub fn new(law: FredLaw, queue: FredQueue, draws: Stream) -> Self {
         Fred {
             law,
@@ -58,12 +59,12 @@ impl<P: Packet> Fred<P> {
         }
     }
 
-    /// The law.
+    /// Returns the law.
     pub const fn law(&self) -> &FredLaw {
         &self.law
     }
 
-    /// What is known of the flow that `pkt` belongs to: nothing, if none of its packets waits.
+    /// Returns the state of the flow of `pkt`, or `None` if none of its packets waits.
     pub fn flow(&self, pkt: &P) -> Option<FredFlow> {
         self.flows.get(pkt.flow_hash(self.salt)).copied()
     }
@@ -74,13 +75,13 @@ impl<P: Packet> Fred<P> {
         self.arrivals += 1;
         let draw = || unit_from_bits(self.draws.at(number));
         let active = self.flows.len() as u64;
-        // A flow without waiting packets gets no strike, so nothing is to be kept of it.
+        // A flow without waiting packets gets no strike, so it needs no state.
         let mut unknown = FredFlow::default();
         let flow = self.flows.get_mut(key).unwrap_or(&mut unknown);
         self.law.on_arrival(now, flow, active, size, draw)
     }
 
-    /// Queues `pkt`, or loses it if there is no room.
+    /// Queues `pkt`, or drops it if there is no room.
     #[inline]
     fn accept(&mut self, now: Instant, pkt: P, key: u64, obs: &mut dyn Observer<P>) {
         let backlog = self.fifo.backlog();
@@ -153,14 +154,14 @@ impl<P: Packet> Qdisc<P> for Fred<P> {
         true
     }
 
-    /// A flow is known while it has packets waiting: there are no more flows than packets.
+    /// A flow has state while it has packets waiting, so there are no more flows than packets.
     fn reserve(&mut self, packets: usize, _flows: usize) {
         self.fifo.reserve(self.queue.limit, packets);
         self.flows.reserve(self.queue.limit.most_of(packets));
     }
 
-    /// `avg` and `avgcq` (packets), `p` (before spacing, of a flow that is not spared), `flows` (with packets
-    /// waiting), `count`.
+    /// Appends `avg` and `avgcq` (packets), `p` (before spacing, of a flow that is not spared),
+    /// `flows` (with packets waiting), `count`.
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         let avg = self.law.average().at(now);
         out.extend([
@@ -233,7 +234,7 @@ static FRED: &[Param] = &[
         default: Default::Number(0.002),
         aliases: &[],
         source: "Lin and Morris 1997, figure 6 (recalled)",
-        help: "weight of a new sample in the average; there is one at each packet that is queued and at each that leaves",
+        help: "weight of a new sample in the average; samples are taken at each packet that is queued and at each that leaves",
     },
     Param {
         name: "min_q",
@@ -257,22 +258,22 @@ static FRED: &[Param] = &[
         default: Default::Choice("off"),
         aliases: &[],
         source: "Lin and Morris 1997, section 6 (recalled); J-Sim 1.3 has `average`, but keeps the drops above max_th",
-        help: "when each flow may have two packets waiting and no more, instead of losing all arrivals above max_th: `off` \
-               never, `average` while the average is at max_th or above, `count` while many_flows_from flows have packets \
-               waiting",
+        help: "when each flow may have at most two packets waiting, instead of the loss of all arrivals above max_th: \
+               `off` never, `average` while the average is at max_th or above, `count` while many_flows_from flows have \
+               packets waiting",
     },
     Param {
         name: "many_flows_from",
         kind: Kind::Integer { min: 1, max: 1_000_000_000 },
         default: Default::Auto("limit / min_q in packets, rounded up"),
         aliases: &[],
-        source: "ours: so many flows can fill the buffer with packets that are spared",
-        help: "many_flows `count`: number of flows with packets waiting from which on there are many",
+        source: "ours: this many flows can fill the buffer with packets that are spared",
+        help: "many_flows `count`: number of flows with packets waiting at which there are many",
     },
     MEAN_PACKET,
     ecn(
         "ours: the paper drops; RFC 3168, section 7",
-        "mark ECN-capable packets that are chosen at random instead of dropping them; what a flow has too much is \
+        "mark ECN-capable packets that are chosen at random instead of dropping them; packets beyond a flow's limit are \
          dropped",
         &[],
     ),
@@ -332,12 +333,12 @@ fn set(all: &mut Settings, name: &'static str, value: Value, rule: &'static str)
     all.set(name, value, Origin::Derived(rule.into()));
 }
 
-/// The nearest whole number of packets, at least one.
+/// Returns the nearest whole number of packets, at least one.
 fn size(packets: f64) -> Value {
     Value::Size(Size::Packets(Packets::new(whole(packets))))
 }
 
-/// A FRED queue of these parameters.
+/// Builds a FRED queue from these parameters.
 pub(crate) fn build_fred<P: Packet>(s: &Effective, draws: Stream) -> Result<Fred<P>, ParamError> {
     let mean_packet = resolve::bytes(s, "mean_packet")?;
     let packets = |name| s.size(name).map(|size| in_bytes(size, mean_packet) / mean_packet.as_f64());

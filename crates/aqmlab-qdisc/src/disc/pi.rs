@@ -1,4 +1,4 @@
-//! PI: the [`Early`] queue with a [`PiLaw`]; its parameters, and what they become where a scenario leaves them open.
+//! PI: the [`Early`] queue with a [`PiLaw`], its parameters and their automatic values.
 
 use alloc::format;
 
@@ -19,12 +19,12 @@ use crate::{Backlog, LawSamples, LinkContext, Packet, resolve};
 /// PI.
 pub type Pi<P> = Early<P, PiControl>;
 
-/// PI's law over a real queue.
+/// PI's law for a real queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct PiControl {
     /// The law.
     pub law: PiLaw,
-    /// In what the queue is measured.
+    /// The unit of the queue length.
     pub measure: Measure,
 }
 
@@ -48,7 +48,7 @@ impl EarlyLaw for PiControl {
     /// The gains were chosen for one rate and stay.
     fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
 
-    /// `p`.
+    /// Appends `p`.
     fn observe(&self, now: Instant, backlog: Backlog, out: &mut LawSamples) {
         let mut copy = *self;
         copy.catch_up(now, backlog);
@@ -60,7 +60,7 @@ impl EarlyLaw for PiControl {
 pub(crate) const PI_INFO: Info = Info {
     name: "pi",
     title: "PI",
-    summary: "proportional-integral controller: turns a drop or mark probability until the queue stands at q_ref",
+    summary: "proportional-integral controller: adjusts a drop or mark probability until the queue stands at q_ref",
     version: 1,
     applies: &[],
     maturity: Maturity::ReferenceChecked,
@@ -79,7 +79,7 @@ const PUBLISHED: (f64, f64) = (1.822e-5, 1.816e-5);
 const TARGET: Target = Target { packets: 200, source: "200 packets, as in the paper" };
 /// The paper's sampling frequency in Hz.
 const FREQUENCY: f64 = 160.0;
-/// ns-2.35 tcl/ex/pi: samples in a radian of the crossover.
+/// ns-2.35 tcl/ex/pi: samples per radian of the crossover.
 const SAMPLES_PER_RADIAN: f64 = 100.0;
 /// w_g R that leaves 90 - atan(0.4) - 0.4 = 45.3 degrees of phase margin.
 const CAUTIOUS: f64 = 0.4;
@@ -94,7 +94,7 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     check(pi.all)
 }
 
-/// N and R, which a design needs to know.
+/// Resolves N and R, which a design needs.
 fn the_loop(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
     if pi.all.is_auto("flows") {
         let (flows, rule) = match pi.link.flows {
@@ -122,7 +122,7 @@ fn unknown(name: &'static str, what: &str) -> ParamError {
     ParamError::new(name, format!("gains `auto` needs {what} of this link, which is not known; write {name}"))
 }
 
-/// w_g and w.
+/// Resolves w_g and w.
 fn frequencies(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
     let tcp = tcp_loop(pi.all, pi.link)?;
     if pi.all.is_auto("w_g") {
@@ -142,7 +142,7 @@ fn frequencies(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError
     Ok(())
 }
 
-/// a and b.
+/// Resolves a and b.
 fn gains(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
     let tcp = tcp_loop(pi.all, pi.link)?;
     let w = pi.all.number("w")?;
@@ -168,7 +168,8 @@ fn gains(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// A gain that is given beside `auto` must be the derived one, as in a plan that is written out in full.
+/// Checks a gain that is given in addition to `auto`: it must be the derived one, as in a plan
+/// written out in full.
 fn agrees(all: &Settings, name: &'static str, derived: f64) -> Result<(), ParamError> {
     if all.is_auto(name) || all.number(name)? == derived {
         return Ok(());
@@ -185,11 +186,11 @@ fn check(all: &Settings) -> Result<(), ParamError> {
         return Ok(());
     }
     let message =
-        format!("b `{b}` is not below a `{a}`, so that nothing leads the queue to q_ref; write a smaller b");
+        format!("b `{b}` is not below a `{a}`, so nothing drives the queue to q_ref; write a smaller b");
     Err(ParamError::new("b", message))
 }
 
-/// The loop that effective flows and rtt describe.
+/// Returns the loop that the effective flows and rtt describe.
 fn tcp_loop(s: &Settings, link: &LinkContext) -> Result<TcpLoop, ParamError> {
     Ok(TcpLoop {
         flows: s.integer("flows")? as f64,
@@ -198,11 +199,11 @@ fn tcp_loop(s: &Settings, link: &LinkContext) -> Result<TcpLoop, ParamError> {
     })
 }
 
-/// The loop of TCP and a PI of these parameters, and its phase margin in degrees: below zero, the queue
-/// swings by itself. `None` if flows or round-trip time are not known.
+/// Returns the phase margin, in degrees, of the loop of TCP and a PI with these parameters. Below
+/// zero, the queue oscillates by itself. `None` if flows or round-trip time are not known.
 ///
 /// # Errors
-/// If they are not PI's.
+/// If the parameters are not PI's.
 pub fn pi_phase_margin(effective: &Effective) -> Result<Option<(TcpLoop, f64)>, ParamError> {
     let link = effective.link();
     let known = |name, value: bool| value || effective.is_given(name);
@@ -214,7 +215,7 @@ pub fn pi_phase_margin(effective: &Effective) -> Result<Option<(TcpLoop, f64)>, 
     Ok(Some((tcp, tcp.phase_margin(a, b, w))))
 }
 
-/// A PI queue of these parameters.
+/// Builds a PI queue from these parameters.
 pub(crate) fn build_pi<P: Packet>(s: &Effective, draws: Stream) -> Result<Pi<P>, ParamError> {
     let gauge = Gauge::new(s)?;
     let law = PiLaw::new(PiParams {
@@ -232,7 +233,7 @@ pub(crate) fn build_pi<P: Packet>(s: &Effective, draws: Stream) -> Result<Pi<P>,
     let queue = EarlyQueue {
         limit: resolve::limit(s)?,
         ecn: s.flag("ecn")?,
-        // Hollot et al. and ns-2: a full buffer comes first.
+        // Hollot et al. and ns-2: the check for a full buffer comes first.
         overflow_first: true,
         spares_not_ect: false,
     };
@@ -253,7 +254,7 @@ pub(super) static PI: &[Param] = &[
         default: Default::Auto("200 packets, but at most half of a given limit"),
         aliases: &[ns2_in("p", "qref_")],
         source: HOLLOT,
-        help: "the queue to be held",
+        help: "the target queue length",
     },
     Param {
         name: "gains",
@@ -261,8 +262,8 @@ pub(super) static PI: &[Param] = &[
         default: Default::Choice("published"),
         aliases: &[],
         source: DESIGN,
-        help: "where a and b come from unless they are given: the paper's example, or its design rule for this link's \
-               flows, capacity and round-trip time",
+        help: "source of a and b unless they are given: the paper's example, or its design rule for this link's flows, \
+               capacity and round-trip time",
     },
     Param {
         name: "a",
@@ -284,7 +285,7 @@ pub(super) static PI: &[Param] = &[
         name: "w",
         kind: Kind::Number { min: 0.01, max: 1e6 },
         default: Default::Auto(
-            "160; gains `auto`: 100 samples a radian of the crossover, but at least 160 a second",
+            "160; gains `auto`: 100 samples per radian of the crossover, but at least 160 per second",
         ),
         aliases: &[ns2("w_")],
         source: "Hollot, Misra, Towsley, Gong 2001, section V; ns-2.35 tcl/ex/pi",
@@ -296,7 +297,7 @@ pub(super) static PI: &[Param] = &[
         default: Default::Choice("zero"),
         aliases: &[],
         source: "zero: ns-2.35; the paper does not say",
-        help: "what the sample before the first is taken to have been; `zero` begins with a kick of b q_ref",
+        help: "the assumed sample before the first; `zero` begins with a kick of b q_ref",
     },
     Param {
         name: "flows",
@@ -304,7 +305,7 @@ pub(super) static PI: &[Param] = &[
         default: Default::Auto("the TCP flows whose data crosses the link"),
         aliases: &[],
         source: DESIGN,
-        help: "N of the design rule and the phase margin: long-lived flows, the least that are expected",
+        help: "N of the design rule and the phase margin: the smallest expected number of long-lived flows",
     },
     Param {
         name: "rtt",
@@ -314,7 +315,7 @@ pub(super) static PI: &[Param] = &[
         ),
         aliases: &[],
         source: DESIGN,
-        help: "R of the design rule and the phase margin: round-trip time with queueing, the largest that is expected",
+        help: "R of the design rule and the phase margin: the largest expected round-trip time, with queueing",
     },
     Param {
         name: "w_g",
@@ -322,7 +323,7 @@ pub(super) static PI: &[Param] = &[
         default: Default::Auto("the window's pole 2N / (R^2 C), but at most 0.4 / R"),
         aliases: &[],
         source: "the pole: ns-2.35 tcl/ex/pi; 0.4 / R, ours: 45 degrees of phase margin",
-        help: "crossover of the design rule in rad/s: where the loop's gain falls to 1",
+        help: "crossover of the design rule in rad/s, where the loop's gain falls to 1",
     },
     ecn("RFC 3168", "mark ECN-capable packets instead of dropping them", &[ns2_switch("setbit_")]),
     UNIT,
@@ -351,7 +352,7 @@ pub(super) const PI_PRESETS: &[Preset] = &[
     },
     Preset {
         name: "le2003",
-        title: "Le, Aikat, Jeffay and Smith 2003 with q_ref 24; their gains are lost, those of ns-2 stand in",
+        title: "Le, Aikat, Jeffay and Smith 2003 with q_ref 24; their gains are lost, and those of ns-2 stand in",
         values: &[packets("q_ref", 24), ("w", Value::Number(170.0)), word("byte_mode", "mean")],
     },
 ];

@@ -14,16 +14,17 @@ use crate::info::{Decides, Derive, Effective, Info, Maturity};
 use crate::law::TokenBucket;
 use crate::{Arrived, Backlog, Cause, Dscp, LawSamples, LinkContext, Observer, Qdisc, Reason, resolve};
 
-/// What becomes of packets that exceed the rate.
+/// Treatment of packets that exceed the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exceed {
     /// They are lost, as [`Reason::Forced`].
     Drop,
-    /// They go on with this code point.
+    /// They pass with this code point.
     Remark(Dscp),
 }
 
-/// Arrivals that keep to a rate and a burst come to the queue inside as they are; what becomes of the others is [`Exceed`].
+/// A policer. Arrivals that conform to a rate and a burst enter the inner queue unchanged; the
+/// others are treated by [`Exceed`].
 #[derive(Clone, Debug)]
 pub struct Policer<Q> {
     bucket: TokenBucket,
@@ -34,7 +35,7 @@ pub struct Policer<Q> {
 }
 
 impl<Q> Policer<Q> {
-    /// A policer in front of `queue`.
+    /// Creates a policer in front of `queue`.
     pub const fn new(bucket: TokenBucket, exceed: Exceed, queue: Q) -> Self {
         Policer { bucket, exceed, queue, exceeded: 0 }
     }
@@ -72,7 +73,7 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Policer<Q> {
         self.queue.next_len()
     }
 
-    /// Not where it re-marks: of a port that looks ahead the host keeps the packet as it came.
+    /// False where it re-marks: the host of a port that looks ahead keeps the packet as it arrived.
     fn settles_at_enqueue(&self) -> bool {
         self.exceed == Exceed::Drop && self.queue.settles_at_enqueue()
     }
@@ -85,7 +86,7 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Policer<Q> {
         self.queue.each_inner(visit);
     }
 
-    /// `tokens` (bytes), `exceeded` (packets so far), and the values of the queue inside.
+    /// Appends `tokens` (bytes), `exceeded` (packets so far), and the values of the inner queue.
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         out.extend([("tokens", self.bucket.bytes_at(now)), ("exceeded", self.exceeded as f64)]);
         self.queue.observe(now, out);
@@ -93,16 +94,16 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Policer<Q> {
 }
 
 words! {
-    /// What becomes of packets that exceed a policer's rate.
+    /// Treatment of packets that exceed a policer's rate.
     enum Exceeding { Drop = "drop", Remark = "remark" }
 }
 
-/// The entry of the policer.
+/// Returns the entry of the policer.
 pub(crate) const fn policer_info(derive: Derive) -> Info {
     Info {
         name: "policer",
         title: "Policer",
-        summary: "a token bucket in front of a queue: what exceeds its rate and burst is dropped or re-marked",
+        summary: "a token bucket in front of a queue: packets beyond its rate and burst are dropped or re-marked",
         version: 1,
         applies: &[],
         maturity: Maturity::Experimental,
@@ -130,18 +131,18 @@ static POLICER: &[Param] = &[
         default: Default::Choice(Exceeding::Drop.word()),
         aliases: &[],
         source: "RFC 2475, section 2.3.3",
-        help: "what becomes of packets that exceed: `drop`, or `remark` with `dscp`",
+        help: "treatment of excess packets: `drop`, or `remark` with `dscp`",
     },
     optional(
         "dscp",
         Kind::Dscp,
-        "none, as nothing is re-marked",
-        "exceed `remark`: the code point that they get",
+        "none because nothing is re-marked",
+        "exceed `remark`: the code point that excess packets get",
     ),
     required("queue", Kind::Discipline, "the queue behind it: any discipline"),
 ];
 
-/// The queue behind a policer, and what does not go together.
+/// Resolves the queue behind a policer, and refuses contradictory settings.
 pub(crate) fn derive_policer(all: &mut Settings, link: &LinkContext, find: Find) -> Result<(), ParamError> {
     for (name, what) in
         [("rate", "a rate such as \"2Mbit\""), ("burst", "an amount such as \"10kB\""), ("queue", A_QUEUE)]
@@ -151,7 +152,7 @@ pub(crate) fn derive_policer(all: &mut Settings, link: &LinkContext, find: Find)
     let burst = resolve::bytes(all, "burst")?;
     if burst < link.mean_packet {
         let message = format!(
-            "burst `{burst}` is smaller than a packet of `{}`, so that none of those would conform; write at least that",
+            "burst `{burst}` is smaller than a packet of `{}`, which would never conform; write at least that",
             link.mean_packet
         );
         return Err(ParamError::new("burst", message));
@@ -172,7 +173,7 @@ pub(crate) fn derive_policer(all: &mut Settings, link: &LinkContext, find: Find)
     Ok(())
 }
 
-/// A policer of these parameters; `build` makes the queue behind it.
+/// Builds a policer from these parameters; `build` makes the queue behind it.
 pub(crate) fn build_policer<Q>(
     s: &Effective,
     draws: Stream,

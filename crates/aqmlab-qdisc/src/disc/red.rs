@@ -9,14 +9,14 @@ use crate::{Backlog, LawSamples};
 /// RED and Adaptive RED.
 pub type Red<P> = Early<P, RedControl>;
 
-/// RED's law over a real queue.
+/// RED's law for a real queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RedControl {
     /// The law.
     pub rule: RedRule,
     /// Unit of the average and the thresholds.
     pub measure: Measure,
-    /// Mean packet size: turns the link's rate into packets per second.
+    /// Mean packet size, which converts the link's rate to packets per second.
     pub mean_packet: Bytes,
 }
 
@@ -30,7 +30,7 @@ pub enum RedRule {
 }
 
 impl RedControl {
-    /// RED itself, as of the last call.
+    /// Returns RED itself, in its state after the last call.
     pub const fn law(&self) -> &RedLaw {
         match &self.rule {
             RedRule::Fixed(law) => law,
@@ -85,7 +85,8 @@ impl EarlyLaw for RedControl {
         }
     }
 
-    /// `avg` (in the unit of the thresholds), `p` (before spacing, after the low-pass filter), `max_p`, `count`.
+    /// Appends `avg` (in the unit of the thresholds), `p` (before spacing, after the low-pass
+    /// filter), `max_p`, `count`.
     fn observe(&self, now: Instant, _backlog: Backlog, out: &mut LawSamples) {
         let law = match &self.rule {
             RedRule::Fixed(law) => *law,

@@ -1,4 +1,4 @@
-//! RED-PD: a RED queue behind a filter of single flows ([`RedPdLaw`]); its parameters.
+//! RED-PD: a RED queue behind a filter of single flows ([`RedPdLaw`]), and its parameters.
 
 use alloc::format;
 use core::cell::{Ref, RefCell};
@@ -22,34 +22,37 @@ use crate::{Arrived, Backlog, Cause, LawSamples, LinkContext, Observer, Packet, 
 /// RED with Preferential Dropping.
 #[derive(Clone, Debug)]
 pub struct RedPd<P> {
-    /// Who observes lets it catch up, which no later call can tell: a copy of it would be one of all its flows.
+    /// Observation makes the law catch up in place, which does not affect later calls. A copy would
+    /// copy all its flows.
     filter: RefCell<RedPdLaw>,
     red: Red<P>,
     /// Whether RED's marks count like its drops.
     marks_count: bool,
-    /// Makes this queue's hashes of flows its own.
+    /// Salt of this queue's hashes of flows.
     salt: u64,
     draws: Stream,
     arrivals: u64,
 }
 
-/// Where the filter's draws begin in the queue's stream, one an arrival; RED's begin at 0. The last is the salt.
+/// First number of the filter's draws in the queue's stream, one per arrival; RED's begin at 0. The
+/// last is the salt.
 const FILTER_DRAWS: u64 = 1 << 63;
 const SALT_DRAW: u64 = u64::MAX;
 
 impl<P: Packet> RedPd<P> {
-    /// A filter in front of `red`, both empty; `draws` is the stream that `red` draws from.
+    /// Creates a filter in front of `red`, both empty; `draws` is the stream from which `red`
+    /// draws.
     pub fn new(filter: RedPdLaw, red: Red<P>, marks_count: bool, draws: Stream) -> Self {
         let filter = RefCell::new(filter);
         RedPd { filter, red, marks_count, salt: draws.at(SALT_DRAW), draws, arrivals: 0 }
     }
 
-    /// The filter's law, as of the last call.
+    /// Returns the filter's law in its state after the last call.
     pub fn filter(&self) -> Ref<'_, RedPdLaw> {
         self.filter.borrow()
     }
 
-    /// The hash by which the filter knows the flow of `pkt`.
+    /// Returns the hash by which the filter identifies the flow of `pkt`.
     pub fn flow_of(&self, pkt: &P) -> u64 {
         pkt.flow_hash(self.salt)
     }
@@ -62,7 +65,7 @@ impl<P: Arrived> RedPd<P> {
         self.arrivals += 1;
         let control = self.red.law();
         let law = control.law();
-        // ns-2.35: RED's average as of the last packet that came to it. Nothing waits while it ages.
+        // ns-2.35: RED's average at the last packet that reached it. Nothing waits while it ages.
         let above = law.average().at(now) >= law.params().min_th;
         let waits = control.measure.of(self.red.backlog()) > 1.0;
         let draw = || unit_from_bits(self.draws.at(draw_number));
@@ -70,7 +73,7 @@ impl<P: Arrived> RedPd<P> {
     }
 }
 
-/// Hears what RED does with an arrival, and passes it on.
+/// Records what RED does with an arrival, and passes it on.
 struct Hearing<'a, P> {
     obs: &'a mut dyn Observer<P>,
     dropped: bool,
@@ -133,8 +136,8 @@ impl<P: Arrived> Qdisc<P> for RedPd<P> {
         self.filter.get_mut().reserve(flows);
     }
 
-    /// RED's `avg`, `p`, `max_p`, `count`; `drop_rate` (RED's, averaged), `monitored` (flows), `filter_p` (the greatest
-    /// probability among them).
+    /// Appends RED's `avg`, `p`, `max_p`, `count`, then `drop_rate` (RED's, averaged), `monitored`
+    /// (flows), `filter_p` (the highest probability among them).
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         self.red.observe(now, out);
         let mut filter = self.filter.borrow_mut();
@@ -148,7 +151,7 @@ impl<P: Arrived> Qdisc<P> for RedPd<P> {
 pub(crate) const RED_PD_INFO: Info = Info {
     name: "redpd",
     title: "RED-PD",
-    summary: "RED behind a filter that drops of the flows which RED's own drops show to be large",
+    summary: "RED behind a filter that drops packets of the flows that RED's own drops show to be large",
     version: 1,
     applies: &["red"],
     maturity: Maturity::ReferenceChecked,
@@ -193,7 +196,7 @@ const fn interval(name: &'static str, auto: &'static str, help: &'static str) ->
 
 static RED_PD: &[Param] = &[
     Param {
-        help: "whose variants of RED apply where nothing else is given",
+        help: "the preset whose variants of RED apply where no other is given",
         ..preset(const { &names::<2>(PRESETS) })
     },
     LIMIT,
@@ -204,7 +207,7 @@ static RED_PD: &[Param] = &[
         default: Default::Span(Span::ms(40)),
         aliases: &[ns2_in("s", "target_rtt_")],
         source: "Mahajan and Floyd 2001, section 3: R; value recalled",
-        help: "flows are sought that send more than a TCP of this round-trip time would at RED's drop rate",
+        help: "round-trip time of the TCP whose rate, at RED's drop rate, a flow must exceed to be identified",
     },
     Param {
         name: "lists",
@@ -212,7 +215,7 @@ static RED_PD: &[Param] = &[
         default: Default::Integer(5),
         aliases: &[ns2("MaxHighDRFlowHist_")],
         source: "Mahajan and Floyd 2001, section 3: M; the authors' scripts in ns-2.35",
-        help: "lists in the drop history, one an interval",
+        help: "lists in the drop history, one per interval",
     },
     Param {
         name: "hits",
@@ -220,7 +223,7 @@ static RED_PD: &[Param] = &[
         default: Default::Integer(3),
         aliases: &[ns2("XinRegular_")],
         source: "Mahajan and Floyd 2001, section 3: K; the authors' scripts in ns-2.35",
-        help: "a flow on so many lists is monitored",
+        help: "a flow on this many lists is monitored",
     },
     Param {
         name: "list_flows",
@@ -228,7 +231,7 @@ static RED_PD: &[Param] = &[
         default: Default::Integer(50),
         aliases: &[ns2("MaxDropList_")],
         source: SCRIPTS,
-        help: "flows on a list, those of most dropped bytes",
+        help: "flows per list: those with the most dropped bytes",
     },
     interval(
         "min_interval",
@@ -239,7 +242,7 @@ static RED_PD: &[Param] = &[
     interval(
         "max_interval",
         "10 target_rtt",
-        "longest interval between identifications, also where nothing is dropped",
+        "longest interval between identifications, even where nothing is dropped",
     ),
     Param {
         name: "start",
@@ -263,7 +266,7 @@ static RED_PD: &[Param] = &[
         default: Default::Number(0.001),
         aliases: &[],
         source: SCRIPTS,
-        help: "no flow is monitored, and no probability raised, in an interval in which RED drops no more than this",
+        help: "drop rate in RED up to which an interval leads to no new monitoring and raises no probability",
     },
     Param {
         name: "min_change",
@@ -280,7 +283,7 @@ static RED_PD: &[Param] = &[
         default: Default::Number(0.05),
         aliases: &[ns2("maxPReduction_")],
         source: SCRIPTS,
-        help: "most that one step takes from a flow's probability; else a step halves it",
+        help: "largest reduction of a flow's probability per step; otherwise a step halves it",
     },
     Param {
         name: "release",
@@ -288,7 +291,7 @@ static RED_PD: &[Param] = &[
         default: Default::Number(0.005),
         aliases: &[],
         source: SCRIPTS,
-        help: "flows that are to be lowered from no more than this are released, unresponsive ones from half of it",
+        help: "probability at which a flow to be lowered is released; for unresponsive flows, half of it",
     },
     Param {
         name: "unresponsive_test",
@@ -296,8 +299,8 @@ static RED_PD: &[Param] = &[
         default: Default::Flag(true),
         aliases: &[ns2_switch("unresponsiveTestOn_")],
         source: "Mahajan and Floyd 2001, section 4",
-        help: "test whether monitored flows lower their rate when they lose more; those that do not are dropped of when the \
-               queue is short, too, and rise faster and fall slower",
+        help: "test whether monitored flows lower their rate when they lose more; flows that do not also lose packets \
+               while the queue is short, and their probability rises faster and falls more slowly",
     },
     Param {
         name: "no_idle",
@@ -305,7 +308,7 @@ static RED_PD: &[Param] = &[
         default: Default::Flag(false),
         aliases: &[ns2_switch("noidle_")],
         source: "ns-2.35, queue/red-pd.cc",
-        help: "spare unresponsive flows, too, while not more than one packet (or byte) waits",
+        help: "spare unresponsive flows too while at most one packet (or byte) waits",
     },
     Param {
         name: "marks_count",
@@ -313,7 +316,7 @@ static RED_PD: &[Param] = &[
         default: Default::Flag(false),
         aliases: &[],
         source: "ours; in ns-2 only drops are counted",
-        help: "RED's marks count in the history like drops",
+        help: "count RED's marks in the history like drops",
     },
     MIN_TH,
     MAX_TH,
@@ -332,7 +335,7 @@ static RED_PD: &[Param] = &[
     SPACING,
     COUNTING,
     IDLE,
-    target(Default::Span(Span::ZERO), "delay that automatic thresholds aim at; 0: min_th is 5 packets"),
+    target(Default::Span(Span::ZERO), "target delay of automatic thresholds; 0: min_th is 5 packets"),
     BURST,
 ];
 
@@ -352,13 +355,13 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     }
     let (hits, lists) = (all.integer("hits")?, all.integer("lists")?);
     if hits > lists {
-        let message = format!("hits `{hits}` exceeds lists `{lists}`; no flow could be on so many");
+        let message = format!("hits `{hits}` exceeds lists `{lists}`; no flow can be on that many lists");
         return Err(ParamError::new("hits", message));
     }
     Ok(())
 }
 
-/// A RED-PD queue of these parameters.
+/// Builds a RED-PD queue from these parameters.
 pub(crate) fn build_red_pd<P: Packet>(s: &Effective, draws: Stream) -> Result<RedPd<P>, ParamError> {
     let count = |name| s.integer(name).map(|n| n as usize);
     let filter = RedPdLaw::new(RedPdParams {

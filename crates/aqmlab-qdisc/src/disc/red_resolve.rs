@@ -1,4 +1,4 @@
-//! From what a scenario gives RED to effective parameters, and from those to a queue.
+//! From a scenario's RED settings to effective parameters, and from those to a queue.
 
 use alloc::format;
 use alloc::string::String;
@@ -21,7 +21,7 @@ use crate::law::{
 use crate::resolve::{bytes, in_bytes, whole};
 use crate::{LinkContext, Packet, resolve};
 
-/// An average that follows a script.
+/// Settings with an average that follows a script quickly.
 const QUICK: &[(&str, Value)] = &[("ecn", Value::Flag(true)), ("w_q", Value::Number(0.2))];
 
 /// RED's entry in the catalogue.
@@ -73,7 +73,7 @@ pub(crate) const SCRED_INFO: Info = Info {
     samples: || resolve::sample(QUICK),
 };
 
-/// What RED, Self-Configuring RED and RED-PD have in common.
+/// Derives the parameters that RED, Self-Configuring RED and RED-PD share.
 pub(super) fn derive_red(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     Resolver::new(all, link)?.run()
 }
@@ -89,7 +89,7 @@ fn derive_ared(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError>
     Ok(())
 }
 
-/// Settings on their way, and what they are resolved by.
+/// Settings being resolved, and the context for it.
 struct Resolver<'a> {
     all: &'a mut Settings,
     link: &'a LinkContext,
@@ -119,7 +119,7 @@ impl<'a> Resolver<'a> {
         self.check()
     }
 
-    /// `C`: packets of RED's own mean size per second.
+    /// Returns `C`: packets of RED's own mean size per second.
     fn capacity(&self) -> f64 {
         self.link.rate.packets_per_s(self.mean)
     }
@@ -132,7 +132,7 @@ impl<'a> Resolver<'a> {
         self.all.set(name, Value::Size(size), Origin::Derived(rule.into()));
     }
 
-    /// min_th, max_th, limit, in this order (papers, ns-2).
+    /// Resolves min_th, max_th, limit, in this order (papers, ns-2).
     fn sizes(&mut self) -> Result<(), ParamError> {
         if self.all.is_auto("min_th") {
             self.automatic_min_th()?;
@@ -147,8 +147,8 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Floyd, Gummadi, Shenker 2001, section 5.1: max(5, target C / 2) packets. Fractions of a packet are
-    /// kept by saying it in bytes.
+    /// Resolves min_th by Floyd, Gummadi, Shenker 2001, section 5.1: max(5, target C / 2) packets.
+    /// A value in bytes keeps fractions of a packet.
     fn automatic_min_th(&mut self) -> Result<(), ParamError> {
         let target = self.all.span("target")?;
         let packets = target.as_secs_f64() * self.capacity() / 2.0;
@@ -180,7 +180,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// tc-red(8): limit, max_th, min_th, in this order.
+    /// Resolves limit, max_th, min_th, in this order, by tc-red(8).
     fn linux_sizes(&mut self) -> Result<(), ParamError> {
         if self.all.is_auto("limit") {
             let size = self.in_queue_unit(self.link.bdp_bytes("limit", 1.0)?);
@@ -203,7 +203,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Adaptive RED's lower end of max_p: ns-2.35 takes min(0.01, 80 000 / rate).
+    /// Resolves Adaptive RED's lower end of max_p: ns-2.35 takes min(0.01, 80 000 / rate).
     fn bottom(&mut self) -> Result<(), ParamError> {
         if !self.all.is_auto("bottom") {
             return Ok(());
@@ -234,18 +234,18 @@ fn times(size: Size, factor: u64) -> Size {
     }
 }
 
-/// A RED queue of these parameters.
+/// Builds a RED queue from these parameters.
 pub(crate) fn build_red<P: Packet>(s: &Effective, draws: Stream) -> Result<Red<P>, ParamError> {
     let law = RedLaw::new(params(s)?).low_passed(s.number("w_p")?);
     Ok(Red::new(control(s, RedRule::Fixed(law))?, queue(s)?, draws))
 }
 
-/// An Adaptive RED queue of these parameters.
+/// Builds an Adaptive RED queue from these parameters.
 pub(crate) fn build_ared<P: Packet>(s: &Effective, draws: Stream) -> Result<Red<P>, ParamError> {
     build_adaptive(s, draws, aimd(s)?)
 }
 
-/// A Self-Configuring RED queue of these parameters.
+/// Builds a Self-Configuring RED queue from these parameters.
 pub(crate) fn build_scred<P: Packet>(s: &Effective, draws: Stream) -> Result<Red<P>, ParamError> {
     build_adaptive(s, draws, crossings(s)?)
 }
@@ -290,7 +290,7 @@ fn control(s: &Settings, rule: RedRule) -> Result<RedControl, ParamError> {
 }
 
 fn queue(s: &Settings) -> Result<EarlyQueue, ParamError> {
-    // ns-2 counts a drop that finds the queue full as one of the queue's limit, whatever RED says.
+    // ns-2 attributes a drop that finds the queue full to the queue's limit, whatever RED decides.
     let overflow_first = Counting::read(s, "counting")? == Counting::Ns2;
     Ok(EarlyQueue { limit: resolve::limit(s)?, ecn: s.flag("ecn")?, overflow_first, spares_not_ect: false })
 }
@@ -319,7 +319,7 @@ fn crossings(s: &Settings) -> Result<Adaptation, ParamError> {
 /// Floyd and Jacobson 1993, section 6.
 const FIXED: f64 = 0.002;
 
-/// Replaces an automatic `w_q` by what `w_rule` says.
+/// Replaces an automatic `w_q` by the value of `w_rule`.
 pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     if !all.is_auto("w_q") {
         return Ok(());
@@ -370,7 +370,7 @@ pub(super) fn resolve_burst(all: &mut Settings) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// 1 - e^-x without loss of digits for small x.
+/// Returns 1 - e^-x without loss of digits for small x.
 fn from_time_constant(x: f64) -> f64 {
     -libm::expm1(-x)
 }
@@ -380,8 +380,8 @@ fn minimum_in_packets(all: &Settings) -> Result<f64, ParamError> {
     Ok(in_bytes(all.size("min_th")?, mean) / mean.as_f64())
 }
 
-/// The least k with `burst + 1 - min_th <= (1 - (1 - W)^burst) / W`, W = 2^-k (Floyd and Jacobson 1993,
-/// inequality 3, as tc solves it); `None` if the burst is too small for any.
+/// Returns the least k with `burst + 1 - min_th <= (1 - (1 - W)^burst) / W`, W = 2^-k (Floyd and
+/// Jacobson 1993, inequality 3, as tc solves it), or `None` if the burst is too small for any.
 fn linux_weight_log(min_th: f64, burst: u64) -> Option<u32> {
     let excess = burst as f64 + 1.0 - min_th;
     if excess < 1.0 {
@@ -406,7 +406,8 @@ mod tests {
 
     #[test]
     fn the_linux_weight_lets_the_burst_pass() {
-        // tc-red(8) example: min 30 kB, avpkt 1000, burst 55. The inequality at k and not at k - 1.
+        // tc-red(8) example: min 30 kB, avpkt 1000, burst 55. The inequality holds at k and not at
+        // k - 1.
         let log = linux_weight_log(30.0, 55).unwrap();
         let passes = |k: u32| {
             let weight = 0.5f64.powi(k as i32);

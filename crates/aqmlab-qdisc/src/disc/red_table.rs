@@ -37,7 +37,7 @@ pub(super) const MAX_TH: Param = Param {
     default: Default::Auto("3 min_th; Linux preset: limit / 4"),
     aliases: &[ns2_in("p", "maxthresh_"), tc_bytes("max"), Alias::new("ns-3", "MaxTh")],
     source: "Floyd 1997: three times min_th",
-    help: "average queue from which on (twice this, if gentle) every packet is chosen",
+    help: "average queue at which every packet is chosen (twice this, if gentle)",
 };
 
 pub(super) const MAX_P: Param = Param {
@@ -117,7 +117,7 @@ pub(super) const COUNTING: Param = Param {
     default: Default::Choice("paper"),
     aliases: &[],
     source: "Floyd and Jacobson 1993, figure 2; ns-2.35; Linux",
-    help: "running of the count: `paper` between the thresholds; `ns2` always, sparing a queue of one and the first \
+    help: "counting of packets: `paper` between the thresholds; `ns2` always, sparing a queue of one and the first \
            arrival above min_th; `linux` restarts after a forced notice",
 };
 
@@ -127,7 +127,7 @@ pub(super) const W_P: Param = Param {
     default: Default::Number(1.0),
     aliases: &[],
     source: "Feng, Kandlur, Saha, Shin 1999, as a possibility; 1: Floyd and Jacobson 1993",
-    help: "weight of a new value in a low-pass filter over the probability, at each arrival; below 1 the filtered \
+    help: "weight of a new value in a low-pass filter of the probability, at each arrival; below 1 the filtered \
            probability decides alone, without `counting` and without forced notices",
 };
 
@@ -143,7 +143,7 @@ pub(super) const MEASURE: Param =
 pub(super) const MEAN_PACKET: Param = Param {
     aliases: &[ns2_in("B", "mean_pktsize_"), tc_bytes("avpkt")],
     source: "Floyd and Jacobson 1993, section 11",
-    help: "mean packet size: C in packets/s, and thresholds between packets and bytes",
+    help: "mean packet size: C in packets/s, and conversion of thresholds between packets and bytes",
     ..table::MEAN_PACKET
 };
 
@@ -158,8 +158,8 @@ pub(super) const ECN_REGION: Param = Param {
     default: Default::Choice("rfc3168"),
     aliases: &[],
     source: "RFC 3168, section 7; ns-2.35 use_mark_p_; Feng 1999; Linux without harddrop",
-    help: "where marks replace drops: `rfc3168` below max_th; `ns2_mark_p` where pb < mark_p (and then no notice is \
-           forced); `feng` and `linux`, which agree here, everywhere but at overflow",
+    help: "where marks replace drops: `rfc3168` below max_th; `ns2_mark_p` where pb < mark_p (no notice is then \
+           forced); `feng` and `linux`, which agree here, everywhere except at overflow",
 };
 
 pub(super) const MARK_P: Param = Param {
@@ -190,7 +190,7 @@ pub(super) const BURST: Param = Param {
     ),
     aliases: &[tc("burst")],
     source: "tc-red(8)",
-    help: "w_rule `linux`: packets of a burst that the average may miss",
+    help: "w_rule `linux`: length of a burst, in packets, that the average tolerates",
 };
 
 pub(super) const GENTLE_LINE: Param = Param {
@@ -199,7 +199,7 @@ pub(super) const GENTLE_LINE: Param = Param {
     default: Default::Choice("moving"),
     aliases: &[],
     source: "moving: the paper; fixed: ns-2.35",
-    help: "does the gentle slope start from the current or from the starting max_p",
+    help: "whether the gentle slope starts from the current or the initial max_p",
 };
 
 /// RED's parameters.
@@ -224,7 +224,7 @@ pub(super) static RED: &[Param] = &[
     SPACING,
     COUNTING,
     IDLE,
-    target(Default::Span(Span::ZERO), "delay that automatic thresholds aim at; 0: min_th is 5 packets"),
+    target(Default::Span(Span::ZERO), "target delay of automatic thresholds; 0: min_th is 5 packets"),
     BURST,
 ];
 
@@ -233,7 +233,7 @@ pub(super) static ARED: &[Param] = &[
     preset(const { &names::<3>(ARED_PRESETS) }),
     LIMIT,
     LIMIT_RULE,
-    target(Default::Span(Span::ms(5)), "queueing delay that automatic thresholds aim at"),
+    target(Default::Span(Span::ms(5)), "target queueing delay of automatic thresholds"),
     MIN_TH,
     MAX_TH,
     MAX_P,
@@ -253,7 +253,7 @@ pub(super) static ARED: &[Param] = &[
         default: Default::Number(0.01),
         aliases: &[ns2("alpha_")],
         source: "Floyd, Gummadi, Shenker 2001, figure 1",
-        help: "most that an update adds to max_p; it adds at most a quarter of it",
+        help: "largest increase of max_p per update; an update adds at most a quarter of max_p",
     },
     Param {
         name: "beta",
@@ -261,7 +261,7 @@ pub(super) static ARED: &[Param] = &[
         default: Default::Number(0.9),
         aliases: &[ns2("beta_")],
         source: "Floyd, Gummadi, Shenker 2001, figure 1",
-        help: "factor of an update that lowers max_p",
+        help: "factor of a decrease of max_p",
     },
     Param {
         name: "top",
@@ -269,7 +269,7 @@ pub(super) static ARED: &[Param] = &[
         default: Default::Number(0.5),
         aliases: &[ns2("top_")],
         source: "Floyd, Gummadi, Shenker 2001, section 4",
-        help: "max_p beyond which no update raises it",
+        help: "max_p above which no update raises it",
     },
     Param {
         name: "bottom",

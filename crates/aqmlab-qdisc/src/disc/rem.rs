@@ -1,4 +1,5 @@
-//! REM: the [`Early`] queue with a [`RemLaw`], which decides at arrivals or at departures; its parameters.
+//! REM: the [`Early`] queue with a [`RemLaw`], which decides at arrivals or at departures, and its
+//! parameters.
 
 use alloc::format;
 
@@ -19,14 +20,14 @@ use crate::{Backlog, LawSamples, LinkContext, Packet, resolve};
 /// REM.
 pub type Rem<P> = Early<P, RemControl>;
 
-/// REM's law over a real queue.
+/// REM's law for a real queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RemControl {
     /// The law.
     pub law: RemLaw,
-    /// In what queue and arrivals are measured.
+    /// The unit of queue and arrivals.
     pub measure: Measure,
-    /// Mean packet size: turns the link's rate into packets per second.
+    /// Mean packet size, which converts the link's rate to packets per second.
     pub mean_packet: Bytes,
     /// Whether packets are chosen as they leave, instead of as they arrive.
     pub at_departure: bool,
@@ -74,7 +75,7 @@ impl EarlyLaw for RemControl {
         self.law.rate_changed(rate.packets_per_s(self.mean_packet));
     }
 
-    /// `price`, `p`.
+    /// Appends `price`, `p`.
     fn observe(&self, now: Instant, backlog: Backlog, out: &mut LawSamples) {
         let mut copy = *self;
         copy.catch_up(now, backlog);
@@ -111,7 +112,7 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     check_room(rem.all)
 }
 
-/// A buffer that holds one less than its limit must still hold a packet.
+/// Checks that a buffer that holds one less than its limit can still hold a packet.
 fn check_room(all: &Settings) -> Result<(), ParamError> {
     if resolve::limit(all)?.admits_any(resolve::bytes(all, "mean_packet")?) {
         return Ok(());
@@ -119,11 +120,11 @@ fn check_room(all: &Settings) -> Result<(), ParamError> {
     let limit = all.size("limit")?;
     Err(ParamError::new(
         "limit",
-        format!("limit `{limit}` with limit_rule `below` lets nothing in; write more"),
+        format!("limit `{limit}` with limit_rule `below` admits no packet; write more"),
     ))
 }
 
-/// A REM queue of these parameters.
+/// Builds a REM queue from these parameters.
 pub(crate) fn build_rem<P: Packet>(s: &Effective, draws: Stream) -> Result<Rem<P>, ParamError> {
     let gauge = Gauge::new(s)?;
     let law = RemLaw::new(RemParams {
@@ -147,7 +148,7 @@ pub(crate) fn build_rem<P: Packet>(s: &Effective, draws: Stream) -> Result<Rem<P
     let queue = EarlyQueue {
         limit: resolve::limit(s)?,
         ecn,
-        // ns-2: a full buffer comes first.
+        // ns-2: the check for a full buffer comes first.
         overflow_first: true,
         spares_not_ect: ecn && NotEct::read(s, "not_ect")? == NotEct::Pass,
     };
@@ -167,7 +168,7 @@ pub(super) static REM: &[Param] = &[
         default: Default::Auto("20 packets, but at most half of a given limit"),
         aliases: &[ns2_in("p", "pbo_")],
         source: PAPER,
-        help: "the queue to be held, b*",
+        help: "the target queue length, b*",
     },
     Param {
         name: "gamma",
@@ -183,7 +184,7 @@ pub(super) static REM: &[Param] = &[
         default: Default::Number(0.1),
         aliases: &[],
         source: "Athuraliya, Li, Low, Yin 2001; a constant in ns-2",
-        help: "weight of the queue's distance from q_ref against the mismatch of input and capacity",
+        help: "weight of the queue's distance from q_ref relative to the mismatch of input and capacity",
     },
     Param {
         name: "phi",
@@ -224,11 +225,11 @@ pub(super) static REM: &[Param] = &[
         default: Default::Choice("drop"),
         aliases: &[],
         source: "drop: RFC 3168, section 5; pass: ns-2.35",
-        help: "where ecn is on, what becomes of a chosen packet that is not ECN-capable",
+        help: "treatment of a chosen packet that is not ECN-capable, where ecn is on",
     },
     Param {
         aliases: &[ns2("qib_").reads(Reading::Words("bytes", "packets"))],
-        help: "in what queue and arrivals are counted; `bytes` are then divided by mean_packet",
+        help: "unit of queue and arrivals; `bytes` are then divided by mean_packet",
         ..UNIT
     },
     MEAN_PACKET,

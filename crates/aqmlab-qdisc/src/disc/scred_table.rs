@@ -25,7 +25,7 @@ pub(super) static SCRED: &[Param] = &[
         kind: Kind::Number { min: 1.0, max: 1000.0 },
         default: Default::Number(3.0),
         aliases: &[ns2("alpha_"), Alias::new("ns-3", "FengAlpha")],
-        source: "Feng et al. 1999, section 4; ns-2's alpha_ must be set, its default is that of Adaptive RED",
+        source: "Feng et al. 1999, section 4; ns-2's alpha_ must be set because its default is that of Adaptive RED",
         help: "divisor of max_p when the average falls below min_th",
     },
     Param {
@@ -33,7 +33,7 @@ pub(super) static SCRED: &[Param] = &[
         kind: Kind::Number { min: 1.0, max: 1000.0 },
         default: Default::Number(2.0),
         aliases: &[ns2("beta_"), Alias::new("ns-3", "FengBeta")],
-        source: "Feng et al. 1999, section 4; ns-2's beta_ must be set, its default is that of Adaptive RED",
+        source: "Feng et al. 1999, section 4; ns-2's beta_ must be set because its default is that of Adaptive RED",
         help: "factor of max_p when the average rises above max_th",
     },
     Param {
@@ -42,8 +42,7 @@ pub(super) static SCRED: &[Param] = &[
         default: Default::Choice("below"),
         aliases: &[],
         source: "below: ours, the link is idle at first; above: ns-2.35, ns-3",
-        help: "on which side of the thresholds the average counts as being before the first arrival; from `above`, that \
-               arrival divides max_p",
+        help: "side of the thresholds on which the average starts; from `above`, the first arrival divides max_p",
     },
     W_Q,
     w_rule("fixed"),
@@ -59,7 +58,7 @@ pub(super) static SCRED: &[Param] = &[
     SPACING,
     COUNTING,
     IDLE,
-    target(Default::Span(Span::ZERO), "delay that automatic thresholds aim at; 0: min_th is 5 packets"),
+    target(Default::Span(Span::ZERO), "target delay of automatic thresholds; 0: min_th is 5 packets"),
     BURST,
 ];
 

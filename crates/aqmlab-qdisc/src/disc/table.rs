@@ -1,4 +1,4 @@
-//! What the parameter tables of several disciplines share.
+//! Parts that the parameter tables of several disciplines share.
 
 use aqmlab_params::{Alias, Default, Kind, Param, Reading, Value};
 
@@ -9,7 +9,7 @@ pub(super) const fn ns2(name: &'static str) -> Alias {
     Alias::new("ns-2", name)
 }
 
-/// ns-2 counts in packets, seconds or bytes and writes bare numbers.
+/// Returns an ns-2 name, whose bare number is in packets, seconds or bytes.
 pub(super) const fn ns2_in(unit: &'static str, name: &'static str) -> Alias {
     ns2(name).reads(Reading::In(unit))
 }
@@ -22,7 +22,7 @@ pub(super) const fn tc(name: &'static str) -> Alias {
     Alias::new("tc", name)
 }
 
-/// tc takes bare numbers for bytes.
+/// Returns a tc name, whose bare number is in bytes.
 pub(super) const fn tc_bytes(name: &'static str) -> Alias {
     tc(name).reads(Reading::In("B"))
 }
@@ -36,10 +36,10 @@ pub(super) const MEAN_PACKET: Param = Param {
     default: Default::Auto("the link's mean packet size"),
     aliases: &[],
     source: "ours",
-    help: "mean packet size: sizes in packets against those in bytes",
+    help: "mean packet size: conversion between sizes in packets and in bytes",
 };
 
-/// The parameter of every discipline that scales probabilities by the largest packet.
+/// Returns the parameter of every discipline that scales probabilities by the largest packet.
 pub(super) const fn max_packet(source: &'static str, help: &'static str) -> Param {
     Param {
         name: "max_packet",
@@ -51,10 +51,10 @@ pub(super) const fn max_packet(source: &'static str, help: &'static str) -> Para
     }
 }
 
-/// As RED, PI and their kin have it in ns-2.
+/// The name in ns-2 for RED, PI and related disciplines.
 pub(super) const IN_BYTES: Alias = ns2("queue_in_bytes_").reads(Reading::Words("bytes", "packets"));
 
-/// The parameter of every discipline that measures its queue.
+/// Returns the parameter of every discipline that measures its queue.
 pub(super) const fn measure(source: &'static str, help: &'static str, aliases: &'static [Alias]) -> Param {
     Param {
         name: "measure",
@@ -72,17 +72,17 @@ pub(super) const fn word(name: &'static str, value: &'static str) -> (&'static s
 
 /// The preset whose automatic sizes follow tc.
 pub(super) const LINUX: &str = "linux";
-/// The preset of what ns-2 does.
+/// The preset that follows ns-2.
 pub(super) const NS2: &str = "ns2";
 
 pub(super) const NS2_TITLE: &str = "ns-2.35 as shipped";
 
-/// The parameter of every discipline that can mark.
+/// Returns the parameter of every discipline that can mark.
 pub(super) const fn ecn(source: &'static str, help: &'static str, aliases: &'static [Alias]) -> Param {
     Param { name: "ecn", kind: Kind::Flag, default: Default::Flag(false), aliases, source, help }
 }
 
-/// The names of `N` presets, all that there are: the words of the choice among them.
+/// Returns the names of all `N` presets, as the words of the choice among them.
 pub(super) const fn names<const N: usize>(presets: &[Preset]) -> [&'static str; N] {
     assert!(presets.len() == N, "every preset has its word");
     let mut names = [""; N];
@@ -94,7 +94,7 @@ pub(super) const fn names<const N: usize>(presets: &[Preset]) -> [&'static str; 
     names
 }
 
-/// The choice among a discipline's presets; the first of them applies where none is written.
+/// Returns the choice among a discipline's presets; the first is the default.
 pub(super) const fn preset(words: &'static [&'static str]) -> Param {
     Param {
         name: "preset",
@@ -102,6 +102,6 @@ pub(super) const fn preset(words: &'static [&'static str]) -> Param {
         default: Default::Choice(words[0]),
         aliases: &[],
         source: "ours",
-        help: "whose variants apply where nothing else is given",
+        help: "the preset whose variants apply where no other value is given",
     }
 }

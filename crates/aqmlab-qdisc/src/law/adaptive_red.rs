@@ -1,16 +1,17 @@
-//! RED that moves its `max_p`: Adaptive RED (Floyd, Gummadi, Shenker 2001) and Self-Configuring RED (Feng,
-//! Kandlur, Saha, Shin 1999).
+//! RED with an adaptive `max_p`: Adaptive RED (Floyd, Gummadi, Shenker 2001) and Self-Configuring
+//! RED (Feng, Kandlur, Saha, Shin 1999).
 
 use aqmlab_units::{Bytes, Instant, Span};
 
 use super::{Decision, RedLaw};
 
-/// How `max_p` moves.
+/// The rule by which `max_p` moves.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Adaptation {
-    /// Towards a band around the middle between the thresholds, additively up, multiplicatively down.
+    /// Additive increase and multiplicative decrease, towards a band around the middle between the
+    /// thresholds.
     Aimd(AimdRule),
-    /// Divided when the average falls below `min_th`, multiplied when it rises above `max_th`, and only then.
+    /// Division when the average falls below `min_th`, multiplication when it rises above `max_th`.
     Crossings(CrossingRule),
 }
 
@@ -21,10 +22,11 @@ pub struct CrossingRule {
     pub alpha: f64,
     /// Factor of `max_p` when the average rises above `max_th`; 2 in the paper.
     pub beta: f64,
-    /// Whether the average counts as above `max_th` before the first arrival, so that this divides `max_p`. So it does
-    /// in ns-2 and ns-3.
+    /// Whether the average counts as above `max_th` before the first arrival, as in ns-2 and ns-3.
+    /// This rule then divides `max_p` at the first arrival.
     pub starts_above: bool,
-    /// Whether the gentle slope starts from the current `max_p`. In ns-2 it keeps the starting value.
+    /// Whether the gentle slope starts from the current `max_p`. In ns-2 it starts from the initial
+    /// value.
     pub move_gentle_foot: bool,
 }
 
@@ -33,33 +35,37 @@ pub struct CrossingRule {
 pub struct AimdRule {
     /// Time between updates, above zero.
     pub interval: Span,
-    /// Most that one update adds; it adds at most a quarter of `max_p`.
+    /// Largest increase per update. An update never adds more than a quarter of `max_p`.
     pub alpha: f64,
-    /// Factor of an update downwards.
+    /// Factor of a decrease.
     pub beta: f64,
-    /// No update upwards beyond this.
+    /// `max_p` above which no update increases it.
     pub top: f64,
-    /// No update downwards beyond this.
+    /// `max_p` below which no update decreases it.
     pub bottom: f64,
     /// When updates fall due.
     pub when: When,
-    /// Whether the gentle slope starts from the current `max_p`. In ns-2 it keeps the starting value.
+    /// Whether the gentle slope starts from the current `max_p`. In ns-2 it starts from the initial
+    /// value.
     pub move_gentle_foot: bool,
 }
 
 /// When updates of `max_p` fall due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
-    /// Paper: at every multiple of the interval since the start, on the average as of that instant.
+    /// Paper: at every multiple of the interval since the start, using the average at that instant.
     Timer,
-    /// ns-2: at the first arrival more than an interval after the last *change*, on the arrival's average.
+    /// ns-2: at the first arrival more than an interval after the last *change*, using that
+    /// arrival's average.
     Arrivals,
 }
 
-/// Share of the span between the thresholds by which the band stays away from each: it is the middle fifth.
+/// Distance of the band from each threshold, as a share of the span between them. The band is the
+/// middle fifth.
 const BAND_MARGIN: f64 = 0.4;
 
-/// Where the average lies: in AIMD relative to the band, in the rule of crossings relative to the thresholds.
+/// Position of the average: relative to the band for AIMD, relative to the thresholds for
+/// crossings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Zone {
     Below,
@@ -68,7 +74,7 @@ enum Zone {
 }
 
 impl Zone {
-    /// The numbers for which [`zone`] gives this, ends included.
+    /// Returns the range of averages, ends included, that [`zone`] maps to this zone.
     fn range(self, (low, high): (f64, f64)) -> (f64, f64) {
         match self {
             Zone::Below => (f64::NEG_INFINITY, low.next_down()),
@@ -84,14 +90,15 @@ pub struct AdaptiveRed {
     red: RedLaw,
     rule: Adaptation,
     band: (f64, f64),
-    /// Timer: when the next update is due. Arrivals: no update up to and including here.
+    /// Timer: when the next update is due. Arrivals: the last instant without an update.
     next: Instant,
-    /// Crossings: the range of averages, ends included, in which the last arrival's lies and nothing is crossed.
+    /// Crossings: the range of averages, ends included, around the last arrival's average in which
+    /// nothing is crossed.
     stays: (f64, f64),
 }
 
 impl AdaptiveRed {
-    /// The law over an empty queue and an idle link, at time zero.
+    /// Creates the law for an empty queue and an idle link at time zero.
     pub fn new(red: RedLaw, rule: Adaptation) -> Self {
         let (min_th, max_th) = (red.params().min_th, red.params().max_th);
         let margin = BAND_MARGIN * (max_th - min_th);
@@ -104,7 +111,8 @@ impl AdaptiveRed {
         AdaptiveRed { red, rule, band: (min_th + margin, max_th - margin), next, stays }
     }
 
-    /// As [`RedLaw::on_arrival`]. An update due at `now` comes before the arrival.
+    /// Decides on an arrival as [`RedLaw::on_arrival`] does. An update due at `now` comes before
+    /// the arrival.
     #[inline]
     pub fn on_arrival(
         &mut self,
@@ -117,7 +125,8 @@ impl AdaptiveRed {
         self.red.decide(avg, queued, size, draw)
     }
 
-    /// The first half of an arrival: the updates that are due, and the new average.
+    /// Does the first half of an arrival: makes the updates that are due and returns the new
+    /// average.
     #[inline(always)]
     pub(crate) fn update(&mut self, now: Instant, queued: f64) -> f64 {
         self.catch_up(now);
@@ -136,25 +145,25 @@ impl AdaptiveRed {
         avg
     }
 
-    /// As [`RedLaw::on_overflow`].
+    /// Records an overflow as [`RedLaw::on_overflow`] does.
     pub fn on_overflow(&mut self) {
         self.red.on_overflow();
     }
 
-    /// As [`RedLaw::on_idle`].
+    /// Records an idle link as [`RedLaw::on_idle`] does.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) {
         self.catch_up(now);
         self.red.on_idle(now);
     }
 
-    /// As [`RedLaw::rate_changed`].
+    /// Changes the link's rate as [`RedLaw::rate_changed`] does.
     pub fn rate_changed(&mut self, now: Instant, packets_per_s: f64) {
         self.catch_up(now);
         self.red.rate_changed(now, packets_per_s);
     }
 
-    /// RED itself, as of the last call.
+    /// Returns RED itself, in its state after the last call.
     pub const fn red(&self) -> &RedLaw {
         &self.red
     }
@@ -163,12 +172,12 @@ impl AdaptiveRed {
         &mut self.red
     }
 
-    /// The target band of the average.
+    /// Returns the target band of the average.
     pub const fn band(&self) -> (f64, f64) {
         self.band
     }
 
-    /// This law as of `now`, all updates due by then made.
+    /// Returns this law at `now`, with all updates made that are due by then.
     pub fn at(&self, now: Instant) -> AdaptiveRed {
         let mut caught_up = *self;
         caught_up.catch_up(now);
@@ -188,9 +197,9 @@ impl AdaptiveRed {
         }
     }
 
-    /// Between two calls the average can only fall (an idle link ages it), so it passes the zones downwards
-    /// once: at most two searches and, above and below the band, as many steps as `max_p` takes from one end
-    /// of its range to the other.
+    /// Between two calls the average can only fall (an idle link ages it), so it passes through the
+    /// zones downwards once. This takes at most two searches and, above and below the band, as many
+    /// steps as `max_p` takes from one end of its range to the other.
     #[cold]
     fn run_timer(&mut self, rule: AimdRule, now: Instant) {
         let due = (now - self.next).div_span(rule.interval) + 1;
@@ -212,8 +221,8 @@ impl AdaptiveRed {
         self.next += rule.interval * due;
     }
 
-    /// ns-2.35 `REDQueue::updateMaxP`: decrease tested first, strict comparisons, the time is noted only if
-    /// `max_p` changes.
+    /// ns-2.35 `REDQueue::updateMaxP`: decrease tested first, strict comparisons, and the time
+    /// recorded only if `max_p` changes.
     #[inline(never)]
     fn update_at_arrival(&mut self, rule: AimdRule, now: Instant, avg: f64) {
         let max_p = self.red.max_p();
@@ -228,7 +237,7 @@ impl AdaptiveRed {
         self.next = now + rule.interval;
     }
 
-    /// Feng et al. 1999, section 4.
+    /// Applies the rule of Feng et al. 1999, section 4.
     #[cold]
     fn cross(&mut self, rule: CrossingRule, avg: f64) {
         let thresholds = (self.red.params().min_th, self.red.params().max_th);
@@ -250,8 +259,8 @@ impl AdaptiveRed {
 }
 
 impl AimdRule {
-    /// `max_p` after an update in `zone`; `None` if it stays. Paper, figure 1: increase while `max_p <= 0.5`,
-    /// decrease while `max_p >= 0.01`.
+    /// Returns `max_p` after an update in `zone`, or `None` if it stays. Paper, figure 1: increase
+    /// while `max_p <= 0.5`, decrease while `max_p >= 0.01`.
     fn moved(&self, max_p: f64, zone: Zone) -> Option<f64> {
         match zone {
             Zone::Above if max_p <= self.top => Some(max_p + self.increase(max_p)),
@@ -260,7 +269,7 @@ impl AimdRule {
         }
     }
 
-    /// At most a quarter of `max_p`, so that the average does not jump over the band.
+    /// Increases by at most a quarter of `max_p`, so that the average does not jump over the band.
     fn increase(&self, max_p: f64) -> f64 {
         self.alpha.min(max_p / 4.0)
     }
@@ -276,7 +285,8 @@ fn zone(avg: f64, (low, high): (f64, f64)) -> Zone {
     }
 }
 
-/// The least `n` in `from .. end` for which `holds`, `end` if none; `holds` never turns false again.
+/// Returns the least `n` in `from .. end` for which `holds`, or `end`. Once `holds` is true it must
+/// stay true.
 fn first_from(mut from: u64, mut end: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while from < end {
         let middle = from + (end - from) / 2;
@@ -363,7 +373,7 @@ mod tests {
         assert!((0.009..0.01).contains(&end), "{end}");
     }
 
-    /// Ages the average while the link is idle for an hour, once in one leap, once call by call.
+    /// Ages the average over an idle hour, once in one leap and once call by call.
     #[test]
     fn a_leap_over_an_idle_time_equals_every_single_update() {
         for weight in [1e-3, 1e-5, 1e-7] {

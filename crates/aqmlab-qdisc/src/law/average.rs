@@ -1,25 +1,27 @@
-//! RED's exponentially weighted average of the queue length, and how it ages while the link is idle.
+//! RED's exponentially weighted average of the queue length and its ageing while the link is idle.
 
 use aqmlab_units::{Instant, Span};
 
-/// What happens to the average over an idle time, in which no arrival could update it.
+/// Effect of an idle time, in which no arrival updates the average.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IdleRule {
-    /// Floyd and Jacobson 1993, section 11: `m` steps with an empty queue, where `m` mean packets could have
-    /// been sent, and nothing else at the arrival that ends the idle time.
-    // DEVIATES from the letter where that arrival is lost: the queue has been empty since `q_time` all the same, and
-    // `f(time - q_time)` would count the time before it once more at the next one. Here each packet that could have
-    // been sent counts once. (To begin again at each loss would be worse: arrivals less than a packet's time apart
-    // would never age the average, and what has stopped RED's queue above `max_th` would be lost for ever.)
+    /// Floyd and Jacobson 1993, section 11: `m` steps with an empty queue, where `m` is the number
+    /// of mean packets that could have been sent, and no ordinary step at the arrival that ends the
+    /// idle time.
+    // DEVIATES from the letter where that arrival is lost. The queue has still been empty since
+    // `q_time`, so `f(time - q_time)` would count the time before the arrival again at the next
+    // one. Here each packet that could have been sent counts once. (Restarting at each loss would
+    // be worse: arrivals less than a packet's time apart would never age the average, and a RED
+    // queue above `max_th` would stay blocked for ever.)
     Paper,
-    /// ns-2.35: the same `m` steps and the ordinary step of the arrival, `m + 1` in all.
+    /// ns-2.35: the same `m` steps and the arrival's ordinary step, `m + 1` in all.
     Ns2,
-    /// Linux: powers of two from the table of 256 shifts that `tc` computes, linear within its first cell, 15.625 times more
-    /// slowly than the table means.
+    /// Linux: powers of two from the table of 256 shifts that `tc` computes, linear within its
+    /// first cell and 15.625 times slower than the table intends.
     Linux,
 }
 
-/// The average queue length as of the last arrival.
+/// The average queue length at the last arrival.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Average {
     value: f64,
@@ -28,15 +30,16 @@ pub struct Average {
     rest: f64,
     rule: IdleRule,
     packets_per_s: f64,
-    /// Since when an idle time's virtual packets are to be counted.
+    /// Start of the idle time whose virtual packets have not been counted yet.
     idle_since: Option<Instant>,
-    /// The arrival that has ended the last idle time, and up to when its virtual packets have been counted.
+    /// The arrival that ended the last idle time, and the instant up to which its virtual packets
+    /// have been counted.
     ended: (Instant, Instant),
 }
 
 impl Average {
-    /// An average of zero over a link that has been idle since the start. `weight` is w_q in (0, 1],
-    /// `packets_per_s` how many packets of mean size the link can send.
+    /// Creates an average of zero for a link that has been idle since the start. `weight` is w_q in
+    /// (0, 1]; `packets_per_s` is the link's rate in packets of mean size.
     pub const fn new(weight: f64, rule: IdleRule, packets_per_s: f64) -> Self {
         Average {
             value: 0.0,
@@ -49,7 +52,7 @@ impl Average {
         }
     }
 
-    /// A packet finds `queued` waiting: returns the new average.
+    /// Records an arrival that finds `queued` waiting and returns the new average.
     #[inline]
     pub fn on_arrival(&mut self, now: Instant, queued: f64) -> f64 {
         match self.idle_since {
@@ -59,7 +62,7 @@ impl Average {
         self.value
     }
 
-    /// Cold: a busy link's arrivals do not come here.
+    /// Cold: arrivals at a busy link do not reach it.
     #[cold]
     fn end_idle(&mut self, since: Instant, now: Instant, queued: f64) {
         self.idle_since = None;
@@ -74,31 +77,32 @@ impl Average {
         }
     }
 
-    /// When the last whole virtual packet of an idle time from `since` up to `now` would have been sent.
+    /// Returns when the last whole virtual packet of the idle time from `since` to `now` would have
+    /// been sent.
     fn counted_to(&self, since: Instant, now: Instant) -> Instant {
         let sent = Span::try_from_secs_f64(self.virtual_packets(since, now) / self.packets_per_s);
         // Never later than now, whatever the rounding.
         sent.map_or(now, |sent| (since + sent).min(now))
     }
 
-    /// A packet has left and `queued` are still waiting: returns the new average. (FRED samples the queue at
-    /// departures too; RED does not.)
+    /// Records a departure that leaves `queued` waiting and returns the new average. (FRED samples
+    /// the queue at departures too; RED does not.)
     #[inline]
     pub fn on_departure(&mut self, queued: f64) -> f64 {
         self.step(queued);
         self.value
     }
 
-    /// The link asked for a packet and there was none. At the instant of an arrival that has ended an idle time that packet
-    /// was lost, and the idle time goes on.
+    /// Records that the link asked for a packet and got none. At the instant of an arrival that
+    /// ended an idle time, this means that the arrival was lost, and the idle time continues.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) {
         let (ended, counted_to) = self.ended;
         self.idle_since.get_or_insert(if now == ended { counted_to } else { now });
     }
 
-    /// The link sends `packets_per_s` from now on. What an idle time has done so far is kept; a fraction of
-    /// a virtual packet is lost.
+    /// Changes the link's rate to `packets_per_s`. The effect of an idle time so far is kept; a
+    /// fraction of a virtual packet is lost.
     pub fn rate_changed(&mut self, now: Instant, packets_per_s: f64) {
         if packets_per_s == self.packets_per_s {
             return;
@@ -110,12 +114,13 @@ impl Average {
         self.packets_per_s = packets_per_s;
     }
 
-    /// The average as of `now`: that of the last arrival, aged if the link has been idle since.
+    /// Returns the average at `now`: that of the last arrival, aged if the link has been idle
+    /// since.
     pub fn at(&self, now: Instant) -> f64 {
         self.idle_since.map_or(self.value, |since| self.aged(since, now))
     }
 
-    /// Whether the link is idle.
+    /// Returns whether the link is idle.
     pub const fn is_idle(&self) -> bool {
         self.idle_since.is_some()
     }
@@ -133,21 +138,21 @@ impl Average {
         self.value * libm::pow(self.rest, self.virtual_packets(since, now))
     }
 
-    /// Whole mean packets that could have been sent.
+    /// Returns the number of whole mean packets that could have been sent.
     fn virtual_packets(&self, since: Instant, now: Instant) -> f64 {
         libm::floor(now.saturating_since(since).as_secs_f64() * self.packets_per_s)
     }
 }
 
-/// The Linux approximation of (1 - w)^m, facts from iproute2 `tc_red_eval_idle_damping` and the kernel's
-/// `red_calc_qavg_from_idle_time`.
+/// Returns the Linux approximation of (1 - w)^m. The facts are from iproute2
+/// `tc_red_eval_idle_damping` and the kernel's `red_calc_qavg_from_idle_time`.
 ///
-/// `tc` cuts the time in ticks of 64 ns into cells of 2^c, 256 in all; each cell has a shift
-/// `floor(-ln(1 - w) t / t_packet)`, at most 31. The kernel looks the time up in microseconds, as if they were ticks:
-/// it ages the average 15.625 times more slowly than the table says. (The logarithm is the natural one although
-/// the shift halves.)
-// DEVIATES from Linux: real numbers instead of fixed point with `Wlog` fractional bits, whose average is up to a byte
-// higher.
+/// `tc` divides time in ticks of 64 ns into 256 cells of 2^c ticks. Each cell has a shift
+/// `floor(-ln(1 - w) t / t_packet)`, at most 31. The kernel looks the time up in microseconds as if
+/// they were ticks, so it ages the average 15.625 times more slowly than the table says. (The
+/// logarithm is natural although the shift halves.)
+// DEVIATES from Linux: real numbers instead of fixed point with `Wlog` fractional bits, in which
+// the average is up to a byte higher.
 fn linux_aged(avg: f64, weight: f64, packets_per_s: f64, idle_s: f64) -> f64 {
     const DEEPEST: f64 = 31.0;
     /// A tick of `tc`, which the kernel takes for a microsecond.
@@ -167,7 +172,7 @@ fn linux_aged(avg: f64, weight: f64, packets_per_s: f64, idle_s: f64) -> f64 {
     avg - (avg * idle_us / cell_us).min(avg / 2.0)
 }
 
-/// The filter and what it holds; it begins at zero.
+/// A first-order low-pass filter, with output zero at first.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct LowPass {
     weight: f64,
@@ -175,19 +180,19 @@ pub(super) struct LowPass {
 }
 
 impl LowPass {
-    /// A filter with the weight `weight` of a new value, above 0 to 1.
+    /// Creates a filter that gives a new value the weight `weight`, in (0, 1].
     pub(super) const fn new(weight: f64) -> Self {
         LowPass { weight, held: 0.0 }
     }
 
-    /// Takes a new value in; what the filter holds then.
+    /// Adds a value and returns the filter's new output.
     #[inline]
     pub(super) fn take(&mut self, value: f64) -> f64 {
         self.held += self.weight * (value - self.held);
         self.held
     }
 
-    /// What it holds.
+    /// Returns the filter's output.
     pub(super) const fn held(&self) -> f64 {
         self.held
     }
@@ -228,8 +233,8 @@ mod tests {
 
     #[test]
     fn a_lost_packet_does_not_end_an_idle_time() {
-        // Arrivals every 0.4 packet times, all of them lost: after 1000 packet times there have been 1000 virtual packets,
-        // as if nobody had come. Steps of the reckoning are whole nanoseconds.
+        // Arrivals every 0.4 packet times, all lost: after 1000 packet times there have been 1000
+        // virtual packets, as if there had been no arrival. Steps are whole nanoseconds.
         let mut average = warm(IdleRule::Paper, 0.002, 10.0, 1000.0);
         average.on_idle(at(0.0));
         for arrival in 1..=2500 {
@@ -240,7 +245,7 @@ mod tests {
         let expected = |packets| 10.0 * 0.998f64.powi(packets);
         let found = average.at(at(1.0));
         assert!(expected(1000) * 0.9999 < found && found < expected(999) * 1.0001, "{found}");
-        // One that is sent does: the next idle time begins when the link asks in vain.
+        // An arrival that is sent ends it: the next idle time begins when the link asks in vain.
         average.on_arrival(at(1.0), 0.0);
         average.on_idle(at(1.0009));
         assert_eq!(average.at(at(1.0018)), average.at(at(1.0009)));
@@ -277,7 +282,7 @@ mod tests {
         assert_eq!(filter.held(), 0.433_593_75);
     }
 
-    /// A step to 1 is answered by `1 - (1 - w)^n`.
+    /// The response to a step to 1 is `1 - (1 - w)^n`.
     #[test]
     fn a_step_is_answered_exponentially() {
         let mut filter = LowPass::new(0.002);

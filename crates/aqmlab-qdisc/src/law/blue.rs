@@ -1,8 +1,11 @@
-//! BLUE (Feng, Kandlur, Saha, Shin 1999 to 2002): one probability, moved by lost packets and an idle link.
+//! BLUE (Feng, Kandlur, Saha, Shin 1999 to 2002): a single probability, moved by lost packets and
+//! an idle link.
 //!
 //! ```text
-//! packet lost, or queue above L:  if now - last_update > freeze_time { p += d1; last_update = now }
-//! link idle:                      if now - last_update > freeze_time { p -= d2; last_update = now }
+//! packet lost, or queue above L:  if now - last_update > freeze_time { p += d1; last_update = now
+//! }
+//! link idle:                      if now - last_update > freeze_time { p -= d2; last_update = now
+//! }
 //! packet arrives:                 marked or dropped with probability p
 //! ```
 
@@ -10,39 +13,42 @@ use aqmlab_units::{Instant, Span};
 
 use super::{Decision, Notice};
 
-/// Parameters of the law. Queue lengths are in the unit in which the queue is measured.
+/// Parameters of the law. Queue lengths are in the queue's own unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BlueParams {
-    /// What a loss adds to the probability, `d1`.
+    /// Increase of the probability at a loss, `d1`.
     pub increment: f64,
-    /// What an idle link takes from it, `d2`.
+    /// Decrease of the probability at an idle link, `d2`.
     pub decrement: f64,
     /// Time between two updates, `freeze_time`.
     pub freeze_time: Span,
-    /// Whether an update is due when exactly `freeze_time` has passed. In the paper more must have passed.
+    /// Whether an update is due when exactly `freeze_time` has passed. In the paper, more time must
+    /// have passed.
     pub at_freeze_time: bool,
     /// A queue above this counts as a loss, `L`.
     pub threshold: f64,
-    /// Whether drops by the probability itself count as losses. The paper means overflow.
+    /// Whether drops by the probability itself count as losses. The paper counts only overflows.
     pub early_drops_count: bool,
-    /// What an idle link does.
+    /// Effect of an idle link.
     pub idle: BlueIdle,
     /// An arrival that finds fewer packets than this waiting is never chosen.
     pub min_backlog: f64,
-    /// The probability is a multiple of one over this; `None`: any number.
+    /// The probability is a multiple of the reciprocal of this; `None` allows any number.
     pub steps: Option<f64>,
 }
 
-/// What an idle link does to the probability.
+/// Effect of an idle link on the probability.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlueIdle {
-    /// Paper: one event each time that the link runs out of packets, at that instant.
+    /// Paper: one event per idle time, at the instant at which the link runs out of packets.
     Emptied,
-    /// ns-3 port: at the arrival that ends the idle time, one decrement for each whole `freeze_time` of it.
+    /// ns-3 port: at the arrival that ends the idle time, one decrement per whole `freeze_time` of
+    /// it.
     Periods,
-    /// ALTQ: at the arrival that ends the idle time, one decrement if it was longer than `freeze_time`; an idle
-    /// time whose end is two seconds of the clock later than its begin, by whole seconds, makes the probability one
-    /// decrement. The begin of an idle time counts as an update.
+    /// ALTQ: at the arrival that ends the idle time, one decrement if the idle time was longer than
+    /// `freeze_time`. If the two ends of an idle time differ by more than one in whole seconds of
+    /// the clock, the probability becomes one decrement. The beginning of an idle time counts as an
+    /// update.
     Altq,
 }
 
@@ -53,13 +59,14 @@ pub struct BlueLaw {
     /// `p_m`.
     p: f64,
     last_update: Option<Instant>,
-    /// How long after the last update none is made.
+    /// Time after an update in which no other is made.
     hold: Span,
     idle_since: Option<Instant>,
 }
 
 impl BlueLaw {
-    /// The law over an empty queue and a link that has been idle since the start, with probability 0.
+    /// Creates the law for an empty queue and a link that has been idle since the start, with
+    /// probability 0.
     pub const fn new(params: BlueParams) -> Self {
         let last_update = match params.idle {
             BlueIdle::Altq => Some(Instant::ZERO),
@@ -69,8 +76,8 @@ impl BlueLaw {
         BlueLaw { params, p: 0.0, last_update, hold: params.freeze_time, idle_since }
     }
 
-    /// A packet arrives and finds `queued` waiting. Returns whether the probability was updated, which comes before
-    /// [`BlueLaw::decision`] on the packet.
+    /// Records an arrival that finds `queued` waiting. Returns whether the probability was updated,
+    /// which comes before [`BlueLaw::decision`] on the packet.
     #[inline]
     pub fn on_arrival(&mut self, now: Instant, queued: f64) -> bool {
         let by_idle = match self.idle_since.take() {
@@ -80,7 +87,7 @@ impl BlueLaw {
         by_idle | (queued > self.params.threshold && self.on_loss(now))
     }
 
-    /// What happens to an arrival that found so many `packets` waiting. `draw` gives a number in [0, 1).
+    /// Decides on an arrival that found `packets` waiting. `draw` returns a number in [0, 1).
     #[inline]
     pub fn decision(&self, packets: f64, draw: impl FnOnce() -> f64) -> Decision {
         if self.p > 0.0 && packets >= self.params.min_backlog && draw() < self.p {
@@ -90,7 +97,7 @@ impl BlueLaw {
         }
     }
 
-    /// A packet was lost to the limit. Returns whether the probability was updated.
+    /// Records a loss to the limit. Returns whether the probability was updated.
     pub fn on_loss(&mut self, now: Instant) -> bool {
         let due = self.is_due(now);
         if due {
@@ -99,15 +106,17 @@ impl BlueLaw {
         due
     }
 
-    /// A packet that the law had chosen was dropped. Returns whether the probability was updated.
+    /// Records the drop of a packet that the law had chosen. Returns whether the probability was
+    /// updated.
     pub fn on_early_drop(&mut self, now: Instant) -> bool {
         self.params.early_drops_count && self.on_loss(now)
     }
 
-    /// The link asked for a packet and there was none. Returns whether the probability was updated.
+    /// Records that the link asked for a packet and got none. Returns whether the probability was
+    /// updated.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) -> bool {
-        // One event each time that the queue becomes empty, however often it is asked.
+        // One event per time that the queue becomes empty, however often the link asks.
         if self.idle_since.is_some() {
             return false;
         }
@@ -136,8 +145,8 @@ impl BlueLaw {
         }
     }
 
-    // DEVIATES from the ns-3 port: the exact quotient, not that of whole milliseconds; and an idle time shorter than
-    // freeze_time is no update, where the port notes the instant.
+    // DEVIATES from the ns-3 port: the quotient is exact, not of whole milliseconds, and an idle
+    // time shorter than freeze_time is no update, whereas the port records the instant.
     fn periods(&mut self, now: Instant, idle: Span) -> bool {
         let periods = if self.hold.is_zero() { 1 } else { idle.div_span(self.hold) };
         if periods > 0 {
@@ -170,18 +179,18 @@ impl BlueLaw {
         self.last_update = Some(now);
     }
 
-    /// No update until `hold` after the last one: for hosts that make `freeze_time` random, who draw a new one after
-    /// each update.
+    /// Suppresses updates until `hold` after the last one. Hosts that randomise `freeze_time` draw
+    /// a new value after each update.
     pub const fn set_hold(&mut self, hold: Span) {
         self.hold = hold;
     }
 
-    /// The probability, `p_m`.
+    /// Returns the probability, `p_m`.
     pub const fn probability(&self) -> f64 {
         self.p
     }
 
-    /// Parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> &BlueParams {
         &self.params
     }
@@ -220,7 +229,7 @@ mod tests {
         Instant::ZERO + Span::ms(n)
     }
 
-    /// A law that is busy from time zero on.
+    /// Returns a law that is busy from time zero on.
     fn busy(params: BlueParams) -> BlueLaw {
         let mut law = BlueLaw::new(params);
         law.on_arrival(ms(0), 0.0);
@@ -326,7 +335,7 @@ mod tests {
             law.on_arrival(ms(to), 0.0);
             assert_eq!(law.probability(), p);
         }
-        // The begin of an idle time holds increments back too.
+        // The beginning of an idle time delays increments too.
         law.on_idle(ms(1300));
         law.on_arrival(ms(1310), 0.0);
         assert!(!law.on_loss(ms(1350)));

@@ -1,16 +1,17 @@
-//! CoDel (RFC 8289): packets that have waited longer than `target` for an `interval` tell of a standing queue; one is
-//! dropped or marked then, and others at distances that shrink with the square root of their count.
+//! CoDel (RFC 8289). Packets that have waited longer than `target` for an `interval` indicate a
+//! standing queue. The law then drops or marks one packet, and further ones at intervals that
+//! shrink with the square root of their count.
 
 use aqmlab_units::{Bytes, Instant, Span};
 
 /// Parameters of the law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodelParams {
-    /// The waiting time that is good enough, `TARGET`.
+    /// The acceptable waiting time, `TARGET`.
     pub target: Span,
-    /// The time in which a queue that is no standing one falls below it, `INTERVAL`.
+    /// The time within which a queue that is not standing falls below the target, `INTERVAL`.
     pub interval: Span,
-    /// With no more than this behind the packet that leaves, none is chosen, `maxpacket_`.
+    /// Backlog behind the leaving packet up to which no packet is chosen, `maxpacket_`.
     pub mtu: Bytes,
 }
 
@@ -18,34 +19,35 @@ pub struct CodelParams {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodelLaw {
     params: CodelParams,
-    /// When packets will have waited too long for an interval; `None`: the last one had not.
+    /// When packets will have waited too long for an interval; `None` if the last one had not
+    /// waited too long.
     first_above: Option<Instant>,
-    /// Whether the queue counts as a standing one.
+    /// Whether the queue counts as standing.
     dropping: bool,
-    /// When the next packet is due, in the dropping state; after it, when one would have been.
+    /// When the next packet is due; outside the dropping state, when it would have been due.
     drop_next: Instant,
-    /// Packets chosen in this dropping state, or the count that it went on from.
+    /// Packets chosen in this dropping state, plus the count with which it began.
     count: u64,
-    /// `count` as the dropping state began.
+    /// `count` at the beginning of the dropping state.
     last_count: u64,
-    /// What a drop of the packet chosen last makes of the one after it.
+    /// The value that `after` takes if the packet chosen last is dropped.
     once_dropped: After,
     after: After,
 }
 
-/// The packet that left before, as of the same instant.
+/// Fate of the packet that left before, at the same instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum After {
-    /// None did, or it was sent.
+    /// There was none, or it was sent.
     Sent,
-    /// It was the first drop of a dropping state.
+    /// It was dropped first in a dropping state.
     FirstDrop,
-    /// It was a later one, due at this instant.
+    /// It was dropped later in the state, due at this instant.
     Drop(Instant),
 }
 
 impl CodelLaw {
-    /// The law over an empty queue.
+    /// Creates the law for an empty queue.
     pub const fn new(params: CodelParams) -> Self {
         CodelLaw {
             params,
@@ -59,13 +61,14 @@ impl CodelLaw {
         }
     }
 
-    /// A packet that has waited for `sojourn` is about to leave, and `left` stays behind it: whether it is to be
-    /// marked or dropped. If it is dropped ([`CodelLaw::on_drop`]), the next one is asked about at the same instant.
+    /// Decides whether a packet that has waited for `sojourn` and leaves `left` behind is marked or
+    /// dropped. After a drop ([`CodelLaw::on_drop`]), the next packet is judged at the same
+    /// instant.
     #[inline]
     pub fn on_departure(&mut self, now: Instant, sojourn: Span, left: Bytes) -> bool {
         let standing = self.is_standing(now, sojourn, left);
         match core::mem::replace(&mut self.after, After::Sent) {
-            // RFC 8289, dequeue routine: what follows the first drop leaves whatever it is.
+            // RFC 8289, dequeue routine: the packet after the first drop always leaves.
             After::FirstDrop => false,
             After::Sent if self.dropping => {
                 self.dropping = standing;
@@ -80,7 +83,7 @@ impl CodelLaw {
             After::Drop(was_due) => {
                 self.dropping = standing;
                 if !standing {
-                    // No next drop is scheduled by the one that ends the state.
+                    // The packet that ends the state schedules no further drop.
                     self.drop_next = was_due;
                 }
                 standing && self.is_due(now)
@@ -88,12 +91,12 @@ impl CodelLaw {
         }
     }
 
-    /// The packet chosen last is lost: it was not to be marked.
+    /// Records that the packet chosen last was dropped, not marked.
     pub const fn on_drop(&mut self) {
         self.after = self.once_dropped;
     }
 
-    /// A packet was to leave, and there was none.
+    /// Records that the link asked for a packet and got none.
     pub fn on_empty(&mut self) {
         self.first_above = None;
         match core::mem::replace(&mut self.after, After::Sent) {
@@ -103,7 +106,8 @@ impl CodelLaw {
         }
     }
 
-    /// RFC 8289, dodequeue routine, `ok_to_drop`: whether all packets for an interval have waited too long.
+    /// RFC 8289, dodequeue routine, `ok_to_drop`: returns whether all packets have waited too long
+    /// for an interval.
     #[inline]
     fn is_standing(&mut self, now: Instant, sojourn: Span, left: Bytes) -> bool {
         if sojourn < self.params.target || left <= self.params.mtu {
@@ -119,7 +123,7 @@ impl CodelLaw {
         }
     }
 
-    /// Begins a dropping state. If the last one ended not long ago, its rate is where this one begins.
+    /// Enters a dropping state. If the last one ended recently, this one continues from its rate.
     #[cold]
     fn enter(&mut self, now: Instant) {
         let gained = self.count - self.last_count;
@@ -131,7 +135,8 @@ impl CodelLaw {
         self.once_dropped = After::FirstDrop;
     }
 
-    /// Whether the next packet of the dropping state is due; if so, schedules the one after it.
+    /// Returns whether the next packet of the dropping state is due and, if so, schedules the one
+    /// after it.
     fn is_due(&mut self, now: Instant) -> bool {
         let was_due = self.drop_next;
         if now < was_due {
@@ -143,23 +148,25 @@ impl CodelLaw {
         true
     }
 
-    /// RFC 8289, `control_law`, in whole nanoseconds, rounded down.
+    /// RFC 8289, `control_law`: in whole nanoseconds, rounded down.
     fn after_interval(&self, from: Instant) -> Instant {
         let ns = self.params.interval.as_ns() as f64 / libm::sqrt(self.count as f64);
         from.saturating_add(Span::ns(ns as u64))
     }
 
-    /// Whether it is in the dropping state.
+    /// Returns whether the law is in the dropping state.
     pub const fn is_dropping(&self) -> bool {
         self.dropping
     }
 
-    /// Packets chosen in this dropping state, or the count that it went on from; outside of it, as it ended.
+    /// Returns the packets chosen in this dropping state, plus the count with which it began;
+    /// outside it, the count at its end.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// When the next packet is due in the dropping state; outside of it, when one would have been.
+    /// Returns when the next packet is due; outside the dropping state, when it would have been
+    /// due.
     pub const fn drop_next(&self) -> Instant {
         self.drop_next
     }
@@ -176,7 +183,7 @@ mod tests {
     const LONG: Span = Span::ms(6);
     const LEFT: Bytes = Bytes::new(100_000);
 
-    /// A packet leaves each 10 us from `from` to `to`; at which microseconds one was dropped.
+    /// Sends a packet every 10 us from `from` to `to` and returns the microseconds of the drops.
     fn drops(law: &mut CodelLaw, from: u64, to: u64) -> Vec<u64> {
         let mut found = Vec::new();
         for us in (from..to).step_by(10) {
@@ -189,14 +196,14 @@ mod tests {
         found
     }
 
-    /// Worked out by hand: 100 ms until the first one, then 100 ms over the square roots of 1, 2, 3, 4:
-    /// 0.1, 0.2, 0.27071, 0.32845, 0.37845 s.
+    /// Worked out by hand: 100 ms until the first drop, then 100 ms over the square roots of 1, 2,
+    /// 3, 4: 0.1, 0.2, 0.27071, 0.32845, 0.37845 s.
     #[test]
     fn drops_come_at_distances_that_shrink_with_the_square_root_of_their_count() {
         let mut law = CodelLaw::new(PARAMS);
         assert_eq!(drops(&mut law, 0, 400_000), [100_000, 200_000, 270_720, 328_450, 378_450]);
         assert_eq!((law.count(), law.is_dropping()), (5, true));
-        // 100 ms / sqrt 5 = 44.721 ms; the instant itself is no multiple of 10 us.
+        // 100 ms / sqrt 5 = 44.721 ms; the instant itself is not a multiple of 10 us.
         assert_eq!(law.drop_next().as_ns() / 1000, 423_167);
     }
 
@@ -208,7 +215,7 @@ mod tests {
         assert_eq!(drops(&mut law, 100_000, 210_000), [200_000]);
     }
 
-    /// `target` itself is too long, and one byte more than `mtu` is a queue.
+    /// A sojourn of `target` itself is too long, and one byte more than `mtu` is a queue.
     #[test]
     fn edges_are_those_of_the_rfc() {
         for (sojourn, left, dropped) in
@@ -222,7 +229,8 @@ mod tests {
         }
     }
 
-    /// A state that ends with `count` and begins again within 16 intervals goes on from what the last one had gained.
+    /// A state that begins within 16 intervals of one that ended with `count` continues from the
+    /// count gained there.
     #[test]
     fn a_new_state_goes_on_from_the_rate_of_one_that_ended_not_long_ago() {
         for (pause_ms, count) in [(10, 4), (1400, 4), (1600, 1)] {
@@ -240,11 +248,11 @@ mod tests {
     fn a_packet_that_was_due_earlier_is_dropped_with_those_due_since() {
         let mut law = CodelLaw::new(PARAMS);
         assert_eq!(drops(&mut law, 0, 150_000), [100_000]);
-        // Due at 200, 270.7, 328.4 and 378.4 ms: all by the next departure.
+        // Drops due at 200, 270.7, 328.4 and 378.4 ms all happen at the next departure.
         assert_eq!(drops(&mut law, 390_000, 390_010), [390_000; 4]);
     }
 
-    /// The queue runs out while packets are dropped: the state ends, but not with its first drop.
+    /// The queue runs out during drops: this ends the state, except at its first drop.
     #[test]
     fn an_empty_queue_ends_the_state_but_not_at_its_first_drop() {
         let mut law = CodelLaw::new(PARAMS);
@@ -264,7 +272,7 @@ mod tests {
         assert_eq!((law.is_dropping(), law.drop_next()), (false, due));
     }
 
-    /// A mark schedules the next one like a drop, and the next packet is asked about at its own instant.
+    /// A mark schedules the next one like a drop, and the next packet is judged at its own instant.
     #[test]
     fn a_mark_counts_like_a_drop() {
         let mut law = CodelLaw::new(PARAMS);

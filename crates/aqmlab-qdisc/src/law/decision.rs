@@ -1,42 +1,44 @@
-//! What a law says of a packet, and how a probability is scaled by its size.
+//! A law's decision on a packet, and the scaling of a probability by packet size.
 
 use aqmlab_units::Bytes;
 
 use crate::{Ecn, Reason};
 
-/// A packet is to be notified of congestion.
+/// A decision to notify a packet's sender of congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Notice {
     /// [`Reason::Early`] or [`Reason::Forced`].
     pub reason: Reason,
-    /// Whether it may be a mark where ECN is on. Else the packet is lost, ECN-capable or not.
+    /// Whether the notice may be a mark where ECN is on. Otherwise the packet is lost, ECN-capable
+    /// or not.
     pub markable: bool,
 }
 
 impl Notice {
-    /// An early notice, a mark where that can be.
+    /// An early notice, by a mark where possible.
     pub const EARLY: Notice = Notice { reason: Reason::Early, markable: true };
 
-    /// Whether a packet with this ECN field is marked, and not lost, in a queue with ECN on or off.
+    /// Returns whether a packet with this ECN field is marked instead of lost, in a queue with ECN
+    /// on or off.
     #[inline]
     pub const fn marks(self, ecn_on: bool, ecn: Ecn) -> bool {
         ecn_on && self.markable && ecn.is_capable()
     }
 }
 
-/// What a law says of a packet.
+/// A law's decision on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
-    /// It passes, as far as the law is concerned.
+    /// The law lets it pass.
     Admit,
-    /// It is to be marked or dropped.
+    /// The packet is to be marked or dropped.
     Notify(Notice),
 }
 
-/// The decision of a law without memory of single packets: notified early with probability `p`, scaled by size.
+/// Decides without memory of earlier packets: notifies early with probability `p`, scaled by size.
 #[inline]
 pub(super) fn chosen(p: f64, byte_mode: ByteMode, size: Bytes, draw: impl FnOnce() -> f64) -> Decision {
-    // DEVIATES from ns-2: `u < p`, not `u <= p`, so that probability 0 never hits.
+    // DEVIATES from ns-2: `u < p`, not `u <= p`, because probability 0 must never hit.
     if p > 0.0 && draw() < byte_mode.scaled(p, size) {
         Decision::Notify(Notice::EARLY)
     } else {
@@ -44,18 +46,18 @@ pub(super) fn chosen(p: f64, byte_mode: ByteMode, size: Bytes, draw: impl FnOnce
     }
 }
 
-/// How the size of a packet scales its probability.
+/// The scaling of a probability by packet size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ByteMode {
-    /// Not at all (RFC 7141's advice).
+    /// No scaling (RFC 7141's advice).
     Off,
-    /// Times size over the largest packet size, before spacing if there is any (RED's paper).
+    /// By size over the largest packet size, before spacing if there is any (RED's paper).
     Paper {
         /// the largest packet
         largest: Bytes,
     },
-    /// Times size over mean size, after spacing if there is any (ns-2). RED's count is in bytes over mean size
-    /// then, rounded down.
+    /// By size over mean size, after spacing if there is any (ns-2). RED's count is then in bytes
+    /// over mean size, rounded down.
     Ns2 {
         /// the mean packet
         mean: Bytes,
@@ -63,7 +65,7 @@ pub enum ByteMode {
 }
 
 impl ByteMode {
-    /// `pb` for a packet of `size`, in the mode that scales before spacing.
+    /// Scales `pb` for a packet of `size`, in the mode that scales before spacing.
     #[inline]
     pub(super) fn before_spacing(self, pb: f64, size: Bytes) -> f64 {
         match self {
@@ -72,7 +74,7 @@ impl ByteMode {
         }
     }
 
-    /// `pa` for a packet of `size`, in the mode that scales after spacing; certainty stays.
+    /// Scales `pa` for a packet of `size`, in the mode that scales after spacing; certainty stays.
     #[inline]
     pub(super) fn after_spacing(self, pa: f64, size: Bytes) -> f64 {
         match self {
@@ -81,7 +83,7 @@ impl ByteMode {
         }
     }
 
-    /// The probability `p` of a law without spacing for a packet of `size`.
+    /// Returns the probability `p` of a law without spacing for a packet of `size`.
     #[inline]
     pub fn scaled(self, p: f64, size: Bytes) -> f64 {
         match self {

@@ -1,8 +1,9 @@
 //! Flow Random Early Drop (Lin and Morris, SIGCOMM 1997, figure 6).
 //!
-//! RED decides for all flows alike. FRED looks at how many packets of the arrival's own flow are waiting: a
-//! flow with few is not chosen at random, a flow with too many is cut off, and one that keeps trying gets a
-//! strike each time and with two of them is held to the average share for as long as it has packets waiting.
+//! RED treats all flows alike. FRED looks at the number of packets that the arrival's own flow has
+//! waiting. A flow with few packets is not chosen at random, and a flow with too many is cut off. A
+//! flow that keeps trying gets a strike each time; with two strikes it is limited to the average
+//! share for as long as it has packets waiting.
 
 use aqmlab_units::{Bytes, Instant};
 
@@ -12,50 +13,51 @@ use crate::Reason;
 /// Parameters of the law. Queue lengths are in packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FredParams {
-    /// Below this average nothing is chosen at random.
+    /// Average below which no packet is chosen at random.
     pub min_th: f64,
-    /// From this average on every arrival is lost.
+    /// Average from which on every arrival is lost.
     pub max_th: f64,
     /// Probability at `max_th`.
     pub max_p: f64,
     /// Weight of a new sample in the average, w_q.
     pub weight: f64,
-    /// A flow with fewer waiting packets is not chosen at random.
+    /// Waiting packets below which a flow is not chosen at random.
     pub min_q: f64,
-    /// A flow with so many waiting packets is cut off.
+    /// Waiting packets at which a flow is cut off.
     pub max_q: f64,
-    /// What changes when there are many flows.
+    /// The rule for many flows.
     pub many_flows: ManyFlows,
     /// Mean packets that the link sends per second.
     pub packets_per_s: f64,
 }
 
-/// When each flow may have two packets waiting and no more, instead of all arrivals being lost above `max_th`.
+/// The condition under which each flow may have at most two packets waiting, in place of the loss
+/// of all arrivals above `max_th`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ManyFlows {
     /// Never.
     Off,
     /// While the average is at `max_th` or above.
     Average,
-    /// While at least so many flows have packets waiting.
+    /// While at least this many flows have packets waiting.
     Count(u64),
 }
 
 /// Waiting packets that a flow may have when there are many flows.
 const TWO_PACKETS: f64 = 2.0;
-/// A flow with more strikes than this is held to the average share.
+/// Strikes that a flow may have without being limited to the average share.
 const STRIKES_ALLOWED: u32 = 1;
 
-/// What is known of a flow that has packets waiting: `qlen_i` and `strike_i`.
+/// The state of a flow that has packets waiting: `qlen_i` and `strike_i`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FredFlow {
     /// Waiting packets.
     pub queued: u32,
-    /// How often it tried to have more than it may.
+    /// Arrivals that exceeded the flow's limit.
     pub strikes: u32,
 }
 
-/// The law's state, without that of the flows.
+/// The law's state, except that of the flows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FredLaw {
     params: FredParams,
@@ -66,7 +68,7 @@ pub struct FredLaw {
 }
 
 impl FredLaw {
-    /// The law over an empty queue and an idle link.
+    /// Creates the law for an empty queue and an idle link.
     pub const fn new(params: FredParams) -> Self {
         FredLaw {
             params,
@@ -76,8 +78,9 @@ impl FredLaw {
         }
     }
 
-    /// A packet of a flow arrives; `active` flows have packets waiting. `draw` gives a number in [0, 1) and is
-    /// called at most once. A packet that is then queued is to be reported by [`FredLaw::on_queued`].
+    /// Decides on an arrival while `active` flows have packets waiting. `draw` returns a number in
+    /// [0, 1) and is called at most once. The caller reports a packet that is then queued by
+    /// [`FredLaw::on_queued`].
     #[inline]
     pub fn on_arrival(
         &mut self,
@@ -88,7 +91,7 @@ impl FredLaw {
         draw: impl FnOnce() -> f64,
     ) -> Decision {
         let FredParams { min_th, max_th, min_q, .. } = self.params;
-        // Only packets that are queued update the average; what has aged while the link was idle is looked at.
+        // Only queued packets update the average. An arrival sees it aged by the link's idle time.
         let avg = self.average.at(now);
         let (waiting, above) = (f64::from(flow.queued), avg >= max_th);
         if self.exceeds(flow, avg, active) {
@@ -131,14 +134,15 @@ impl FredLaw {
         }
     }
 
-    /// The arrival is queued behind `queued` packets; with its own, `active` flows have packets waiting.
+    /// Records that the arrival is queued behind `queued` packets. `active` includes its own flow.
     #[inline]
     pub fn on_queued(&mut self, now: Instant, queued: f64, active: u64) {
         let avg = self.average.on_arrival(now, queued);
         self.share(avg, active);
     }
 
-    /// A packet has left and `queued` are waiting; before it left, `active` flows had packets waiting.
+    /// Records a departure that leaves `queued` packets waiting; `active` flows had packets waiting
+    /// before it.
     #[inline]
     pub fn on_departure(&mut self, queued: f64, active: u64) {
         let avg = self.average.on_departure(queued);
@@ -150,18 +154,19 @@ impl FredLaw {
         self.fair_share = (avg / active as f64).max(1.0);
     }
 
-    /// The link asked for a packet and there was none.
+    /// Records that the link asked for a packet and got none.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) {
         self.average.on_idle(now);
     }
 
-    /// The link sends `packets_per_s` mean packets per second from now on.
+    /// Changes the link's rate to `packets_per_s` mean packets per second.
     pub fn rate_changed(&mut self, now: Instant, packets_per_s: f64) {
         self.average.rate_changed(now, packets_per_s);
     }
 
-    /// The probability before spacing that a flow faces which is not spared, at the average `avg`.
+    /// Returns the probability, before spacing, that a flow subject to random drops faces at the
+    /// average `avg`.
     #[inline]
     pub fn probability(&self, avg: f64) -> f64 {
         let FredParams { min_th, max_th, max_p, .. } = self.params;
@@ -174,17 +179,18 @@ impl FredLaw {
         }
     }
 
-    /// The average queue.
+    /// Returns the average queue.
     pub const fn average(&self) -> &Average {
         &self.average
     }
 
-    /// `avgcq`, in packets: what a flow has waiting on the average, as of the last packet that came or went.
+    /// Returns `avgcq`: the mean number of waiting packets per flow, in packets, at the last
+    /// arrival or departure.
     pub const fn fair_share(&self) -> f64 {
         self.fair_share
     }
 
-    /// Arrivals since the last notice in the range of random drops.
+    /// Returns the arrivals since the last notice in the range of random drops.
     pub const fn count(&self) -> i64 {
         self.spacing.count()
     }
@@ -202,7 +208,7 @@ mod tests {
         min_th: 10.0,
         max_th: 20.0,
         max_p: 0.02,
-        // The average is the last sample.
+        // With this weight, the average is the last sample.
         weight: 1.0,
         min_q: 2.0,
         max_q: 8.0,
@@ -211,14 +217,15 @@ mod tests {
     };
     const NOW: Instant = Instant::ZERO;
 
-    /// A law whose average is `avg` with `active` flows.
+    /// Returns a law whose average is `avg` with `active` flows.
     fn at(params: FredParams, avg: f64, active: u64) -> FredLaw {
         let mut law = FredLaw::new(params);
         law.on_queued(NOW, avg, active);
         law
     }
 
-    /// What happens to a flow with so many packets waiting and so many strikes; its strikes afterwards.
+    /// Returns the decision for a flow with this many packets waiting and strikes, and its strikes
+    /// afterwards.
     fn ask(law: &mut FredLaw, queued: u32, strikes: u32, active: u64, draw: f64) -> (Option<Reason>, u32) {
         let mut flow = FredFlow { queued, strikes };
         let decision = law.on_arrival(NOW, &mut flow, active, Bytes::new(1000), || draw);
@@ -286,7 +293,7 @@ mod tests {
         let pa = 0.01 / (1.0 - 50.0 * 0.01);
         assert_eq!(ask(&mut { law }, 3, 0, 5, pa * 0.999), (Some(Reason::Early), 0));
         assert_eq!(ask(&mut { law }, 3, 0, 5, pa * 1.001), (None, 0));
-        // Below min_th the count begins anew.
+        // Below min_th the count restarts.
         law.on_departure(9.0, 5);
         assert_eq!(ask(&mut law, 3, 0, 5, 0.0), (None, 0));
         assert_eq!(law.count(), -1);
@@ -305,7 +312,7 @@ mod tests {
 
     #[test]
     fn an_idle_link_ages_the_average_until_a_packet_is_queued() {
-        // 1000 packets/s: after 10 ms 0.5^10 of it is left.
+        // 1000 packets/s: after 10 ms, 0.5^10 of it is left.
         let mut law = FredLaw::new(FredParams { weight: 0.5, ..PARAMS });
         law.on_queued(NOW, 64.0, 1);
         law.on_idle(NOW);

@@ -1,6 +1,6 @@
 //! Control laws: numbers in, decision out. They never see a packet.
 //!
-//! Queue lengths are plain `f64` in whatever the discipline measures its queue in, packets or bytes;
+//! Queue lengths are plain `f64` in the discipline's unit of queue length, packets or bytes;
 //! thresholds are in the same unit. Sizes of single packets are [`aqmlab_units::Bytes`].
 
 mod adaptive_red;

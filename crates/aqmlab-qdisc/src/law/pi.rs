@@ -12,13 +12,13 @@ pub struct PiParams {
     pub a: f64,
     /// Weight of the previous sample's distance, per packet; below `a`.
     pub b: f64,
-    /// The queue to be held, in packets.
+    /// The queue length to hold, in packets.
     pub q_ref: f64,
-    /// What the previous sample is taken to have been at the first one, in packets.
+    /// The queue length that the first sample takes as its predecessor, in packets.
     pub q_old: f64,
-    /// How much of what the queue is measured in makes a packet: 1, or the mean packet size in bytes.
+    /// The amount, in the queue's unit, that makes a packet: 1, or the mean packet size in bytes.
     pub unit: f64,
-    /// When the queue is looked at.
+    /// When the queue is sampled.
     pub sampling: Sampling,
     /// Scaling by packet size.
     pub byte_mode: ByteMode,
@@ -36,13 +36,14 @@ pub struct PiLaw {
 }
 
 impl PiLaw {
-    /// The law over an empty queue, at time zero.
+    /// Creates the law for an empty queue at time zero.
     pub const fn new(params: PiParams) -> Self {
         let PiParams { sampling, q_old, .. } = params;
         PiLaw { params, sampling, p: Grid::ZERO, probability: 0.0, q_old }
     }
 
-    /// Makes the updates due up to and including `now`. `queued` gives what has waited since the last call.
+    /// Makes the updates due up to and including `now`. `queued` returns the queue length since the
+    /// last call.
     #[inline]
     pub fn catch_up(&mut self, now: Instant, queued: impl FnOnce() -> f64) {
         if self.sampling.is_due(now) {
@@ -50,8 +51,8 @@ impl PiLaw {
         }
     }
 
-    /// The first sample sees the old queue as its predecessor, all others one equal to themselves, so that
-    /// they make equal steps: bounded work, however long the pause.
+    /// The first sample sees the old queue as its predecessor. All others see one equal to
+    /// themselves and make equal steps, so the work is bounded however long the pause.
     // DEVIATES from ns-2, whose p is a float: sums on a grid are the same in any grouping (see `Grid`).
     #[cold]
     fn update(&mut self, now: Instant, q: f64) {
@@ -70,19 +71,19 @@ impl PiLaw {
         Grid::nearest(a * (q - q_ref) - b * (q_old - q_ref))
     }
 
-    /// A packet of `size` arrives; the law has caught up. `draw` gives a number in [0, 1) and is called at
-    /// most once.
+    /// Decides on the arrival of a packet of `size`; the law has caught up. `draw` returns a number
+    /// in [0, 1) and is called at most once.
     #[inline]
     pub fn on_arrival(&self, size: Bytes, draw: impl FnOnce() -> f64) -> Decision {
         chosen(self.probability, self.params.byte_mode, size, draw)
     }
 
-    /// The probability as of the last update.
+    /// Returns the probability at the last update.
     pub const fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// Parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> &PiParams {
         &self.params
     }
@@ -120,7 +121,7 @@ mod tests {
         for (is, expected) in values.into_iter().zip([1.0902e-3, 1.0908e-3, 1.0914e-3]) {
             assert!((is - expected).abs() < 1e-15, "{is} against {expected}");
         }
-        // Started at q_ref there is no kick of b q_ref.
+        // A start at q_ref causes no kick of b q_ref.
         assert!((after(&mut law(50.0), 1, 60.0) - 1.822e-4).abs() < 1e-15);
     }
 
@@ -136,7 +137,7 @@ mod tests {
     fn an_hour_in_one_leap_is_an_hour_of_samples() {
         for queued in [0.0, 49.0, 51.0, 400.0] {
             let (mut leap, mut stepped) = (law(0.0), law(0.0));
-            // Somewhere inside first.
+            // First somewhere inside.
             let _ = (after(&mut leap, 40, 3000.0), after(&mut stepped, 40, 3000.0));
             for n in 41..=720_000 {
                 let _ = after(&mut stepped, n, queued);
@@ -150,7 +151,7 @@ mod tests {
     fn p_stays_a_probability_and_does_not_wind_up() {
         let mut law = law(0.0);
         assert_eq!(after(&mut law, 1_000_000, 60_000.0), 1.0);
-        // The next sample moves it by the whole step: what was cut off before is forgotten.
+        // The next sample moves it by the whole step: the part cut off before is forgotten.
         let step = 1.822e-5 * (50_000.0 - 50.0) - 1.816e-5 * (60_000.0 - 50.0);
         assert!((-0.2..-0.1).contains(&step));
         assert!((after(&mut law, 1_000_001, 50_000.0) - (1.0 + step)).abs() < 1e-12);

@@ -4,22 +4,23 @@
 /// A link with its long-lived TCP flows, as the linearised fluid model sees them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TcpLoop {
-    /// N: flows, the least that are expected.
+    /// N: the smallest expected number of flows.
     pub flows: f64,
     /// C: mean packets that the link sends per second.
     pub packets_per_s: f64,
-    /// R: round-trip time with the queueing delay aimed at, the largest that is expected, in seconds.
+    /// R: the largest expected round-trip time, with the target queueing delay, in seconds.
     pub rtt_s: f64,
 }
 
 impl TcpLoop {
-    /// The pole of TCP's window, 2N / (R^2 C), on which the rule puts the controller's zero; in rad/s.
+    /// Returns the pole of TCP's window, 2N / (R^2 C), in rad/s. The rule puts the controller's
+    /// zero there.
     pub fn window_pole(&self) -> f64 {
         2.0 * self.flows / (self.rtt_s * self.rtt_s * self.packets_per_s)
     }
 
-    /// a and b of the discrete controller, per packet, for a loop whose gain falls to 1 at `crossover` (rad/s),
-    /// sampled at `frequency` (Hz).
+    /// Returns a and b of the discrete controller, per packet, sampled at `frequency` (Hz), for a
+    /// loop whose gain falls to 1 at `crossover` (rad/s).
     pub fn gains(&self, crossover: f64, frequency: f64) -> (f64, f64) {
         let zero = self.window_pole();
         let (wr, rc) = (crossover * self.rtt_s, self.rtt_s * self.packets_per_s);
@@ -29,8 +30,9 @@ impl TcpLoop {
         discrete(k, zero, frequency)
     }
 
-    /// Phase margin in degrees of the gains `a` and `b` at `frequency` (Hz): how much more the loop could lag
-    /// before it swings by itself. Negative: it does. The controller's half period of waiting counts as delay.
+    /// Returns the phase margin in degrees for the gains `a` and `b` at `frequency` (Hz): the
+    /// further lag at which the loop would begin to oscillate. A negative margin means that it
+    /// oscillates. Half a sampling period of the controller counts as delay.
     pub fn phase_margin(&self, a: f64, b: f64, frequency: f64) -> f64 {
         let (integral, proportional) = ((a - b) * frequency, (a + b) / 2.0);
         let w = self.crossover(integral, proportional);
@@ -41,7 +43,7 @@ impl TcpLoop {
         (core::f64::consts::PI - lag).to_degrees()
     }
 
-    /// Where the loop's gain, which falls with frequency, passes 1; in rad/s.
+    /// Returns where the loop's gain, which falls with frequency, crosses 1, in rad/s.
     fn crossover(&self, integral: f64, proportional: f64) -> f64 {
         let gain = |w: f64| {
             let controller = libm::hypot(integral / w, proportional);
@@ -61,7 +63,7 @@ impl TcpLoop {
     }
 }
 
-/// a and b of K (s/z + 1) / s by the bilinear transform.
+/// Returns a and b of K (s/z + 1) / s by the bilinear transform.
 fn discrete(k: f64, zero: f64, frequency: f64) -> (f64, f64) {
     (k / zero + k / (2.0 * frequency), k / zero - k / (2.0 * frequency))
 }

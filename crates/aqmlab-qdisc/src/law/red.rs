@@ -1,4 +1,4 @@
-//! Random Early Detection (Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993), gentle or not.
+//! Random Early Detection (Floyd and Jacobson, IEEE/ACM ToN 1(4), 1993), gentle or not gentle.
 
 use aqmlab_units::{Bytes, Instant};
 
@@ -6,43 +6,48 @@ use super::average::LowPass;
 use super::{Average, ByteMode, Decision, IdleRule, Notice, Spacing, SpacingRule};
 use crate::Reason;
 
-/// When the count of packets since the last notification runs, and which arrivals are never chosen.
+/// The rule for counting packets since the last notification, and for arrivals that are never
+/// chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counting {
-    /// The 1993 pseudo-code: the count runs between the thresholds; -1 below, 0 after a forced notice.
+    /// The 1993 pseudo-code: the count runs between the thresholds. It is -1 below them and 0 after
+    /// a forced notice.
     Paper,
-    /// ns-2.35: the count always runs; no choice while at most one unit (packet or byte) waits; the first
-    /// arrival above `min_th` begins a cycle and passes; 0 after a forced drop and after an overflow.
+    /// ns-2.35: the count always runs. No packet is chosen while at most one unit (packet or byte)
+    /// waits. The first arrival above `min_th` begins a cycle and passes. The count is 0 after a
+    /// forced drop and after an overflow.
     Ns2,
-    /// Linux: as the paper, but -1 after a forced notice too.
+    /// Linux: like the paper, but -1 after a forced notice too.
     Linux,
 }
 
-/// Which notices are marks where ECN is on; all others are drops.
+/// The notices that are marks where ECN is on; all others are drops.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum EcnRegion {
-    /// Those while the average is below `max_th`; above it packets are dropped, in the gentle region too (RFC 3168,
-    /// section 7).
+    /// Notices while the average is below `max_th`. Above it packets are dropped, in the gentle
+    /// region too (RFC 3168, section 7).
     BelowMaxTh,
-    /// Those whose probability before spacing is below this (ns-2.35 `mark_p_`). No notice is forced then: above the
-    /// upper end it is early, with probability 1 (`use_mark_p_`).
+    /// Notices whose probability before spacing is below this (ns-2.35 `mark_p_`). No notice is
+    /// then forced: above the upper end it is early, with probability 1 (`use_mark_p_`).
     BelowMarkP(f64),
-    /// All: only an overflow drops ECN-capable packets (Feng 1999; Linux without `harddrop`).
+    /// All notices: only an overflow drops ECN-capable packets (Feng 1999; Linux without
+    /// `harddrop`).
     Everywhere,
 }
 
-/// Parameters of the law. Queue lengths are in the unit in which the queue is measured.
+/// Parameters of the law. Queue lengths are in the queue's own unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RedParams {
-    /// Below this average nothing is chosen.
+    /// Average below which no packet is chosen.
     pub min_th: f64,
-    /// From this average on (twice this, if gentle) everything is.
+    /// Average from which on every packet is chosen; twice this if gentle.
     pub max_th: f64,
     /// Probability at `max_th`.
     pub max_p: f64,
     /// Weight of a new sample in the average, w_q.
     pub weight: f64,
-    /// From `max_p` at `max_th` on to 1 at twice `max_th`, instead of a step to 1.
+    /// Whether the probability rises from `max_p` at `max_th` to 1 at twice `max_th`, instead of
+    /// jumping to 1.
     pub gentle: bool,
     /// Spreading of notifications.
     pub spacing: SpacingRule,
@@ -52,7 +57,7 @@ pub struct RedParams {
     pub idle: IdleRule,
     /// Running of the count.
     pub counting: Counting,
-    /// Where notices are marks if ECN is on.
+    /// The notices that are marks if ECN is on.
     pub ecn_region: EcnRegion,
     /// Mean packets that the link sends per second.
     pub packets_per_s: f64,
@@ -64,7 +69,7 @@ pub struct RedLaw {
     params: RedParams,
     average: Average,
     spacing: Spacing,
-    /// Over the probability; `None`: it is used as calculated.
+    /// Filter of the probability; `None` uses the probability as calculated.
     low_pass: Option<LowPass>,
     /// max_th - min_th
     range: f64,
@@ -76,7 +81,7 @@ pub struct RedLaw {
 }
 
 impl RedLaw {
-    /// The law over an empty queue and an idle link.
+    /// Creates the law for an empty queue and an idle link.
     pub const fn new(params: RedParams) -> Self {
         RedLaw {
             params,
@@ -90,19 +95,21 @@ impl RedLaw {
         }
     }
 
-    /// The law with a low-pass filter over its probability, in which a new value has this weight: above 0 to 1, where
-    /// 1 filters nothing and leaves the law as it is. (Feng, Kandlur, Saha, Shin 1999 name it as a possibility.)
+    /// Adds a low-pass filter of the probability, in which a new value has `weight`, in (0, 1]. A
+    /// weight of 1 leaves the law as it is. (Feng, Kandlur, Saha, Shin 1999 mention the
+    /// possibility.)
     ///
-    /// The filter takes the probability of each arrival in, and its output decides alone: it goes on choosing
-    /// packets after the average has fallen below `min_th`, and no notice is forced above `max_th`.
+    /// The filter takes in the probability of each arrival, and only its output decides. It
+    /// therefore continues to choose packets after the average has fallen below `min_th`, and no
+    /// notice is forced above `max_th`.
     #[must_use]
     pub const fn low_passed(mut self, weight: f64) -> Self {
         self.low_pass = if weight < 1.0 { Some(LowPass::new(weight)) } else { None };
         self
     }
 
-    /// A packet of `size` arrives and finds `queued` waiting. `draw` gives a number in [0, 1) and is called
-    /// at most once.
+    /// Decides on a packet of `size` that finds `queued` waiting. `draw` returns a number in [0, 1)
+    /// and is called at most once.
     #[inline]
     pub fn on_arrival(
         &mut self,
@@ -115,13 +122,13 @@ impl RedLaw {
         self.decide(avg, queued, size, draw)
     }
 
-    /// The first half of an arrival: the new average.
+    /// Does the first half of an arrival: returns the new average.
     #[inline]
     pub(crate) fn update_average(&mut self, now: Instant, queued: f64) -> f64 {
         self.average.on_arrival(now, queued)
     }
 
-    /// The second half: the decision.
+    /// Does the second half of an arrival: decides.
     #[inline]
     pub(crate) fn decide(
         &mut self,
@@ -144,8 +151,8 @@ impl RedLaw {
         if self.spacing.hit(pb, size, draw) { self.notice(avg, pb, Reason::Early) } else { Decision::Admit }
     }
 
-    /// The filtered probability, which may be anything wherever the average is; `None` where it is zero. (A way of
-    /// its own, for almost no RED has a filter.)
+    /// Decides by the filtered probability, which is independent of where the average is; `None`
+    /// where it is zero. (This is a separate path because a filter is rare.)
     #[cold]
     #[inline(never)]
     fn filtered(&mut self, avg: f64, size: Bytes) -> Option<f64> {
@@ -159,8 +166,8 @@ impl RedLaw {
         Some(pb)
     }
 
-    /// The decision where it does not take a draw: outside the range of early notices, and where the range is
-    /// entered.
+    /// Returns the decision where it needs no draw: outside the range of early notices, and on
+    /// entry to the range.
     #[inline]
     fn without_draw(&mut self, avg: f64, queued: f64, size: Bytes) -> Option<Decision> {
         if self.params.counting == Counting::Ns2 {
@@ -185,7 +192,7 @@ impl RedLaw {
     #[inline]
     fn without_draw_ns2(&mut self, avg: f64, queued: f64, size: Bytes) -> Option<Decision> {
         self.spacing.step(size);
-        // One packet; where the queue is in bytes, one byte.
+        // One unit: a packet, or a byte where the queue is in bytes.
         if avg < self.params.min_th || queued <= 1.0 {
             self.was_above = false;
             return Some(Decision::Admit);
@@ -211,25 +218,25 @@ impl RedLaw {
         Decision::Notify(Notice { reason, markable })
     }
 
-    /// The arrival was admitted, but there was no room for it.
+    /// Records that an admitted arrival found no room.
     pub fn on_overflow(&mut self) {
         if self.params.counting == Counting::Ns2 {
             self.spacing.notified();
         }
     }
 
-    /// The link asked for a packet and there was none.
+    /// Records that the link asked for a packet and got none.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) {
         self.average.on_idle(now);
     }
 
-    /// The link sends `packets_per_s` mean packets per second from now on. The weight stays.
+    /// Changes the link's rate to `packets_per_s` mean packets per second. The weight stays.
     pub fn rate_changed(&mut self, now: Instant, packets_per_s: f64) {
         self.average.rate_changed(now, packets_per_s);
     }
 
-    /// Sets `max_p`, and with it the foot of the gentle slope if `move_foot`.
+    /// Sets `max_p` and, if `move_foot`, the foot of the gentle slope.
     pub(super) fn set_max_p(&mut self, max_p: f64, move_foot: bool) {
         self.max_p = max_p;
         if move_foot {
@@ -237,8 +244,8 @@ impl RedLaw {
         }
     }
 
-    /// The probability before spacing with which packets are chosen at the average `avg`; of a law with a low-pass
-    /// filter what the latest arrival left in it.
+    /// Returns the probability, before spacing, with which packets are chosen at the average `avg`.
+    /// With a low-pass filter, returns its output at the latest arrival.
     pub fn probability_in_use(&self, avg: f64) -> f64 {
         match &self.low_pass {
             Some(filter) => filter.held(),
@@ -246,7 +253,7 @@ impl RedLaw {
         }
     }
 
-    /// The probability before spacing at the average `avg`, as calculated.
+    /// Returns the unfiltered probability, before spacing, at the average `avg`.
     #[inline]
     pub fn probability(&self, avg: f64) -> f64 {
         if avg < self.params.min_th { 0.0 } else { self.probability_from_min_th(avg) }
@@ -265,27 +272,27 @@ impl RedLaw {
         }
     }
 
-    /// Parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> &RedParams {
         &self.params
     }
 
-    /// The average.
+    /// Returns the average.
     pub const fn average(&self) -> &Average {
         &self.average
     }
 
-    /// The current `max_p`.
+    /// Returns the current `max_p`.
     pub const fn max_p(&self) -> f64 {
         self.max_p
     }
 
-    /// Arrivals since the last notification; -1 outside a cycle.
+    /// Returns the arrivals since the last notification; -1 outside a cycle.
     pub const fn count(&self) -> i64 {
         self.spacing.count()
     }
 
-    /// The average from which on everything is chosen.
+    /// Returns the average from which on every packet is chosen.
     #[inline]
     fn upper_end(&self) -> f64 {
         if self.params.gentle { 2.0 * self.params.max_th } else { self.params.max_th }
@@ -311,7 +318,8 @@ pub(super) mod tests {
     };
     const SIZE: Bytes = Bytes::new(1000);
 
-    /// Decisions of arrivals that find these queues (the weight is 1: the average is the queue).
+    /// Returns the decisions on arrivals that find these queues (with weight 1, the average is the
+    /// queue).
     fn decisions<const N: usize>(law: &mut RedLaw, queues: [f64; N], u: f64) -> [Option<Reason>; N] {
         queues.map(|q| match law.on_arrival(Instant::ZERO, q, SIZE, || u) {
             Decision::Admit => None,
@@ -331,7 +339,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Inside the range with a low and a high probability, in the gentle region, beyond.
+    /// Inside the range with a low and with a high probability, in the gentle region, and beyond.
     #[test]
     fn each_ecn_region_ends_at_its_own_edge() {
         let notices = [
@@ -380,7 +388,8 @@ pub(super) mod tests {
     fn ns2_spares_a_queue_of_one_and_the_first_arrival_above() {
         let mut law = RedLaw::new(RedParams { counting: Counting::Ns2, min_th: 0.5, ..PARAMS });
         let early = Some(Reason::Early);
-        // Draw 0: whatever may be chosen, is. 1 waits: spared; 10: first above; 10: chosen; 1; 10: first again.
+        // With draw 0, every packet that may be chosen is chosen. 1 waits: spared; 10: first above;
+        // 10: chosen; 1; 10: first again.
         assert_eq!(
             decisions(&mut law, [1.0, 10.0, 10.0, 1.0, 10.0, 10.0], 0.0),
             [None, None, early, None, None, early]
@@ -404,7 +413,8 @@ pub(super) mod tests {
         }
     }
 
-    /// The weight of the average is 1, that of the filter a half; with `off` the draw is compared with pb itself.
+    /// The weight of the average is 1 and that of the filter a half. With `off`, the draw is
+    /// compared with pb itself.
     #[test]
     fn a_low_pass_filter_decides_alone() {
         let params = RedParams { spacing: SpacingRule::Off, max_p: 0.5, ..PARAMS };

@@ -1,8 +1,9 @@
 //! RED with Preferential Dropping (Mahajan and Floyd, ICNP 2001; ns-2.35 and its scripts).
 //!
-//! RED drops of each flow in proportion to its rate, so the flows with drops in most of the last congestion epochs
-//! are those that send much more than a TCP with the target round-trip time would at this drop rate. Such flows
-//! are monitored: a filter before the queue drops of them until their drops in the queue are like those of others.
+//! RED drops packets of each flow in proportion to the flow's rate. The flows with drops in most of
+//! the recent congestion epochs therefore send much more than a TCP with the target round-trip time
+//! would at this drop rate. The law monitors such flows: a filter before the queue drops their
+//! packets until their drops in the queue are like those of other flows.
 
 use alloc::vec::Vec;
 
@@ -12,15 +13,16 @@ pub use super::red_pd_flow::RedPdParams;
 use super::red_pd_flow::{MOST_LISTS, Monitored, PdFlow};
 use crate::flow_table::FlowTable;
 
-/// Intervals whose lengths are remembered.
+/// Number of past intervals whose lengths are kept.
 const REMEMBERED: usize = 8;
-/// ns-2: probabilities are lowered this long after each identification.
+/// ns-2: delay after each identification until probabilities are lowered.
 const LOWERING_DELAY: Span = Span::ms(1);
-/// ns-2: a flow is first monitored with at most this, and twice the drop rate.
+/// ns-2: largest probability of a newly monitored flow, which is otherwise twice the drop rate.
 const FIRST_AT_MOST: f64 = 0.5;
-/// Flows for which room is made at once; for more it is made by doubling when they first lose packets.
+/// Number of flows for which room is reserved at once. For more, room doubles when they first lose
+/// packets.
 const RESERVED_AT_MOST: usize = 1024;
-/// An average drop rate below this is none.
+/// Average drop rate below which there are no drops.
 const NO_DROPS: f64 = 1e-12;
 
 /// The law's state.
@@ -28,23 +30,23 @@ const NO_DROPS: f64 = 1e-12;
 pub struct RedPdLaw {
     params: RedPdParams,
     flows: FlowTable<PdFlow>,
-    /// Bytes that came to RED, and those that it dropped, in the current interval.
+    /// Bytes that arrived at RED, and bytes that it dropped, in the current interval.
     arrived: u64,
     dropped: u64,
     drop_rate: Option<f64>,
-    /// The last intervals, the newest first.
+    /// Lengths of the last intervals, the newest first.
     intervals: [Span; REMEMBERED],
     /// Number of the next list.
     list: usize,
     identified: Instant,
     identify_at: Instant,
     lower_at: Option<Instant>,
-    /// Room for the lists, kept so that nothing is allocated when steady.
+    /// Buffer for the lists, kept so that the steady state allocates nothing.
     scratch: Vec<(u64, u64)>,
 }
 
 impl RedPdLaw {
-    /// The law over an empty queue, at time zero.
+    /// Creates the law for an empty queue at time zero.
     pub fn new(params: RedPdParams) -> Self {
         assert!(params.lists <= MOST_LISTS, "the history has at most eight lists");
         RedPdLaw {
@@ -62,16 +64,17 @@ impl RedPdLaw {
         }
     }
 
-    /// Makes room for what is to be known of so many flows, of a thousand at most: at each identification all the room is
-    /// gone through.
+    /// Reserves room for the state of this many flows, at most a thousand: each identification
+    /// visits all the room.
     pub fn reserve(&mut self, flows: usize) {
         let flows = flows.min(RESERVED_AT_MOST);
         self.flows.reserve(flows);
         self.scratch.reserve(flows.saturating_sub(self.scratch.len()));
     }
 
-    /// A packet of a flow arrives. Returns whether it is dropped before it comes to RED. `above_min_th` is about RED's average,
-    /// `waits` whether more than one unit (packet or byte) waits. `draw` gives a number in [0, 1).
+    /// Decides on an arriving packet of a flow. Returns whether it is dropped before it reaches
+    /// RED. `above_min_th` is about RED's average; `waits` means that more than one unit (packet or
+    /// byte) waits. `draw` returns a number in [0, 1).
     #[inline]
     pub fn on_arrival(
         &mut self,
@@ -97,7 +100,7 @@ impl RedPdLaw {
         drops
     }
 
-    /// The packet came to RED, which dropped it or not.
+    /// Records that the packet reached RED, and whether RED dropped it.
     #[inline]
     pub fn on_red(&mut self, flow: u64, size: Bytes, dropped: bool) {
         self.arrived += size.get();
@@ -118,7 +121,7 @@ impl RedPdLaw {
         state.lost += size;
     }
 
-    /// Identifies and lowers at every instant at which that was due, up to and including `now`.
+    /// Makes all identifications and reductions that were due up to and including `now`.
     #[inline]
     pub fn catch_up(&mut self, now: Instant) {
         if now >= self.lower_at.unwrap_or(self.identify_at) {
@@ -126,8 +129,9 @@ impl RedPdLaw {
         }
     }
 
-    /// In a silence no flow is on a list after `lists` intervals, and every probability falls: after some hundred
-    /// intervals nothing is left that could change, and the rest of the silence is one step.
+    /// During a silence, no flow is on a list after `lists` intervals, and every probability falls.
+    /// After some hundred intervals nothing can change any longer, so the rest of the silence is
+    /// one step.
     #[cold]
     fn run_timer(&mut self, now: Instant) {
         loop {
@@ -143,7 +147,7 @@ impl RedPdLaw {
         }
     }
 
-    /// Skips identifications that change nothing, but for the last one.
+    /// Skips identifications that change nothing, except the last one.
     fn leap(&mut self, now: Instant) {
         let longest = self.params.max_interval;
         let settled = self.flows.len() == 0
@@ -158,7 +162,7 @@ impl RedPdLaw {
         }
     }
 
-    /// ns-2 `do_detect`.
+    /// Does ns-2's `do_detect`.
     fn identify(&mut self, now: Instant) {
         let elapsed = now - self.identified;
         let (current, average) = self.drop_rates();
@@ -176,7 +180,7 @@ impl RedPdLaw {
         self.lower_at = Some(now + LOWERING_DELAY);
     }
 
-    /// The drop rate in RED of this interval, and the average with it.
+    /// Returns the drop rate in RED for this interval and the updated average.
     fn drop_rates(&mut self) -> (f64, f64) {
         let current = if self.arrived == 0 { 0.0 } else { self.dropped as f64 / self.arrived as f64 };
         let weight = self.params.drop_rate_weight;
@@ -189,7 +193,8 @@ impl RedPdLaw {
         (current, average)
     }
 
-    /// Puts the flows with most dropped bytes of this interval on the newest list, which takes the oldest one's place.
+    /// Puts the flows with the most dropped bytes in this interval on the newest list, which
+    /// replaces the oldest.
     fn make_list(&mut self) {
         self.scratch.clear();
         let dropped = self.flows.iter().filter(|(_, state)| state.dropped > 0);
@@ -208,7 +213,8 @@ impl RedPdLaw {
         }
     }
 
-    /// Monitors the flows that are on enough lists, and raises the probability of those that were monitored.
+    /// Monitors the flows that are on enough lists, and raises the probability of those already
+    /// monitored.
     fn raise(&mut self, now: Instant, elapsed: Span, usable: f64) {
         let RedPdParams { hits, unresponsive_test, .. } = self.params;
         let sought = |state: &PdFlow| state.hits() >= hits;
@@ -220,7 +226,7 @@ impl RedPdLaw {
         let mean = dropped as f64 / flows as f64;
         let least = self.least_between_changes(4);
         for (_, state) in self.flows.iter_mut().filter(|(_, state)| sought(state)) {
-            // Who lost nothing in this interval is not punished for earlier ones.
+            // A flow that lost nothing in this interval is not punished for earlier ones.
             if since_change(state, now) < least || state.lost == 0 {
                 continue;
             }
@@ -239,8 +245,8 @@ impl RedPdLaw {
         }
     }
 
-    /// `B`, the time to the next identification: `hits / lists` of a congestion epoch of the target flow, which has one
-    /// drop in `R / sqrt(1.5 p)` seconds at the drop rate p.
+    /// Returns `B`, the time to the next identification: `hits / lists` of a congestion epoch of
+    /// the target flow, which has one drop per `R / sqrt(1.5 p)` seconds at the drop rate p.
     fn interval(&self, drop_rate: f64) -> Span {
         let RedPdParams { min_interval, max_interval, .. } = self.params;
         if drop_rate == 0.0 {
@@ -251,7 +257,7 @@ impl RedPdLaw {
         Span::try_from_secs_f64(seconds).map_or(max_interval, |b| b.clamp(min_interval, max_interval))
     }
 
-    /// Forgets what was counted, and the flows of which nothing is to be known any more.
+    /// Clears the interval's counters, and removes the flows whose state is no longer needed.
     fn begin_interval(&mut self, now: Instant) {
         (self.arrived, self.dropped) = (0, 0);
         let least = self.least_between_changes(4);
@@ -267,7 +273,7 @@ impl RedPdLaw {
         }
     }
 
-    /// ns-2 `do_reward`: lowers the probability of monitored flows that are on no list.
+    /// Does ns-2's `do_reward`: lowers the probability of monitored flows that are on no list.
     fn lower(&mut self, now: Instant) {
         let params = self.params;
         let (responsive, unresponsive) = (self.least_between_changes(3), self.least_between_changes(5));
@@ -284,29 +290,30 @@ impl RedPdLaw {
         }
     }
 
-    /// The last `intervals` together, and at least `min_change`.
+    /// Returns the total length of the last `intervals`, and at least `min_change`.
     fn least_between_changes(&self, intervals: usize) -> Span {
         let sum = self.intervals[..intervals].iter().fold(Span::ZERO, |sum, b| sum + *b);
         sum.max(self.params.min_change)
     }
 
-    /// The probability with which the filter drops the packets of a flow, without spreading; 0 if it is not monitored.
+    /// Returns the probability with which the filter drops the flow's packets, without spreading; 0
+    /// if the flow is not monitored.
     pub fn probability(&self, flow: u64) -> f64 {
         self.flows.get(flow).and_then(|state| state.monitored.as_ref()).map_or(0.0, |m| m.p)
     }
 
-    /// Whether this flow is taken for one that does not respond to drops.
+    /// Returns whether this flow is considered unresponsive to drops.
     pub fn is_unresponsive(&self, flow: u64) -> bool {
         self.flows.get(flow).and_then(|state| state.monitored.as_ref()).is_some_and(|m| m.unresponsive)
     }
 
-    /// How many flows are monitored, and the greatest probability among them.
+    /// Returns the number of monitored flows and the highest probability among them.
     pub fn monitored(&self) -> (usize, f64) {
         let monitored = self.flows.iter().filter_map(|(_, state)| state.monitored.as_ref());
         monitored.fold((0, 0.0), |(n, most): (usize, f64), m| (n + 1, most.max(m.p)))
     }
 
-    /// The average drop rate in RED, as of the last identification.
+    /// Returns the average drop rate in RED at the last identification.
     pub fn drop_rate(&self) -> f64 {
         self.drop_rate.unwrap_or(0.0)
     }
@@ -342,7 +349,8 @@ pub(super) mod tests {
         Instant::ZERO + Span::ms(n)
     }
 
-    /// Per millisecond one packet of each of ten flows, and `heavy` of flow 0; RED drops every 20th packet.
+    /// Sends per millisecond one packet of each of ten flows, and `heavy` packets of flow 0; RED
+    /// drops every 20th packet.
     fn load(law: &mut RedPdLaw, from: u64, to: u64, heavy: u64, number: &mut u64) {
         for at in from..to {
             for flow in (0..heavy).map(|_| 0).chain(1..=10) {
@@ -374,14 +382,16 @@ pub(super) mod tests {
 
     #[test]
     fn the_first_probability_is_the_flows_share_of_the_drop_rate() {
-        // One flow alone on the lists: its share is the drop rate of 0.1 itself, for it is the mean.
+        // A flow alone on the lists has the drop rate of 0.1 itself as its share because it is the
+        // mean.
         let mut law = RedPdLaw::new(PARAMS);
         for n in 0..1500u64 {
             assert!(!law.on_arrival(ms(n), 0, SIZE, true, true, || 0.999));
             law.on_red(0, SIZE, n % 10 == 5);
             if law.probability(0) > 0.0 {
                 assert!((law.probability(0) - 0.1).abs() < 0.03, "{}", law.probability(0));
-                // Identified at 100 ms and then each 80 ms; on the third list at 260 ms, but 400 ms must have passed.
+                // Identified at 100 ms and then every 80 ms. It is on the third list at 260 ms, but
+                // 400 ms must have passed.
                 assert_eq!(n, 420);
                 return;
             }

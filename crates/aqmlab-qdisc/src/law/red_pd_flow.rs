@@ -1,4 +1,4 @@
-//! What RED-PD knows of one flow, and how it treats a flow that it monitors.
+//! RED-PD's state for one flow, and its treatment of a monitored flow.
 
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -7,44 +7,44 @@ use super::{ByteMode, Spacing, SpacingRule};
 /// Parameters of the law.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RedPdParams {
-    /// R: flows that send more than a TCP of this round-trip time are sought.
+    /// R: round-trip time of the TCP whose rate a flow must exceed to be identified.
     pub target_rtt: Span,
     /// M: lists in the drop history, at most eight.
     pub lists: usize,
-    /// K: a flow on so many of them is sought.
+    /// K: number of lists with which a flow is identified.
     pub hits: usize,
-    /// Flows on a list: those of most dropped bytes.
+    /// Flows per list: those with the most dropped bytes.
     pub list_flows: usize,
     /// Shortest interval between identifications.
     pub min_interval: Span,
-    /// Longest interval between identifications, also where nothing is dropped.
+    /// Longest interval between identifications, even where nothing is dropped.
     pub max_interval: Span,
-    /// The first identification.
+    /// Time of the first identification.
     pub start: Span,
     /// Weight of an interval's drop rate in the average.
     pub drop_rate_weight: f64,
-    /// No flow's probability is raised while RED drops no more than this.
+    /// Drop rate in RED up to which no flow's probability is raised.
     pub min_drop_rate: f64,
     /// Least time between two changes of a flow's probability.
     pub min_change: Span,
-    /// Most that one step takes from a probability.
+    /// Largest reduction of a probability per step.
     pub max_reduction: f64,
-    /// Flows whose probability is no more than this are released, unresponsive ones at half of it.
+    /// Probability at which a flow is released; for unresponsive flows, half of it.
     pub release: f64,
     /// Whether monitored flows are tested for their response.
     pub unresponsive_test: bool,
-    /// Whether unresponsive flows, too, are spared while at most one unit waits (ns-2 `noidle_`).
+    /// Whether unresponsive flows too are spared while at most one unit waits (ns-2 `noidle_`).
     pub no_idle: bool,
 }
 
 /// The longest drop history, in lists.
 pub(super) const MOST_LISTS: usize = 8;
-/// Intervals of a monitored flow that the test for unresponsive flows looks at (ns-2 `Hist_Max_`).
+/// Intervals of a monitored flow that the test for unresponsive flows examines (ns-2 `Hist_Max_`).
 const INTERVALS: usize = 5;
-/// The test ignores pairs of intervals of which one has less than a tenth of the other's drop rate.
+/// The test ignores pairs of intervals in which one drop rate is less than a tenth of the other.
 const COMPARABLE: f64 = 0.1;
 
-/// A flow that RED has dropped packets of lately, or that is monitored.
+/// A flow that recently lost packets in RED, or that is monitored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PdFlow {
     /// Bytes that RED dropped in each interval of the history; 0 where the flow is not on the list.
@@ -53,15 +53,15 @@ pub(super) struct PdFlow {
     pub arrived: u64,
     pub dropped: u64,
     pub lost: u64,
-    /// When its treatment last changed.
+    /// When the flow's treatment last changed.
     pub changed: Option<Instant>,
     pub monitored: Option<Monitored>,
 }
 
-/// How a monitored flow is treated.
+/// The treatment of a monitored flow.
 #[derive(Clone, Debug)]
 pub(super) struct Monitored {
-    /// Its packets are dropped with this probability before they come to the queue.
+    /// Probability with which its packets are dropped before they reach the queue.
     pub p: f64,
     pub unresponsive: bool,
     spacing: Spacing,
@@ -77,27 +77,27 @@ struct Interval {
 }
 
 impl PdFlow {
-    /// On how many lists it is.
+    /// Returns the number of lists that the flow is on.
     pub(super) fn hits(&self) -> usize {
         self.lists.iter().filter(|dropped| **dropped > 0).count()
     }
 
-    /// Bytes that RED dropped in the whole history.
+    /// Returns the bytes that RED dropped in the whole history.
     pub(super) fn in_history(&self) -> u64 {
         self.lists.iter().sum()
     }
 }
 
 impl Monitored {
-    /// Begins to drop with probability `p`.
+    /// Creates the state of a flow whose packets are dropped with probability `p`.
     pub(super) fn new(p: f64) -> Self {
         let mut spacing = Spacing::new(SpacingRule::Paper, ByteMode::Off);
         spacing.notified();
         Monitored { p, unresponsive: false, spacing, history: Default::default(), intervals: 0 }
     }
 
-    /// Whether this packet is dropped: only if `may_drop`; gaps are spread as RED's. ns-2.35 `RedPDQueue::enque`: the count
-    /// goes up after the decision.
+    /// Returns whether this packet is dropped, which requires `may_drop`. Gaps are spread as RED's.
+    /// ns-2.35 `RedPDQueue::enque`: the count increases after the decision.
     pub(super) fn drops(&mut self, may_drop: bool, size: Bytes, draw: impl FnOnce() -> f64) -> bool {
         let hit = may_drop && self.spacing.hit(self.p, size, draw);
         if !hit {
@@ -106,16 +106,19 @@ impl Monitored {
         hit
     }
 
-    /// The flow is still among those with many drops; `share` is its part of the ambient drop rate. The step is at most
-    /// a doubling (threefold for an unresponsive flow).
+    /// Raises the probability because the flow is still among those with many drops; `share` is its
+    /// part of the ambient drop rate. A step at most doubles it (triples it for an unresponsive
+    /// flow).
     pub(super) fn raise(&mut self, share: f64) {
         let (factor, weight) = if self.unresponsive { (3.0, 2.0) } else { (2.0, 1.0) };
         let raised = if share > self.p { factor * self.p } else { self.p + weight * share };
-        // ns-2 keeps what passes, 1 - p: when that would become negative it is divided.
+        // ns-2 stores the share that passes, 1 - p. A value that would become negative is divided
+        // instead.
         self.p = if raised > 1.0 { 1.0 - (1.0 - self.p) / factor } else { raised };
     }
 
-    /// The flow had no drops in the whole history. Returns whether it is still monitored.
+    /// Lowers the probability because the flow had no drops in the whole history. Returns whether
+    /// it is still monitored.
     pub(super) fn lower(&mut self, params: &RedPdParams) -> bool {
         let (divisor, release) =
             if self.unresponsive { (1.5, params.release / 2.0) } else { (2.0, params.release) };
@@ -127,7 +130,7 @@ impl Monitored {
         true
     }
 
-    /// Notes an interval in which the flow's treatment changed.
+    /// Records an interval in which the flow's treatment changed.
     pub(super) fn note(&mut self, bytes_per_s: f64, drop_rate: f64) {
         if self.intervals == INTERVALS {
             self.history.rotate_left(1);
@@ -137,8 +140,9 @@ impl Monitored {
         self.intervals += 1;
     }
 
-    /// Whether the flow keeps its rate when its drop rate rises. A TCP's rate falls as the square root of the drop rate
-    /// rises; each pair of noted intervals speaks for or against the flow.
+    /// Returns whether the flow keeps its rate when its drop rate rises. A TCP's rate falls with
+    /// the square root of the drop rate; each pair of recorded intervals counts for or against the
+    /// flow.
     pub(super) fn does_not_respond(&self) -> bool {
         let noted = &self.history[..self.intervals];
         let (mut good, mut bad) = (0, 0);
@@ -181,7 +185,7 @@ mod tests {
         close(raised(0.1, false, 0.3), 0.2);
         close(raised(0.1, true, 0.03), 0.16);
         close(raised(0.1, true, 0.3), 0.3);
-        // Beyond 1 what passes is halved, or a third of it stays.
+        // Beyond 1, the share that passes is halved or divided by three.
         close(raised(0.8, false, 0.9), 0.9);
         close(raised(0.7, true, 0.9), 0.9);
     }
@@ -203,7 +207,8 @@ mod tests {
 
     #[test]
     fn drops_are_spread_as_reds_with_a_count_from_nought() {
-        // 1/p packets after a drop the next one is certain; the first after it has p.
+        // 1/p packets after a drop, the next drop is certain; the first packet after a drop has
+        // probability p.
         let mut flow = Monitored::new(0.25);
         let size = Bytes::new(1000);
         for chance in [0.25, 1.0 / 3.0, 0.5, 1.0] {
@@ -227,7 +232,7 @@ mod tests {
         assert!(decision(&constant));
         assert!(!decision(&[(1e6, 0.01), (0.7e6, 0.02), (0.5e6, 0.04)]), "a TCP");
         assert!(!decision(&[(1e6, 0.001), (1e6, 0.02), (1e6, 0.5)]), "more than tenfold is not compared");
-        // One pair for it, two or five against.
+        // One pair in its favour, two or five against it.
         assert!(!decision(&[(1e6, 0.01), (1e6, 0.02), (0.6e6, 0.025)]));
         assert!(decision(&[(1e6, 0.01), (1e6, 0.02), (0.86e6, 0.025), (1e6, 0.04)]));
         // Only the last five count.

@@ -10,15 +10,16 @@ use super::{ByteMode, Decision, Sampling, chosen};
 pub struct RemParams {
     /// Step size of the price.
     pub gamma: f64,
-    /// Weight of the queue against the mismatch of rates.
+    /// Weight of the queue relative to the mismatch of rates.
     pub alpha: f64,
     /// Base of the exponential, above 1.
     pub phi: f64,
-    /// The queue to be held, b*, in packets.
+    /// The queue length to hold, b*, in packets.
     pub q_ref: f64,
     /// Weight of a period's arrivals in their average, in (0, 1].
     pub inw: f64,
-    /// How much of what queue and arrivals are measured in makes a packet: 1, or the mean packet size in bytes.
+    /// The amount, in the unit of queue and arrivals, that makes a packet: 1, or the mean packet
+    /// size in bytes.
     pub unit: f64,
     /// When the price is updated.
     pub sampling: Sampling,
@@ -39,17 +40,17 @@ pub struct RemLaw {
     price: Grid,
     /// 1 - phi^-price
     probability: f64,
-    /// Arrivals in the present period, in what the queue is measured in.
+    /// Arrivals in the present period, in the queue's unit.
     arrived: u64,
-    /// Their average over past periods, in packets.
+    /// Average of the arrivals over past periods, in packets.
     input: f64,
 }
 
-/// An average of fewer packets a period is none, so that an average which decays ends.
+/// Average, in packets per period, below which it counts as zero, so that a decaying average ends.
 const NO_INPUT: f64 = 1e-12;
 
 impl RemLaw {
-    /// The law over an empty queue, at time zero.
+    /// Creates the law for an empty queue at time zero.
     pub fn new(params: RemParams) -> Self {
         let mut law = RemLaw {
             params,
@@ -65,7 +66,8 @@ impl RemLaw {
         law
     }
 
-    /// Makes the updates due up to and including `now`. `queued` gives what has waited since the last call.
+    /// Makes the updates due up to and including `now`. `queued` returns the queue length since the
+    /// last call.
     #[inline]
     pub fn catch_up(&mut self, now: Instant, queued: impl FnOnce() -> f64) {
         if self.sampling.is_due(now) {
@@ -73,8 +75,8 @@ impl RemLaw {
         }
     }
 
-    /// Only the first of several periods had arrivals. Their average then decays to nothing, in at most
-    /// 50 / inw steps; all further steps are equal and made at once.
+    /// Only the first of several periods had arrivals. The average then decays to zero in at most
+    /// 50 / inw steps. All further steps are equal and are made at once.
     #[cold]
     fn update(&mut self, now: Instant, queued: f64) {
         let mut due = self.sampling.take(now);
@@ -104,40 +106,41 @@ impl RemLaw {
         self.price = self.price.stepped(step, count, (Grid::ZERO, Grid::MOST));
     }
 
-    /// 1 - phi^-price (equation 2), without loss of digits for small prices.
+    /// Returns 1 - phi^-price (equation 2), without loss of digits for small prices.
     fn probability_at(&self, price: f64) -> f64 {
         -libm::expm1(-price * self.ln_phi)
     }
 
-    /// `amount` arrives, in what the queue is measured in; the law has caught up.
+    /// Records the arrival of `amount`, in the queue's unit; the law has caught up.
     #[inline]
     pub const fn on_arrival(&mut self, amount: u64) {
         self.arrived += amount;
     }
 
-    /// Whether a packet of `size` is chosen. `draw` gives a number in [0, 1) and is called at most once.
+    /// Returns whether a packet of `size` is chosen. `draw` returns a number in [0, 1) and is
+    /// called at most once.
     #[inline]
     pub fn judge(&self, size: Bytes, draw: impl FnOnce() -> f64) -> Decision {
         chosen(self.probability, self.params.byte_mode, size, draw)
     }
 
-    /// The link sends `packets_per_s` mean packets per second from now on; the law has caught up. The period
-    /// under way is taken to have had the new rate from its start.
+    /// Changes the link's rate to `packets_per_s` mean packets per second; the law has caught up.
+    /// The current period counts as having had the new rate from its start.
     pub fn rate_changed(&mut self, packets_per_s: f64) {
         self.capacity = packets_per_s * self.sampling.period_s();
     }
 
-    /// The price as of the last update.
+    /// Returns the price at the last update.
     pub fn price(&self) -> f64 {
         self.price.value()
     }
 
-    /// The probability as of the last update.
+    /// Returns the probability at the last update.
     pub const fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// Parameters.
+    /// Returns the parameters.
     pub const fn params(&self) -> &RemParams {
         &self.params
     }
@@ -195,7 +198,7 @@ mod tests {
         (0..6).for_each(|_| law.on_arrival(1));
         let price = after(&mut law, 1, 30.0);
         assert!((price - 2.93496e-3).abs() < 1e-8, "{price}");
-        // Arrivals count in their own period only.
+        // Arrivals count only in their own period.
         let next = after(&mut law, 2, 40.0);
         assert!((next - price - 0.001 * (2.0 - law.capacity)).abs() < 1e-15);
     }

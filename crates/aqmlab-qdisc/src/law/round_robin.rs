@@ -1,47 +1,52 @@
-//! Whose turn it is: weighted and deficit round robin.
+//! Weighted and deficit round robin.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// Round robin among the queues that have something to send, each with a quantum of credit a round.
+/// Round robin among the queues that have something to send, each with a quantum of credit per
+/// round.
 ///
-/// With the bytes of a packet as its cost this is deficit round robin (Shreedhar and Varghese 1995), with one for each packet
-/// weighted round robin: a packet is sent if the credit that its queue has saved, its deficit, covers it.
-// DEVIATES from Shreedhar and Varghese where the head of a queue is lost on leaving, as laws that decide at departures have
-// it: the packet behind it is sent in its place, and what that takes beyond the credit is missing in the next round. A queue
-// that cannot say how long its next packet is sends while it has credit left, with the same debt.
+/// With the bytes of a packet as its cost, this is deficit round robin (Shreedhar and Varghese
+/// 1995). With a cost of one per packet, it is weighted round robin. A packet is sent if the saved
+/// credit of its queue, the deficit, covers it.
+// DEVIATES from Shreedhar and Varghese where the head of a queue is lost as it leaves, which
+// happens under laws that decide at departures. The packet behind it is sent in its place, and its
+// cost beyond the credit is missing in the next round. A queue that does not know the length of its
+// next packet sends while it has credit, with the same debt.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     queues: Vec<Credit>,
-    /// Those that have something to send; the first one has its turn.
+    /// Queues that have something to send; the first one has its turn.
     active: VecDeque<u16>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Credit {
-    /// What it gets each round.
+    /// Credit per round.
     quantum: i64,
-    /// What it has left of it and of rounds before; below zero what its last packet took beyond.
+    /// Credit left from this and earlier rounds; negative if the last packet took more than the
+    /// credit.
     left: i64,
 }
 
 impl RoundRobin {
-    /// All queues are empty. Every quantum is above zero.
+    /// Creates a round robin over empty queues. Every quantum is above zero.
     pub fn new(quanta: impl IntoIterator<Item = u64>) -> Self {
         let credit = |quantum| Credit { quantum: i64::try_from(quantum).unwrap_or(i64::MAX).max(1), left: 0 };
         let queues: Vec<Credit> = quanta.into_iter().map(credit).collect();
         RoundRobin { active: VecDeque::with_capacity(queues.len()), queues }
     }
 
-    /// A queue that was empty has something to send: it comes last in the round.
+    /// Puts a queue that was empty and now has something to send at the end of the round.
     pub fn activate(&mut self, queue: usize) {
         let credit = &mut self.queues[queue];
         credit.left += credit.quantum;
         self.active.push_back(queue as u16);
     }
 
-    /// The queue whose turn it is; `None` if all are empty. `cost` gives what the next packet of a queue takes, if that is known.
-    /// Rounds in which no credit covers a packet are gone through here: at most the largest cost over the smallest quantum.
+    /// Returns the queue whose turn it is, or `None` if all are empty. `cost` returns the cost of a
+    /// queue's next packet, if known. Rounds in which no credit covers a packet are skipped here:
+    /// at most the largest cost over the smallest quantum.
     pub fn turn(&mut self, mut cost: impl FnMut(usize) -> Option<u64>) -> Option<usize> {
         loop {
             let first = usize::from(*self.active.front()?);
@@ -55,12 +60,13 @@ impl RoundRobin {
         }
     }
 
-    /// The queue whose turn it is has sent something of this cost.
+    /// Charges the queue whose turn it is with a packet of this cost.
     pub fn charge(&mut self, queue: usize, cost: u64) {
         self.queues[queue].left -= cost as i64;
     }
 
-    /// The queue whose turn it is has nothing left to send. What it has saved is lost; what it owes it still does.
+    /// Removes the queue whose turn it is because it has nothing left to send. It loses its saved
+    /// credit and keeps its debt.
     pub fn deactivate(&mut self, queue: usize) {
         let credit = &mut self.queues[queue];
         credit.left = credit.left.min(0);
@@ -77,7 +83,8 @@ impl RoundRobin {
 mod tests {
     use super::*;
 
-    /// Always full queues with packets of these sizes: what each has sent when so much has been sent in all.
+    /// Returns what each of several full queues with packets of these sizes has sent when `total`
+    /// has been sent in all.
     fn sent(quanta: &[u64], sizes: &[u64], total: u64) -> Vec<u64> {
         let mut robin = RoundRobin::new(quanta.iter().copied());
         (0..quanta.len()).for_each(|queue| robin.activate(queue));
@@ -90,7 +97,8 @@ mod tests {
         sent
     }
 
-    /// However sizes differ, no queue is further from its share than a packet and a quantum of each.
+    /// Whatever the sizes, no queue is further from its share than one packet and one quantum of
+    /// each.
     #[test]
     fn shares_are_those_of_the_quanta_to_a_packet_and_a_quantum() {
         for (quanta, sizes) in [
@@ -111,8 +119,9 @@ mod tests {
         }
     }
 
-    /// The example of Shreedhar and Varghese 1995, figures 2 and 3, with a quantum of 500: the first queue sends 200 and keeps
-    /// 300, which are too few for its packet of 750, so that it may send 800 in the next round.
+    /// The example of Shreedhar and Varghese 1995, figures 2 and 3, with a quantum of 500: the
+    /// first queue sends 200 and keeps 300. This is too little for its packet of 750, so it may
+    /// send 800 in the next round.
     #[test]
     fn a_packet_is_sent_only_if_the_deficit_covers_it() {
         let mut waiting: [&[u64]; 4] = [&[200, 750, 20], &[500, 500], &[100, 600, 200], &[180, 700, 50]];
@@ -133,7 +142,8 @@ mod tests {
         assert_eq!(order, [&first_round[..], &second].concat());
     }
 
-    /// A queue that cannot say how long its next packet is, or that sends another, owes what was not covered.
+    /// A queue that does not know the length of its next packet, or sends a different one, owes
+    /// what was not covered.
     #[test]
     fn an_empty_queue_saves_nothing_and_keeps_its_debt() {
         let mut robin = RoundRobin::new([1000, 1000]);

@@ -1,9 +1,11 @@
-//! What a law with a sampling period needs to catch up: the instants of its samples, and sums in which many equal steps are one.
+//! Catching up for laws with a sampling period: the instants of the samples, and sums in which many
+//! equal steps are one.
 
 use aqmlab_units::{Instant, Span};
 
-/// Samples at every multiple of a period since the start, the first after one period. The period may be any
-/// ratio of nanoseconds (1/170 s): instants are rounded down one by one, so that nothing drifts.
+/// Samples at every multiple of a period since the start, the first after one period. The period
+/// may be any ratio of nanoseconds (1/170 s). Each instant is rounded down separately, so nothing
+/// drifts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sampling {
     /// `samples` of them take `time`.
@@ -15,12 +17,12 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// One sample every `period`, which is above zero.
+    /// Creates samples at every `period`, which is above zero.
     pub fn every(period: Span) -> Self {
         Sampling::of(period, 1)
     }
 
-    /// So many samples in a thousand seconds, above zero: the frequency in millihertz.
+    /// Creates samples at a frequency in millihertz, above zero.
     pub fn at_millihertz(frequency: u64) -> Self {
         Sampling::of(Span::s(1000), frequency)
     }
@@ -31,13 +33,13 @@ impl Sampling {
         sampling
     }
 
-    /// Whether a sample has fallen due by `now`.
+    /// Returns whether a sample has fallen due by `now`.
     #[inline]
     pub fn is_due(&self, now: Instant) -> bool {
         now >= self.next
     }
 
-    /// Takes the samples that have fallen due up to and including `now`; how many they are.
+    /// Takes the samples that have fallen due up to and including `now`, and returns their number.
     pub fn take(&mut self, now: Instant) -> u64 {
         // The greatest k with floor(k time / samples) <= now.
         let k =
@@ -49,7 +51,7 @@ impl Sampling {
         due
     }
 
-    /// The period in seconds.
+    /// Returns the period in seconds.
     pub fn period_s(&self) -> f64 {
         self.time.as_secs_f64() / self.samples as f64
     }
@@ -60,35 +62,35 @@ impl Sampling {
     }
 }
 
-/// A number of the grid `k 2^-60`. Sums on it are exact, so `n` equal steps end on the same number to the last
-/// bit whether they are made one by one or at once: what a law that catches up needs. A law's value near 1 is
-/// as fine here as an `f64`; rounding a step to the grid moves it by less than 5e-19.
+/// A number of the grid `k 2^-60`. Sums on it are exact, so `n` equal steps end on the same number
+/// to the last bit, whether they are made one by one or at once, as a law that catches up requires.
+/// Near 1 the grid is as fine as an `f64`; rounding a step to the grid moves it by less than 5e-19.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Grid(i128);
 
 const FRACTION_BITS: u32 = 60;
 const UNIT: f64 = (1u64 << FRACTION_BITS) as f64;
-/// Beyond this a number is held: 2^66, far above any price, and far enough from overflow.
+/// Bound of the numbers: 2^66, far above any price and far from overflow.
 const FAR: i128 = 1 << 126;
 
 impl Grid {
     pub(super) const ZERO: Grid = Grid(0);
     pub(super) const ONE: Grid = Grid(1 << FRACTION_BITS);
-    /// No number is greater.
+    /// The largest number.
     pub(super) const MOST: Grid = Grid(FAR);
 
-    /// The number of the grid nearest to `x`, which is no NaN.
+    /// Returns the number of the grid nearest to `x`, which must not be NaN.
     pub(super) fn nearest(x: f64) -> Self {
         Grid((libm::rint(x * UNIT) as i128).clamp(-FAR, FAR))
     }
 
-    /// `count` steps from here, held between `low` and `high` as if each step were.
+    /// Makes `count` steps, clamped between `low` and `high` as if each step were clamped.
     pub(super) fn stepped(self, step: Grid, count: u64, (low, high): (Grid, Grid)) -> Self {
         // Equal steps go one way: only the last can be the first to pass an end.
         Grid(self.0.saturating_add(step.0.saturating_mul(i128::from(count))).clamp(low.0, high.0))
     }
 
-    /// As a float, rounded to the nearest.
+    /// Returns the nearest float.
     pub(super) fn value(self) -> f64 {
         self.0 as f64 / UNIT
     }

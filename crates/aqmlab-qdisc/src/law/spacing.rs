@@ -4,22 +4,23 @@ use aqmlab_units::Bytes;
 
 use super::ByteMode;
 
-/// How the gaps between notifications are spread.
+/// The rule that spreads the gaps between notifications.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpacingRule {
-    /// The pseudo-code of Floyd and Jacobson 1993: `pb / (1 - count pb)`, count incremented before use. With
-    /// constant pb the gap is uniform on {1, ..., 1/pb - 1}. (The paper's analysis, which counts the packets
-    /// before this one, has {1, ..., 1/pb}.)
+    /// The pseudo-code of Floyd and Jacobson 1993: `pb / (1 - count pb)`, with count incremented
+    /// before use. With constant pb the gap is uniform on {1, ..., 1/pb - 1}. (The paper's
+    /// analysis, which counts the packets before this one, has {1, ..., 1/pb}.)
     Paper,
-    /// ns-2.35 with `wait_`, its default: none before `count pb` reaches 1; uniform on {1/pb, ..., 2/pb - 1}.
+    /// ns-2.35 with `wait_`, its default: no notification before `count pb` reaches 1; uniform on
+    /// {1/pb, ..., 2/pb - 1}.
     Ns2Wait,
-    /// Linux: one draw R a cycle, hit as soon as `count pb >= R`; uniform on {1, ..., 1/pb}.
+    /// Linux: one draw R per cycle, a hit as soon as `count pb >= R`; uniform on {1, ..., 1/pb}.
     Linux,
     /// No spreading: hit with probability pb, gaps are geometric (the paper's "method 1").
     Off,
 }
 
-/// How long ago the last notification was.
+/// The number of packets since the last notification.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spacing {
     rule: SpacingRule,
@@ -32,12 +33,12 @@ pub struct Spacing {
 }
 
 impl Spacing {
-    /// Outside any cycle.
+    /// Creates a state outside any cycle.
     pub const fn new(rule: SpacingRule, byte_mode: ByteMode) -> Self {
         Spacing { rule, byte_mode, count: -1, bytes: 0, goal: None }
     }
 
-    /// The cycle is over: the average is where no packet is chosen.
+    /// Ends the cycle because the average is where no packet is chosen.
     #[inline]
     pub const fn leave(&mut self) {
         self.count = -1;
@@ -45,28 +46,29 @@ impl Spacing {
         self.goal = None;
     }
 
-    /// A notification has been given: a new cycle begins.
+    /// Begins a new cycle after a notification.
     #[inline]
     pub const fn notified(&mut self) {
         self.count = 0;
         self.bytes = 0;
     }
 
-    /// A new cycle begins with this packet as its first (ns-2, first arrival above the threshold).
+    /// Begins a new cycle with this packet as its first (ns-2, first arrival above the threshold).
     #[inline]
     pub const fn begin_with(&mut self, size: Bytes) {
         self.count = 1;
         self.bytes = size.get();
     }
 
-    /// One more packet.
+    /// Counts one more packet.
     #[inline]
     pub const fn step(&mut self, size: Bytes) {
         self.count += 1;
         self.bytes += size.get();
     }
 
-    /// Whether this packet is chosen at probability `pb`. A hit begins a new cycle. `draw` is called at most once.
+    /// Returns whether this packet is chosen at probability `pb`. A hit begins a new cycle. `draw`
+    /// is called at most once.
     #[inline]
     pub fn hit(&mut self, pb: f64, size: Bytes, draw: impl FnOnce() -> f64) -> bool {
         let pa = match (self.rule, self.byte_mode) {
@@ -80,7 +82,7 @@ impl Spacing {
                 mode.after_spacing(self.spaced(pb, (self.bytes / mean.get()) as f64), size)
             }
         };
-        // DEVIATES from ns-2: `u < pa`, not `u <= pa`, so that probability 0 never hits.
+        // DEVIATES from ns-2: `u < pa`, not `u <= pa`, because probability 0 must never hit.
         let hit = pa > 0.0 && draw() < pa;
         if hit {
             self.notified();
@@ -88,12 +90,12 @@ impl Spacing {
         hit
     }
 
-    /// Arrivals since the last notification; -1 outside a cycle.
+    /// Returns the arrivals since the last notification; -1 outside a cycle.
     pub const fn count(&self) -> i64 {
         self.count
     }
 
-    /// The probability after `elapsed` packets without a notification.
+    /// Returns the probability after `elapsed` packets without a notification.
     #[inline]
     fn spaced(&self, pb: f64, elapsed: f64) -> f64 {
         let share = elapsed * pb;
@@ -106,7 +108,8 @@ impl Spacing {
         }
     }
 
-    /// Kernel `red_action`: the first packet of a cycle that was entered from below only draws.
+    /// Kernel `red_action`: the first packet of a cycle that was entered from below draws and does
+    /// nothing else.
     #[inline]
     fn linux_hit(&mut self, pb: f64, draw: impl FnOnce() -> f64) -> bool {
         let Some(goal) = self.goal else {
@@ -131,7 +134,7 @@ mod tests {
 
     const SIZE: Bytes = Bytes::new(1000);
 
-    /// How often each gap occurs between successive hits at constant pb = 0.05; index is the gap.
+    /// Counts the gaps between successive hits at constant pb = 0.05; the index is the gap.
     fn gaps(rule: SpacingRule, cycles: usize) -> alloc::vec::Vec<u64> {
         let mut spacing = Spacing::new(rule, ByteMode::Off);
         let mut draws = Stream::new(7, "gaps");
@@ -151,7 +154,8 @@ mod tests {
         counts
     }
 
-    /// All of `low ..= high` are equally frequent, within five standard deviations, and nothing else occurs.
+    /// Asserts that all of `low ..= high` are equally frequent, within five standard deviations,
+    /// and that nothing else occurs.
     fn assert_uniform(rule: SpacingRule, low: usize, high: usize) {
         let cycles = 200_000;
         let counts = gaps(rule, cycles);
@@ -189,7 +193,7 @@ mod tests {
         let pa = |byte_mode, count| {
             let mut spacing = Spacing::new(SpacingRule::Paper, byte_mode);
             (0..=count).for_each(|_| spacing.step(Bytes::new(500)));
-            // The least draw that is no hit, by bisection.
+            // Finds the least draw that is not a hit, by bisection.
             let (mut low, mut high) = (0.0, 1.0);
             for _ in 0..50 {
                 let middle = (low + high) / 2.0;

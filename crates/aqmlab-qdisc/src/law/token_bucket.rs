@@ -1,29 +1,31 @@
-//! A token bucket: which packets of a stream keep to a rate and a burst.
+//! A token bucket: the packets of a stream that conform to a rate and a burst.
 
 use aqmlab_units::{Bytes, Instant, Rate};
 
-/// The meter of one rate (RFC 2697 with an excess burst of zero; the same as RFC 1363's and as the (r, b) curve of
-/// network calculus): in every interval of length t the packets that conform come to at most `burst + rate t`, and a packet
-/// is refused only where it would break that.
+/// The meter of one rate (RFC 2697 with an excess burst of zero; the same as RFC 1363's and as the
+/// (r, b) curve of network calculus). In every interval of length t, the conforming packets amount
+/// to at most `burst + rate t`, and a packet is refused only if it would exceed that.
 ///
-/// Exact: the level is a whole number of 10^-9 bit, so that nothing is lost to rounding however packets are spaced.
+/// The meter is exact: the level is a whole number of 10^-9 bit, so no rounding error accumulates,
+/// whatever the spacing of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokenBucket {
     rate: Rate,
-    /// Its depth, in 10^-9 bit as the level is.
+    /// Depth, in 10^-9 bit like the level.
     burst: u128,
     level: u128,
-    /// When the level was right.
+    /// Instant to which the level refers.
     at: Instant,
 }
 
 impl TokenBucket {
-    /// A bucket that is full at first.
+    /// Creates a full bucket.
     pub const fn new(rate: Rate, burst: Bytes) -> Self {
         TokenBucket { rate, burst: burst.nanobits(), level: burst.nanobits(), at: Instant::ZERO }
     }
 
-    /// Whether a packet of `size` that comes conforms. If so, its tokens are taken; else the bucket stays as it is.
+    /// Returns whether an arriving packet of `size` conforms. If it does, its tokens are taken;
+    /// otherwise the bucket stays as it is.
     pub fn conforms(&mut self, now: Instant, size: Bytes) -> bool {
         self.level = self.level_at(now);
         self.at = now;
@@ -36,7 +38,7 @@ impl TokenBucket {
         }
     }
 
-    /// The tokens as of `now`, in bytes.
+    /// Returns the tokens at `now`, in bytes.
     pub fn bytes_at(&self, now: Instant) -> f64 {
         self.level_at(now) as f64 / Bytes::new(1).nanobits() as f64
     }
@@ -56,8 +58,9 @@ mod tests {
 
     use super::*;
 
-    /// What conforms by the arrival curve: no interval that begins at a packet that was let through holds more than
-    /// `burst + rate t`, this one included. Compared packet by packet, over loads around the rate.
+    /// Checks conformance by the arrival curve: no interval that begins at a packet that was let
+    /// through holds more than `burst + rate t`, this packet included. The comparison is packet by
+    /// packet, for loads around the rate.
     #[test]
     fn it_lets_through_what_the_arrival_curve_lets_through_and_nothing_else() {
         let mut draws = Stream::new(11, "token bucket");

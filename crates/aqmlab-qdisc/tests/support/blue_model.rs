@@ -1,16 +1,17 @@
-//! BLUE, slowly: a model written from the paper's text (Feng, Kandlur, Saha, Shin: "The BLUE active queue management
-//! algorithms", 2002, section III) by somebody who had not read the law that it judges, and sharing nothing with it.
+//! A slow model of BLUE, written from the paper's text (Feng, Kandlur, Saha, Shin: "The BLUE active
+//! queue management algorithms", 2002, section III). Its author had not read the law under test,
+//! and it shares no code with it.
 //!
-//! > Upon packet loss (or `Q_len` > L) event: if ((now - `last_update`) > `freeze_time`) then
-//! > `p_m` = `p_m` + d1; `last_update` = now.
-//! > Upon link idle event: if ((now - `last_update`) > `freeze_time`) then `p_m` = `p_m` - d2; `last_update` = now.
+//! > Upon packet loss (or `Q_len` > L) event: if ((now - `last_update`) > `freeze_time`) then >
+//! `p_m` = `p_m` + d1; `last_update` = now. > Upon link idle event: if ((now - `last_update`) >
+//! `freeze_time`) then `p_m` = `p_m` - d2; `last_update` = now.
 //!
-//! It has no state to be wrong in: first the whole history of the link is worked out from the list of arrivals, by the
-//! definition of a first-in first-out link; then the events that the paper names are read off that history; then
-//! `p_m` is their sum, in integers. The packets that BLUE's random draws notify are told to the model, for a draw
-//! is not part of the text.
+//! It has no state to be wrong in. First it computes the whole history of the link from the list of
+//! arrivals, by the definition of a first-in first-out link. Then it reads the paper's events off
+//! that history; `p_m` is their sum, in integers. The packets that BLUE's random draws notify are
+//! inputs because a draw is not part of the text.
 
-/// What the judged queue's random decision did to an arrival.
+/// What the random decision of the queue under test did to an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Told {
     /// No notification, or one that marks: the packet meets the buffer.
@@ -19,7 +20,7 @@ pub enum Told {
     Dropped,
 }
 
-/// What counts as a packet loss.
+/// The events that count as a packet loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
     /// The paper: a packet that finds the buffer full.
@@ -28,12 +29,12 @@ pub enum Loss {
     OwnDropsToo,
 }
 
-/// What is a link idle event?
+/// The events that count as a link idle event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Idle {
     /// The link runs out of packets.
     RunsOut,
-    /// That, and each arrival that BLUE drops while the link is idle and that so leaves it idle.
+    /// That, and each arrival that BLUE drops while the link is idle, which leaves it idle.
     RunsOutOrStaysSo,
 }
 
@@ -67,32 +68,32 @@ pub enum What {
     StillIdle,
 }
 
-/// An event, when it was, at which arrival (or after which), and `p_m` after it.
+/// An event, its time, its arrival (or the arrival before it), and `p_m` after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub at: u64,
     pub arrival: usize,
     pub what: What,
-    /// did it move `last_update`, or was it frozen?
+    /// whether it moved `last_update`; otherwise it was frozen
     pub counted: bool,
     pub p: u64,
 }
 
-/// All events of the arrivals (time, what the draw did), which are in the order of time, to the end of the last
-/// transmission.
+/// Returns all events of the arrivals (time, outcome of the draw), which are in the order of time,
+/// to the end of the last transmission.
 pub fn history(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<Event> {
     sum(rules, events(rules, arrivals))
 }
 
-/// A packet that was let in.
+/// A packet that was admitted.
 struct Carried {
     arrival: usize,
     starts: u64,
     ends: u64,
 }
 
-/// The events of the paper, in the order of time; a departure comes before an arrival of the same instant, and an
-/// arrival's events in the order in which the text has them.
+/// Returns the paper's events in the order of time. A departure comes before an arrival of the same
+/// instant, and an arrival's events follow the order of the text.
 fn events(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<(u64, usize, What)> {
     let mut carried: Vec<Carried> = Vec::new();
     let mut found = Vec::new();
@@ -125,7 +126,7 @@ fn events(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<(u64, usize, What)> {
     found
 }
 
-/// `p_m` after each of the events.
+/// Computes `p_m` after each of the events.
 fn sum(rules: &Rules, events: Vec<(u64, usize, What)>) -> Vec<Event> {
     let (mut p, mut last_update) = (0_u64, None);
     let judge = |(at, arrival, what)| {

@@ -1,4 +1,5 @@
-//! What the tests of queues share: a packet, an observer that keeps fates, and settings in a line.
+//! Parts that the tests of queues share: a packet, an observer that keeps fates, and settings in
+//! one line.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use aqmlab_params::{Origin, Settings, Value};
@@ -10,10 +11,10 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets};
 
-/// The size of a packet of which nothing else is said.
+/// The default size of a packet.
 pub const SIZE: Bytes = Bytes::new(1000);
 
-/// A numbered packet. Outside of a port it stands for one that arrived at time zero.
+/// A numbered packet. Outside a port it stands for one that arrived at time zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pkt {
     pub number: u64,
@@ -27,7 +28,7 @@ pub struct Pkt {
 }
 
 impl Pkt {
-    /// A packet of [`SIZE`], not ECN-capable, of class 0 and flow 0.
+    /// Creates a packet of [`SIZE`], not ECN-capable, of class 0 and flow 0.
     pub const fn new(number: u64) -> Self {
         Pkt {
             number,
@@ -102,7 +103,7 @@ impl Held for Stamped<Pkt> {
     }
 }
 
-/// What was dropped and what was marked, in order.
+/// The drops and marks, in order.
 #[derive(Default, PartialEq, Debug)]
 pub struct Fates {
     pub dropped: Vec<(Instant, Pkt, Cause)>,
@@ -110,7 +111,7 @@ pub struct Fates {
 }
 
 impl Fates {
-    /// The numbers of the dropped packets, with the reasons.
+    /// Returns the numbers of the dropped packets, with the reasons.
     pub fn lost(&self) -> Vec<(u64, Reason)> {
         self.dropped.iter().map(|(_, pkt, at)| (pkt.number, at.reason)).collect()
     }
@@ -125,7 +126,7 @@ impl<P: Held> Observer<P> for Fates {
     }
 }
 
-/// Settings that a scenario gives.
+/// Returns settings as a scenario gives them.
 pub fn settings(values: &[(&'static str, Value)]) -> Settings {
     let mut settings = Settings::default();
     for (name, value) in values {
@@ -144,14 +145,14 @@ pub fn bytes(n: u64) -> Value {
     Value::Size(Size::Bytes(Bytes::new(n)))
 }
 
-/// A value of the law, as of `now`.
+/// Returns a value of the law at `now`.
 pub fn law_value<P: Packet>(queue: &dyn Qdisc<P>, now: Instant, name: &str) -> f64 {
     let mut samples = LawSamples::new();
     queue.observe(now, &mut samples);
     samples.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no {name} in {samples:?}")).1
 }
 
-/// The built-in discipline called `name` with what is `given`.
+/// Builds the built-in discipline called `name` with the settings `given`.
 pub fn build<P: Arrived + 'static>(
     name: &str,
     given: &Settings,

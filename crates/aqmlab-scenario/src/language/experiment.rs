@@ -1,4 +1,4 @@
-//! An experiment: the arms, what is swept, and the claims about it.
+//! An experiment: its arms, its sweep, and its claims.
 
 use aqmlab_params::{Default, Kind};
 
@@ -10,11 +10,11 @@ pub const ARM: &[Field] = &[required("name", Form::One(Kind::Text), "the arm's n
 /// The keys of a `[[sweep.zip]]` besides the dotted paths.
 pub const ZIP: &[Field] = &[
     required("name", Form::One(Kind::Text), "the axis' name"),
-    ruled("labels", Form::Names("values"), "the values of the first path", "what the values are called"),
+    ruled("labels", Form::Names("values"), "the values of the first path", "labels of the values"),
 ];
 
 /// The keys of a `[[sweep.case]]` besides the dotted paths.
-pub const CASE: &[Field] = &[required("name", Form::One(Kind::Text), "what the case is called")];
+pub const CASE: &[Field] = &[required("name", Form::One(Kind::Text), "the case's name")];
 
 /// The keys of a `[[claim]]`.
 pub const CLAIM: &[Field] = &[
@@ -25,7 +25,7 @@ pub const CLAIM: &[Field] = &[
         "where",
         Form::Labels,
         "every axis is named in the expression",
-        "labels of axes, `arm`, `queue` or `class` that hold in the whole expression",
+        "labels of axes, `arm`, `queue` or `class` that apply to the whole expression",
     ),
     default(
         "strength",
@@ -33,5 +33,5 @@ pub const CLAIM: &[Field] = &[
         Default::Choice("firm"),
         "a firm claim that fails makes the command fail",
     ),
-    ruled("source", Form::One(Kind::Text), "empty", "where the claim comes from"),
+    ruled("source", Form::One(Kind::Text), "empty", "the source of the claim"),
 ];

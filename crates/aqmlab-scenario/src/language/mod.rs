@@ -20,67 +20,62 @@ use crate::field::{Field, Form, default, required, ruled};
 
 /// The keys of a file.
 pub const FILE: &[Field] = &[
+    ruled("title", Form::One(Kind::Text), "the file's name without its extension", "the experiment's title"),
     ruled(
-        "title",
+        "question",
         Form::One(Kind::Text),
-        "the file's name without its ending",
-        "what the experiment is called",
+        "empty",
+        "the question that the experiment answers; heads the report",
     ),
-    ruled("question", Form::One(Kind::Text), "empty", "the question that it answers; heads the report"),
     ruled(
         "metrics",
         Form::Names("metrics"),
         "none",
-        "metrics that the table has besides those of every experiment; `aqmlab metrics` lists them all",
+        "metrics in the table besides those of every experiment; `aqmlab metrics` lists them all",
     ),
     ruled(
         "duration",
         Form::One(RUN_TIME),
         "`at` of [stop]",
-        "when a run ends at the latest; short for `at` of [stop]",
+        "the latest end of a run; short for `at` of [stop]",
     ),
     default(
         "warmup",
         Form::One(MOMENT),
         Default::Span(Span::ZERO),
-        "measurement begins here; before, the network warms up",
+        "measurement begins here; before it, the network warms up",
     ),
     default(
         "seed",
-        // 2^53 - runs: every JSON reader keeps such a number exactly.
+        // 2^53 - runs: every JSON reader represents such a number exactly.
         Form::One(Kind::Integer { min: 0, max: 9_007_199_254_640_991 }),
         Default::Integer(1),
-        "the first run's seed; the others follow it",
+        "the seed of the first run; the others follow it",
     ),
     default(
         "runs",
         Form::One(Kind::Integer { min: 1, max: 100_000 }),
         Default::Integer(1),
-        "runs of each arm, each with a seed of its own, the same seeds for every arm",
+        "runs per arm, each with its own seed; the seeds are the same for every arm",
     ),
     required("topology", Form::Kinds(TOPOLOGIES), "routers and the links between them"),
     ruled("node", Form::Tables(NODE), "none", "routers of a graph"),
     ruled("link", Form::Tables(LINK), "none", "links of a graph"),
-    required("traffic", Form::TablesOfKinds(TRAFFIC_KINDS), "classes of flows that are alike"),
+    required("traffic", Form::TablesOfKinds(TRAFFIC_KINDS), "classes of similar flows"),
     ruled(
         "delay",
         Form::Tables(DELAY_RULE),
         "none",
-        "delay stages at the edge of the network and in routers, outside the queues: delay, loss and rate of each flow by rule",
+        "delay stages at the edge of the network and in routers, outside the queues: delay, loss and rate per flow, by rule",
     ),
     ruled(
         "stop",
         Form::Table(STOP),
         "at `duration`",
-        "when a run ends: at the first of these that comes true",
+        "when a run ends: at the first of these conditions that comes true",
     ),
-    ruled("record", Form::Table(RECORD), "its defaults", "what to record, how often"),
-    ruled(
-        "live",
-        Form::Table(LIVE),
-        "its defaults",
-        "how `aqmlab live` runs it; the simulator does not care",
-    ),
+    ruled("record", Form::Table(RECORD), "its defaults", "what to record, and how often"),
+    ruled("live", Form::Table(LIVE), "its defaults", "how `aqmlab live` runs it; the simulator ignores this"),
     ruled(
         "arm",
         Form::Arms,
@@ -93,9 +88,9 @@ pub const FILE: &[Field] = &[
         "one case",
         "dotted paths with lists of values: every arm is run with every combination of them",
     ),
-    ruled("claim", Form::Tables(CLAIM), "none", "what will come out, to be scored when it has"),
+    ruled("claim", Form::Tables(CLAIM), "none", "expected results, which are scored after the runs"),
 ];
 
-/// Keys that hold for the experiment and cannot differ between arms.
+/// Keys that apply to the whole experiment and cannot differ between arms.
 pub(crate) const COMMON_TO_ARMS: &[&str] =
     &["title", "question", "metrics", "seed", "runs", "arm", "sweep", "claim"];

@@ -6,10 +6,10 @@ use aqmlab_units::Span;
 use super::quantity::{CHANCES, DELAY, MOST_LINKS_OF_A_PATH, OVERHEAD, RATE, RATES, TIMES};
 use crate::field::{Field, Form, Variant, default, required, ruled};
 
-/// The key that is not a parameter of a discipline but names it.
+/// The key of a queue that names its discipline.
 pub(crate) const QUEUE_KIND: &str = "kind";
 
-/// The default queue when none is written.
+/// The discipline of a queue that is not written.
 pub(crate) const DEFAULT_QUEUE: &str = "droptail";
 
 /// The kinds of topology.
@@ -39,7 +39,7 @@ const ONE_LINK: &[Field] = &[
     required("delay", Form::One(DELAY), "its one-way propagation delay"),
     ruled("queue", Form::Queue, "droptail with its defaults", "the queue from left to right"),
     default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
-    ruled("faults", Form::Table(FAULTS), "none", "deterministic accidents on the link from left to right"),
+    ruled("faults", Form::Table(FAULTS), "none", "deterministic faults on the link from left to right"),
 ];
 
 const BACK: &[Field] = &[
@@ -50,7 +50,7 @@ const BACK: &[Field] = &[
         "reverse_faults",
         Form::Table(FAULTS),
         "none",
-        "deterministic accidents on the link from right to left",
+        "deterministic faults on the link from right to left",
     ),
 ];
 
@@ -58,7 +58,7 @@ const ACCESS: &[Field] = &[ruled(
     "access_rate",
     Form::OrWord(RATE, "none"),
     "ten times the slowest link of the flow's path",
-    "rate of each flow's own access link at both ends; \"none\": flows enter the routers directly",
+    "rate of each flow's own access links at both ends; with \"none\", flows enter the routers directly",
 )];
 
 /// The keys of a hop of a parking lot.
@@ -73,7 +73,12 @@ pub const HOP: &[&[Field]] = &[
             "as the topology's",
             "bytes that the link adds to each packet",
         ),
-        ruled("faults", Form::Table(FAULTS), "as the topology's", "accidents on its link from left to right"),
+        ruled(
+            "faults",
+            Form::Table(FAULTS),
+            "as the topology's",
+            "deterministic faults on its link from left to right",
+        ),
     ],
     BACK,
 ];
@@ -87,21 +92,20 @@ pub const LINK: &[Field] = &[
         "name",
         Form::Name,
         "`from`-`to`",
-        "the link's name, also of its queue; \
-        the way back is called `to`-`from`, or the name with `-reverse`",
+        "the link's name, also that of its queue; the reverse link is called `to`-`from`, or the name with `-reverse`",
     ),
-    required("from", Form::Name, "the node that it leaves"),
-    required("to", Form::Name, "the node that it reaches"),
+    required("from", Form::Name, "the node at which it begins"),
+    required("to", Form::Name, "the node at which it ends"),
     required("rate", Form::One(RATE), "its rate"),
     required("delay", Form::One(DELAY), "its one-way propagation delay"),
     ruled("queue", Form::Queue, "droptail with its defaults", "the queue in front of it"),
     default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
-    ruled("faults", Form::Table(FAULTS), "none", "deterministic accidents on the link"),
-    default("duplex", Form::One(Kind::Flag), Default::Flag(true), "is there a link back as well?"),
-    ruled("reverse_rate", Form::One(RATE), "as `rate`", "rate of the way back"),
-    ruled("reverse_delay", Form::One(DELAY), "as `delay`", "propagation delay of the way back"),
-    ruled("reverse_queue", Form::Queue, "droptail with its defaults", "the queue of the way back"),
-    ruled("reverse_faults", Form::Table(FAULTS), "none", "deterministic accidents on the way back"),
+    ruled("faults", Form::Table(FAULTS), "none", "deterministic faults on the link"),
+    default("duplex", Form::One(Kind::Flag), Default::Flag(true), "whether there is a reverse link as well"),
+    ruled("reverse_rate", Form::One(RATE), "as `rate`", "rate of the reverse link"),
+    ruled("reverse_delay", Form::One(DELAY), "as `delay`", "propagation delay of the reverse link"),
+    ruled("reverse_queue", Form::Queue, "droptail with its defaults", "the queue of the reverse link"),
+    ruled("reverse_faults", Form::Table(FAULTS), "none", "deterministic faults on the reverse link"),
 ];
 
 /// The keys of `faults`.
@@ -113,52 +117,53 @@ pub const FAULTS: &[Field] = &[
 /// The keys of a `[[delay]]`. A packet meets the first rule that it matches at each place: where it enters the network, in
 /// each router, and where it leaves.
 pub const DELAY_RULE: &[Field] = &[
-    ruled("name", Form::Name, "`delay` and its number", "what the rule is called"),
-    ruled("class", Form::Name, "all", "packets of flows of this class"),
-    ruled("from", Form::Name, "any", "packets that enter the network at this router"),
-    ruled("to", Form::Name, "any", "packets that leave it at this router"),
+    ruled("name", Form::Name, "`delay` and its number", "the rule's name"),
+    ruled("class", Form::Name, "all", "only packets of flows of this class"),
+    ruled("from", Form::Name, "any", "only packets that enter the network at this router"),
+    ruled("to", Form::Name, "any", "only packets that leave the network at this router"),
     default(
         "direction",
         Form::One(Kind::Choice(DIRECTIONS)),
         Default::Choice("both"),
-        "packets to the end that accepts the connection, packets back, or both",
+        "the direction of the packets: to the end that accepts the connection, back, or both",
     ),
     ruled(
         "at",
         Form::Name,
         "\"entry\"",
-        "where it stands: \"entry\", between the flow's own link and the first router; \"exit\", between the last router and \
+        "its place: \"entry\", between the flow's own link and the first router; \"exit\", between the last router and \
          the flow's own link; or a router on the flow's path, before its output queue",
     ),
     default(
         "delay",
         Form::StageDelay(&TIMES),
         Default::Span(Span::ZERO),
-        "added to each packet; one draw a flow and direction. \"client\" and \"server\": what a cloud of `packmime` draws for \
-         this end of the connection; with `packmime`, what its hosts have, a draw of its own for each flow",
+        "added to each packet; one draw per flow and direction. \"client\" and \"server\": the draw of a `packmime` \
+         cloud for this end of the connection; with `packmime`, the distribution of its hosts, with a separate draw per \
+         flow",
     ),
     default(
         "jitter",
         Form::One(DELAY),
         Default::Span(Span::ZERO),
-        "each packet is delayed up to so much more, uniformly drawn; packets of a flow keep their order",
+        "largest additional delay of each packet, uniformly drawn; packets of a flow keep their order",
     ),
     default(
         "loss",
         Form::Drawn(&CHANCES),
         Default::Number(0.0),
-        "probability that a packet is lost here; one draw of it a flow and direction",
+        "probability that a packet is lost here; one draw per flow and direction",
     ),
     ruled(
         "rate",
         Form::Drawn(&RATES),
         "unlimited",
-        "rate at which the packets of a flow leave, behind a buffer without limit; one draw a flow and direction",
+        "rate at which the packets of a flow leave, behind an unlimited buffer; one draw per flow and direction",
     ),
 ];
 
-/// Which way packets go.
+/// Directions of packets.
 pub(crate) const DIRECTIONS: &[&str] = &["both", "to_receiver", "to_sender"];
 
-/// The edges of the network, beside routers the places of delay stages.
+/// The edges of the network, which besides routers are the places of delay stages.
 pub(crate) const EDGES: &[&str] = &["entry", "exit"];

@@ -1,11 +1,11 @@
-//! The quantities of a scenario: within which bounds a value lies, and how one may be drawn.
+//! The quantities of a scenario: their bounds, and the distributions that they accept.
 
 use aqmlab_params::Kind;
 use aqmlab_units::{Packets, Rate, Span};
 
 use crate::field::Drawn;
 
-/// A year: longer runs are mistakes.
+/// A year; longer runs are mistakes.
 const YEAR: Span = Span::s(365 * 24 * 3600);
 const HOUR: Span = Span::s(3600);
 
@@ -19,11 +19,11 @@ pub(super) const TRANSFER: Kind = Kind::Bytes { min: 1, max: 1 << 50 };
 const CHANCE: Kind = Kind::Number { min: 0.0, max: 1.0 };
 /// Sizes of UDP packets: from an IP and UDP header to the most that IPv4 can carry.
 pub(crate) const PACKET: Kind = Kind::Bytes { min: 28, max: 65_535 };
-/// Sampling faster than a microsecond would record more than the simulation does.
+/// Sampling more often than every microsecond would record more than the simulation does.
 pub(super) const INTERVAL: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
 pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000_000_000 };
 
-/// No distribution of times goes beyond a year.
+/// No distribution of times exceeds a year.
 const ANY_TIME: Kind = MOMENT;
 
 /// Times over the flows of a class.
@@ -34,7 +34,7 @@ pub(super) const TIMES: Drawn = Drawn {
     forms: &["uniform", "spread", "exponential", "pareto", "list", "empirical"],
 };
 
-/// When the flows of a class start: times over them, or written for each seed.
+/// When the flows of a class start: times over the flows, or lists for each seed.
 pub(crate) const STARTS: Drawn = Drawn {
     kind: ANY_TIME,
     noun: "time",
@@ -42,7 +42,7 @@ pub(crate) const STARTS: Drawn = Drawn {
     forms: &["uniform", "spread", "exponential", "pareto", "list", "empirical", "seeds"],
 };
 
-/// Times that are drawn again and again.
+/// Times that are drawn repeatedly.
 pub(super) const PERIODS: Drawn = Drawn {
     kind: ANY_TIME,
     noun: "time",
@@ -50,7 +50,7 @@ pub(super) const PERIODS: Drawn = Drawn {
     forms: &["exponential", "pareto", "uniform", "list", "empirical"],
 };
 
-/// Amounts of data that are drawn again and again.
+/// Amounts of data that are drawn repeatedly.
 pub(super) const TRANSFERS: Drawn = Drawn {
     kind: TRANSFER,
     noun: "size",
@@ -58,7 +58,7 @@ pub(super) const TRANSFERS: Drawn = Drawn {
     forms: &["exponential", "pareto", "uniform", "list", "empirical"],
 };
 
-/// Numbers of things that are drawn again and again.
+/// Numbers of things that are drawn repeatedly.
 pub(super) const COUNTS: Drawn = Drawn {
     kind: Kind::Integer { min: 1, max: 1_000_000_000 },
     noun: "number",
@@ -69,7 +69,7 @@ pub(super) const COUNTS: Drawn = Drawn {
 /// Origins of a web page.
 pub(super) const ORIGINS: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 10 }, ..COUNTS };
 
-/// Objects of a web page: all of them are held while the page is fetched.
+/// Objects of a web page, all of which are held while the page is fetched.
 pub(super) const OBJECTS: Drawn =
     Drawn { kind: Kind::Integer { min: 1, max: 100_000 }, example: "70", ..COUNTS };
 

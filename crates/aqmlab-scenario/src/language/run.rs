@@ -1,4 +1,4 @@
-//! A run: when it ends, what is recorded of it, how it is run live.
+//! A run: its end, its record, and its live operation.
 
 use aqmlab_params::{Default, Kind};
 use aqmlab_units::Span;
@@ -12,43 +12,43 @@ pub(crate) const QUANTITIES: &[&str] = &["arrivals", "drops", "marks", "backlog"
 
 /// The keys of `[stop]`.
 pub const STOP: &[Field] = &[
-    ruled("at", Form::One(RUN_TIME), "`duration`", "at this time, whatever else"),
+    ruled("at", Form::One(RUN_TIME), "`duration`", "at this time, whatever the other conditions"),
     ruled(
         "completed",
         Form::Table(COMPLETED),
         "never",
-        "when so many flows or requests of some classes have completed",
+        "when this many flows or requests of some classes have completed",
     ),
-    ruled("condition", Form::Table(CONDITION), "never", "when a count at a queue has been reached"),
+    ruled("condition", Form::Table(CONDITION), "never", "when a count at a queue reaches a number"),
 ];
 
 /// The keys of `completed` in `[stop]`.
 pub const COMPLETED: &[Field] = &[
-    required("class", Form::NameOrNames("classes"), "whose are counted; of several classes together"),
+    required("class", Form::NameOrNames("classes"), "the classes that count, together if several"),
     ruled(
         "count",
         Form::One(COUNT),
         "`requests` are counted",
-        "how many flows have completed since the end of the warm-up",
+        "number of flows that have completed since the end of the warm-up",
     ),
     ruled(
         "requests",
         Form::One(COUNT),
         "flows are counted",
-        "how many requests have been answered to the last byte since then, of classes that make some",
+        "number of requests answered to the last byte since then, in classes that make requests",
     ),
 ];
 
-/// The keys of `condition` in `[stop]`: one of the quantities, and where.
+/// The keys of `condition` in `[stop]`: one of the quantities, and the queue.
 pub const CONDITION: &[Field] = &[
-    required("queue", Form::Name, "the link in front of which the queue is"),
+    required("queue", Form::Name, "the link whose queue is observed"),
     ruled("arrivals", Form::One(COUNT), "not counted", "packets that arrived since the end of the warm-up"),
     ruled("drops", Form::One(COUNT), "not counted", "packets dropped for any reason since then"),
     ruled("marks", Form::One(COUNT), "not counted", "packets marked since then"),
     ruled("backlog", Form::One(COUNT), "not counted", "packets waiting at one moment"),
 ];
 
-/// What is recorded of a packet.
+/// The recorded events of a packet.
 pub(crate) const PACKET_EVENTS: &[&str] = &["send", "lose", "enqueue", "dequeue", "drop", "mark", "arrive"];
 
 /// The keys of `[record]`.
@@ -69,29 +69,34 @@ pub const RECORD: &[Field] = &[
         "trace",
         Form::Flows,
         "none",
-        "TCP flows of which each change of window, threshold, round-trip time and timer is recorded",
+        "TCP flows for which each change of window, threshold, round-trip time and timer is recorded",
     ),
     ruled("packets", Form::Table(PACKET_RECORD), "none", "packets that are recorded one by one"),
     ruled(
         "requests",
         Form::Table(REQUEST_RECORD),
         "the defaults of its keys",
-        "how the requests of classes that make some are recorded",
+        "how the requests of classes that make requests are recorded",
     ),
     default(
         "limit",
         Form::One(Kind::Integer { min: 1, max: 1_000_000_000 }),
         Default::Integer(2_000_000),
-        "most rows of the trace, and of the packets; a run that comes to more ends with an error",
+        "largest number of rows of the trace, and of the packets; a run that exceeds it ends with an error",
     ),
 ];
 
 /// The keys of `packets` in `[record]`.
 pub const PACKET_RECORD: &[Field] = &[
     ruled("links", Form::Names("links"), "the paths of `flows`", "the links at which packets are recorded"),
-    ruled("flows", Form::Flows, "everybody's, at links only", "whose packets, at links and at their hosts"),
-    ruled("events", Form::Words(PACKET_EVENTS), "all", "what is recorded of a packet"),
-    default("from", Form::One(MOMENT), Default::Span(Span::ZERO), "from when on"),
+    ruled(
+        "flows",
+        Form::Flows,
+        "all flows, at links only",
+        "the flows whose packets are recorded, at links and at their hosts",
+    ),
+    ruled("events", Form::Words(PACKET_EVENTS), "all", "the recorded events of a packet"),
+    default("from", Form::One(MOMENT), Default::Span(Span::ZERO), "beginning of the recording"),
     ruled("until", Form::One(MOMENT), "the end of the run", "until when"),
 ];
 
@@ -101,19 +106,19 @@ pub const REQUEST_RECORD: &[Field] = &[
         "each",
         Form::One(Kind::Flag),
         Default::Flag(RequestPlan::DEFAULT.each),
-        "whether there is a row for each request",
+        "whether there is a row per request",
     ),
     default(
         "first_band",
         Form::One(TRANSFER),
         Default::Bytes(RequestPlan::DEFAULT.first_band.get()),
-        "responses smaller than this are the first size band",
+        "upper end of the first size band of responses",
     ),
     default(
         "band_factor",
         Form::One(Kind::Integer { min: 2, max: 1000 }),
         Default::Integer(RequestPlan::DEFAULT.band_factor),
-        "how many times the sizes of a band are those of the band before",
+        "ratio of the sizes of a band to those of the band before",
     ),
     default(
         "bands",
@@ -125,7 +130,7 @@ pub const REQUEST_RECORD: &[Field] = &[
         "sample",
         Form::One(Kind::Integer { min: 0, max: 1_000_000 }),
         Default::Integer(RequestPlan::DEFAULT.sample as u64),
-        "completed requests in the sample of each class, at most",
+        "largest number of completed requests in the sample of each class",
     ),
 ];
 
@@ -144,19 +149,19 @@ pub const LIVE: &[Field] = &[
         "drain",
         Form::One(Kind::Span { min: Span::ZERO, max: Span::s(60) }),
         Default::Span(Span::s(1)),
-        "how long packets under way are still forwarded after the end, before books are closed",
+        "time after the end for which packets in flight are still forwarded before books are closed",
     ),
     default(
         "wait",
         Form::One(Kind::Choice(WAITS)),
         Default::Choice("hybrid"),
-        "how the router waits for a departure: asleep, and awake for the last `spin` before it; or asleep to the end",
+        "how the router waits for a departure: sleeping, and spinning for the last `spin` before it; or sleeping until the end",
     ),
     default(
         "spin",
         // A loop that never sleeps under SCHED_FIFO is stopped for 50 ms in each second.
         Form::One(Kind::Span { min: Span::ZERO, max: Span::ms(1) }),
         Default::Span(Span::us(30)),
-        "how long before a departure a router that waits \"hybrid\" wakes up",
+        "time before a departure at which a router with wait \"hybrid\" wakes up",
     ),
 ];

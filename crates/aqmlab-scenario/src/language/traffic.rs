@@ -23,32 +23,32 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     },
     Variant {
         kind: "requests",
-        help: "TCP connections that carry requests and responses, one exchange after the other, opened at a rate or by users who \
-               think in between",
+        help: "TCP connections that carry requests and responses, one exchange after the other, opened at a rate or by \
+               users with thinking times",
         fields: &[CLASS, REQUESTS],
     },
     Variant {
         kind: "packmime",
-        help: "TCP connections of web users, as PackMime-HTTP draws them: when they open, what they ask for and get, and how far \
-               clients and servers are",
+        help: "TCP connections of web users, as PackMime-HTTP draws them: their opening times, their requests and \
+               responses, and the distances of clients and servers",
         fields: &[CLASS, PACKMIME],
     },
     Variant {
         kind: "pages",
-        help: "TCP connections of users who fetch web pages as of 2025: several connections a page, with many requests at a time \
-               on each",
+        help: "TCP connections of users who fetch web pages of 2025: several connections per page, with many requests \
+               at a time on each",
         fields: &[CLASS, PAGES],
     },
     Variant {
         kind: "browsers",
-        help: "TCP connections of users with browsers of the years around 2000, after the UNC model of HTTP traffic: a page at a \
-               time, over parallel connections with one request at a time on each",
+        help: "TCP connections of users with browsers of the years around 2000, after the UNC model of HTTP traffic: \
+               one page at a time, over parallel connections with one request at a time on each",
         fields: &[CLASS, BROWSERS, BROWSER_MODEL],
     },
     Variant {
         kind: "trace",
-        help: "TCP connections of a list: when each starts, how many bytes the client sends and how many the server answers, \
-               exchange by exchange",
+        help: "TCP connections from a list: the start of each, and the bytes that client and server send, exchange by \
+               exchange",
         fields: &[CLASS, TRACE],
     },
     Variant {
@@ -68,7 +68,8 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     },
     Variant {
         kind: "schedule",
-        help: "UDP packets of a list, whatever becomes of them: when each leaves, its size, its ECN field and its flow",
+        help: "UDP packets from a list, independent of the network: the departure time of each, its size, its ECN field \
+               and its flow",
         fields: &[CLASS, SCHEDULE],
     },
 ];
@@ -79,29 +80,29 @@ const CLASS: &[Field] = &[
         "enabled",
         Form::One(Kind::Flag),
         "true",
-        "`false` leaves the class out, and the delay stages that name it: for arms and sweeps",
+        "`false` leaves out the class, and the delay stages that name it; for arms and sweeps",
     ),
     ruled("from", Form::Name, "the leftmost router", "the router where the senders are"),
     ruled("to", Form::Name, "the rightmost router", "the router where the receivers are"),
     ruled(
         "rtt",
         Form::Drawn(&TIMES),
-        "what the path itself takes",
-        "base round-trip time: twice the propagation delay of path and access links; what the path leaves of it is \
-         shared evenly by the access links, one for each direction at each end that has them",
+        "that of the path itself",
+        "base round-trip time: twice the propagation delay of path and access links; the access links, one per \
+         direction at each end that has them, share evenly what the path leaves of it",
     ),
     ruled("stop", Form::One(MOMENT), "the end of the run", "when each flow stops sending"),
     ruled(
         "access_rate",
         Form::OrWord(RATE, "none"),
         "as the topology's",
-        "rate of each flow's own access link at both ends; \"none\": flows enter the routers directly",
+        "rate of each flow's own access links at both ends; with \"none\", flows enter the routers directly",
     ),
     ruled(
         "access_at",
         Form::One(Kind::Choice(&["both", "sender", "receiver"])),
         "\"both\"",
-        "which ends of a flow have access links; at the other end its host is at the router itself",
+        "the ends of a flow that have access links; at the other end, the host is at the router itself",
     ),
     ruled(
         "dscp",
@@ -113,7 +114,7 @@ const CLASS: &[Field] = &[
         "port",
         Form::One(Kind::Integer { min: 1, max: 65_535 }),
         "5001",
-        "port of the server's end of each flow, by which a port with classes may tell what to do with its packets",
+        "port of the server's end of each flow, by which a port with classes may classify its packets",
     ),
     default(
         "loss",
@@ -140,7 +141,7 @@ const CBR: &[Field] = &[default(
     "random_gaps",
     Form::One(Kind::Flag),
     Default::Flag(false),
-    "each gap is drawn anew, uniform from half to one and a half of the even one",
+    "each gap is drawn separately, uniformly from half to one and a half of the even gap",
 )
 .known_as(&[Alias::new("ns-2", "random_")])];
 
@@ -151,18 +152,18 @@ const UDP: &[Field] = &[default(
     "ecn",
     Form::One(Kind::Choice(ECN)),
     Default::Choice("not-ect"),
-    "the ECN field of each packet: queues mark those with \"ect0\" or \"ect1\" instead of dropping them, and nobody reacts",
+    "the ECN field of each packet: queues mark those with \"ect0\" or \"ect1\" instead of dropping them, and senders do not react",
 )];
 
 const SCHEDULE: &[Field] = &[required(
     "file",
     Form::One(Kind::Text),
-    "a CSV or Parquet file beside the scenario with the columns `time_s` or `time_ns` (since the run's beginning), \
-     `size_bytes` (headers included) and, where wanted, `ecn` (`not-ect`, `ect0`, `ect1`, `ce`) and `flow` (0, 1, ..): a \
-     packet a row",
+    "a CSV or Parquet file next to the scenario with the columns `time_s` or `time_ns` (since the run's beginning), \
+     `size_bytes` (headers included) and, optionally, `ecn` (`not-ect`, `ect0`, `ect1`, `ce`) and `flow` (0, 1, ..): one \
+     packet per row",
 )];
 
-/// What a source on and off begins with.
+/// The initial states of an on/off source.
 pub(crate) const BEGINS: &[&str] = &["on", "off", "stationary"];
 
 const OFF: &[Field] = &[
@@ -171,7 +172,7 @@ const OFF: &[Field] = &[
         "begin",
         Form::One(Kind::Choice(BEGINS)),
         Default::Choice("on"),
-        "the first period; \"stationary\": in the middle of one, as if it had gone on for ever",
+        "the first period; \"stationary\": in the middle of a period, as after an infinite time",
     ),
 ];
 
@@ -179,14 +180,14 @@ const ON_OFF_TCP: &[Field] = &[
     ruled(
         "on",
         Form::Drawn(&PERIODS),
-        "`burst` says how much",
-        "lengths of on periods, in which the sender always has something to send; what has not left at the end of one is \
-         withdrawn",
+        "given by `burst`",
+        "lengths of on periods, in which the sender always has data to send; unsent data is withdrawn at the end of a \
+         period",
     ),
     ruled(
         "burst",
         Form::Drawn(&TRANSFERS),
-        "`on` says how long",
+        "given by `on`",
         "bytes of each burst; the off period begins when all of them are acknowledged",
     ),
     OFF[0],
@@ -200,33 +201,33 @@ const ALLOW_OVERLOAD: Field = default(
     "allow_overload",
     Form::One(Kind::Flag),
     Default::Flag(false),
-    "`true` allows connections at a `rate` to offer a link ten times what it carries, or more",
+    "`true` allows connections at a `rate` to offer a link ten times its rate or more",
 );
 
 const REQUESTS: &[Field] = &[
     ruled(
         "rate",
         Form::PerSecond,
-        "`users` says who opens them",
-        "how many connections open in a second, with exponential gaps (a Poisson process), whatever becomes of those before",
+        "given by `users`",
+        "connections per second, with exponential gaps (a Poisson process), whatever the state of earlier ones",
     ),
     ruled(
         "users",
         Form::One(COUNT),
-        "`rate` says how many open",
-        "how many users there are; each has one connection at a time, and opens the next when he has thought",
+        "given by `rate`",
+        "number of users; each has one connection at a time, and opens the next one after thinking",
     ),
     ruled(
         "think",
         Form::Drawn(&PERIODS),
-        "`rate` says when",
-        "a user's time from the last response of a connection to his next connection",
+        "given by `rate`",
+        "time from the last response of a user's connection to the user's next connection",
     ),
     default(
         "start",
         Form::Drawn(&STARTS),
         Default::Span(Span::ZERO),
-        "when each user opens his first connection, or when the arrivals begin",
+        "when each user opens the first connection, or when the arrivals begin",
     ),
     required("request", Form::Drawn(&TRANSFERS), "bytes of each request"),
     required("response", Form::Drawn(&TRANSFERS), "bytes of each response"),
@@ -234,42 +235,42 @@ const REQUESTS: &[Field] = &[
         "exchanges",
         Form::Drawn(&COUNTS),
         Default::Integer(1),
-        "requests with their responses on each connection",
+        "requests, with their responses, per connection",
     ),
     default(
         "pause",
         Form::Drawn(&PERIODS),
         Default::Span(Span::ZERO),
-        "at the client, from the last byte of a response to the next request on the connection",
+        "pause at the client, from the last byte of a response to the next request on the connection",
     ),
     default(
         "server_delay",
         Form::Drawn(&PERIODS),
         Default::Span(Span::ZERO),
-        "at the server, from the last byte of a request to its response",
+        "delay at the server, from the last byte of a request to its response",
     ),
     ALLOW_OVERLOAD,
     TCP,
 ];
 
-/// For what pauses on persistent connections are drawn.
+/// The scopes of the draws of pauses on persistent connections.
 pub(crate) const PAUSES: &[&str] = &["connection", "cloud"];
 
 const PACKMIME: &[Field] = &[
-    required("rate", Form::PerSecond, "how many connections open in a second"),
+    required("rate", Form::PerSecond, "connections per second"),
     default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when arrivals begin"),
     default(
         "pauses",
         Form::One(Kind::Choice(PAUSES)),
         Default::Choice("connection"),
-        "for what location and spread of the pauses on persistent connections are drawn: for each connection, as ns-2 did until \
-         version 2.30, or once for the cloud, as it does from 2.31 on",
+        "scope of the draws of location and spread of the pauses on persistent connections: each connection, as in ns-2 \
+         until version 2.30, or the whole cloud, as in version 2.31 and later",
     ),
     default(
         "http",
         Form::One(Kind::Choice(&["1.1", "1.0"])),
         Default::Choice("1.1"),
-        "version of HTTP: 9 % of connections carry several exchanges, or, with \"1.0\", each carries one",
+        "version of HTTP: 9 % of connections carry several exchanges; with \"1.0\", each carries one",
     ),
     ALLOW_OVERLOAD,
     TCP,
@@ -278,21 +279,21 @@ const PACKMIME: &[Field] = &[
 /// The crawls of the Web Almanac.
 pub(crate) const DEVICES: &[&str] = &["desktop", "mobile"];
 
-/// How long the connections of a page stay open.
+/// The lifetimes of the connections of a page.
 pub(crate) const CONNECTIONS: &[&str] = &["page", "kept"];
 
 const SHARE: Form = Form::One(Kind::Number { min: 0.0, max: 1.0 });
 
 const PAGES: &[Field] = &[
-    required("users", Form::One(COUNT), "how many users there are; each fetches one page after the other"),
-    required("think", Form::Drawn(&PERIODS), "a user's time from the end of a page to his next page"),
-    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins his first page"),
+    required("users", Form::One(COUNT), "number of users; each fetches one page after the other"),
+    required("think", Form::Drawn(&PERIODS), "time from the end of a user's page to the next page"),
+    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins the first page"),
     default(
         "device",
         Form::One(Kind::Choice(DEVICES)),
         Default::Choice("desktop"),
-        "whose pages: the tables of page weight, of requests a page and of sizes of objects (HTTP Archive, Web Almanac 2025, \
-         chapter page weight)",
+        "device whose tables apply: page weight, requests per page and sizes of objects (HTTP Archive, Web Almanac \
+         2025, chapter page weight)",
     ),
     ruled(
         "weight",
@@ -304,96 +305,96 @@ const PAGES: &[Field] = &[
         "objects",
         Form::Drawn(&OBJECTS),
         "as the device's table has it",
-        "objects of a page, the document included, each with a request of its own",
+        "objects of a page, including the document, each with its own request",
     ),
     default(
         "correlation",
         Form::One(Kind::Number { min: -1.0, max: 1.0 }),
         Default::Number(0.6),
-        "rank correlation (Spearman) of weight and number of objects over pages, as the tables have them",
+        "rank correlation (Spearman) of weight and number of objects over pages",
     ),
     default(
         "scripts",
         SHARE,
         Default::Number(0.3),
-        "share of scripts among the objects beside the document; what these four shares leave is data",
+        "share of scripts among the objects other than the document; the remainder of these four shares is data",
     ),
-    default("styles", SHARE, Default::Number(0.11), "the same of style sheets"),
-    default("fonts", SHARE, Default::Number(0.05), "the same of fonts"),
-    default("images", SHARE, Default::Number(0.22), "the same of images"),
+    default("styles", SHARE, Default::Number(0.11), "share of style sheets"),
+    default("fonts", SHARE, Default::Number(0.05), "share of fonts"),
+    default("images", SHARE, Default::Number(0.22), "share of images"),
     default(
         "waves",
         Form::One(Kind::Integer { min: 1, max: 3 }),
         Default::Integer(3),
-        "how deep a page is: document, then scripts, style sheets and fonts, then images and data; 2: document, then all else; \
-         1: all at once",
+        "depth of a page: document, then scripts, style sheets and fonts, then images and data; 2: document, then \
+         everything else; 1: everything at once",
     ),
     default(
         "origins",
         Form::Drawn(&ORIGINS),
         Default::Integer(5),
-        "origins of a page; each has a connection, and an object has one of them by chance",
+        "origins of a page; each has a connection, and each object belongs to a random origin",
     ),
     default("request", Form::Drawn(&TRANSFERS), Default::Bytes(500), "bytes of each request"),
     default(
         "server_delay",
         Form::Drawn(&PERIODS),
         Default::Span(Span::ZERO),
-        "at the server, from the last byte of a request until its response is ready",
+        "delay at the server, from the last byte of a request until its response is ready",
     ),
     default(
         "parse",
         Form::Drawn(&PERIODS),
         Default::Span(Span::ZERO),
-        "at the client, from the last byte of a wave to the requests of the next",
+        "time at the client, from the last byte of a wave to the requests of the next",
     ),
     default(
         "connections",
         Form::One(Kind::Choice(CONNECTIONS)),
         Default::Choice("page"),
-        "\"page\": they close with their page; \"kept\": they stay open for the user's next page",
+        "\"page\": connections close with their page; \"kept\": they stay open for the user's next page",
     ),
     TCP,
 ];
 
 const BROWSERS: &[Field] = &[
-    required("users", Form::One(COUNT), "how many users there are; each fetches one page after the other"),
+    required("users", Form::One(COUNT), "number of users; each fetches one page after the other"),
     ruled(
         "model",
         Form::One(Kind::Text),
         "the stand-in that comes with aqmlab",
-        "a TOML file beside the scenario with `title`, `source` and all the keys below but `server_delay` and `tcp`: the \
-         distributions of the class",
+        "a TOML file next to the scenario with `title`, `source` and all the keys below except `server_delay` and \
+         `tcp`: the distributions of the class",
     ),
-    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins his first page"),
+    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins the first page"),
     default(
         "server_delay",
         Form::Drawn(&PERIODS),
         Default::Span(Span::ZERO),
-        "at the server, from the last byte of a request to its response",
+        "delay at the server, from the last byte of a request to its response",
     ),
     TCP,
 ];
 
 const AS_MODEL: &str = "as the model has it";
 
-/// What a model of browsers has.
+/// The keys of a model of browsers.
 pub(crate) const BROWSER_MODEL: &[Field] = &[
     ruled("request", Form::Drawn(&TRANSFERS), AS_MODEL, "bytes of each request"),
     ruled("response", Form::Drawn(&TRANSFERS), AS_MODEL, "bytes of each response"),
-    ruled("think", Form::Drawn(&PERIODS), AS_MODEL, "a user's time from the end of a page to his next page"),
+    ruled("think", Form::Drawn(&PERIODS), AS_MODEL, "time from the end of a user's page to the next page"),
     ruled("embedded", Form::Drawn(&EMBEDDED), AS_MODEL, "objects of a page besides its document"),
     ruled(
         "servers",
         Form::Drawn(&PARALLEL),
         AS_MODEL,
-        "servers of a page, which share its objects evenly; a connection goes to one of them",
+        "servers of a page, which share its objects evenly; each connection goes to one of them",
     ),
     ruled(
         "parallel",
         Form::Drawn(&PARALLEL),
         AS_MODEL,
-        "connections that a page has open at one time, at most; the document comes alone",
+        "largest number of connections that a page has open at the same time; the document comes alone",
     ),
     ruled(
         "persistent",
@@ -409,18 +410,18 @@ pub(crate) const BROWSER_MODEL: &[Field] = &[
     ),
 ];
 
-/// What else a file with such a model has.
+/// The other keys of a file with such a model.
 pub(crate) const MODEL_FILE: &[Field] = &[
-    required("title", Form::One(Kind::Text), "what the model is called"),
-    required("source", Form::One(Kind::Text), "where the distributions come from"),
+    required("title", Form::One(Kind::Text), "the model's name"),
+    required("source", Form::One(Kind::Text), "the source of the distributions"),
 ];
 
 const TRACE: &[Field] = &[
     required(
         "file",
         Form::One(Kind::Text),
-        "a CSV or Parquet file beside the scenario with the columns `start_s` or `start_ns`, `request_bytes`, \
-         `response_bytes` and, where wanted, `class`: a connection a row; or connection vectors, an exchange a row; or a file \
+        "a CSV or Parquet file next to the scenario with the columns `start_s` or `start_ns`, `request_bytes`, \
+         `response_bytes` and, optionally, `class`: one connection per row; or connection vectors, one exchange per row; or a file \
          of Tmix (`.cvec`)",
     ),
     ruled("class", Form::Name, "all rows", "only rows whose `class` is this"),

@@ -1,4 +1,4 @@
-//! The axes of a sweep: what varies, and over which values.
+//! The axes of a sweep: the keys that vary, and their values.
 
 use crate::changes::{Change, changes, meets};
 use crate::error::Report;
@@ -7,19 +7,20 @@ use crate::suggest::{counted, listed};
 use crate::sweep::short::{Axis, shorts};
 use crate::tree::{At, Node, Table, Tree};
 
-/// An axis with what its labels stand for.
+/// An axis with the changes that its labels stand for.
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     pub(crate) axis: Axis,
-    /// What each label changes.
+    /// The changes of each label.
     pub(crate) changes: Vec<Vec<Change>>,
 }
 
-/// What explicit cases are called as an axis.
+/// The name of the axis of explicit cases.
 pub(crate) const CASE: &str = "case";
 const ZIP: &str = "zip";
 
-/// The axes of `[sweep]` in the order of the file; `None` if something is wrong with them.
+/// Returns the axes of `[sweep]` in the order of the file, or `None` if something is wrong with
+/// them.
 pub(crate) fn axes(node: &Node, report: &mut Report<'_>) -> Option<Vec<Values>> {
     let Tree::Table(table) = &node.value else {
         report.error(&node.at, "sweep", format!("`sweep` is {}; write [sweep]", node.value.what()));
@@ -36,8 +37,7 @@ pub(crate) fn axes(node: &Node, report: &mut Report<'_>) -> Option<Vec<Values>> 
     if let Some(written) = table.get(CASE) {
         let cases = reader.tables(table, CASE);
         if !found.is_empty() {
-            let message =
-                "explicit cases stand instead of a product; write either [[sweep.case]] or lists of values";
+            let message = "explicit cases replace a product; write either [[sweep.case]] or lists of values";
             reader.error(&written.at, "sweep.case", message);
         }
         found.extend(reader.cases(&cases).map(|axis| (written.at.start, axis)));
@@ -60,7 +60,7 @@ pub(crate) fn axes(node: &Node, report: &mut Report<'_>) -> Option<Vec<Values>> 
     Some(axes)
 }
 
-/// Reads axes; remembers whether all is well.
+/// Reads axes and remembers whether all are valid.
 struct Reader<'r, 't> {
     report: &'r mut Report<'t>,
     clean: bool,
@@ -72,7 +72,7 @@ impl Reader<'_, '_> {
         self.report.error(at, path, message);
     }
 
-    /// `"topology.rate" = ["5Mbit", "10Mbit"]`.
+    /// Reads `"topology.rate" = ["5Mbit", "10Mbit"]`.
     fn plain(&mut self, change: &Change) -> Option<Values> {
         let name = change.dotted();
         let items = self.list(&change.node, &name)?;
@@ -84,7 +84,7 @@ impl Reader<'_, '_> {
         Some(Values { axis, changes: items.iter().map(one).collect() })
     }
 
-    /// A `[[sweep.zip]]`: several keys that change together.
+    /// Reads a `[[sweep.zip]]`: several keys that change together.
     fn zip(&mut self, item: &Node) -> Option<Values> {
         let table = self.table(item, ZIP)?;
         let name = self.name(item, table, ZIP)?;
@@ -131,7 +131,7 @@ impl Reader<'_, '_> {
         Some(Values { axis: Axis { short: name.clone(), name, keys, labels }, changes: all })
     }
 
-    /// The labels that are written, or those of the first key.
+    /// Returns the labels that are written, or those of the first key.
     fn zip_labels(&mut self, table: &Table, name: &str, first: &Change, count: usize) -> Option<Vec<String>> {
         let path = format!("sweep.{name}");
         let (items, written) = match table.get("labels") {
@@ -155,7 +155,7 @@ impl Reader<'_, '_> {
         Some(labels)
     }
 
-    /// All `[[sweep.case]]` as one axis.
+    /// Returns all `[[sweep.case]]` as one axis.
     fn cases(&mut self, items: &[&Node]) -> Option<Values> {
         let mut axis = Axis { name: CASE.into(), short: CASE.into(), keys: Vec::new(), labels: Vec::new() };
         let mut all = Vec::new();
@@ -181,7 +181,7 @@ impl Reader<'_, '_> {
         (!all.is_empty()).then_some(Values { axis, changes: all })
     }
 
-    /// The tables under `[[sweep.KEY]]`.
+    /// Returns the tables under `[[sweep.KEY]]`.
     fn tables<'n>(&mut self, sweep: &'n Table, key: &str) -> Vec<&'n Node> {
         let Some(node) = sweep.get(key) else { return Vec::new() };
         match &node.value {
@@ -223,7 +223,7 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// A list that holds something.
+    /// Returns a list that is not empty.
     fn list<'n>(&mut self, node: &'n Node, key: &str) -> Option<&'n [Node]> {
         match &node.value {
             Tree::List(items) if !items.is_empty() => return Some(items),
@@ -244,7 +244,7 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// What a value is called: its text as it is written, without quotes; of a table its name or its kind.
+    /// Returns the label of a value: its text without quotes, or for a table its name or its kind.
     fn label(&mut self, item: &Node, path: &str) -> Option<String> {
         let label = match &item.value {
             Tree::Text(text) => Some(text.clone()),
@@ -260,7 +260,7 @@ impl Reader<'_, '_> {
         let label = label.filter(|label| is_name(label));
         if label.is_none() {
             let message = format!(
-                "`{}` says in no short text what it is called; write a [[sweep.zip]] with `labels`",
+                "`{}` has no short text as a label; write a [[sweep.zip]] with `labels`",
                 self.report.quote(&item.at)
             );
             self.error(&item.at, &format!("sweep.{path}"), message);
@@ -275,7 +275,7 @@ impl Reader<'_, '_> {
             let message = if !is_name(label) {
                 format!("{label:?} is no label; a label has 1 to 64 printable characters")
             } else if labels[..i].contains(label) {
-                format!("{label:?} is there twice; the labels of an axis differ")
+                format!("{label:?} occurs twice; the labels of an axis must differ")
             } else {
                 continue;
             };
@@ -285,7 +285,7 @@ impl Reader<'_, '_> {
         differ
     }
 
-    /// No key is swept twice, and none is overwritten by what is swept after it.
+    /// Checks that no key is swept twice, and that no swept key overwrites one swept before it.
     fn keys_are_set_once(&mut self, axes: &[Values]) {
         let mut before: Vec<&Change> = Vec::new();
         for axis in axes {

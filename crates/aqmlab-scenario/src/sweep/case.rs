@@ -10,7 +10,7 @@ use crate::toml_text;
 use crate::tree::{Entry, Node, Table, Tree};
 
 impl Sweep<'_> {
-    /// The case of this number, below [`Sweep::cases`]; nothing of others is made.
+    /// Returns the case of this number, below [`Sweep::cases`], without making any other.
     ///
     /// # Errors
     /// What is wrong with this combination of values.
@@ -37,7 +37,7 @@ impl Sweep<'_> {
         })
     }
 
-    /// The label of each axis: digits of the index, the last axis having the last.
+    /// Returns the label of each axis: digits of the index, with the last axis as the last digit.
     fn chosen(&self, index: u64) -> Vec<usize> {
         let mut rest = index;
         let mut chosen: Vec<usize> = self
@@ -74,8 +74,8 @@ impl Sweep<'_> {
     }
 }
 
-/// The arm's own changes and then those of the case. What a change of the case replaces wholly is left out, so that no
-/// path stands there twice.
+/// Returns the arm's own changes, followed by those of the case. An arm's change that the case
+/// replaces wholly is left out, so that no path occurs twice.
 fn arm_table(arm: &Arm, changes: &[&Change]) -> Table {
     let mut all: Vec<&Change> = Vec::new();
     for change in arm.changes.iter().chain(changes.iter().copied()) {

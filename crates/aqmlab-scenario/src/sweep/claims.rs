@@ -1,5 +1,5 @@
-//! Claims: what a scenario says will come out, as text with its place. What an expression means is for those to
-//! say who have the metrics.
+//! Claims: the expected results of a scenario, as text with its place. The modules that know the
+//! metrics interpret the expressions.
 
 use aqmlab_params::Value;
 
@@ -13,17 +13,18 @@ use crate::tree::{Entry, Node, Tree};
 /// A `[[claim]]` of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Claim {
-    /// What it is called; no other claim of the file is.
+    /// Its name, which is unique in the file.
     pub name: String,
     /// The claim in words; may be empty.
     pub text: String,
     /// The claim as an expression.
     pub expect: String,
-    /// What holds in the whole expression: an axis (by its full name), `arm`, `queue` or `class`, and its label.
+    /// Conditions on the whole expression: an axis (by its full name), `arm`, `queue` or `class`,
+    /// with its label.
     pub conditions: Vec<(String, String)>,
-    /// `"firm"`, or `"soft"` where a failure is no failure of the experiment.
+    /// `"firm"`, or `"soft"` where a failure of the claim is not a failure of the experiment.
     pub strength: &'static str,
-    /// Where the claim comes from; may be empty.
+    /// The source of the claim; may be empty.
     pub source: String,
     /// Line of the expression's first character, from 1.
     pub line: usize,
@@ -31,11 +32,11 @@ pub struct Claim {
     pub column: usize,
 }
 
-/// What an expression may be limited to besides labels of axes.
+/// The keys, besides axes, to whose labels an expression may be limited.
 const OTHER_KEYS: [&str; 3] = ["arm", "queue", "class"];
 
 impl Pass<'_, '_> {
-    /// All claims that are `written`; `None` if something is wrong with them.
+    /// Returns all claims in `written`, or `None` if something is wrong with them.
     pub(crate) fn claims(
         &mut self,
         written: Option<&Node>,
@@ -98,7 +99,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// `where = { count = "20", arm = "RED" }`.
+    /// Reads `where = { count = "20", arm = "RED" }`.
     fn labels(
         &mut self,
         section: &Section<'_>,

@@ -14,22 +14,24 @@ use crate::trace::{Beside, Files, Traces};
 use crate::tree::{self, At, Entry, Node, Table, Tree};
 use crate::warnings;
 
-/// More values than that are not tried before they are needed.
+/// Largest number of values of an axis that are tried before they are needed.
 const MOST_TRIED: usize = 1000;
 
 impl Sweep<'static> {
-    /// Reads a scenario. `file` is its name for messages and for the default title; traces are looked for in its folder.
+    /// Reads a scenario. `file` is its name for messages and for the default title; traces are read
+    /// from its folder.
     ///
     /// # Errors
-    /// All that is wrong with it, as far as that shows without making every case: each value of an axis is tried once,
-    /// with the first of the other axes.
+    /// All errors that can be found without making every case: each value of an axis is tried once,
+    /// with the first values of the other axes.
     pub fn read(text: &str, file: &str) -> Result<Self, ScenarioError> {
         Sweep::read_within(text, file, Limits::default(), Box::new(Beside::of(file)))
     }
 }
 
 impl<'f> Sweep<'f> {
-    /// As [`Sweep::read`], for a machine with other limits, and with traces from elsewhere.
+    /// Does the same as [`Sweep::read`] for a machine with other limits, and with traces from
+    /// elsewhere.
     ///
     /// # Errors
     /// As [`Sweep::read`].
@@ -48,19 +50,19 @@ impl<'f> Sweep<'f> {
     }
 }
 
-/// Reads a scenario. `file` is its name for messages and for the default title; traces are looked for in its folder.
-/// Of a sweep it is the first case; [`Sweep`] has the others.
+/// Reads a scenario. `file` is its name for messages and for the default title; traces are read
+/// from its folder. For a sweep, the result is the first case; [`Sweep`] has the others.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in it.
 pub fn parse(text: &str, file: &str) -> Result<Experiment, ScenarioError> {
     parse_within(text, file, Limits::default(), &Beside::of(file))
 }
 
-/// As [`parse`], for a machine with other limits, and with traces from elsewhere.
+/// Does the same as [`parse`] for a machine with other limits, and with traces from elsewhere.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in it.
 pub fn parse_within(
     text: &str,
     file: &str,
@@ -92,7 +94,8 @@ fn read<'f>(
     arms_keep_their_values(&arms, axes.as_deref().unwrap_or_default(), report);
     let known: Vec<&Axis> = axes.iter().flatten().map(|values| &values.axis).collect();
     let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
-    // Labels of axes that could not be read are unknown, and so is what a claim means by them.
+    // Labels of axes that could not be read are unknown, and so is the meaning of claims that use
+    // them.
     let claims =
         axes.is_some().then(|| Pass::new(report, &traces).claims(written.get("claim"), &known, &names));
     let runs = common.as_ref().map_or(1, |common| common.runs);
@@ -129,7 +132,8 @@ fn read<'f>(
     Some(sweep)
 }
 
-/// No axis replaces what an arm sets: the arms would no longer be what they are called, and nothing would say so.
+/// Checks that no axis replaces a value that an arm sets: the arm's name would then be wrong
+/// without any message.
 fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>) {
     for arm in arms {
         for own in &arm.changes {
@@ -146,7 +150,7 @@ fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>
     }
 }
 
-/// Where an arm's change sets a key that a swept one would set again, and the key.
+/// Returns where an arm's change sets a key that a swept key would set again, and the key.
 fn replaced(own: &Change, swept: &Change) -> Option<(At, String)> {
     if meets(&swept.path, &own.path) {
         return Some((own.key_at.clone(), own.dotted()));
@@ -165,7 +169,7 @@ fn replaced(own: &Change, swept: &Change) -> Option<(At, String)> {
     Some((at.clone(), swept.dotted()))
 }
 
-/// The table without some of its keys.
+/// Returns the table without some of its keys.
 fn without(table: &Table, keys: &[&str]) -> Table {
     let kept = |entry: &&Entry| !keys.contains(&entry.key.as_str());
     Table { entries: table.entries.iter().filter(kept).cloned().collect(), inline: table.inline }
@@ -189,7 +193,8 @@ fn too_many(axes: &[Values], arms: u64, seeds: u64) -> Option<String> {
 }
 
 impl Sweep<'_> {
-    /// Plans of the first case; and what is wrong with the others, as far as one value each shows it.
+    /// Returns the plans of the first case, and reports errors of the others as far as one value of
+    /// each axis shows them.
     fn try_each(&self, report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let firsts: Vec<usize> = vec![0; self.axes.len()];
         let plans = self.try_first(&firsts, report);
@@ -211,7 +216,8 @@ impl Sweep<'_> {
         plans
     }
 
-    /// What is wrong with the file besides its axes, where these cannot be read: what lacks may be swept.
+    /// Reports errors in the file besides its axes, where these cannot be read. A missing key may
+    /// be a swept one.
     fn try_unswept(&self, report: &mut Report<'_>) {
         let mut own = Report::new(&self.text);
         self.plans(&[], &mut own);
@@ -219,7 +225,8 @@ impl Sweep<'_> {
         report.absorb(own, "", |_, _| true);
     }
 
-    /// Plans of the first case. What is wrong without any swept value is told without them.
+    /// Returns the plans of the first case. Errors without any swept value are reported without the
+    /// labels.
     fn try_first(&self, firsts: &[usize], report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let changes = self.changes(firsts);
         let mut own = Report::new(&self.text);
@@ -234,7 +241,7 @@ impl Sweep<'_> {
         plans
     }
 
-    /// ` (rate = 5Mbit, count = 20)`: the labels of these axes, or nothing.
+    /// Returns ` (rate = 5Mbit, count = 20)`: the labels of these axes, or nothing.
     pub(super) fn note(&self, chosen: &[usize], axes: impl Fn(usize) -> bool) -> String {
         let labels = self.axes.iter().zip(chosen).enumerate().filter(|(i, _)| axes(*i));
         let all: Vec<String> =
@@ -242,13 +249,13 @@ impl Sweep<'_> {
         if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
     }
 
-    /// What the chosen labels change.
+    /// Returns the changes of the chosen labels.
     pub(super) fn changes(&self, chosen: &[usize]) -> Vec<&Change> {
         self.axes.iter().zip(chosen).flat_map(|(values, &label)| &values.changes[label]).collect()
     }
 
-    /// The plans of all arms with `changes` made in each. What a swept value does to some arms only is told with the
-    /// first of these.
+    /// Returns the plans of all arms with `changes` made in each. The error of a swept value in
+    /// some arms only is reported with the first of these.
     pub(super) fn plans(&self, changes: &[&Change], report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let several = self.arms.len() > 1;
         let mut plans = Vec::new();
@@ -281,7 +288,7 @@ impl Sweep<'_> {
     }
 }
 
-/// Whether the place is that of a swept value, which says itself which one it is.
+/// Returns whether the place is that of a swept value, which identifies itself.
 pub(super) fn is_within_any(at: &At, changes: &[&Change]) -> bool {
     let inside = |outer: &At| outer.start <= at.start && at.end <= outer.end;
     changes.iter().any(|change| inside(&change.node.at) || inside(&change.key_at))

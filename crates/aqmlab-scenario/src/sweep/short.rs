@@ -1,21 +1,21 @@
-//! Axes and their short names: the shortest end of an axis' path that says which axis is meant.
+//! Axes and their short names: the shortest end of an axis' path that identifies the axis.
 
 use crate::names::RESERVED;
 
 /// One swept dimension.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Axis {
-    /// What it is called: the key's dotted path, the name of a `[[sweep.zip]]`, or `"case"`.
+    /// Its name: the key's dotted path, the name of a `[[sweep.zip]]`, or `"case"`.
     pub name: String,
-    /// The shortest end of the path that no other axis has; the name itself if it is no path.
+    /// The shortest end of the path that no other axis has; the name itself if it is not a path.
     pub short: String,
     /// The dotted paths that it sets.
     pub keys: Vec<String>,
-    /// One for each of its values, all different.
+    /// One label per value, all different.
     pub labels: Vec<String>,
 }
 
-/// The short name of each axis.
+/// Returns the short name of each axis.
 pub(crate) fn shorts(axes: &[&Axis]) -> Vec<String> {
     axes.iter()
         .map(|axis| {
@@ -28,7 +28,7 @@ pub(crate) fn shorts(axes: &[&Axis]) -> Vec<String> {
         .collect()
 }
 
-/// The axes that `name` may mean: the one that is called so, or all that end in it.
+/// Returns the axes that `name` may mean: the one with this name, or all that end in it.
 pub(crate) fn meant<'a>(name: &str, axes: &[&'a Axis]) -> Vec<&'a Axis> {
     match axes.iter().find(|axis| axis.name == name) {
         Some(axis) => vec![axis],
@@ -40,7 +40,7 @@ fn ends_in(path: &str, tail: &str) -> bool {
     tails(path).any(|t| t == tail)
 }
 
-/// `count`, `ftp.count`, `traffic.ftp.count`.
+/// Iterates over `count`, `ftp.count`, `traffic.ftp.count`.
 fn tails(path: &str) -> impl Iterator<Item = &str> {
     path.rmatch_indices('.').map(|(dot, _)| &path[dot + 1..]).chain(std::iter::once(path))
 }

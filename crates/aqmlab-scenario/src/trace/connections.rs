@@ -1,4 +1,5 @@
-//! The connections of a trace as its rows come, whatever their form: a connection a row, or an exchange a row.
+//! The connections of a trace as its rows arrive, in either form: one connection per row, or one
+//! exchange per row.
 
 use std::collections::BTreeMap;
 
@@ -13,45 +14,45 @@ use crate::suggest::no_such;
 pub(super) struct TracedConnection {
     /// When the client opens it.
     pub(super) start: Span,
-    /// The place of its first exchange.
+    /// The position of its first exchange.
     pub(super) first: usize,
 }
 
-/// Connections as they have been read so far.
+/// The connections read so far.
 #[derive(Default)]
 pub(super) struct Connections {
     pub(super) list: Vec<TracedConnection>,
     pub(super) exchanges: Vec<PlannedExchange>,
-    /// One for each connection, or none at all.
+    /// One entry per connection, or none at all.
     pub(super) delays: Vec<[Span; 2]>,
 }
 
-/// What has been read of a trace of which the rows of one class are wanted, or all.
+/// The reader of a trace, of which the rows of one class or all are wanted.
 pub(super) struct Reader<'w> {
     wanted: Option<&'w str>,
     read: Connections,
-    /// Of each class that has rows: where its connection vectors stand.
+    /// Per class with rows: the state of its connection vectors.
     classes: BTreeMap<Option<String>, Place>,
-    /// The class of the row before.
+    /// The class of the previous row.
     last: Option<String>,
 }
 
-/// How far the connection vectors of a class have come.
+/// The progress of the connection vectors of a class.
 #[derive(Default)]
 struct Place {
     connections: u64,
-    /// Of its last connection.
+    /// Start of its last connection.
     start: Span,
     exchanges: u64,
 }
 
 impl<'w> Reader<'w> {
-    /// Nothing has been read.
+    /// Creates a reader that has read nothing.
     pub(super) fn new(wanted: Option<&'w str>) -> Self {
         Reader { wanted, read: Connections::default(), classes: BTreeMap::new(), last: None }
     }
 
-    /// The next row.
+    /// Reads the next row.
     pub(super) fn take(&mut self, columns: &Columns, cells: &[Cell<'_>]) -> Result<(), String> {
         match columns.row(cells)? {
             Row::Connection { class, start, exchange } => {
@@ -91,10 +92,10 @@ impl<'w> Reader<'w> {
         Ok(())
     }
 
-    /// What has been read of the trace called `file`.
+    /// Returns the connections of the trace called `file`.
     ///
     /// # Errors
-    /// If that is nothing.
+    /// If there are none.
     pub(super) fn finish(self, file: &str) -> Result<Connections, String> {
         if self.classes.is_empty() {
             return Err(format!("the trace `{file}` has no rows; write at least one connection"));
@@ -110,13 +111,13 @@ impl<'w> Reader<'w> {
 }
 
 impl Place {
-    /// The first exchange of the next connection.
+    /// Reads the first exchange of the next connection.
     fn begin(&mut self, connection: u64, number: u64, start: Option<Span>) -> Result<(), String> {
         let next = self.connections;
         if connection != next {
             return Err(format!(
-                "`connection` is {connection} where {next} comes next; number connections from 0 on in the order of their \
-                 starts, and let the rows of each stand together"
+                "`connection` is {connection} where {next} comes next; number connections from 0 on in the order of \
+                 their starts, and keep the rows of each together"
             ));
         }
         if number != 0 {
@@ -137,7 +138,7 @@ impl Place {
         Ok(())
     }
 
-    /// Another exchange of the same connection.
+    /// Reads another exchange of the same connection.
     fn go_on(&mut self, number: u64, start: Option<Span>, delays: Option<[Span; 2]>) -> Result<(), String> {
         if number != self.exchanges {
             return Err(format!(
@@ -146,11 +147,11 @@ impl Place {
             ));
         }
         if start.is_some_and(|start| start != self.start) {
-            return Err("a connection starts once; leave `start_s` empty on rows behind its first".into());
+            return Err("a connection starts once; leave `start_s` empty on rows after its first".into());
         }
         if delays.is_some() {
             return Err(
-                "the delays of a connection stand on the row of its first exchange; leave them empty here"
+                "the delays of a connection belong on the row of its first exchange; leave them empty here"
                     .into(),
             );
         }
@@ -160,7 +161,7 @@ impl Place {
 }
 
 impl Connections {
-    /// The next connection, of which no exchange is known yet.
+    /// Begins the next connection, without exchanges.
     pub(super) fn begin(&mut self, start: Span, delays: Option<[Span; 2]>) -> Result<(), String> {
         let has = |known: bool| if known { "have" } else { "have none" };
         if !self.list.is_empty() && self.delays.is_empty() == delays.is_some() {
@@ -175,7 +176,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Another exchange of the last connection.
+    /// Adds an exchange to the last connection.
     pub(super) fn add(&mut self, exchange: PlannedExchange) {
         let first = self.list.last().map_or(0, |connection| connection.first);
         if let Some(before) = self.exchanges[first..].last_mut() {

@@ -1,4 +1,4 @@
-//! Files beside a scenario: where they are found, and their rows whatever the format.
+//! Files named by a scenario: their places, and their rows in any format.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 use super::formats::{rows_of_csv, rows_of_parquet};
 use super::row::Cell;
 
-/// Where the files that a scenario names are found.
+/// The source of the files that a scenario names.
 pub trait Files: Send + Sync {
-    /// The content of the file at `path`, which is relative to the scenario's own.
+    /// Returns the contents of the file at `path`, which is relative to the scenario's own.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -24,7 +24,7 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// The folder of `file`; the current one if it has none.
+    /// Returns the folder of `file`, or the current one if it has none.
     pub fn of(file: &str) -> Self {
         Beside { folder: Path::new(file).parent().map_or_else(PathBuf::new, Path::to_path_buf) }
     }
@@ -49,13 +49,13 @@ impl<F: Files + ?Sized> Files for &F {
     }
 }
 
-/// What a file holds, with its digest.
+/// The contents of a file, with their digest.
 pub(super) struct Content {
     pub(super) digest: String,
     pub(super) bytes: Raw,
 }
 
-/// The content of a file that is a `what`; `wanted` is what it must have.
+/// Returns the contents of a file that is a `what`; `wanted` describes the required form.
 pub(super) fn content(files: &dyn Files, what: &str, file: &str, wanted: &str) -> Result<Content, String> {
     let content = files.read(file).map_err(|error| format!("cannot read the {what} `{file}`: {error}"))?;
     if content.is_empty() {
@@ -69,7 +69,7 @@ pub(super) fn content(files: &dyn Files, what: &str, file: &str, wanted: &str) -
 pub(super) struct Raw(pub(super) Vec<u8>);
 
 impl Raw {
-    /// Its rows: `columns` reads the names of the columns, `row` each row.
+    /// Reads its rows: `columns` reads the names of the columns, `row` each row.
     pub(super) fn rows<C, R>(
         self,
         what: &str,

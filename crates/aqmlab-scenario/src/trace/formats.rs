@@ -8,7 +8,8 @@ use parquet::record::Field;
 
 use super::row::Cell;
 
-/// The rows of a file in CSV with a header (RFC 4180), which is a `what`: `columns` reads the header, `row` each row.
+/// Reads the rows of a CSV file with a header (RFC 4180), which is a `what`: `columns` reads the
+/// header, `row` each row.
 pub(super) fn rows_of_csv<C, R>(
     what: &str,
     file: &str,
@@ -47,7 +48,8 @@ fn line_of(record: &StringRecord) -> u64 {
     record.position().map_or(1, csv::Position::line)
 }
 
-/// The rows of a file in Parquet, which is a `what`: `columns` reads the names of its columns, `row` each row.
+/// Reads the rows of a Parquet file, which is a `what`: `columns` reads the names of its columns,
+/// `row` each row.
 pub(super) fn rows_of_parquet<C, R>(
     what: &str,
     file: &str,
@@ -85,7 +87,7 @@ fn cell(field: &Field) -> Cell<'_> {
         Field::Float(x) => Cell::Number(f64::from(*x)),
         Field::Double(x) => Cell::Number(*x),
         Field::Str(text) => Cell::Text(Cow::Borrowed(text)),
-        // Whatever else there is: its text says what it is where a number is wanted.
+        // Other types: their text appears in the message where a number is wanted.
         other => Cell::Text(Cow::Owned(other.to_string())),
     }
 }

@@ -1,9 +1,10 @@
-//! Traces: lists of connections in a file beside the scenario, CSV, Parquet or Tmix.
+//! Traces: lists of connections in a file next to the scenario, CSV, Parquet or Tmix.
 //!
-//! Columns, in any order: `start_s` (seconds, decimals allowed) or `start_ns`, `request_bytes` from the client,
-//! `response_bytes` from the server, and `class` where a scenario takes rows by class. With `connection` and `exchange` a row
-//! is an exchange (`docs/vectors.md`). Messages name file and row; a CSV file's rows are named by their lines, the header
-//! being line 1. Lists of datagrams are in `schedule.rs`.
+//! Columns, in any order: `start_s` (seconds, decimals allowed) or `start_ns`, `request_bytes` from
+//! the client, `response_bytes` from the server, and `class` where a scenario takes rows by class.
+//! With `connection` and `exchange`, a row is an exchange (`docs/vectors.md`). Messages name file
+//! and row; rows of a CSV file are named by their lines, the header being line 1. Lists of
+//! datagrams are in `schedule.rs`.
 
 mod connections;
 mod files;
@@ -27,28 +28,30 @@ use row::Columns;
 pub use schedule::{Schedule, Scheduled};
 pub(crate) use schedule::{ecn_of, ecn_word};
 
-/// The traces and schedules of a scenario: each is read once, whatever number of arms and cases has it.
+/// The traces and schedules of a scenario. Each is read once, whatever the number of arms and cases
+/// that use it.
 pub(crate) struct Traces<'f> {
     files: Box<dyn Files + 'f>,
     known: Mutex<BTreeMap<Wanted, Result<Arc<Trace>, String>>>,
     schedules: Mutex<BTreeMap<String, Result<Arc<Schedule>, String>>>,
 }
 
-/// A file, and the class whose rows are wanted of it.
+/// A file, and the class whose rows are wanted.
 type Wanted = (String, Option<String>);
 
 impl<'f> Traces<'f> {
-    /// None is read yet.
+    /// Creates a set in which none has been read.
     pub(crate) fn new(files: Box<dyn Files + 'f>) -> Self {
         Traces { files, known: Mutex::default(), schedules: Mutex::default() }
     }
 
-    /// The rows of `class` in `file`, or all.
+    /// Returns the rows of `class` in `file`, or all.
     ///
     /// # Errors
     /// As [`Trace::read`].
     pub(crate) fn read(&self, file: &str, class: Option<&str>) -> Result<Arc<Trace>, String> {
-        // Whoever panicked while holding the lock left the map as it was: entries are only ever added.
+        // A thread that panicked while holding the lock left a valid map: entries are only ever
+        // added.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let trace = known
             .entry((file.to_string(), class.map(str::to_string)))
@@ -56,17 +59,17 @@ impl<'f> Traces<'f> {
         trace.clone()
     }
 
-    /// The text of `file`, which is a `what`.
+    /// Returns the text of `file`, which is a `what`.
     ///
     /// # Errors
-    /// If it cannot be read, or is no text. A sentence without a full stop.
+    /// If it cannot be read, or is not text. A sentence without a full stop.
     pub(crate) fn text(&self, what: &str, file: &str) -> Result<String, String> {
         let bytes =
             self.files.read(file).map_err(|error| format!("cannot read the {what} `{file}`: {error}"))?;
-        String::from_utf8(bytes).map_err(|_| format!("the {what} `{file}` is no text in UTF-8"))
+        String::from_utf8(bytes).map_err(|_| format!("the {what} `{file}` is not UTF-8 text"))
     }
 
-    /// The packets of `file`.
+    /// Returns the packets of `file`.
     ///
     /// # Errors
     /// As [`Schedule::read`].
@@ -78,28 +81,28 @@ impl<'f> Traces<'f> {
     }
 }
 
-/// Connections as a file lists them, in its order.
+/// The connections of a file, in its order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
     /// The file as the scenario names it.
     pub file: String,
-    /// SHA-256 of its content, in hexadecimal: another content is another plan.
+    /// SHA-256 of its contents, in hexadecimal: other contents make another plan.
     pub digest: String,
     /// The class whose rows these are, if not all.
     pub class: Option<String>,
-    /// At least one.
+    /// The connections, at least one.
     connections: Vec<TracedConnection>,
     exchanges: Arc<[PlannedExchange]>,
-    /// What client and server are away from the network, one way, for each connection; none if connections have no delays of
-    /// their own.
+    /// The one-way distances of client and server from the network, per connection; empty if
+    /// connections have no delays of their own.
     delays: Vec<[Span; 2]>,
 }
 
 impl Trace {
-    /// Reads `file`, and of it the rows of `class`, or all.
+    /// Reads the rows of `class` in `file`, or all.
     ///
     /// # Errors
-    /// What is wrong, with file and row: a sentence without a full stop.
+    /// The error, with file and row: a sentence without a full stop.
     pub(crate) fn read(files: &dyn Files, file: &str, class: Option<&str>) -> Result<Self, String> {
         let Content { digest, bytes } = content(files, "trace", file, row::WANTED)?;
         let Connections { list, exchanges, delays } = match class {
@@ -128,17 +131,17 @@ impl Trace {
         })
     }
 
-    /// When each connection starts, in the order of the file.
+    /// Iterates over the starts of the connections, in the order of the file.
     pub(crate) fn starts(&self) -> impl ExactSizeIterator<Item = Span> {
         self.connections.iter().map(|connection| connection.start)
     }
 
-    /// All exchanges, those of a connection one after the other.
+    /// Returns all exchanges, those of a connection in succession.
     pub fn exchanges(&self) -> &[PlannedExchange] {
         &self.exchanges
     }
 
-    /// What a connection does.
+    /// Returns the session of a connection.
     pub(crate) fn session(&self, connection: usize) -> Session {
         let first = self.connections[connection].first;
         let PlannedExchange { request, response, server_delay, last, .. } = self.exchanges[first];
@@ -149,22 +152,24 @@ impl Trace {
         Session::Requests(Requests::of_list(self.exchanges.clone(), first))
     }
 
-    /// Whether any of its connections has more than one exchange, or a pause at the server.
+    /// Returns whether any of its connections has more than one exchange, or a pause at the server.
     pub(crate) fn has_vectors(&self) -> bool {
         self.exchanges.iter().any(|exchange| !exchange.last || !exchange.server_delay.is_zero())
     }
 
-    /// What client and server of a connection are away from the network, one way, if the file says so.
+    /// Returns the one-way distances of client and server of a connection from the network, if the
+    /// file gives them.
     pub(crate) fn delays(&self, connection: usize) -> Option<[Span; 2]> {
         self.delays.get(connection).copied()
     }
 
-    /// What this end of each connection is away from the network, one way; none if the file does not say so.
+    /// Iterates over the one-way distance of this end of each connection from the network; empty if
+    /// the file does not give it.
     pub(crate) fn delays_of(&self, end: End) -> impl ExactSizeIterator<Item = Span> {
         self.delays.iter().map(move |delays| delays[end as usize])
     }
 
-    /// The mean of what these add to the round-trip time; nothing if there are none.
+    /// Returns the mean of their contributions to the round-trip time, or `None` if there are none.
     pub(crate) fn mean_delays(&self) -> Option<Span> {
         let sum: u128 = self.delays.iter().flatten().map(|delay| u128::from(delay.as_ns())).sum();
         let count = self.delays.len() as u128;

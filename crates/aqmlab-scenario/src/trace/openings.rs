@@ -6,7 +6,7 @@ use aqmlab_units::{Instant, Span};
 use super::formats::rows_of_parquet;
 use super::row::{Cell, whole};
 
-/// Where in a row each value stands.
+/// The positions of the values in a row.
 struct Columns {
     class: usize,
     /// In the order of [`NUMBERS`].
@@ -19,13 +19,13 @@ impl Columns {
     fn of(names: &[&str]) -> Result<Self, String> {
         let place = |wanted: &str| {
             let place = names.iter().position(|name| *name == wanted);
-            place.ok_or_else(|| format!("it is no table of requests: column `{wanted}` is missing"))
+            place.ok_or_else(|| format!("it is not a table of requests: column `{wanted}` is missing"))
         };
         let [user, connection, opens, start] = NUMBERS.map(place);
         Ok(Columns { class: place("class")?, numbers: [user?, connection?, opens?, start?] })
     }
 
-    /// When a connection of `class` opened, if this row is of the exchange that opened it.
+    /// Returns when a connection of `class` opened, if this row is of the exchange that opened it.
     fn row(&self, cells: &[Cell<'_>], class: &str) -> Result<Option<(Instant, Identity)>, String> {
         if !matches!(&cells[self.class], Cell::Text(name) if name == class) {
             return Ok(None);
@@ -38,11 +38,11 @@ impl Columns {
     }
 }
 
-/// The connections of `class` that opened, by `parquet`, the content of the table `requests` called `file`; in the order of
-/// their starts.
+/// Returns the connections of `class` that opened, in the order of their starts. `parquet` is the
+/// contents of the table `requests` called `file`.
 ///
 /// # Errors
-/// If that is no such table: a sentence without a full stop.
+/// If it is no such table: a sentence without a full stop.
 pub fn recorded_openings(
     parquet: Vec<u8>,
     file: &str,

@@ -7,15 +7,16 @@ use aqmlab_units::Span;
 
 use crate::suggest::nearest;
 
-/// What a trace must have.
-pub(super) const WANTED: &str = "write a header with the columns `start_s` (or `start_ns`), `request_bytes`, `response_bytes` and, where rows are \
-     taken by class, `class`, and a row for each connection; or a row for each exchange, with `connection` and `exchange` as well";
+/// The required form of a trace.
+pub(super) const WANTED: &str = "write a header with the columns `start_s` (or `start_ns`), `request_bytes`, \
+                                 `response_bytes` and, where rows are taken by class, `class`, and one row per \
+                                 connection; or one row per exchange, with `connection` and `exchange` as well";
 
 const START: [&str; 2] = ["start_s", "start_ns"];
 const REQUEST: &str = "request_bytes";
 const RESPONSE: &str = "response_bytes";
 const CLASS: &str = "class";
-/// These make a row one exchange.
+/// Columns that make a row one exchange.
 const CONNECTION: &str = "connection";
 const EXCHANGE: &str = "exchange";
 const THINK: [&str; 2] = ["think_s", "think_ns"];
@@ -49,7 +50,7 @@ const LATEST_S: f64 = 365.0 * 86400.0;
 /// As for every other transfer in a scenario.
 const MOST_BYTES: u64 = 1 << 50;
 
-/// A row understood.
+/// A row as parsed.
 pub(super) enum Row {
     /// A connection of one exchange, either half of which may be missing.
     Connection { class: Option<String>, start: Span, exchange: PlannedExchange },
@@ -61,14 +62,14 @@ pub(super) enum Row {
 pub(super) struct VectorRow {
     pub(super) class: Option<String>,
     pub(super) connection: u64,
-    /// Of the exchange on its connection.
+    /// Number of the exchange on its connection.
     pub(super) number: u64,
     pub(super) start: Option<Span>,
     pub(super) delays: Option<[Span; 2]>,
     pub(super) exchange: PlannedExchange,
 }
 
-/// A value as the file has it.
+/// A value in the file's type.
 pub(super) enum Cell<'r> {
     Text(Cow<'r, str>),
     Whole(i64),
@@ -79,12 +80,12 @@ pub(super) enum Cell<'r> {
 /// The columns that a file may have.
 pub(super) struct Names {
     pub(super) all: &'static [&'static str],
-    /// What is wanted, for messages.
+    /// The required columns, for messages.
     pub(super) wanted: &'static str,
 }
 
 impl Names {
-    /// Those of a header, each known and there once.
+    /// Checks that the columns of a header are known and occur once.
     pub(super) fn check<'h>(&self, names: &'h [&'h str]) -> Result<Header<'h>, String> {
         for (i, name) in names.iter().enumerate() {
             if !self.all.contains(name) {
@@ -94,7 +95,7 @@ impl Names {
                 });
             }
             if names[..i].contains(name) {
-                return Err(format!("column \"{name}\" stands twice"));
+                return Err(format!("column \"{name}\" occurs twice"));
             }
         }
         Ok(Header { names, wanted: self.wanted })
@@ -108,17 +109,17 @@ pub(super) struct Header<'h> {
 }
 
 impl Header<'_> {
-    /// Where a column stands, if it is there.
+    /// Returns the position of a column, if it is there.
     pub(super) fn place(&self, wanted: &str) -> Option<usize> {
         self.names.iter().position(|name| *name == wanted)
     }
 
-    /// Where a column stands that must be there.
+    /// Returns the position of a required column.
     pub(super) fn need(&self, wanted: &str) -> Result<usize, String> {
         self.place(wanted).ok_or_else(|| format!("column `{wanted}` is missing; {}", self.wanted))
     }
 
-    /// The column of times: in seconds or in nanoseconds.
+    /// Returns the column of times, in seconds or in nanoseconds.
     pub(super) fn when(&self, [in_s, in_ns]: [&'static str; 2]) -> Result<When, String> {
         match self.may_be_when([in_s, in_ns])? {
             Some(when) => Ok(when),
@@ -126,7 +127,7 @@ impl Header<'_> {
         }
     }
 
-    /// The same of a column that may be missing.
+    /// Returns the column of times, if it is there.
     pub(super) fn may_be_when(&self, [in_s, in_ns]: [&'static str; 2]) -> Result<Option<When>, String> {
         match (self.place(in_s), self.place(in_ns)) {
             (Some(_), Some(_)) => Err(format!("`{in_s}` and `{in_ns}` mean the same; keep one of them")),
@@ -144,7 +145,7 @@ pub(super) struct When {
 }
 
 impl When {
-    /// The time of a row.
+    /// Returns the time of a row.
     pub(super) fn read(&self, cells: &[Cell<'_>]) -> Result<Span, String> {
         if self.in_seconds {
             return seconds(self.name, &cells[self.at]);
@@ -152,13 +153,13 @@ impl When {
         whole(self.name, &cells[self.at], 0, (LATEST_S * 1e9) as u64).map(Span::ns)
     }
 
-    /// The time of a row, if it has one.
+    /// Returns the time of a row, if it has one.
     fn read_if_there(&self, cells: &[Cell<'_>]) -> Result<Option<Span>, String> {
         if cells[self.at].is_empty() { Ok(None) } else { self.read(cells).map(Some) }
     }
 }
 
-/// Where in a row each value stands.
+/// The positions of the values in a row.
 pub(super) struct Columns {
     start: When,
     request: usize,
@@ -167,18 +168,18 @@ pub(super) struct Columns {
     vector: Option<VectorColumns>,
 }
 
-/// The same of what only a row has that is an exchange.
+/// The positions of the values that only rows of exchanges have.
 struct VectorColumns {
     connection: usize,
     exchange: usize,
     think: Option<When>,
     server_delay: Option<When>,
-    /// Of the client and of the server.
+    /// Delays of the client and of the server.
     delays: Option<[When; 2]>,
 }
 
 impl Columns {
-    /// By the names in the header.
+    /// Finds the columns by the names in the header.
     pub(super) fn of(names: &[&str], needs_class: bool) -> Result<Self, String> {
         let is_vector = names.contains(&CONNECTION);
         let names = if is_vector { VECTOR_NAMES } else { NAMES }.check(names)?;
@@ -188,7 +189,7 @@ impl Columns {
         Ok(Columns { start, request: names.need(REQUEST)?, response: names.need(RESPONSE)?, class, vector })
     }
 
-    /// The row with these values.
+    /// Returns the row with these values.
     pub(super) fn row(&self, cells: &[Cell<'_>]) -> Result<Row, String> {
         let class = match self.class.map(|at| &cells[at]) {
             None | Some(Cell::Nothing) => None,
@@ -223,10 +224,16 @@ impl VectorColumns {
             (Some(client), Some(server)) => Some([client, server]),
             (None, None) => None,
             (Some(_), None) => {
-                return Err(format!("column `{}` is missing beside `{}`", SERVER_PATH[0], CLIENT_PATH[0]));
+                return Err(format!(
+                    "column `{}` is missing, which `{}` requires",
+                    SERVER_PATH[0], CLIENT_PATH[0]
+                ));
             }
             (None, Some(_)) => {
-                return Err(format!("column `{}` is missing beside `{}`", CLIENT_PATH[0], SERVER_PATH[0]));
+                return Err(format!(
+                    "column `{}` is missing, which `{}` requires",
+                    CLIENT_PATH[0], SERVER_PATH[0]
+                ));
             }
         };
         Ok(VectorColumns {
@@ -312,7 +319,7 @@ fn seconds(column: &str, cell: &Cell<'_>) -> Result<Span, String> {
         .ok_or_else(|| wrong(column, cell, &format!("seconds from 0 to {LATEST_S}")))
 }
 
-/// A whole number from `least` to `most`.
+/// Returns a whole number from `least` to `most`.
 pub(super) fn whole(column: &str, cell: &Cell<'_>, least: u64, most: u64) -> Result<u64, String> {
     let value = match cell {
         Cell::Text(text) => text.trim().parse().ok(),

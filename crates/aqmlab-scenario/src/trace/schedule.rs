@@ -1,8 +1,8 @@
-//! Schedules: lists of datagrams in a file beside the scenario, CSV or Parquet.
+//! Schedules: lists of datagrams in a file next to the scenario, CSV or Parquet.
 //!
-//! Columns, in any order: `time_s` (seconds since the run's beginning, decimals allowed) or `time_ns`, `size_bytes` with
-//! headers, and, where wanted, `ecn` and `flow`. Rows may stand in any order; packets of one flow and instant leave in
-//! that of the file.
+//! Columns, in any order: `time_s` (seconds since the run's beginning, decimals allowed) or
+//! `time_ns`, `size_bytes` with headers, and optionally `ecn` and `flow`. Rows may be in any order;
+//! packets of one flow and instant leave in the order of the file.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use super::files::{Content, Files, content};
 use super::row::{Cell, Names, When, whole};
 use crate::suggest::nearest;
 
-const WANTED: &str = "write a header with the columns `time_s` (or `time_ns`), `size_bytes` and, where wanted, `ecn` and `flow`, \
-                      and a row for each packet";
+const WANTED: &str = "write a header with the columns `time_s` (or `time_ns`), `size_bytes` and, optionally, `ecn` and \
+                      `flow`, and one row per packet";
 const SIZE: &str = "size_bytes";
 const ECN: &str = "ecn";
 const FLOW: &str = "flow";
@@ -22,35 +22,36 @@ const NAMES: Names = Names { all: &["time_s", "time_ns", SIZE, ECN, FLOW], wante
 
 /// From an IPv4 and UDP header to the most that IPv4 can carry, as for every other datagram in a scenario.
 const SIZES: (u64, u64) = (28, 65_535);
-/// As many as a class can have where hosts are real ones is far less; flows without packets are refused anyway.
+/// Real hosts support far fewer flows per class, and flows without packets are refused anyway.
 const MOST_FLOWS: u64 = u32::MAX as u64;
 
-/// The words for ECN fields, each at the place of its code point (RFC 3168, section 5).
+/// The words for ECN fields, each at the index of its code point (RFC 3168, section 5).
 const WORDS: [(&str, Ecn); 4] =
     [("not-ect", Ecn::NotEct), ("ect1", Ecn::Ect1), ("ect0", Ecn::Ect0), ("ce", Ecn::Ce)];
 
-/// The ECN field of this name.
+/// Returns the ECN field of this name.
 pub(crate) fn ecn_of(word: &str) -> Option<Ecn> {
     WORDS.iter().find(|(name, _)| *name == word).map(|(_, ecn)| *ecn)
 }
 
-/// The name of an ECN field.
+/// Returns the name of an ECN field.
 pub(crate) fn ecn_word(ecn: Ecn) -> &'static str {
     WORDS[ecn as usize].0
 }
 
-/// Packets as a file lists them: by flow, and within a flow in the order in which they leave. Twelve bytes a packet.
+/// Packets as a file lists them: by flow, and within a flow in the order in which they leave. They
+/// take twelve bytes per packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
     /// The file as the scenario names it.
     pub file: String,
-    /// SHA-256 of its content, in hexadecimal: another content is another plan.
+    /// SHA-256 of its contents, in hexadecimal: other contents make another plan.
     pub digest: String,
     /// When each packet leaves, in nanoseconds.
     times: Vec<u64>,
-    /// Its size, which has 16 bits, and above that its ECN field.
+    /// Its size in 16 bits, and above them its ECN field.
     packets: Vec<u32>,
-    /// Where the packets of each flow begin, and where the last one's end.
+    /// The beginnings of the packets of each flow, and the end of the last one's.
     begins: Vec<usize>,
 }
 
@@ -66,20 +67,20 @@ pub struct Scheduled {
 }
 
 impl Schedule {
-    /// Rises by one whenever this moves a result.
+    /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
     /// Reads `file`.
     ///
     /// # Errors
-    /// What is wrong, with file and row: a sentence without a full stop.
+    /// The error, with file and row: a sentence without a full stop.
     pub(crate) fn read(files: &dyn Files, file: &str) -> Result<Self, String> {
         let Content { digest, bytes } = content(files, "schedule", file, WANTED)?;
         let rows = bytes.rows("schedule", file, WANTED, Columns::of, Columns::row)?;
         Schedule::of(file, digest, rows)
     }
 
-    /// `rows`: flow, nanoseconds, size and ECN field.
+    /// Creates a schedule of `rows`: flow, nanoseconds, size and ECN field.
     fn of(file: &str, digest: String, mut rows: Vec<(u32, u64, u32)>) -> Result<Self, String> {
         if rows.is_empty() {
             return Err(format!("the schedule `{file}` has no rows; write at least one packet"));
@@ -102,22 +103,22 @@ impl Schedule {
         Ok(Schedule { file: file.to_string(), digest, times, packets, begins })
     }
 
-    /// How many packets there are, at least one.
+    /// Returns the number of packets, at least one.
     pub fn packets(&self) -> usize {
         self.times.len()
     }
 
-    /// How many flows there are, at least one.
+    /// Returns the number of flows, at least one.
     pub fn flows(&self) -> usize {
         self.begins.len() - 1
     }
 
-    /// The rows of a flow, in the order in which they leave; at least one.
+    /// Returns the rows of a flow in the order in which they leave, at least one.
     pub fn rows(&self, flow: usize) -> Range<usize> {
         self.begins[flow]..self.begins[flow + 1]
     }
 
-    /// The packet of a row.
+    /// Returns the packet of a row.
     #[inline]
     pub fn row(&self, row: usize) -> Scheduled {
         let packet = self.packets[row];
@@ -128,7 +129,7 @@ impl Schedule {
         }
     }
 
-    /// When each flow starts: with its first packet.
+    /// Returns when each flow starts: with its first packet.
     pub(crate) fn starts(&self) -> Vec<Span> {
         self.begins[..self.flows()].iter().map(|&row| Span::ns(self.times[row])).collect()
     }
@@ -137,23 +138,24 @@ impl Schedule {
         self.packets.iter().map(|packet| u64::from(packet & 0xffff))
     }
 
-    /// The mean size of a packet, rounded to the nearest.
+    /// Returns the mean size of a packet, rounded to the nearest.
     pub fn mean_size(&self) -> Bytes {
         let (sum, count) = (self.sizes().sum::<u64>(), self.packets() as u64);
         Bytes::new((sum + count / 2) / count)
     }
 
-    /// The largest size of a packet.
+    /// Returns the largest size of a packet.
     pub fn largest(&self) -> Bytes {
         Bytes::new(self.sizes().max().unwrap_or(0))
     }
 
-    /// Whether queues may mark any packet of it.
+    /// Returns whether queues may mark any packet of it.
     pub fn is_ecn_capable(&self) -> bool {
         self.packets.iter().any(|packet| packet >> 16 != 0)
     }
 
-    /// The rate of a flow from the first packet of all to the last, in the mean over flows; `None` if all leave at once.
+    /// Returns the mean over flows of a flow's rate from the first packet of all to the last, or
+    /// `None` if all leave at once.
     pub fn mean_rate(&self) -> Option<Rate> {
         let (first, last) = (self.times.iter().min()?, self.times.iter().max()?);
         let bytes = Bytes::new(self.sizes().sum::<u64>() / self.flows() as u64);
@@ -161,7 +163,7 @@ impl Schedule {
     }
 }
 
-/// Where in a row each value stands.
+/// The positions of the values in a row.
 struct Columns {
     when: When,
     size: usize,
@@ -170,7 +172,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// By the names in the header.
+    /// Finds the columns by the names in the header.
     fn of(names: &[&str]) -> Result<Self, String> {
         let names = NAMES.check(names)?;
         Ok(Columns {
@@ -181,7 +183,7 @@ impl Columns {
         })
     }
 
-    /// The row with these values.
+    /// Returns the row with these values.
     fn row(&self, cells: &[Cell<'_>]) -> Result<(u32, u64, u32), String> {
         let at = self.when.read(cells)?;
         let size = whole(SIZE, &cells[self.size], SIZES.0, SIZES.1)?;
@@ -194,7 +196,8 @@ impl Columns {
     }
 }
 
-/// A word, or the code point itself as captures have it; nothing is not ECN-capable.
+/// Returns the field of a word, or of the code point itself as captures have it. An empty cell is
+/// not ECN-capable.
 fn ecn(cell: &Cell<'_>) -> Result<Ecn, String> {
     let found = match cell {
         Cell::Nothing => return Ok(Ecn::NotEct),

@@ -1,26 +1,29 @@
-//! Connections in the two formats of Tmix, which ns-2 reads: the original one and the alternate one.
+//! Connections in the two formats of Tmix, which ns-2 reads: the original one and the alternate
+//! one.
 //!
-//! Of a connection are taken its start, its exchanges, and half of its round-trip time as what client and server are away
-//! from the network. Windows, segment sizes, loss rates and numbers are the scenario's own affair.
+//! The start and the exchanges of a connection are used, and its round-trip time: half of it is the
+//! distance of client and server from the network. Windows, segment sizes, loss rates and numbers
+//! are ignored because the scenario defines its own.
 //!
-//! Source: M. C. Weigle, P. Adurthi, F. Hernández-Campos, K. Jeffay and F. D. Smith, "Tmix: a tool for generating realistic TCP
-//! application workloads in ns-2", Computer Communication Review 36(3), 2006; the ns manual, chapter Tmix.
+//! Source: M. C. Weigle, P. Adurthi, F. Hernández-Campos, K. Jeffay and F. D. Smith, "Tmix: a tool
+//! for generating realistic TCP application workloads in ns-2", Computer Communication Review
+//! 36(3), 2006; the ns manual, chapter Tmix.
 
 use aqmlab_traffic::PlannedExchange;
 use aqmlab_units::Span;
 
 use super::connections::Connections;
 
-/// The ending of such files.
+/// The extension of such files.
 pub(super) const ENDING: &str = ".cvec";
 
 const WANTED: &str =
     "write connections in the original format of Tmix (`SEQ ..`) or in the alternate one (`S ..`)";
 
-/// The connections of `content`, a file called `file`.
+/// Returns the connections of `content`, a file called `file`.
 ///
 /// # Errors
-/// What is wrong, with file and line: a sentence without a full stop.
+/// The error, with file and line: a sentence without a full stop.
 pub(super) fn read(file: &str, content: &[u8]) -> Result<Connections, String> {
     let Ok(text) = std::str::from_utf8(content) else {
         return Err(format!("trace `{file}`: it is not UTF-8 text; {WANTED}"));
@@ -38,14 +41,14 @@ pub(super) fn read(file: &str, content: &[u8]) -> Result<Connections, String> {
     if read.list.is_empty() {
         return Err(format!("the trace `{file}` has no connections; {WANTED}"));
     }
-    // Delays that are all zero are none: the scenario has them.
+    // Delays that are all zero mean no delays: the scenario has them.
     if read.delays.iter().flatten().all(|delay| delay.is_zero()) {
         read.delays.clear();
     }
     Ok(read)
 }
 
-/// What has been read since the last connection began.
+/// The state since the last connection began.
 #[derive(Default)]
 struct Reader {
     connection: Option<Connection>,
@@ -57,15 +60,15 @@ struct Connection {
     is_original: bool,
     start: Span,
     rtt: Span,
-    /// What the client has asked for, which is not answered yet.
+    /// The client's request that is not answered yet.
     asked: Option<PlannedExchange>,
     exchanges: Vec<PlannedExchange>,
-    /// In the original format, the time that passes before the next is sent, if it is written.
+    /// In the original format, the time before the next transmission, if written.
     waits: Option<Span>,
     is_closed: bool,
 }
 
-/// Which end sends.
+/// The end that sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sends {
     Initiator,
@@ -76,8 +79,8 @@ impl Reader {
     fn line(&mut self, number: u64, words: &[&str], read: &mut Connections) -> Result<(), String> {
         match words[0] {
             "C" | "CONC" => Err(
-                "the two ends of a concurrent connection send without waiting for each other, and exchanges \
-                                 go to and fro; leave it out"
+                "the two ends of a concurrent connection send without waiting for each other, but exchanges alternate; \
+                 leave it out"
                     .into(),
             ),
             "S" | "SEQ" => {
@@ -86,8 +89,8 @@ impl Reader {
                 let (start, _epochs) = (micros(words, 1)?, whole(words, 2)?);
                 if let Some(before) = read.list.last().filter(|before| start < before.start) {
                     return Err(format!(
-                        "the connection starts at `{start}`, before the one in front of it at `{}`; put them in the order of \
-                         their starts",
+                        "the connection starts at `{start}`, but the one listed before it at `{}`; put them in the \
+                         order of their starts",
                         before.start
                     ));
                 }
@@ -110,7 +113,8 @@ impl Reader {
         }
     }
 
-    /// The connection under way is complete; otherwise the line of its head, and what it lacks.
+    /// Completes the connection under way; otherwise returns the line of its head, and what it
+    /// lacks.
     fn end(&mut self, read: &mut Connections) -> Result<(), (u64, String)> {
         let Some(connection) = self.connection.take() else { return Ok(()) };
         let failed = |message: &str| (connection.line, message.to_string());
@@ -120,7 +124,7 @@ impl Reader {
         if connection.exchanges.is_empty() {
             return Err(failed("it has no exchange; write what the initiator and the acceptor send"));
         }
-        // Each end has half of what a packet is delayed in one direction.
+        // Each end has half of the one-way delay of a packet.
         let delay = connection.rtt.div(4);
         read.begin(connection.start, Some([delay; 2])).map_err(|message| failed(&message))?;
         connection.exchanges.iter().for_each(|exchange| read.add(*exchange));
@@ -160,24 +164,26 @@ impl Connection {
             return self.exchange(end, Span::ZERO, 0);
         }
         if !after_sending.is_zero() {
-            return Err("it waits for a time after its own last sending, and exchanges go to and fro; write 0 there, and the \
-                        time after the arrival of what the other end has sent behind it"
+            return Err("it waits for a time after its own last transmission, but exchanges alternate; write 0 there, \
+                        and after it the time since the arrival of the other end's data"
                 .into());
         }
         if is_first != after_arrival.is_zero() {
             return Err(if is_first {
-                "the first to send waits for an arrival, which never comes; write 0".into()
+                "the first sender waits for an arrival that never comes; write 0".into()
             } else {
-                "it does not wait for what the other end sends, for 0 means that; write 1 microsecond at least".into()
+                "0 means that it does not wait for the other end's data; write at least 1 microsecond".into()
             });
         }
         self.exchange(end, after_arrival, size)
     }
 
-    /// One end sends `size` bytes so long after what came before.
+    /// Adds `size` bytes sent by one end this long after the previous event.
     fn exchange(&mut self, end: Sends, wait: Span, size: u64) -> Result<(), String> {
         if self.is_closed {
-            return Err("the connection is closed already; nothing may follow what has no bytes".into());
+            return Err(
+                "the connection is already closed; nothing may follow a transmission without bytes".into()
+            );
         }
         if size == 0 {
             self.is_closed = true;
@@ -194,17 +200,17 @@ impl Connection {
                 Ok(())
             }
             (Sends::Initiator, Some(_)) => {
-                Err("the initiator sends again before the acceptor has answered, and exchanges go to and fro"
+                Err("the initiator sends again before the acceptor has answered, but exchanges alternate"
                     .into())
             }
             (Sends::Acceptor, None) => {
-                Err("the acceptor sends without having been asked, and exchanges go to and fro".into())
+                Err("the acceptor sends without a request, but exchanges alternate".into())
             }
         }
     }
 }
 
-/// The whole number that word `at` of a line is.
+/// Returns the whole number in word `at` of a line.
 fn whole(words: &[&str], at: usize) -> Result<u64, String> {
     const MOST: u64 = 1 << 50;
     let word =
@@ -212,7 +218,7 @@ fn whole(words: &[&str], at: usize) -> Result<u64, String> {
     word.parse()
         .ok()
         .filter(|n| *n <= MOST)
-        .ok_or_else(|| format!("`{word}` in `{}` is no whole number from 0 to {MOST}", words.join(" ")))
+        .ok_or_else(|| format!("`{word}` in `{}` is not a whole number from 0 to {MOST}", words.join(" ")))
 }
 
 fn micros(words: &[&str], at: usize) -> Result<Span, String> {
