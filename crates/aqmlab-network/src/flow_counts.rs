@@ -1,19 +1,20 @@
-//! What is counted of a flow.
+//! The counts of a flow.
 
-/// A cumulative count: `u64` where a host knows all of them, `Option<u64>` where a kernel may not say.
+/// A cumulative count: `u64` where a host knows all of them, `Option<u64>` where a kernel may not
+/// report it.
 pub trait Count: Copy {
-    /// Nothing has been counted.
+    /// A count of zero.
     const ZERO: Self;
 
-    /// Both together; unknown where one of them is.
+    /// Returns the sum, or unknown if either is.
     #[must_use]
     fn plus(self, other: Self) -> Self;
 
-    /// What has been counted since it was `before`; all of it where that is unknown.
+    /// Returns the increase since `before`, or the whole count where that is unknown.
     #[must_use]
     fn since(self, before: Self) -> Self;
 
-    /// The number, if it is known.
+    /// Returns the number, if known.
     fn known(self) -> Option<u64>;
 }
 
@@ -54,8 +55,8 @@ impl Count for Option<u64> {
 /// Declares the counts once: struct, arithmetic, and access by the names of columns.
 macro_rules! flow_counts {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// Cumulative counts of a flow, each under the name of its column in the table `flows`. What has been counted since
-        /// the end of the warm-up stands there in a column whose name begins with `measured_`.
+        /// Cumulative counts of a flow, each under the name of its column in the table `flows`. The
+        /// count since the end of the warm-up has a column whose name begins with `measured_`.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct FlowCounts<T = u64> {
             $($(#[doc = $doc])+ pub $name: T,)+
@@ -65,22 +66,22 @@ macro_rules! flow_counts {
             /// The names of all counts.
             pub const NAMES: &[&str] = &[$(stringify!($name),)+];
 
-            /// Nothing has been counted, and all of that is known.
+            /// Zero counts, all of them known.
             pub const ZERO: Self = FlowCounts { $($name: T::ZERO,)+ };
 
-            /// Both together.
+            /// Returns the sum of both.
             #[must_use]
             pub fn plus(self, other: Self) -> Self {
                 FlowCounts { $($name: self.$name.plus(other.$name),)+ }
             }
 
-            /// What has been counted since `before`.
+            /// Returns the counts since `before`.
             #[must_use]
             pub fn since(self, before: Self) -> Self {
                 FlowCounts { $($name: self.$name.since(before.$name),)+ }
             }
 
-            /// All counts, in the order of their names.
+            /// Returns all counts, in the order of their names.
             pub fn values(&self) -> impl AsRef<[T]> + use<T> {
                 [$(self.$name,)+]
             }
@@ -93,11 +94,12 @@ flow_counts! {
     sent_segments,
     /// Payload bytes sent, retransmissions included (datagrams: network-layer bytes).
     sent_bytes,
-    /// Bytes that have reached the receiver for the first time, in order or not (datagrams: network-layer bytes).
+    /// Bytes that reached the receiver for the first time, in order or not (datagrams:
+    /// network-layer bytes).
     received_bytes,
-    /// Of these, bytes that have reached the client: where it sends alone, none.
+    /// Bytes among these that reached the client; zero where only the client sends.
     received_by_client_bytes,
-    /// Bytes that the receiving application has got, in order, for the first time.
+    /// Bytes delivered to the receiving application, in order, for the first time.
     delivered_bytes,
     /// Segments with payload or FIN sent again.
     retransmitted_segments,
@@ -109,9 +111,9 @@ flow_counts! {
     ecn_reductions,
     /// CE-marked packets that the receiver got.
     ce_received,
-    /// Segments with payload or FIN that reached the receiver and brought nothing it did not have.
+    /// Segments with payload or FIN that reached the receiver without new data.
     spurious_retransmissions,
-    /// Windows of data of which two or more segments were sent again.
+    /// Windows of data in which two or more segments were retransmitted.
     multiple_loss_windows,
     /// Packets lost outside the queues: on access links and in delay stages.
     lost_outside_queues_packets,

@@ -6,7 +6,7 @@ use aqmlab_units::{Instant, Span};
 
 use crate::flow_counts::{Count, FlowCounts};
 
-/// A flow that has ended, or was there at the end of the run.
+/// A flow that has ended, or existed at the end of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRow<T = u64> {
     /// Its number in the run: classes in the plan's order, flows in the class's order.
@@ -17,21 +17,22 @@ pub struct FlowRow<T = u64> {
     pub index: u32,
     /// When it started.
     pub start: Instant,
-    /// When its receiver had got everything, if it has.
+    /// When its receiver had everything, if it has.
     pub end: Option<Instant>,
     /// Twice the propagation delay of its path and its own links.
     pub base_rtt: Span,
-    /// All that was counted.
+    /// All its counts.
     pub counts: FlowCounts<T>,
-    /// Of that, before the end of the warm-up.
+    /// Its counts at the end of the warm-up.
     pub at_warmup: FlowCounts<T>,
 }
 
-/// The table `flows`: these rows in the order of their numbers. The counts named in `optional` may be unknown.
+/// Returns the table `flows`: these rows in the order of their numbers. The counts named in
+/// `optional` may be unknown.
 ///
 /// # Panics
-/// If a column of the table is neither one of a row's own nor a count: that is a mistake in the schema or in
-/// [`FlowCounts`].
+/// If a column of the table is neither one of a row's own nor a count, which is a mistake in the
+/// schema or in [`FlowCounts`].
 pub fn flow_table<T: Count>(plan: &Plan, rows: &mut [FlowRow<T>], optional: &[&str]) -> Table {
     rows.sort_unstable_by_key(|row| row.number);
     let names = schema::FLOWS.columns.iter().map(|(name, _)| *name);
@@ -54,7 +55,7 @@ pub fn flow_table<T: Count>(plan: &Plan, rows: &mut [FlowRow<T>], optional: &[&s
     table
 }
 
-/// What stands in a column. Counts are numbered as in [`FlowCounts::NAMES`].
+/// The contents of a column. Counts are numbered as in [`FlowCounts::NAMES`].
 enum Column {
     Number,
     Class,
@@ -85,7 +86,7 @@ impl Column {
     }
 }
 
-/// The count in a column, and whether it is that of the measured interval.
+/// Returns the count in a column, and whether it is that of the measured interval.
 fn count_of(column: &str) -> (&str, bool) {
     match column.strip_prefix("measured_") {
         Some(count) => (count, true),

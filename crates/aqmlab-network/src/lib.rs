@@ -1,16 +1,20 @@
-//! The network of a plan as both hosts see it: what the simulator and the live router have in common below their engines.
+//! The network of a plan, as both hosts see it: the parts that the simulator and the live router
+//! share below their engines.
 //!
-//! - [`Schedule`]: samples, the end of the warm-up and the end of a run; [`queue_stop_is_reached`] and [`Completions`] end
-//!   it before its time.
-//! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: what is counted of a flow, and the table `flows`; [`UserRows`] sums up
-//!   where a flow is a user with many connections.
-//! - [`hops`], [`FlowPath`]: the path of a class, and the pipes that a flow has on it to itself.
-//! - [`request_recorder`], [`recorded_exchange`]: what a plan asks to be recorded of requests, and what a session says.
+//! - [`Schedule`]: samples, the end of the warm-up and the end of a run. [`queue_stop_is_reached`]
+//!   and [`Completions`] end a run early.
+//! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: the counts of a flow, and the table `flows`.
+//!   [`UserRows`] sums up the connections of flows that are users.
+//! - [`hops`], [`FlowPath`]: the path of a class, and a flow's own pipes on it.
+//! - [`request_recorder`], [`recorded_exchange`]: the recording of requests that a plan asks for,
+//!   and the reports of sessions.
 //! - [`Engine`], [`RunFacts`]: the parts of the program behind a run, and its recording.
 //!
-//! It has no clock and no loop. A host asks it what the plan says, and calls it when something has happened.
+//! This crate has no clock and no loop. A host asks it for the plan's settings, and calls it when
+//! something has happened.
 
-/// Rises by one whenever what both hosts have in common moves a result: paths, schedule, ends of runs, counts of flows.
+/// Incremented whenever a change of the shared parts changes a result: paths, schedule, ends of
+/// runs, counts of flows.
 pub const VERSION: u32 = 1;
 
 mod flow_counts;

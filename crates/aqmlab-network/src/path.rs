@@ -1,7 +1,8 @@
-//! The path of a class through the network, and the pipes that each of its flows has on it to itself.
+//! The path of a class through the network, and each flow's own pipes on it.
 //!
-//! Both hosts take a packet along the same hops, through pipes of the same arithmetic and the same draws. The simulator
-//! passes it on by events; the live router holds it in a `DelayStage` of `aqmlab-qdisc` until it is due.
+//! Both hosts take a packet along the same hops, through pipes with the same arithmetic and the
+//! same draws. The simulator moves it on by events; the live router holds it in a `DelayStage` of
+//! `aqmlab-qdisc` until it is due.
 
 use aqmlab_qdisc::{Loss, Pipe};
 use aqmlab_scenario::{ClassPlan, Edge, Plan, StagePlace, base_rtt};
@@ -9,7 +10,8 @@ use aqmlab_traffic::packmime::Carried;
 use aqmlab_traffic::{End, Identity};
 use aqmlab_units::{Bytes, Span};
 
-/// A pipe of a flow's own, in a direction (0: to the server). A packet enters the network at the end that it comes from.
+/// A pipe of a single flow, in a direction (0: to the server). A packet enters the network at the
+/// end from which it comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OwnPipe {
     /// Its access link at an edge of the network.
@@ -18,17 +20,17 @@ pub enum OwnPipe {
     Stage(usize, StagePlace),
 }
 
-/// What a packet passes on its way from host to host.
+/// A step of a packet on its way from host to host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hop {
-    /// A pipe of its flow's own.
+    /// A pipe of its own flow.
     Own(OwnPipe),
     /// The queue of this link, and the link: an index into the plan's links.
     Queue(usize),
 }
 
 impl Hop {
-    /// How many links it is: delay stages are none.
+    /// Returns the number of links: zero for delay stages.
     pub const fn links(self) -> u8 {
         match self {
             Hop::Own(OwnPipe::Stage(..)) => 0,
@@ -37,8 +39,9 @@ impl Hop {
     }
 }
 
-/// The hops of class number `number` in a direction (0: to the server), in their order: access link, delay stage, queues with
-/// the delay stages in front of them and behind the last, delay stage, access link, as far as there are any.
+/// Returns the hops of class number `number` in a direction (0: to the server), in order: access
+/// link, delay stage, queues with the delay stages in front of them and after the last, delay
+/// stage, access link, as far as they exist.
 pub fn hops(plan: &Plan, number: usize, direction: usize) -> Vec<Hop> {
     let class = &plan.classes[number];
     let links = class.way(direction);
@@ -60,7 +63,8 @@ pub fn hops(plan: &Plan, number: usize, direction: usize) -> Vec<Hop> {
     hops
 }
 
-/// The places of the delay stages that class number `number` meets in a direction (0: to the server), in their order.
+/// Returns the places of the delay stages that class number `number` meets in a direction (0: to
+/// the server), in order.
 pub fn stages(plan: &Plan, number: usize, direction: usize) -> impl Iterator<Item = StagePlace> {
     hops(plan, number, direction).into_iter().filter_map(|hop| match hop {
         Hop::Own(OwnPipe::Stage(_, place)) => Some(place),
@@ -68,7 +72,7 @@ pub fn stages(plan: &Plan, number: usize, direction: usize) -> impl Iterator<Ite
     })
 }
 
-/// What one flow's own pipes are made from.
+/// The values from which one flow's own pipes are made.
 pub struct FlowPath<'a> {
     plan: &'a Plan,
     number: usize,
@@ -76,13 +80,15 @@ pub struct FlowPath<'a> {
     of: Option<Identity>,
     seed: u64,
     access_delay: Option<Span>,
-    /// How far its client and its server are from their edges of the network, as its cloud has drawn it or its trace has it.
+    /// The distances of its client and its server from their edges of the network, as its cloud has
+    /// drawn them or its trace gives them.
     carried: Option<[Span; 2]>,
 }
 
 impl<'a> FlowPath<'a> {
-    /// Those of a connection or flow of class number `number`, whose path and way back take `propagation`. With `None` those
-    /// of packets that are of the class and of no flow: the mean delay, without draws.
+    /// Creates the path of a connection or flow of class number `number`, whose path and return
+    /// path together take `propagation`. `None` stands for packets of the class that belong to no
+    /// flow: the mean delay, without draws.
     pub fn new(plan: &'a Plan, number: usize, propagation: Span, of: Option<Identity>, seed: u64) -> Self {
         let class = &plan.classes[number];
         let access_delay = match of {
@@ -93,7 +99,7 @@ impl<'a> FlowPath<'a> {
         FlowPath { plan, number, propagation, of, seed, access_delay, carried }
     }
 
-    /// The same of a connection that has this from its cloud.
+    /// Adds the values that a connection has from its cloud.
     pub fn carrying(mut self, carried: Option<&Carried>) -> Self {
         if let Some(delay) = carried.and_then(|carried| self.class().cloud_delay(carried)) {
             self.access_delay = Some(delay);
@@ -104,28 +110,30 @@ impl<'a> FlowPath<'a> {
         self
     }
 
-    /// Its class.
+    /// Returns its class.
     pub fn class(&self) -> &'a ClassPlan {
         &self.plan.classes[self.number]
     }
 
-    /// The delay of each of its access links; `None` if it has none.
+    /// Returns the delay of each of its access links, or `None` if it has none.
     pub const fn access_delay(&self) -> Option<Span> {
         self.access_delay
     }
 
-    /// The losses at the entrance of the sender's link into the network (see `ClassPlan::access_loss`), if there are any.
+    /// Returns the losses at the entrance of the sender's link into the network (see
+    /// `ClassPlan::access_loss`), if there are any.
     pub fn access_losses(&self) -> Option<Loss> {
         self.class().access_losses(self.of?.index(), self.seed)
     }
 
-    /// Its pipe through the delay stage in a direction at a place, if there is a stage.
+    /// Returns its pipe through the delay stage in a direction at a place, if there is a stage.
     pub fn stage(&self, direction: usize, place: StagePlace) -> Option<Pipe> {
         let number = self.plan.delay_stage_number(self.number, direction, place)?;
         Some(self.stage_of(direction, number))
     }
 
-    /// Its pipe through the delay stage of this number in a direction, which its class meets there.
+    /// Returns its pipe through the delay stage of this number in a direction, which its class
+    /// meets there.
     pub fn stage_of(&self, direction: usize, number: usize) -> Pipe {
         let rule = &self.plan.delays[number];
         match self.of {
@@ -134,7 +142,7 @@ impl<'a> FlowPath<'a> {
         }
     }
 
-    /// One of its pipes.
+    /// Returns one of its pipes.
     ///
     /// # Panics
     /// If [`hops`] does not name it.
@@ -154,7 +162,7 @@ impl<'a> FlowPath<'a> {
         }
     }
 
-    /// Its base round-trip time, delay stages included.
+    /// Returns its base round-trip time, delay stages included.
     pub fn whole_base_rtt(&self) -> Span {
         let places = [0, 1].into_iter().flat_map(|direction| {
             stages(self.plan, self.number, direction).map(move |place| (direction, place))
@@ -163,7 +171,7 @@ impl<'a> FlowPath<'a> {
         self.base_rtt(stages.fold(Span::ZERO, |sum, stage| sum + stage.delay()))
     }
 
-    /// Its base round-trip time, to which delay stages add `stages`.
+    /// Returns its base round-trip time, to which delay stages add `stages`.
     pub fn base_rtt(&self, stages: Span) -> Span {
         let access = self.access_delay.map(|delay| (delay, self.class().access_links()));
         base_rtt(self.propagation, access, stages)

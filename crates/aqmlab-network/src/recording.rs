@@ -5,17 +5,18 @@ use aqmlab_recording::{Host, LinkInfo, Manifest, PortRecord, Recording, StoppedB
 use aqmlab_scenario::{LinkPlan, Parts, Plan};
 use aqmlab_units::Instant;
 
-/// A host of disciplines with the version of what only it has: its engine.
+/// A host of disciplines, with the version of its engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Engine {
-    /// Which host.
+    /// The host.
     pub host: Host,
-    /// Rises by one whenever the engine moves a result.
+    /// Incremented whenever a change of the engine changes a result.
     pub version: u32,
 }
 
 impl Engine {
-    /// The parts of the program that decide what a run of `plan` on this host records, each with its version.
+    /// Returns the parts of the program that decide the recording of a run of `plan` on this host,
+    /// each with its version.
     pub fn parts(self, plan: &Plan) -> Parts {
         let mut parts = parts(plan);
         parts.insert(self.host.name().to_owned(), self.version);
@@ -23,14 +24,14 @@ impl Engine {
     }
 }
 
-/// The same without the host.
+/// Returns the parts except the host.
 pub fn parts(plan: &Plan) -> Parts {
     let mut parts = plan.parts();
     parts.extend(between());
     parts
 }
 
-/// All parts that there are, with these hosts.
+/// Returns all existing parts, with these hosts.
 pub fn all_parts(hosts: impl Iterator<Item = Engine>) -> Parts {
     let mut parts = aqmlab_scenario::all_parts();
     parts.extend(between());
@@ -38,17 +39,17 @@ pub fn all_parts(hosts: impl Iterator<Item = Engine>) -> Parts {
     parts
 }
 
-/// What lies between plans and hosts.
+/// Returns the parts between plans and hosts.
 fn between() -> Parts {
     [("network", crate::VERSION), ("recording", aqmlab_recording::VERSION)]
         .map(|(name, version)| (name.to_owned(), version))
         .into()
 }
 
-/// What a host says of a run beside its tables.
+/// The facts that a host reports about a run, besides its tables.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunFacts {
-    /// What ran it.
+    /// The engine that ran it.
     pub engine: Engine,
     /// The seed.
     pub seed: u64,
@@ -62,13 +63,13 @@ pub struct RunFacts {
     pub events: u64,
     /// How long the run took on this machine, in seconds.
     pub wall_s: f64,
-    /// What only the live router knows.
+    /// Facts that only the live router knows.
     pub live: Option<Box<LiveReport>>,
 }
 
 impl RunFacts {
-    /// The recording of a run of `plan`: its manifest and its tables, in the order of the schema. `more` are tables that
-    /// not every run has.
+    /// Returns the recording of a run of `plan`: its manifest and its tables, in the order of the
+    /// schema. `more` are tables that not every run has.
     pub fn recording(
         self,
         plan: &Plan,

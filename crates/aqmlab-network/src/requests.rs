@@ -1,20 +1,21 @@
-//! The requests of a run: what a plan asks to be recorded of them, and what a host says of each.
+//! The requests of a run: the recording that a plan asks for, and a host's reports of each request.
 
 use aqmlab_recording::{Exchange, RequestRecorder, RequestSettings, SizeBands, TableWriter, schema};
 use aqmlab_scenario::{ClassPlan, Plan, RequestPlan};
 use aqmlab_traffic::{ExchangeDone, Identity, PageEnded};
 use aqmlab_units::Instant;
 
-/// Whether there is to be a row for each request: a host that has a directory gives a file for them.
+/// Returns whether a row per request is required: a host that has a directory then passes a file
+/// for them.
 pub fn wants_request_rows(plan: &Plan) -> bool {
     plan.record.requests.each && plan.classes.iter().any(|class| class.workload.makes_requests())
 }
 
-/// What `plan` asks to be recorded of requests; nothing if no class makes any. Rows go into `rows`, or are held in memory if
-/// the plan wants them and there is no such file.
+/// Returns the recorder that `plan` asks for, or `None` if no class makes requests. Rows go into
+/// `rows`, or are held in memory if the plan requires them and there is no such file.
 ///
 /// # Panics
-/// If there is a file for rows that the plan does not want.
+/// If there is a file for rows that the plan does not require.
 pub fn request_recorder(plan: &Plan, seed: u64, rows: Option<TableWriter>) -> Option<RequestRecorder> {
     let name = |class: &ClassPlan| class.workload.makes_requests().then(|| class.name.clone());
     let classes: Vec<_> = plan.classes.iter().map(name).collect();
@@ -35,13 +36,13 @@ pub fn request_recorder(plan: &Plan, seed: u64, rows: Option<TableWriter>) -> Op
     Some(RequestRecorder::new(settings, rows.or_else(|| wanted.then(held))))
 }
 
-/// The size bands that a plan asks for; nothing where [`RequestPlan::last_band`] is none.
+/// Returns the size bands that a plan asks for, or `None` where [`RequestPlan::last_band`] is none.
 fn size_bands(asked: &RequestPlan) -> Option<SizeBands> {
     SizeBands::by_factor(asked.first_band, asked.band_factor, asked.bands)
 }
 
-/// What a session says of an exchange of the connection `of`, for the recorder; nothing of what no server answers, which is
-/// no request.
+/// Returns a session's report of an exchange of the connection `of`, for the recorder, or `None`
+/// for data that no server answers, which is not a request.
 pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Option<Exchange> {
     (!done.response.is_zero()).then_some(Exchange {
         class,
@@ -54,8 +55,9 @@ pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Optio
     })
 }
 
-/// What a population says of a page of its class number `class`, for the recorder: as if it were one exchange, with the
-/// number of the user's pages as the connection's and the number of objects as its own.
+/// Returns a population's report of a page of its class number `class`, for the recorder. It has
+/// the form of an exchange: the number of the user's pages is the connection's, and the number of
+/// objects is its own.
 pub fn ended_page(class: u32, page: &PageEnded) -> Exchange {
     Exchange {
         class,
@@ -73,7 +75,7 @@ mod tests {
     use super::*;
     use aqmlab_units::Bytes;
 
-    /// What the language accepts the recorder can do, and the other way round.
+    /// The recorder supports exactly what the language accepts.
     #[test]
     fn a_plan_and_its_recorder_agree_on_the_bands_that_there_can_be() {
         for (first, factor, bands) in [

@@ -1,11 +1,12 @@
-//! The schedule of a run: samples, the end of the warm-up, the end, and what ends it before its time.
+//! The schedule of a run: samples, the end of the warm-up, the end, and early ends.
 
 use aqmlab_qdisc::{Classed, Port};
 use aqmlab_recording::StoppedBy;
 use aqmlab_scenario::{Completed, CountStop, Plan, QueueCount, QueueStop};
 use aqmlab_units::{Instant, Span};
 
-/// What a host does at an instant by itself. Of one instant they go in this order, after all that happens then.
+/// A host's own action at an instant. Actions at one instant come in this order, after everything
+/// else that happens then.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Milestone {
     /// Queues and laws are sampled.
@@ -14,7 +15,7 @@ pub enum Milestone {
     SampleFlows,
     /// The warm-up is over.
     WarmupEnd,
-    /// The run is over: what is counted from now on is not measured.
+    /// The run is over: later counts are not measured.
     End,
 }
 
@@ -24,8 +25,8 @@ impl Milestone {
         [Milestone::SampleQueues, Milestone::SampleFlows, Milestone::WarmupEnd, Milestone::End];
 }
 
-/// When these come. Its two drivers are the simulator, which has an event for the next, and the live router, which asks for
-/// it.
+/// The times of the milestones. Its two users are the simulator, which has an event for the next
+/// one, and the live router, which asks for it.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// The intervals between samples of queues and of flows; zero where there are none.
@@ -37,17 +38,17 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// That of a plan's run.
+    /// Creates the schedule of a plan's run.
     pub fn new(plan: &Plan) -> Self {
         Schedule::with(plan, [plan.record.queues, plan.record.flows])
     }
 
-    /// The same for a host that does not sample flows.
+    /// Creates the schedule for a host that does not sample flows.
     pub fn without_flows(plan: &Plan) -> Self {
         Schedule::with(plan, [plan.record.queues, Span::ZERO])
     }
 
-    /// The same for a host that does not sample queues.
+    /// Creates the schedule for a host that does not sample queues.
     pub fn without_queues(plan: &Plan) -> Self {
         Schedule::with(plan, [Span::ZERO, plan.record.flows])
     }
@@ -62,7 +63,7 @@ impl Schedule {
         }
     }
 
-    /// What comes next, and when; `None` once the run is over.
+    /// Returns the next milestone and its time, or `None` once the run is over.
     #[inline]
     pub fn next(&self) -> Option<(Instant, Milestone)> {
         if self.ended.is_some() {
@@ -78,13 +79,14 @@ impl Schedule {
         Some(next)
     }
 
-    /// When a milestone comes next; far future if it does not come again.
+    /// Returns when a milestone comes next; far future if it does not come again.
     #[inline]
     pub fn at(&self, milestone: Milestone) -> Instant {
         self.next[milestone as usize]
     }
 
-    /// A sample or the end of the warm-up has passed. The end of the run is [`Schedule::end`].
+    /// Records that a sample or the end of the warm-up has passed. [`Schedule::end`] handles the
+    /// end of the run.
     pub fn pass(&mut self, milestone: Milestone) {
         let next = &mut self.next[milestone as usize];
         *next = match milestone {
@@ -93,30 +95,31 @@ impl Schedule {
         };
     }
 
-    /// The run is over.
+    /// Records the end of the run.
     pub fn end(&mut self, at: Instant, why: StoppedBy) {
         self.t0 = self.t0.min(at);
         self.ended = Some((at, why));
     }
 
-    /// Whether the warm-up is over, and the run is not.
+    /// Returns whether the warm-up is over and the run is not.
     #[inline]
     pub fn is_measuring(&self) -> bool {
         self.next[Milestone::WarmupEnd as usize] == Instant::FAR_FUTURE && self.ended.is_none()
     }
 
-    /// The begin of the measured interval: the end of the warm-up, or that of a run that was shorter.
+    /// Returns the beginning of the measured interval: the end of the warm-up, or of a run that was
+    /// shorter.
     pub const fn t0(&self) -> Instant {
         self.t0
     }
 
-    /// When and why the run ended, if it has.
+    /// Returns when and why the run ended, if it has.
     pub const fn ended(&self) -> Option<(Instant, StoppedBy)> {
         self.ended
     }
 }
 
-/// Whether the count at a queue has come to where the run ends.
+/// Returns whether the count at a queue has reached the number that ends the run.
 pub fn queue_stop_is_reached<P: Classed>(stop: &QueueStop, port: &Port<P>) -> bool {
     let classes = port.books().classes();
     let count: u64 = match stop.quantity {
@@ -128,7 +131,8 @@ pub fn queue_stop_is_reached<P: Classed>(stop: &QueueStop, port: &Port<P>) -> bo
     count >= stop.count
 }
 
-/// Counts the flows or requests that have completed since the end of the warm-up, where that may end the run.
+/// Counts the flows or requests that have completed since the end of the warm-up, where their
+/// number may end the run.
 #[derive(Clone, Debug)]
 pub struct Completions {
     stop: Option<CountStop>,
@@ -136,12 +140,13 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// None so far in a run of `plan`.
+    /// Creates a count of zero for a run of `plan`.
     pub fn new(plan: &Plan) -> Self {
         Completions { stop: plan.stop.completed.clone(), counted: 0 }
     }
 
-    /// A flow or a request of `class` has completed: whether that ends the run.
+    /// Records that a flow or a request of `class` has completed. Returns whether that ends the
+    /// run.
     pub fn count(&mut self, class: usize, what: Completed) -> bool {
         match &self.stop {
             Some(stop) if stop.of == what && stop.classes.contains(&class) => {
@@ -152,7 +157,7 @@ impl Completions {
         }
     }
 
-    /// Whether the count has nearly come to where the run ends: to the last sixteenth.
+    /// Returns whether the count is within a sixteenth of the number that ends the run.
     pub fn is_near_end(&self) -> bool {
         self.stop.as_ref().is_some_and(|stop| self.counted + stop.count / 16 + 1 >= stop.count)
     }

@@ -1,4 +1,5 @@
-//! Rows of `flows` where a flow is a user with many connections: sums, so that none of them is kept.
+//! Rows of `flows` where a flow is a user with many connections: sums, so that no connection is
+//! stored.
 
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
@@ -6,19 +7,19 @@ use aqmlab_units::{Instant, Span};
 use crate::flow_counts::{Count, FlowCounts};
 use crate::flow_rows::FlowRow;
 
-/// The users of every class, whose connections end one by one.
+/// The users of every class, with the sums over their ended connections.
 pub struct UserRows<T = u64> {
-    /// By class; none where each flow is one connection.
+    /// Users by class; `None` where each flow is one connection.
     classes: Vec<Option<ClassRows<T>>>,
 }
 
 struct ClassRows<T> {
     first_number: u32,
-    /// By index; none for those of whom no connection has ended yet.
+    /// Users by index; `None` for those without an ended connection.
     rows: Vec<Option<UserRow<T>>>,
 }
 
-/// A user's connections that have ended, summed.
+/// The sum over a user's ended connections.
 struct UserRow<T> {
     start: Instant,
     connections: u32,
@@ -28,7 +29,7 @@ struct UserRow<T> {
 }
 
 impl<T: Count> UserRows<T> {
-    /// Room for the users of a plan.
+    /// Creates sums for the users of a plan.
     pub fn new(plan: &Plan) -> Self {
         let mut first_number = 0;
         let classes = plan.classes.iter().map(|class| {
@@ -40,15 +41,16 @@ impl<T: Count> UserRows<T> {
         UserRows { classes: classes.collect() }
     }
 
-    /// Whether the flows of a class are users.
+    /// Returns whether the flows of a class are users.
     pub fn has(&self, class: u16) -> bool {
         self.classes[usize::from(class)].is_some()
     }
 
-    /// A connection has ended, or the run has, with what would be its own row; `number` and `end` of that are of no account.
+    /// Adds a connection that has ended, or is open at the end of the run, in the form of its own
+    /// row, whose `number` and `end` are ignored.
     ///
     /// # Panics
-    /// If the flows of its class are no users.
+    /// If the flows of its class are not users.
     pub fn connection_ended(&mut self, row: &FlowRow<T>) {
         let class = self.classes[usize::from(row.class)].as_mut().expect("a class of users");
         let sum = class.rows[row.index as usize].get_or_insert(UserRow {
@@ -65,14 +67,14 @@ impl<T: Count> UserRows<T> {
         sum.at_warmup = sum.at_warmup.plus(row.at_warmup);
     }
 
-    /// The warm-up is over: nothing that connections have done that ended before is measured.
+    /// Ends the warm-up: connections that have ended are not part of the measurement.
     pub fn warmup_ended(&mut self) {
         for row in self.classes.iter_mut().flatten().flat_map(|class| class.rows.iter_mut().flatten()) {
             row.at_warmup = row.counts;
         }
     }
 
-    /// A row for each user of whom a connection has ended.
+    /// Iterates over one row per user with an ended connection.
     pub fn into_flows(self) -> impl Iterator<Item = FlowRow<T>> {
         self.classes
             .into_iter()
@@ -97,7 +99,7 @@ impl<T: Count> UserRows<T> {
             })
     }
 
-    /// Bytes that the rows take.
+    /// Returns the memory of the rows in bytes.
     pub fn memory_bytes(&self) -> usize {
         let users: usize = self.classes.iter().flatten().map(|class| class.rows.len()).sum();
         users * size_of::<Option<UserRow<T>>>()

@@ -1,14 +1,14 @@
 //! Parameter tables.
 //!
-//! Whatever can be configured (a discipline, a TCP profile, a traffic model) describes its parameters in one
-//! static table of [`Param`]s. The scenario parser, the defaults, the origin of each value in `show`, the
-//! help of `aqm show`, the reference chapters and the JSON Schema all read that table; no parameter is
-//! described twice.
+//! Everything that can be configured (a discipline, a TCP profile, a traffic model) describes its
+//! parameters in one static table of [`Param`]s. The scenario parser, the defaults, the origin of
+//! each value in `show`, the help of `aqm show`, the reference chapters and the JSON Schema all
+//! read that table; no parameter is described twice.
 //!
-//! The path of a value: the parser turns text into a [`Value`] by the table's [`Kind`], collects them in
-//! [`Settings`] with an [`Origin`] each, and the owner of the table resolves them once: presets and defaults
-//! for what is missing, then what is automatic from its context (link rate, round-trip time). What is left
-//! are *effective* parameters.
+//! A value passes the following steps. The parser converts text to a [`Value`] by the table's
+//! [`Kind`] and collects the values in [`Settings`], each with an [`Origin`]. The owner of the
+//! table then resolves them once: it fills in presets and defaults, and computes automatic values
+//! from its context (link rate, round-trip time). The results are *effective* parameters.
 #![no_std]
 extern crate alloc;
 

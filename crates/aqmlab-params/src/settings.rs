@@ -1,4 +1,4 @@
-//! The values that a table's parameters have been given, and where each came from. A value may be a table of values.
+//! The values of a table's parameters, and the origin of each. A value may be a table of values.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -13,7 +13,7 @@ use aqmlab_units::{Rate, Span};
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Value {
-    /// To be computed from the context; never left in effective parameters.
+    /// To be computed from the context; never present in effective parameters.
     Auto,
     /// Yes or no.
     Flag(bool),
@@ -39,9 +39,9 @@ pub enum Value {
     List(Vec<Value>),
     /// A table of parameters of its own.
     Table(Settings),
-    /// A queue discipline inside of another.
+    /// A queue discipline inside another one.
     Discipline {
-        /// The registry's name of it: `"red"`.
+        /// Its name in the registry: `"red"`.
         kind: &'static str,
         /// Its parameters.
         settings: Settings,
@@ -50,14 +50,14 @@ pub enum Value {
     TrafficClass {
         /// Its name.
         name: String,
-        /// Its number, by which packets know it.
+        /// Its number, by which packets identify it.
         number: usize,
     },
     /// A port of the scenario's traffic.
     Port {
         /// The port.
         number: u16,
-        /// The numbers of the traffic classes that have it.
+        /// The numbers of the traffic classes that use it.
         classes: Vec<usize>,
     },
 }
@@ -68,7 +68,7 @@ impl Value {
     /// The word for [`Value::Nothing`] where values are shown.
     pub const NOTHING: &'static str = "none";
 
-    /// The numbers of the traffic classes that it names, by themselves or by their port.
+    /// Returns the numbers of the traffic classes that it names, directly or by their port.
     pub fn traffic_classes(&self) -> &[usize] {
         match self {
             Value::TrafficClass { number, .. } => slice::from_ref(number),
@@ -79,7 +79,7 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// As it would be written in a scenario file, without quotes.
+    /// Writes the value as in a scenario file, without quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Auto => f.write_str("auto"),
@@ -125,7 +125,7 @@ fn listed<T>(
     f.write_str(close)
 }
 
-/// Where a value came from.
+/// Origin of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Origin {
@@ -135,7 +135,7 @@ pub enum Origin {
     Profile(Cow<'static, str>),
     /// The table's default, with its source.
     Default(&'static str),
-    /// Computed by the rule told here.
+    /// Computed by this rule.
     Derived(Cow<'static, str>),
 }
 
@@ -157,7 +157,7 @@ pub struct Setting {
     pub name: &'static str,
     /// Its value.
     pub value: Value,
-    /// Where the value came from.
+    /// Origin of the value.
     pub origin: Origin,
 }
 
@@ -167,10 +167,10 @@ pub struct Settings {
     items: Vec<Setting>,
 }
 
-/// A value that does not fit: which parameter, what it is, what would be right.
+/// A value that does not fit: the parameter, its value, and the accepted values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamError {
-    /// Where its table is, from the outermost on: empty for a parameter of the table itself.
+    /// Path of its table, from the outermost on: empty for a parameter of the table itself.
     pub within: Vec<Place>,
     /// The parameter that is wrong.
     pub name: &'static str,
@@ -183,7 +183,7 @@ pub struct ParamError {
 pub struct Place {
     /// Its name.
     pub name: &'static str,
-    /// Which item of the list, from 0.
+    /// Index of the item in the list, from 0.
     pub item: Option<usize>,
 }
 
@@ -196,17 +196,18 @@ impl fmt::Display for ParamError {
 impl core::error::Error for ParamError {}
 
 impl ParamError {
-    /// An error about the parameter `name`.
+    /// Creates an error about the parameter `name`.
     pub fn new(name: &'static str, message: impl Into<String>) -> Self {
         ParamError { within: Vec::new(), name, message: message.into() }
     }
 
-    /// `word` is none of the `words` of the choice `name`.
+    /// Returns the error that `word` is none of the `words` of the choice `name`.
     pub fn no_such_word(name: &'static str, word: &str, words: &[&str]) -> Self {
         ParamError::new(name, format!("{name} `{word}` is none of {words:?}"))
     }
 
-    /// The same error of a table that the parameter `name` holds, or its list as this item.
+    /// Returns the same error for a table that the parameter `name` holds, or that is this item of
+    /// its list.
     #[must_use]
     pub fn under(mut self, name: &'static str, item: Option<usize>) -> Self {
         self.within.insert(0, Place { name, item });
@@ -223,29 +224,30 @@ impl Settings {
         }
     }
 
-    /// All values.
+    /// Iterates over all values.
     pub fn iter(&self) -> impl Iterator<Item = &Setting> {
         self.items.iter()
     }
 
-    /// One value, if it is there.
+    /// Returns one value, if present.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.items.iter().find(|s| s.name == name).map(|s| &s.value)
     }
 
-    /// Whether this value was written in the scenario (and not defaulted or derived).
+    /// Returns whether this value was written in the scenario, not defaulted or derived.
     pub fn is_given(&self, name: &str) -> bool {
         self.items.iter().any(|s| s.name == name && s.origin == Origin::Given)
     }
 
-    /// Whether this value is still to be computed.
+    /// Returns whether this value is still to be computed.
     pub fn is_auto(&self, name: &str) -> bool {
         self.get(name) == Some(&Value::Auto)
     }
 }
 
-/// Typed reading. The parser has checked kinds against the table, so a mismatch is a mistake in the code of
-/// the table's owner; it is reported as an error, not a panic, because registries are open.
+/// Defines typed readers. The parser has checked kinds against the table, so a mismatch is a
+/// mistake in the code of the table's owner. It is reported as an error, not a panic, because
+/// registries are open.
 macro_rules! reader {
     ($fn:ident, $variant:ident, $type:ty, $what:literal) => {
         #[doc = concat!("The value of `name`, ", $what, ".")]
@@ -271,7 +273,7 @@ impl Settings {
     reader!(choice, Choice, &'static str, "one word of a list");
     reader!(text, Text, String, "a text");
 
-    /// The value of `name`, a whole number; `None` where it is unlimited.
+    /// Returns the value of `name`, a whole number, or `None` where it is unlimited.
     ///
     /// # Errors
     /// If it is missing, still automatic or of another kind.
@@ -285,7 +287,7 @@ impl Settings {
 }
 
 impl Settings {
-    /// The values of the list `name`; none where it holds nothing.
+    /// Returns the values of the list `name`, or none where it is empty.
     ///
     /// # Errors
     /// If it is missing, still automatic or of another kind.
@@ -297,7 +299,7 @@ impl Settings {
         }
     }
 
-    /// The tables of the list `name`; none where it holds nothing.
+    /// Returns the tables of the list `name`, or none where it is empty.
     ///
     /// # Errors
     /// If it is missing, still automatic or of another kind.
@@ -312,7 +314,7 @@ impl Settings {
         Ok(tables)
     }
 
-    /// The discipline `name` with its parameters; `None` where it holds nothing.
+    /// Returns the discipline `name` with its parameters, or `None` where there is none.
     ///
     /// # Errors
     /// If it is missing, still automatic or of another kind.

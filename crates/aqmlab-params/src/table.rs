@@ -1,4 +1,4 @@
-//! What a parameter is: name, kind, range, default, source, other names.
+//! The definition of a parameter: name, kind, range, default, source, other names.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,36 +13,39 @@ use crate::{Origin, Settings, Value};
 pub struct Param {
     /// Its name in a scenario file, after the paper or RFC: `min_th`.
     pub name: &'static str,
-    /// What values it takes, and in which range.
+    /// The kind of its values, and their range.
     pub kind: Kind,
-    /// What it is when not given.
+    /// Its value when not given.
     pub default: Default,
     /// Other tools' names for it.
     pub aliases: &'static [Alias],
-    /// Where parameter and default come from: paper or RFC section.
+    /// The source of parameter and default: paper or RFC section.
     pub source: &'static str,
-    /// What it does, in one sentence.
+    /// Its meaning, in one sentence.
     pub help: &'static str,
 }
 
 /// Another tool's name for a parameter, accepted as input and listed in help.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Alias {
-    /// Whose name it is: `"ns-2"`, `"tc"`, `"paper"`.
+    /// The tool: `"ns-2"`, `"tc"`, `"paper"`.
     pub of: &'static str,
     /// The name: `"thresh_"`.
     pub name: &'static str,
-    /// How that tool writes values, where it is not as under the parameter's own name.
+    /// How that tool writes values, where it differs from the notation under the parameter's own
+    /// name.
     pub reading: Reading,
-    /// Another parameter and its word, as they are in that tool: they hold where nothing else is written.
+    /// Another parameter and its word, as they are in that tool; they apply where nothing else is
+    /// written.
     pub implies: Option<(&'static str, &'static str)>,
 }
 
-/// How another tool writes the values of a parameter. What is written as under the parameter's own name is understood too.
+/// How another tool writes the values of a parameter. The notation under the parameter's own name
+/// is accepted too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Reading {
-    /// As under our name.
+    /// The same as under the parameter's own name.
     Same,
     /// A bare number is in this unit: `"s"`, `"p"` or `"B"`.
     In(&'static str),
@@ -50,31 +53,32 @@ pub enum Reading {
     Switch,
     /// True (or 1) and false (or 0) are these words.
     Words(&'static str, &'static str),
-    /// 0 is no limit.
+    /// 0 means no limit.
     ZeroIsUnlimited,
     /// The inverse of the parameter.
     Inverse,
 }
 
 impl Alias {
-    /// The name `name` in the tool `of`, with values written as ours.
+    /// Creates the name `name` in the tool `of`, with values written as here.
     pub const fn new(of: &'static str, name: &'static str) -> Self {
         Alias { of, name, reading: Reading::Same, implies: None }
     }
 
-    /// With values as that tool writes them.
+    /// Sets the notation of values in that tool.
     #[must_use]
     pub const fn reads(self, reading: Reading) -> Self {
         Alias { reading, ..self }
     }
 
-    /// With another parameter as it is in that tool.
+    /// Adds another parameter with its value in that tool.
     #[must_use]
     pub const fn implies(self, name: &'static str, word: &'static str) -> Self {
         Alias { implies: Some((name, word)), ..self }
     }
 
-    /// What a value under this name means where it is not the same as under the parameter's own; `None` if it is.
+    /// Returns the meaning of a value under this name where it differs from that under the
+    /// parameter's own name, or `None`.
     pub fn meaning(&self) -> Option<String> {
         let reading = match self.reading {
             Reading::Same => None,
@@ -92,7 +96,7 @@ impl Alias {
     }
 }
 
-/// What values a parameter takes. Ranges are inclusive unless the name says otherwise.
+/// The kind of values of a parameter. Ranges are inclusive unless the name says otherwise.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Kind {
@@ -140,7 +144,8 @@ pub enum Kind {
         /// greatest
         max: Rate,
     },
-    /// Packets, bytes, bandwidth-delay products or a time at the link's rate; `min` holds for packets and bytes alike.
+    /// Packets, bytes, bandwidth-delay products or a time at the link's rate; `min` applies to
+    /// packets and bytes alike.
     Size {
         /// least count of packets or bytes
         min: Packets,
@@ -154,7 +159,7 @@ pub enum Kind {
     },
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// One of these words, or the name of another that not every host knows.
+    /// One of these words, or another name that not every host knows.
     Open(&'static [&'static str]),
     /// Free text.
     Text,
@@ -172,7 +177,7 @@ pub enum Kind {
     Discipline,
 }
 
-/// What a parameter is when it is not given.
+/// The value of a parameter that is not given.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Default {
@@ -198,14 +203,14 @@ pub enum Default {
     Bdp(f64),
     /// This word.
     Choice(&'static str),
-    /// Nothing; what that means is told here.
+    /// Nothing, with its meaning.
     Nothing(&'static str),
-    /// Computed from the context by the rule told here.
+    /// Computed from the context by this rule.
     Auto(&'static str),
 }
 
 impl Default {
-    /// The default as a value; `None` where the parameter is required.
+    /// Returns the default as a value, or `None` where the parameter is required.
     pub fn value(&self) -> Option<Value> {
         use aqmlab_units::Bytes;
         use aqmlab_units::text::Size;
@@ -228,19 +233,20 @@ impl Default {
 }
 
 impl Param {
-    /// Whether `name` is this parameter's name or one of its aliases.
+    /// Returns whether `name` is this parameter's name or one of its aliases.
     pub fn answers_to(&self, name: &str) -> bool {
         self.name == name || self.alias(name).is_some()
     }
 
-    /// The alias `name`; `None` where that is the parameter's own name too.
+    /// Returns the alias `name`, or `None` if that is the parameter's own name.
     pub fn alias(&self, name: &str) -> Option<&'static Alias> {
         self.aliases.iter().find(|a| a.name == name && a.name != self.name)
     }
 }
 
 impl Settings {
-    /// Every parameter of `table` at its default; required ones are missing until [`Settings::set`].
+    /// Returns every parameter of `table` at its default; required ones are missing until
+    /// [`Settings::set`].
     pub fn defaults(table: &'static [Param]) -> Self {
         let mut settings = Settings::default();
         for parameter in table {
@@ -254,7 +260,7 @@ impl Settings {
         settings
     }
 
-    /// These values in the order of `table`, with its defaults for what is missing.
+    /// Returns these values in the order of `table`, with its defaults for missing ones.
     #[must_use]
     pub fn completed(&self, table: &'static [Param]) -> Self {
         let mut all = Settings::defaults(table);

@@ -1,9 +1,10 @@
-//! Choices as types: one definition of the words that a table offers and of what each means.
+//! Choices as types: one definition of the words that a table offers and of their meanings.
 
 /// An enum whose variants are the words of a choice.
 ///
-/// The table takes the words from `WORDS`, the owner of the table reads the value with `read` and matches the variants,
-/// so that a word which nothing handles does not compile. The second form gives words to an enum that exists.
+/// The table takes the words from `WORDS`. The owner of the table reads the value with `read` and
+/// matches the variants, so an unhandled word does not compile. The second form gives words to an
+/// existing enum.
 ///
 /// ```
 /// use aqmlab_params::{Kind, Origin, Settings, Value, words};
@@ -38,12 +39,12 @@ macro_rules! words {
             /// The words of a scenario file, in the order of the variants.
             $vis const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// Its word.
+            /// Returns its word.
             $vis const fn word(self) -> &'static str {
                 match self { $($name::$variant => $word),+ }
             }
 
-            /// What the parameter `name` says.
+            /// Reads the parameter `name`.
             ///
             /// # Errors
             /// If it is missing, still automatic, or none of these words.

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::errors::UsageError;
 
-/// The disciplines: name, title, summary, maturity, as JSON text.
+/// Returns the disciplines as JSON text: name, title, summary, maturity.
 #[pyfunction]
 pub(crate) fn aqm_list() -> String {
     registry::catalogue().iter().map(heading).collect::<Value>().to_string()
 }
 
-/// One discipline with its parameters and presets, as JSON text.
+/// Returns one discipline with its parameters and presets, as JSON text.
 #[pyfunction]
 pub(crate) fn aqm_show(name: &str) -> PyResult<String> {
     let info = find(name)?;
@@ -31,7 +31,7 @@ pub(crate) fn aqm_show(name: &str) -> PyResult<String> {
     Ok(answer.to_string())
 }
 
-/// The discipline called `name`.
+/// Returns the discipline called `name`.
 pub(crate) fn find(name: &str) -> PyResult<&'static Info> {
     registry::info(name).ok_or_else(|| {
         let known = by_nearness(name, registry::catalogue().iter().map(|info| info.name));
@@ -65,7 +65,7 @@ fn param(param: &Param) -> Value {
     })
 }
 
-/// What kind of value it takes.
+/// Returns the word for a kind of value.
 fn word(kind: &Kind) -> &'static str {
     match kind {
         Kind::Flag => "flag",
@@ -83,7 +83,8 @@ fn word(kind: &Kind) -> &'static str {
     }
 }
 
-/// The units that a value is written with; a plain number has none, its meaning says what it counts.
+/// Returns the units in which a value is written. A plain number has none; its help defines what it
+/// counts.
 fn unit(kind: &Kind) -> &'static str {
     match kind {
         Kind::Span { .. } => "ns, us, ms, s",
@@ -94,7 +95,7 @@ fn unit(kind: &Kind) -> &'static str {
     }
 }
 
-/// Which values it takes.
+/// Returns the accepted values.
 fn values(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "true | false".into(),

@@ -1,4 +1,4 @@
-//! The contract kit from Python: the interpreter lock is released, Ctrl-C is heard.
+//! The contract kit from Python, with the interpreter lock released and Ctrl-C handled.
 
 use aqmlab_qdisc::contract::{Checks, Item, presets, words};
 use pyo3::prelude::*;
@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 use crate::catalogue::find;
 use crate::scripts::{Finding, Lot, Progress, Trial, Tried, run_all};
 
-/// Runs the contract kit on the disciplines `names`, with every preset and every word of every choice, with random
-/// scripts numbered from `first_seed` on: `seeds` of them for each of these, or, if that is not given, until
-/// `progress` returns `False`. Returns what was checked and what was found, as JSON text.
+/// Runs the contract kit on the disciplines `names`, with every preset and every word of every
+/// choice, with random scripts numbered from `first_seed` on: `seeds` of them for each, or, if that
+/// is not given, until `progress` returns `False`. Returns the checks and the findings as JSON
+/// text.
 #[pyfunction]
 #[pyo3(signature = (names, first_seed, seeds, workers, progress=None))]
 pub(crate) fn aqm_check(
@@ -47,7 +48,8 @@ pub(crate) fn aqm_check(
     }
 }
 
-/// Lets Python handle its signals, hear how far the scripts are and say whether to go on.
+/// Lets Python handle its signals, reports the progress of the scripts, and returns whether to
+/// continue.
 fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &Progress) -> PyResult<bool> {
     py.check_signals()?;
     let Some(callback) = callback else { return Ok(true) };

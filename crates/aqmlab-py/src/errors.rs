@@ -14,7 +14,8 @@ mod python {
 }
 pub(crate) use python::{HostError, MemoryCapError, RecordingError, RunError as PythonRunError, UsageError};
 
-/// A scenario's problems: the text lists them all, the attribute `errors` has them apart.
+/// Converts a scenario's errors: the text lists them all, and the attribute `errors` holds them
+/// separately.
 pub(crate) fn scenario_error(py: Python<'_>, error: &ScenarioProblems) -> PyErr {
     match problems(py, error) {
         Ok(list) => python::ScenarioError::new_err((error.to_string(), list)),

@@ -1,4 +1,4 @@
-//! Laws that can be evaluated: the probability of RED and its kin by the average queue.
+//! Laws that can be evaluated: the probability of RED and related laws by the average queue.
 
 use aqmlab_qdisc::contract::TestPacket;
 use aqmlab_qdisc::disc::{Measure, RedControl};
@@ -14,11 +14,12 @@ use crate::plans::parse;
 
 /// Steps of an automatic axis.
 const STEPS: u32 = 240;
-/// How far an automatic axis goes, in multiples of the average from which on everything is chosen.
+/// End of an automatic axis, in multiples of the average from which on every packet is chosen.
 const MARGIN: f64 = 1.1;
 
-/// The probability before spacing of the arms' first queues, as built for a run, at `averages` (in the queue's own
-/// unit; from 0 to where it is 1 if not given), as JSON text.
+/// Returns the probability before spacing of the arms' first queues, as built for a run, at
+/// `averages`, as JSON text. Averages are in the queue's own unit; by default, they range from 0 to
+/// where the probability is 1.
 #[pyfunction]
 #[pyo3(signature = (text, file_name, averages=None))]
 pub(crate) fn law_curves(
@@ -53,7 +54,7 @@ fn curve(plan: &Plan, averages: Option<&[f64]>) -> PyResult<Value> {
     }))
 }
 
-/// Even steps, and each place where the curve bends or jumps, from both sides.
+/// Returns even steps, and both sides of each place where the curve bends or jumps.
 fn axis(params: &RedParams) -> Vec<f64> {
     let RedParams { min_th, max_th, gentle, .. } = *params;
     let end = if gentle { 2.0 * max_th } else { max_th };

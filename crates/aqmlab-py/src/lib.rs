@@ -1,7 +1,7 @@
 //! The Python module `aqmlab._core`: convert, call, convert back.
 //!
-//! Structured answers cross as JSON text, which both sides already speak; tables never cross, they go to the
-//! disk as Parquet. Errors become the exceptions of `aqmlab.errors`.
+//! Structured results are passed as JSON text, which both sides already use. Tables are not passed;
+//! they go to the disk as Parquet. Errors become the exceptions of `aqmlab.errors`.
 
 mod catalogue;
 mod checks;

@@ -1,6 +1,7 @@
-//! Live runs from Python: the interpreter lock is released, Ctrl-C is heard.
+//! Live runs from Python, with the interpreter lock released and Ctrl-C handled.
 //!
-//! To be called in a process of its own with a single thread: it leaves the namespace that the process was started in.
+//! These functions must be called in a separate process with a single thread: they leave the
+//! namespace in which the process was started.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,8 +21,9 @@ use crate::runs::{captured_links, check_arms, one_case};
 
 pub(crate) const ENGINE: Option<aqmlab_network::Engine> = Some(aqmlab_live::ENGINE);
 
-/// One live run: the arm called `arm` with this seed, its recording at `out_path`, where nothing may be yet. Returns what
-/// it took and the verdict, as JSON text. An interrupted run leaves a recording that says so.
+/// Makes one live run of the arm called `arm` with this seed, and writes its recording to
+/// `out_path`, which must not exist. Returns the duration and the verdict as JSON text. An
+/// interrupted run leaves a recording marked as interrupted.
 #[pyfunction]
 #[pyo3(signature = (toml, file_name, arm, seed, out_path, force=false, pcap=Vec::new(), pcap_bytes=DEFAULT_SNAP, progress=None))]
 #[allow(clippy::too_many_arguments)] // keyword arguments of a Python function
@@ -41,7 +43,7 @@ pub(crate) fn live_run(
     check_arms(&experiment, &[arm])?;
     let plan = experiment.arms.iter().find(|plan| plan.arm == arm).expect("the arm is there");
     let links = if pcap.is_empty() { Vec::new() } else { captured_links(plan, &pcap)? };
-    // Whatever cannot be written is better known before the run than after it.
+    // A path that cannot be written should fail before the run, not after it.
     let mut staged = Staged::create(&out_path).map_err(|error| not_written(&error))?;
     let capture = begin_capture(plan, links, pcap_bytes, &mut staged).map_err(|error| not_written(&error))?;
     let (machine, begun) = (Machine::this(), begin());
@@ -65,8 +67,8 @@ pub(crate) fn live_run(
     }
 }
 
-/// Writes the recording. Captured packets that leave no room for the tables are given up: what was measured is what the run was
-/// for, and it cannot be done again.
+/// Writes the recording. Captured packets that leave no room for the tables are given up: the
+/// measurements are the purpose of the run, which cannot be repeated.
 fn save(run: &mut LiveRun, mut staged: Staged) -> Result<(), NotWritten> {
     if let Err(error) = run.recording.put_in(&mut staged) {
         if !error.is_host_limit() || !staged.give_up(FILE_NAME) {
@@ -78,7 +80,7 @@ fn save(run: &mut LiveRun, mut staged: Staged) -> Result<(), NotWritten> {
     staged.publish()
 }
 
-/// Begins the file of the packets at these links; `None` if there are none.
+/// Begins the file of the packets at these links, or returns `None` if there are none.
 fn begin_capture(
     plan: &Plan,
     links: Vec<usize>,
@@ -92,7 +94,7 @@ fn begin_capture(
     Ok(Some(PortCapture { links, file }))
 }
 
-/// How well this machine keeps time, as JSON text; takes five seconds.
+/// Returns how accurately this machine keeps time, as JSON text; takes five seconds.
 #[pyfunction]
 #[pyo3(signature = (progress=None))]
 pub(crate) fn live_selftest(py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {
@@ -104,7 +106,7 @@ pub(crate) fn live_selftest(py: Python<'_>, progress: Option<Py<PyAny>>) -> PyRe
     }
 }
 
-/// What this machine has and lacks for live runs, as JSON text.
+/// Returns what this machine has and lacks for live runs, as JSON text.
 #[pyfunction]
 pub(crate) fn doctor(py: Python<'_>) -> String {
     py.detach(|| aqmlab_live::doctor::examine().to_json().to_string())
@@ -115,7 +117,8 @@ fn begin() -> Instant {
     Instant::now()
 }
 
-/// Works without the interpreter lock, which Python gets with each word of progress. What Python raises then ends the work.
+/// Works without the interpreter lock, and acquires it for each progress report. An exception that
+/// Python then raises ends the work.
 fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,

@@ -1,4 +1,4 @@
-//! Live runs where there is no Linux: there are none, and that is said.
+//! Live runs on systems other than Linux: all calls refuse.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::errors::HostError;
 
-/// There is none.
+/// There is no live host.
 pub(crate) const ENGINE: Option<aqmlab_network::Engine> = None;
 
 fn refusal() -> PyErr {

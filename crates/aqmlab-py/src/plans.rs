@@ -1,4 +1,4 @@
-//! Scenarios: parsed, checked, told with the origin of every value.
+//! Scenarios: parsed, checked, and reported with the origin of every value.
 
 use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Parts, Plan, PlanJson, Sweep};
 use aqmlab_units::text::{parse_bytes, parse_packets, parse_rate, parse_span};
@@ -9,14 +9,15 @@ use serde_json::{Map, Value, json};
 
 use crate::errors::{UsageError, scenario_error};
 
-/// What a scenario resolves to, as JSON text; the arms of a sweep are those of its first case.
+/// Returns the resolved form of a scenario as JSON text; the arms of a sweep are those of its first
+/// case.
 #[pyfunction]
 pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<String> {
     let sweep = Sweep::read(text, file_name).map_err(|error| scenario_error(py, &error))?;
     Ok(json_text(&about(&sweep, explained(&sweep.experiment()))))
 }
 
-/// JSON Schema text of what one of these words names: `scenario`, `plan`, `manifest`.
+/// Returns the JSON Schema text of `scenario`, `plan` or `manifest`.
 #[pyfunction]
 pub(crate) fn schema(of: &str) -> PyResult<String> {
     let schema = match of {
@@ -32,8 +33,8 @@ pub(crate) fn schema(of: &str) -> PyResult<String> {
     Ok(format!("{schema:#}"))
 }
 
-/// The whole number of a unit that a text of a scenario means: `quantity("10Mbit", "bps")` is 10,000,000. The units are
-/// `ns`, `bps`, `bytes` and `packets`.
+/// Returns the whole number of units that a text of a scenario means: `quantity("10Mbit", "bps")`
+/// is 10,000,000. The units are `ns`, `bps`, `bytes` and `packets`.
 #[pyfunction]
 pub(crate) fn quantity(text: &str, unit: &str) -> PyResult<u64> {
     let parsed = match unit {
@@ -46,7 +47,7 @@ pub(crate) fn quantity(text: &str, unit: &str) -> PyResult<u64> {
     parsed.map_err(|error| UsageError::new_err(error.to_string()))
 }
 
-/// Such a number as scenarios write it: `quantity_text(10_000_000, "bps")` is `10Mbit`.
+/// Returns such a number as scenarios write it: `quantity_text(10_000_000, "bps")` is `10Mbit`.
 #[pyfunction]
 pub(crate) fn quantity_text(value: u64, unit: &str) -> PyResult<String> {
     match unit {
@@ -66,7 +67,8 @@ pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Exp
     aqmlab_scenario::parse(text, file_name).map_err(|error| scenario_error(py, &error))
 }
 
-/// The folder of each arm: its name in lower case with other signs as hyphens, numbered where two would agree.
+/// Returns the folder of each arm: its name in lower case with hyphens for other characters,
+/// numbered where two would agree.
 pub(crate) fn slugs(experiment: &Experiment) -> Vec<String> {
     let mut slugs: Vec<String> = Vec::new();
     for plan in &experiment.arms {
@@ -95,12 +97,12 @@ fn slug(name: &str) -> String {
     if slug.is_empty() { "arm".to_owned() } else { slug.chars().take(60).collect() }
 }
 
-/// The text of an answer.
+/// Returns the text of an answer.
 pub(crate) fn json_text(answer: &impl Serialize) -> String {
     serde_json::to_string(answer).expect("answers have texts as keys and nothing that JSON lacks")
 }
 
-/// A scenario with arms as `A` tells of them.
+/// A scenario with its arms in the form `A`.
 #[derive(Serialize)]
 pub(crate) struct About<A> {
     #[serde(flatten)]
@@ -108,7 +110,7 @@ pub(crate) struct About<A> {
     arms: Vec<A>,
 }
 
-/// What holds for all cases.
+/// Returns the facts common to all cases.
 pub(crate) fn about<A>(sweep: &Sweep<'_>, arms: Vec<A>) -> About<A> {
     let experiment = sweep.experiment();
     let common = json!({
@@ -144,7 +146,8 @@ fn claim(claim: &Claim) -> Value {
     })
 }
 
-/// An arm of a case. Written out without a tree between: there may be many thousands.
+/// An arm of a case. It is serialised without an intermediate tree because there may be many
+/// thousands.
 #[derive(Serialize)]
 pub(crate) struct Arm<'p> {
     name: &'p str,
@@ -181,7 +184,7 @@ struct OtherName<'p> {
     name: &'p str,
 }
 
-/// The arms of an experiment.
+/// Returns the arms of an experiment.
 pub(crate) fn arms(experiment: &Experiment) -> Vec<Arm<'_>> {
     slugs(experiment).into_iter().zip(&experiment.arms).map(|(slug, plan)| arm(slug, plan)).collect()
 }

@@ -1,4 +1,4 @@
-//! One simulated run in a thread of its own, watched while it goes on.
+//! One simulated run in its own thread, observed while it runs.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,16 +16,16 @@ use aqmlab_scenario::Plan;
 use aqmlab_sim::{Control, RunError, RunFiles, captured_ports};
 use pyo3::prelude::*;
 
-/// How often the caller hears how far a run is.
+/// Interval of progress reports to the caller.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
 /// The run to do.
 pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) seed: u64,
-    /// Where its recording goes.
+    /// Destination of its recording.
     pub(crate) path: PathBuf,
-    /// Which ports' packets go into it.
+    /// The ports whose packets it captures.
     pub(crate) capture: Option<CaptureChoice>,
 }
 
@@ -37,35 +37,36 @@ pub(crate) struct CaptureChoice {
     pub(crate) snap: u32,
 }
 
-/// What became of a run.
+/// The outcome of a run.
 pub(crate) enum Outcome {
     /// Its recording is on the disk.
     Finished {
         /// seconds
         wall_s: f64,
-        /// seconds of processor time, the writing included
+        /// seconds of processor time, including the writing
         cpu_s: f64,
         /// events that the simulator processed
         events: u64,
     },
-    /// The simulator gave up.
+    /// The simulator failed.
     Failed(RunError),
     /// The recording could not be written.
     Unwritten(RecordingError),
     /// A defect of the program: the panic's text.
     Panicked(String),
-    /// It was cut short, because the caller wanted no more.
+    /// It was cancelled at the caller's request.
     Cancelled,
 }
 
-/// How far a run is.
+/// The progress of a run.
 pub(crate) struct Progress {
     pub(crate) events: u64,
     pub(crate) sim_done_ns: u64,
     pub(crate) sim_total_ns: u64,
 }
 
-/// Does a run. `tick` is called about ten times a second and at the end; when it returns `false`, the run is cut short.
+/// Makes a run. `tick` is called about ten times per second and at the end; when it returns
+/// `false`, the run is cancelled.
 pub(crate) fn run_watched(
     job: &Job<'_>,
     memory_cap: u64,
@@ -75,7 +76,7 @@ pub(crate) fn run_watched(
     control.memory_cap.store(memory_cap, Ordering::Relaxed);
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
-        // A caller that has gone has no use for the outcome.
+        // A caller that has returned does not need the outcome.
         scope.spawn(|| sender.send(run_one(job, &control)).ok());
         loop {
             let ended = receiver.recv_timeout(TICK);
@@ -93,7 +94,7 @@ pub(crate) fn run_watched(
 
 fn run_one(job: &Job<'_>, control: &Control) -> Outcome {
     let begun_s = thread_time_s();
-    // Whatever a defect leaves half changed is dropped with the run.
+    // Data that a panic leaves inconsistent is dropped with the run.
     let result = catch_unwind(AssertUnwindSafe(|| record(job, control)));
     match result {
         Ok(Ok(wall_s)) => Outcome::Finished {
@@ -106,8 +107,8 @@ fn run_one(job: &Job<'_>, control: &Control) -> Outcome {
     }
 }
 
-/// Runs, and puts the recording on the disk; captured packets and rows of requests are written there while the run goes on.
-/// Returns the seconds that the run has taken, or what has become of it instead.
+/// Makes the run and writes its recording; captured packets and rows of requests are written during
+/// the run. Returns the duration of the run in seconds, or its outcome if it failed.
 fn record(job: &Job<'_>, control: &Control) -> Result<f64, Outcome> {
     let rows = wants_request_rows(job.plan);
     if job.capture.is_none() && !rows {
@@ -141,7 +142,7 @@ fn unfinished(error: RunError) -> Outcome {
     }
 }
 
-/// Processor time of this thread; 0 where the system does not report it.
+/// Returns the processor time of this thread, or 0 where the system does not report it.
 fn thread_time_s() -> f64 {
     Python::attach(|py| py.import("time")?.call_method0("thread_time")?.extract()).unwrap_or(0.0)
 }

@@ -1,4 +1,4 @@
-//! Runs from Python: the interpreter lock is released, Ctrl-C is heard.
+//! Runs from Python, with the interpreter lock released and Ctrl-C handled.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,9 @@ use serde_json::json;
 use crate::errors::{HostError, MemoryCapError, PythonRunError, RecordingError, UsageError, scenario_error};
 use crate::pool::{CaptureChoice, Job, Outcome, Progress, run_watched};
 
-/// One run: the arm called `arm` with this seed, its recording at `out_path`, where nothing may be yet, with the packets of
-/// the ports named in `pcap`, of each `pcap_bytes` bytes. Returns what it took, as JSON text.
+/// Makes one run of the arm called `arm` with this seed. Writes its recording to `out_path`, which
+/// must not exist, with `pcap_bytes` bytes of each packet at the ports named in `pcap`. Returns the
+/// cost of the run as JSON text.
 #[pyfunction]
 #[pyo3(signature = (
     toml, file_name, arm, seed, out_path, memory_cap=0, progress=None, pcap=Vec::new(), pcap_bytes=DEFAULT_SNAP
@@ -56,7 +57,7 @@ pub(crate) fn run_one(
     }
 }
 
-/// The experiment of a scenario that is no sweep.
+/// Returns the experiment of a scenario that is not a sweep.
 pub(crate) fn one_case(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Experiment> {
     let sweep = Sweep::read(text, file_name).map_err(|error| scenario_error(py, &error))?;
     if sweep.axes().next().is_some() {
@@ -68,7 +69,7 @@ pub(crate) fn one_case(py: Python<'_>, text: &str, file_name: &str) -> PyResult<
     Ok(sweep.experiment())
 }
 
-/// What the simulator cannot do is a mistake in a scenario that it is given.
+/// Reports features that the simulator lacks as errors of the scenario.
 pub(crate) fn refuse_only_live<'p>(
     py: Python<'_>,
     plans: impl IntoIterator<Item = &'p Plan>,
@@ -83,7 +84,7 @@ pub(crate) fn refuse_only_live<'p>(
     Err(scenario_error(py, &ScenarioError { file: file_name.to_owned(), problems }))
 }
 
-/// The links of these names, or all of them for `all`.
+/// Returns the links of these names, or all of them for `all`.
 pub(crate) fn captured_links(plan: &Plan, names: &[String]) -> PyResult<Vec<usize>> {
     if names == ["all"] {
         return Ok((0..plan.links.len()).collect());
@@ -104,7 +105,7 @@ pub(crate) fn captured_links(plan: &Plan, names: &[String]) -> PyResult<Vec<usiz
     Ok(links)
 }
 
-/// All of `arms` are arms of the experiment.
+/// Checks that all of `arms` are arms of the experiment.
 pub(crate) fn check_arms<A: AsRef<str>>(experiment: &Experiment, arms: &[A]) -> PyResult<()> {
     let names: Vec<_> = experiment.arms.iter().map(|plan| plan.arm.as_str()).collect();
     let Some(unknown) = arms.iter().find(|arm| !names.contains(&arm.as_ref())) else { return Ok(()) };
@@ -113,7 +114,7 @@ pub(crate) fn check_arms<A: AsRef<str>>(experiment: &Experiment, arms: &[A]) -> 
     Err(UsageError::new_err(message))
 }
 
-/// Lets Python handle its signals and hear how far the runs are.
+/// Lets Python handle its signals, and reports the progress of the runs.
 fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &Progress) -> PyResult<()> {
     py.check_signals()?;
     let Some(callback) = callback else { return Ok(()) };
@@ -124,7 +125,7 @@ fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &Progress) -> PyResul
     callback.call1(py, (dict,)).map(|_| ())
 }
 
-/// What a run took, as JSON text, or the exception that says why there is no recording of it.
+/// Returns the cost of a run as JSON text, or the exception that explains why it has no recording.
 fn took(outcome: Outcome, run: &str) -> PyResult<String> {
     match outcome {
         Outcome::Finished { wall_s, cpu_s, events } => {

@@ -11,42 +11,42 @@ use aqmlab_qdisc::contract::{Checks, Failure, LINK, TestPacket, Variant, check_e
 
 use crate::pool::{TICK, panic_text};
 
-/// A discipline with the settings that it is tried with.
+/// A discipline with the settings under test.
 pub(crate) struct Trial {
     pub(crate) name: &'static str,
     pub(crate) variant: Variant,
 }
 
-/// What one script has shown.
+/// The finding of one script.
 pub(crate) enum Finding {
-    /// The contract is broken.
+    /// The contract is violated.
     Breach(Failure),
     /// The discipline panicked: this text.
     Panic(String),
 }
 
-/// What all scripts of a trial have shown.
+/// The results of all scripts of a trial.
 #[derive(Default)]
 pub(crate) struct Tried {
     pub(crate) scripts: u64,
     pub(crate) checks: Checks,
-    /// With its seed, the least of those that show anything.
+    /// The finding with its seed, the least seed with a finding.
     pub(crate) finding: Option<(u64, Finding)>,
 }
 
-/// How far the scripts are.
+/// The progress of the scripts.
 pub(crate) struct Progress {
     pub(crate) done: u64,
-    /// `None`: until told to stop.
+    /// `None` until the caller stops them.
     pub(crate) total: Option<u64>,
     pub(crate) findings: u64,
 }
 
-/// Which scripts to run.
+/// The scripts to run.
 pub(crate) struct Lot<'t> {
     pub(crate) trials: &'t [Trial],
     pub(crate) first_seed: u64,
-    /// How many for each trial; `None`: until told to stop.
+    /// Number of scripts per trial; `None` until the caller stops them.
     pub(crate) seeds: Option<u64>,
 }
 
@@ -56,11 +56,12 @@ impl Lot<'_> {
     }
 }
 
-/// Runs the lot on `workers` threads; a trial ends with its first finding. `tick` is called about ten times a second;
-/// when it returns `false`, scripts in progress are finished and no more are begun.
+/// Runs the lot on `workers` threads; a trial ends with its first finding. `tick` is called about
+/// ten times per second; when it returns `false`, scripts in progress are finished and no others
+/// are begun.
 ///
-/// The finding of a trial does not depend on the number of threads: its seeds are begun in ascending order, and the
-/// least that shows anything is kept.
+/// The finding of a trial does not depend on the number of threads: its seeds are begun in
+/// ascending order, and the least seed with a finding is kept.
 pub(crate) fn run_all(lot: &Lot<'_>, workers: usize, mut tick: impl FnMut(&Progress) -> bool) -> Vec<Tried> {
     let bench = Bench {
         lot,
@@ -70,7 +71,7 @@ pub(crate) fn run_all(lot: &Lot<'_>, workers: usize, mut tick: impl FnMut(&Progr
         findings: AtomicU64::new(0),
         stop: AtomicBool::new(false),
     };
-    // Nothing is sent: the channel closes when the last worker has ended.
+    // Nothing is sent: the channel closes when the last worker ends.
     let (alive, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
         for _ in 0..workers.max(1) {
@@ -91,7 +92,7 @@ pub(crate) fn run_all(lot: &Lot<'_>, workers: usize, mut tick: impl FnMut(&Progr
     bench.tried.into_iter().map(|t| t.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }
 
-/// What the workers share.
+/// State that the workers share.
 struct Bench<'t> {
     lot: &'t Lot<'t>,
     tried: Vec<Mutex<Tried>>,
@@ -123,7 +124,7 @@ impl Bench<'_> {
         }
         let trial = &self.lot.trials[index];
         let entry = registry.find(trial.name).expect("trials are made of registered disciplines");
-        // Whatever a panic leaves half changed is dropped with the instance.
+        // Data that a panic leaves inconsistent is dropped with the instance.
         let result =
             catch_unwind(AssertUnwindSafe(|| check_entry(entry, &trial.variant.settings, &LINK, seed)));
         let finding = match result {

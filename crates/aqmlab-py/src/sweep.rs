@@ -10,13 +10,13 @@ use crate::errors::scenario_error;
 use crate::plans::{Arm, about, arms, json_text};
 use crate::runs::{captured_links, refuse_only_live};
 
-/// A scenario with all its cases; one without `[sweep]` has a single one.
+/// A scenario with all its cases; a scenario without `[sweep]` has a single case.
 #[pyclass(frozen)]
 pub(crate) struct Sweep {
     cases: Cases<'static>,
 }
 
-/// A case as Python gets it.
+/// A case in the form for Python.
 #[derive(Serialize)]
 struct Answer<'c> {
     index: u64,
@@ -34,13 +34,13 @@ impl Sweep {
         Ok(Sweep { cases })
     }
 
-    /// What holds for all cases, as JSON text.
+    /// Returns the facts common to all cases, as JSON text.
     fn about(&self) -> String {
         json_text(&about(&self.cases, self.cases.arms().collect()))
     }
 
-    /// Checks, for these arms of the first case, that the simulator can run them (if they are to be `simulated`) and that they
-    /// have the ports named in `pcap`.
+    /// Checks, for these arms of the first case, that the simulator can run them (if they are to be
+    /// `simulated`) and that they have the ports named in `pcap`.
     #[pyo3(signature = (file_name, arms, simulated, pcap))]
     fn check(
         &self,
@@ -63,7 +63,8 @@ impl Sweep {
         Ok(())
     }
 
-    /// One case, as JSON text; nothing of the others is made. Where its values come from is in the plan of its own text.
+    /// Returns one case as JSON text, without making any other. The plan of its own text has the
+    /// origins of its values.
     fn case(&self, py: Python<'_>, index: u64) -> PyResult<String> {
         if index >= self.cases.cases() {
             return Err(PyIndexError::new_err(format!(
@@ -82,8 +83,8 @@ impl Sweep {
     }
 }
 
-/// What names a run: SHA-256, in hexadecimal, of its plan's digest, its seed and the parts that decide its result with their
-/// versions, in the order of their names, a line each.
+/// Returns the name of a run: the SHA-256, in hexadecimal, of its plan's digest, its seed and the
+/// parts that decide its result with their versions, in the order of their names, one per line.
 #[pyfunction]
 pub(crate) fn run_digest(plan_digest: &str, seed: u64, parts: Parts) -> String {
     let mut text = format!("{plan_digest}\n{seed}\n");

@@ -1,18 +1,19 @@
 //! Named, counter-based random streams.
 //!
-//! A draw is a pure function of the run's seed, the name of the component that draws ("bottleneck/red",
-//! "traffic/ftp/start") and the number of the draw. No generator state is shared: one more flow never
-//! shifts the draws of a queue, skipping ahead is free, and two arms of an experiment that differ only in
-//! their queue see the same arrivals.
+//! A draw is a pure function of the run's seed, the name of the component that draws
+//! ("bottleneck/red", "traffic/ftp/start") and the number of the draw. No generator state is
+//! shared: one more flow never shifts the draws of a queue, skipping ahead is free, and two arms of
+//! an experiment that differ only in their queue see the same arrivals.
 //!
-//! The generator is Philox 2x64 with 10 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2,
-//! 3", SC 2011), checked against the known-answer vectors published with it. Conversions from bits to
-//! numbers are ours and pinned by tests, so that a dependency can never move a result.
+//! The generator is Philox 2x64 with 10 rounds (Salmon et al., "Parallel random numbers: as easy as
+//! 1, 2, 3", SC 2011), checked against the known-answer vectors published with it. The conversions
+//! from bits to numbers are implemented here and pinned by tests, so that a dependency can never
+//! change a result.
 #![no_std]
 
 use core::fmt::{self, Display, Write};
 
-/// Rises by one whenever the same seed, name and number give another draw.
+/// Incremented whenever the same seed, name and number give another draw.
 pub const VERSION: u32 = 1;
 
 mod philox;
@@ -28,44 +29,46 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream that `path` names in the run with `seed`. A path of several parts is best given as `format_args!`, which
-    /// allocates nothing.
+    /// Creates the stream that `path` names in the run with `seed`. A path of several parts is best
+    /// passed as `format_args!`, which allocates nothing.
     pub fn new(seed: u64, path: impl Display) -> Self {
         let mut name = Fnv1a(FNV1A_BASIS);
         write!(name, "{path}").expect("hashing text does not fail");
         Stream { key: philox2x64([name.0, 0], seed)[0], next: 0 }
     }
 
-    /// The `index`-th stream of the family that `path` names: one for each flow of a class.
+    /// Creates the `index`-th stream of the family that `path` names, such as one per flow of a
+    /// class.
     pub fn indexed(seed: u64, path: impl Display, index: u64) -> Self {
-        // The index goes in as a block counter of its own, so no two (path, index) pairs collide by chance
+        // The index is a separate block counter, so no two (path, index) pairs collide by chance
         // more often than two 64-bit hashes do.
         Stream::new(seed, path).member(index)
     }
 
-    /// The `index`-th stream of the family that this one's path names: what [`Stream::indexed`] gives.
+    /// Returns the `index`-th stream of the family that this one's path names, as
+    /// [`Stream::indexed`] does.
     pub fn member(&self, index: u64) -> Self {
         Stream { key: philox2x64([index, 1], self.key)[0], next: 0 }
     }
 
-    /// The same stream from draw number `n` on.
+    /// Returns the same stream from draw number `n` on.
     pub const fn from_draw(self, n: u64) -> Self {
         Stream { key: self.key, next: n }
     }
 
-    /// Draw number `n` of this stream, whatever was drawn before: 64 uniform bits.
+    /// Returns draw number `n` of this stream, whatever was drawn before: 64 uniform bits.
     #[inline]
     pub fn at(&self, n: u64) -> u64 {
         philox2x64([n, 0], self.key)[0]
     }
 
-    /// Draws of the same key for a component that asks for them by number, one a packet. They are others than those
-    /// of [`Stream::at`].
+    /// Returns draws of the same key for a component that requests them by number, one per packet.
+    /// They differ from those of [`Stream::at`].
     pub fn numbered(&self) -> Numbered {
         Numbered { keys: round_keys(self.key), block: u64::MAX, words: [0; 2] }
     }
 
-    /// The next draw: 64 uniform bits.
+    /// Returns the next draw: 64 uniform bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         let draw = self.at(self.next);
@@ -73,13 +76,13 @@ impl Stream {
         draw
     }
 
-    /// Uniform on [0, 1), a multiple of 2^-53.
+    /// Draws uniformly on [0, 1), in multiples of 2^-53.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         unit_from_bits(self.bits())
     }
 
-    /// Uniform on {0, 1, ..., n - 1}; the bias is below n / 2^64.
+    /// Draws uniformly on {0, 1, ..., n - 1}; the bias is below n / 2^64.
     ///
     /// # Panics
     /// If `n` is zero.
@@ -88,35 +91,37 @@ impl Stream {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// True with probability `p`, decided by one integer comparison. Always one draw, also for 0 and 1.
+    /// Returns true with probability `p`, decided by one integer comparison. It always takes one
+    /// draw, even for 0 and 1.
     #[inline]
     pub fn hit(&mut self, p: f64) -> bool {
         self.bits() >> 11 < threshold(p)
     }
 
-    /// Exponential with mean 1, by inversion.
+    /// Draws from the exponential distribution with mean 1, by inversion.
     pub fn exponential(&mut self) -> f64 {
         // 1 - u is in (0, 1]: the logarithm is finite.
         -libm::log(1.0 - self.unit())
     }
 }
 
-/// A stream whose draws are asked for by number only, mostly one after the other. The generator gives two words at a
-/// time: draws 2k and 2k + 1 are those of block k, so that every other one costs next to nothing; and its round keys
-/// are worked out beforehand.
+/// A stream whose draws are requested only by number, mostly in succession. The generator yields
+/// two words at a time: draws 2k and 2k + 1 are those of block k, so every other draw costs next to
+/// nothing. Its round keys are computed in advance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbered {
     keys: RoundKeys,
-    /// The block that `words` are of.
+    /// The block of `words`.
     block: u64,
     words: [u64; 2],
 }
 
-/// The second word of a numbered stream's counter; a plain stream has 0 and the index of a family 1 there.
+/// The second word of a numbered stream's counter. In a plain stream it is 0, and in the index of a
+/// family 1.
 const NUMBERED: u64 = 2;
 
 impl Numbered {
-    /// Draw number `n`, whatever was drawn before: 64 uniform bits.
+    /// Returns draw number `n`, whatever was drawn before: 64 uniform bits.
     #[inline]
     pub fn at(&mut self, n: u64) -> u64 {
         let block = n / 2;
@@ -128,7 +133,8 @@ impl Numbered {
     }
 }
 
-/// The number of 53-bit draws that count as a hit with probability `p`: 0 for p <= 0 or NaN, all for p >= 1.
+/// Returns the number of 53-bit draws that count as a hit with probability `p`: 0 for p <= 0 or
+/// NaN, all for p >= 1.
 #[inline]
 fn threshold(p: f64) -> u64 {
     const ALL: f64 = (1u64 << 53) as f64;
@@ -136,20 +142,20 @@ fn threshold(p: f64) -> u64 {
     if p >= 1.0 { 1 << 53 } else { (p * ALL) as u64 }
 }
 
-/// The top 53 bits as a number in [0, 1).
+/// Returns the top 53 bits as a number in [0, 1).
 #[inline]
 pub fn unit_from_bits(bits: u64) -> f64 {
     (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
-/// FNV-1a, 64 bits: turns a component's path into a number (Fowler, Noll, Vo).
+/// Converts a component's path to a number by FNV-1a, 64 bits (Fowler, Noll, Vo).
 pub const fn fnv1a(bytes: &[u8]) -> u64 {
     fnv1a_from(FNV1A_BASIS, bytes)
 }
 
 const FNV1A_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The hash of some bytes behind those whose hash is `hash`.
+/// Continues the hash `hash` with further bytes.
 const fn fnv1a_from(mut hash: u64, bytes: &[u8]) -> u64 {
     let mut i = 0;
     while i < bytes.len() {
@@ -159,7 +165,7 @@ const fn fnv1a_from(mut hash: u64, bytes: &[u8]) -> u64 {
     hash
 }
 
-/// The hash of the text that is written to it.
+/// The hash of the text written to it.
 struct Fnv1a(u64);
 
 impl Write for Fnv1a {

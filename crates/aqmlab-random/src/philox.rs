@@ -7,13 +7,13 @@ const ROUNDS: usize = 10;
 /// The key of each round.
 pub type RoundKeys = [u64; ROUNDS];
 
-/// Two 64-bit words from a 128-bit counter and a 64-bit key (Salmon et al. 2011, section 3).
+/// Returns two 64-bit words for a 128-bit counter and a 64-bit key (Salmon et al. 2011, section 3).
 #[inline]
 pub const fn philox2x64(counter: [u64; 2], key: u64) -> [u64; 2] {
     with_round_keys(counter, &round_keys(key))
 }
 
-/// The round keys of `key`: each is the one before plus a constant.
+/// Returns the round keys of `key`: each is the previous one plus a constant.
 #[inline]
 pub const fn round_keys(mut key: u64) -> RoundKeys {
     let mut keys = [0; ROUNDS];
@@ -26,7 +26,7 @@ pub const fn round_keys(mut key: u64) -> RoundKeys {
     keys
 }
 
-/// As [`philox2x64`], with the round keys already there.
+/// Does the same as [`philox2x64`], with given round keys.
 #[inline]
 pub const fn with_round_keys([mut x0, mut x1]: [u64; 2], keys: &RoundKeys) -> [u64; 2] {
     let mut round = 0;

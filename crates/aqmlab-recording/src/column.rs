@@ -25,7 +25,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// The same, but it may be absent; `None` for those that never are.
+    /// Returns the type that may be absent, or `None` for types that never are.
     pub const fn optional(self) -> Option<Type> {
         match self {
             Type::U64 | Type::NullableU64 => Some(Type::NullableU64),
@@ -36,7 +36,7 @@ impl Type {
     }
 }
 
-/// One value on its way into a column.
+/// A value to be added to a column.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Cell<'a> {
     /// for [`Type::U64`] and [`Type::NullableU64`]
@@ -109,7 +109,7 @@ pub enum ColumnData {
 }
 
 impl ColumnData {
-    /// An empty column.
+    /// Creates an empty column.
     pub fn new(of: Type) -> Self {
         match of {
             Type::U64 => ColumnData::U64(Vec::new()),
@@ -123,7 +123,7 @@ impl ColumnData {
         }
     }
 
-    /// Appends one value; `false`, and nothing changed, where it is of another type.
+    /// Appends a value. Returns `false`, without a change, if the value is of another type.
     #[must_use]
     pub fn push(&mut self, cell: Cell<'_>) -> bool {
         match (self, cell) {
@@ -143,7 +143,7 @@ impl ColumnData {
         true
     }
 
-    /// Makes room for so many values more.
+    /// Reserves room for this many more values.
     pub fn reserve(&mut self, values: usize) {
         match self {
             ColumnData::U64(v) => v.reserve(values),
@@ -157,7 +157,7 @@ impl ColumnData {
         }
     }
 
-    /// The type.
+    /// Returns the type.
     pub fn type_of(&self) -> Type {
         match self {
             ColumnData::U64(_) => Type::U64,
@@ -171,7 +171,7 @@ impl ColumnData {
         }
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
             ColumnData::U64(v) => v.len(),
@@ -185,13 +185,13 @@ impl ColumnData {
         }
     }
 
-    /// Whether there are no values.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Names, each stored once: a column of names repeats a few of them many times.
+/// Names, each stored once, because a column of names repeats a few of them many times.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dictionary {
     names: Vec<String>,
@@ -200,14 +200,14 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// Appends one name.
+    /// Appends a name.
     pub fn push(&mut self, name: &str) {
         let repeats = self.rows.last().filter(|&&last| self.names[last as usize] == name).copied();
         let index = repeats.unwrap_or_else(|| self.intern(name));
         self.rows.push(index);
     }
 
-    /// The number of a name, which it has from now on.
+    /// Returns the number of a name, assigning one to a new name.
     pub(crate) fn intern(&mut self, name: &str) -> u32 {
         if let Some(&index) = self.by_name.get(name) {
             return index;
@@ -218,22 +218,22 @@ impl Dictionary {
         index
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The name in each row.
+    /// Iterates over the names of the rows.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().map(|&index| self.names[index as usize].as_str())
     }
 
-    /// The name in row `row`.
+    /// Returns the name in row `row`.
     ///
     /// # Panics
     /// If there is no such row.

@@ -1,4 +1,4 @@
-//! Digests: what two runs must share to be called the same.
+//! Digests, which must be equal for two runs to count as the same.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of some bytes.
+    /// Returns the digest of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Digest(Sha256::digest(bytes).into())
     }
 
-    /// The digest of what has been hashed.
+    /// Returns the digest of the data hashed so far.
     pub(crate) fn finished(sha: Sha256) -> Self {
         Digest(sha.finalize().into())
     }
@@ -33,7 +33,8 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The text of a JSON object with a last member `file_digest`: the digest of all bytes that stand before it.
+/// Returns the text of a JSON object with an added last member `file_digest`: the digest of all
+/// bytes before it.
 ///
 /// # Panics
 /// If it has no other member.
@@ -46,7 +47,8 @@ pub(crate) fn sealed(object: &impl Serialize) -> String {
     format!("{head}\"file_digest\": \"{digest}\"\n}}\n")
 }
 
-/// Feeds typed values to SHA-256, by way of a buffer: one call a value would cost more than the hashing.
+/// Passes typed values to SHA-256 through a buffer: one call per value would cost more than the
+/// hashing.
 pub(crate) struct Hasher {
     sha: Sha256,
     buffer: Vec<u8>,

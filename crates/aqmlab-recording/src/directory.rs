@@ -1,4 +1,4 @@
-//! A directory that appears whole or not at all.
+//! A directory that appears completely or not at all.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -10,22 +10,22 @@ use std::thread;
 
 use crate::error::RecordingError;
 
-/// A recording that is being made: a directory under a temporary name beside its future one. Dropped before
-/// [`Recording::write_staged`](crate::Recording::write_staged), it is removed.
+/// A recording in preparation: a directory under a temporary name next to its future one. If
+/// dropped before [`Recording::write_staged`](crate::Recording::write_staged), it is removed.
 pub struct Staged {
     temporary: PathBuf,
     target: PathBuf,
-    /// Those written so far.
+    /// The files written so far.
     files: Vec<Written>,
     published: bool,
 }
 
-/// A file of a recording that is being made.
+/// A file of a recording in preparation.
 struct Written {
     file: File,
-    /// The name that it will have.
+    /// Its future name.
     target: PathBuf,
-    /// Its owner has given it up: it is no part of the recording any more.
+    /// Whether its owner has given it up. It is then not part of the recording.
     given_up: Arc<AtomicBool>,
 }
 
@@ -35,7 +35,7 @@ impl Written {
     }
 }
 
-/// A file that its owner writes while the recording is being made.
+/// A file that its owner writes while the recording is prepared.
 pub struct StreamedFile {
     file: File,
     temporary: PathBuf,
@@ -43,18 +43,19 @@ pub struct StreamedFile {
 }
 
 impl StreamedFile {
-    /// Gives it up: the disk gets its room back at once, and the recording will appear without it.
+    /// Gives the file up: its disk space is freed at once, and the recording appears without it.
     pub fn give_up(&mut self) {
         self.given_up.store(true, Ordering::Relaxed);
-        // There are two handles on it, so that its name alone would free nothing before the recording is made.
+        // There are two handles on it, so removing the name alone would not free the space before
+        // the recording is complete.
         let _ = self.file.set_len(0);
         let _ = fs::remove_file(&self.temporary);
     }
 
-    /// Waits until what has been written is on the disk.
+    /// Waits until the written data is on the disk.
     ///
     /// # Errors
-    /// If it cannot be brought there.
+    /// If that fails.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
     }
@@ -87,7 +88,8 @@ impl Staged {
         Ok(Staged { temporary, target: target.to_path_buf(), files: Vec::new(), published: false })
     }
 
-    /// A file that its owner writes while the recording is being made, and has written when it is whole or given up.
+    /// Creates a file that its owner writes while the recording is prepared. The owner completes it
+    /// or gives it up before the recording is complete.
     ///
     /// # Errors
     /// If the operating system refuses.
@@ -104,7 +106,8 @@ impl Staged {
         Ok(StreamedFile { file, temporary, given_up })
     }
 
-    /// A file as it will be called, which is how messages name it: the temporary name is gone when they are read.
+    /// Returns the final path of a file, which messages use because the temporary name no longer
+    /// exists when they are read.
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.target.join(name)
     }
@@ -115,7 +118,7 @@ impl Staged {
         file.write_all(bytes).map_err(RecordingError::io("write", &self.path_of(name)))
     }
 
-    /// Gives up a file, as its owner may do ([`StreamedFile::give_up`]); returns whether there is one.
+    /// Gives up a file, as its owner may do ([`StreamedFile::give_up`]). Returns whether it exists.
     pub fn give_up(&mut self, name: &str) -> bool {
         let target = self.path_of(name);
         let Some(at) = self.files.iter().position(|file| file.target == target && !file.is_given_up()) else {
@@ -127,13 +130,13 @@ impl Staged {
         true
     }
 
-    /// Waits until everything is on the disk, and gives the directory its name.
+    /// Waits until everything is on the disk, and renames the directory to its final name.
     ///
     /// # Errors
-    /// If the operating system refuses; nothing is left behind then.
+    /// If the operating system refuses; nothing is then left behind.
     pub fn publish(mut self) -> Result<(), RecordingError> {
         self.sync()?;
-        // Renaming onto an empty directory would succeed; one with files in it refuses.
+        // Renaming onto an empty directory would succeed; a directory with files refuses.
         fs::rename(&self.temporary, &self.target).map_err(|source| match source.kind() {
             io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
                 RecordingError::Exists { path: self.target.clone() }
@@ -145,12 +148,12 @@ impl Staged {
         sync_directory(parent).map_err(RecordingError::io("write", parent))
     }
 
-    /// Waits for all files and the directory side by side: what is asked for at one time, a journalling file
-    /// system writes in one go. One after the other takes ten times as long.
+    /// Waits for all files and the directory in parallel: a journalling file system writes
+    /// simultaneous requests in one go. Waiting for one after the other takes ten times as long.
     fn sync(&mut self) -> Result<(), RecordingError> {
         let temporary = &self.temporary;
         let mut files = std::mem::take(&mut self.files);
-        // What the disk has refused of these is nobody's concern any more.
+        // Errors of files that were given up do not matter.
         files.retain(|written| !written.is_given_up());
         thread::scope(|scope| {
             let waits: Vec<_> = files
@@ -163,7 +166,7 @@ impl Staged {
             for (wait, Written { file, target, .. }) in waits.into_iter().zip(&files) {
                 let synced = match wait {
                     Ok(wait) => wait.join().expect("to wait for the disk does not panic"),
-                    // The system has no thread to spare.
+                    // The system has no spare thread.
                     Err(_) => file.sync_all(),
                 };
                 synced.map_err(RecordingError::io("write", target))?;
@@ -176,13 +179,13 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.published {
-            // The error that brought us here is the one to tell.
+            // The original error is the one to report.
             let _ = fs::remove_dir_all(&self.temporary);
         }
     }
 }
 
-/// A name beside `target` that no other writer uses: `.seed-1.partial-4711-0`.
+/// Returns a name next to `target` that no other writer uses: `.seed-1.partial-4711-0`.
 fn temporary_name(target: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -16,11 +16,11 @@ pub enum RecordingError {
     /// The operating system refused.
     #[error("cannot {operation} `{}`: {}", path.display(), reason(source))]
     Io {
-        /// what was tried: `"write"`
+        /// the attempted operation: `"write"`
         operation: &'static str,
-        /// on which file or directory
+        /// the file or directory
         path: PathBuf,
-        /// what the system said
+        /// the system's error
         source: io::Error,
     },
     /// A table could not be encoded.
@@ -28,7 +28,7 @@ pub enum RecordingError {
     Encoding {
         /// the table
         table: &'static str,
-        /// what the encoder said
+        /// the encoder's message
         message: String,
     },
     /// A value does not fit into its column's file format.
@@ -49,7 +49,7 @@ impl RecordingError {
         move |source| RecordingError::Io { operation, path, source }
     }
 
-    /// The same, of the file `path`.
+    /// Returns the same error for the file `path`.
     pub(crate) fn at(self, path: &Path) -> Self {
         match self {
             RecordingError::Io { operation, source, .. } => {
@@ -59,7 +59,7 @@ impl RecordingError {
         }
     }
 
-    /// What stood in the way, without what was tried on which file.
+    /// Returns the cause, without the operation and the file.
     pub fn reason(&self) -> String {
         match self {
             RecordingError::Io { source, .. } => reason(source),
@@ -67,7 +67,8 @@ impl RecordingError {
         }
     }
 
-    /// Whether it is this machine that cannot (disk full, quota, permission, read-only), not the run.
+    /// Returns whether this machine is the cause (disk full, quota, permission, read-only), not the
+    /// run.
     pub fn is_host_limit(&self) -> bool {
         use io::ErrorKind as Kind;
         let RecordingError::Io { source, .. } = self else { return false };
@@ -83,7 +84,7 @@ impl RecordingError {
     }
 }
 
-/// The plain words for what people meet most; the system's own message for the rest.
+/// Returns plain words for the most frequent causes, and the system's own message for the rest.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full".into(),

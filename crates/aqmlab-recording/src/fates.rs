@@ -1,4 +1,4 @@
-//! End-to-end books: every packet that was sent has exactly one fate, in whatever host.
+//! End-to-end books: every packet that was sent has exactly one fate, in any host.
 
 use aqmlab_units::{Bytes, Instant, Packets};
 
@@ -9,9 +9,9 @@ use crate::table::Table;
 /// A number of packets and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// How many.
+    /// Number of packets.
     pub packets: Packets,
-    /// How many bytes, network-layer length.
+    /// Number of bytes, network-layer length.
     pub bytes: Bytes,
 }
 
@@ -24,27 +24,28 @@ impl Tally {
     }
 }
 
-/// What became of all packets of a run.
+/// The fates of all packets of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fates {
-    /// Handed to the network by its hosts.
+    /// Packets that the hosts passed to the network.
     pub sent: Tally,
-    /// Reached the host at the other end.
+    /// Packets that reached the host at the other end.
     pub delivered: Tally,
-    /// Dropped at a queue, by its discipline or by an accident on its link.
+    /// Packets dropped at a queue, by its discipline or by a fault on its link.
     pub dropped: Tally,
-    /// Lost outside the queues: on flows' own links and in delay stages.
+    /// Packets lost outside the queues: on flows' own links and in delay stages.
     pub lost: Tally,
-    /// Links passed by the packets whose fate is known, access links included.
+    /// Links passed by packets whose fate is known, access links included.
     pub packet_hops: u64,
 }
 
-/// Sent packets that are neither delivered nor dropped nor anywhere to be found, or that are found twice.
+/// Packets that are neither delivered nor dropped nor found in the network, or that are found
+/// twice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Imbalance {
     /// The books.
     pub fates: Fates,
-    /// What was found in queues, on links and in access links.
+    /// Packets found in queues, on links and in access links.
     pub resident: Tally,
 }
 
@@ -69,7 +70,7 @@ impl std::fmt::Display for Imbalance {
 }
 
 impl Fates {
-    /// Whether the books balance with what is still in the network.
+    /// Checks that the books balance with the packets still in the network.
     ///
     /// # Errors
     /// Both sides of the identity that fails.
@@ -83,7 +84,7 @@ impl Fates {
     }
 }
 
-/// The one row of `run`.
+/// Returns the single row of `run`.
 pub fn run_table(t0: Instant, t1: Instant, fates: &Fates, resident: Tally) -> Table {
     let tallies = [fates.sent, fates.delivered, fates.dropped, fates.lost, resident];
     let head = [t0.as_ns(), t1.as_ns(), fates.packet_hops];

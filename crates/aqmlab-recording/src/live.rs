@@ -1,6 +1,8 @@
-//! What a manifest says of a live run: how faithful it was, what the machine had to do, and what its kernels were set to.
+//! A manifest's description of a live run: its faithfulness, the load of the machine, and the
+//! settings of its kernels.
 //!
-//! Plain data with the unit in each name, as it stands in the manifest's object `live`. No digest has any of it.
+//! Plain data with the unit in each name, as in the manifest's object `live`. No digest includes
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +10,19 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What only the live router knows of its run.
+/// The facts that only the live router knows about its run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LiveReport {
     /// Whether every check passed.
     pub faithful: bool,
-    /// Whether a person ended the run before its time.
+    /// Whether the user interrupted the run.
     pub interrupted: bool,
     /// The sentences of the checks that failed.
     pub reasons: Vec<String>,
     /// The conditions of a faithful run.
     pub checks: Vec<Check>,
-    /// How late packets were written.
+    /// Lateness of packets written to hosts.
     pub lateness: TimeDistribution,
     /// The first stalls of the router, at most 64.
     pub stalls: Vec<Stall>,
@@ -28,35 +30,35 @@ pub struct LiveReport {
     pub stall_count: u64,
     /// The longest of all stalls.
     pub longest_stall_ns: u64,
-    /// Processor time of the router's thread, percent of the time of the run.
+    /// Processor time of the router's thread, in percent of the time of the run.
     pub duty_percent: f64,
-    /// How the router's thread was scheduled.
+    /// Scheduling of the router's thread.
     pub policy: Policy,
     /// Whether the router's memory cannot be paged out.
     pub memory_locked: bool,
-    /// How the router waited: `hybrid` or `epoll`.
+    /// The way in which the router waited: `hybrid` or `epoll`.
     pub wait: &'static str,
-    /// Share of the measured interval for which a `hybrid` router was too busy to spin, percent.
+    /// Share of the measured interval for which a `hybrid` router was too busy to spin, in percent.
     pub without_spin_percent: f64,
-    /// What came in from the hosts.
+    /// Frames read from the hosts.
     pub frames: Frames,
-    /// The most packets in the network at one time.
+    /// Largest number of packets in the network at the same time.
     pub most_held: u64,
-    /// What came in and went nowhere, outside of the disciplines.
+    /// Losses outside the disciplines.
     pub drops: LiveDrops,
     /// Congestion marks over the whole run.
     pub marks: LiveMarks,
-    /// What the kernels' TCP does in its own way, and what a capture lacks: a sentence each.
+    /// Differences of the kernels' TCP, and gaps of a capture, one sentence each.
     pub remarks: Vec<String>,
-    /// By class, what the hosts' kernels were set to.
+    /// Settings of the hosts' kernels, by class.
     pub stack: BTreeMap<String, serde_json::Map<String, Value>>,
-    /// By class, what the hosts' interfaces and routes were given.
+    /// Settings of the hosts' interfaces and routes, by class.
     pub routes: BTreeMap<String, RouteMetrics>,
-    /// By class, what the hosts' kernels counted.
+    /// Counts of the hosts' kernels, by class.
     pub counters: BTreeMap<String, HostCounters>,
-    /// How the traffic generator fared.
+    /// Performance of the traffic generator.
     pub generator: GeneratorReport,
-    /// By port, packets that were captured.
+    /// Captured packets, by port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<BTreeMap<String, CapturedCounts>>,
     /// Why there is no file of captured packets.
@@ -64,9 +66,9 @@ pub struct LiveReport {
     pub capture_failure: Option<CaptureStopped>,
     /// Round trips between two hosts without any router, just before the run.
     pub ping: TimeDistribution,
-    /// Packets that this machine carries.
+    /// Packet rate that this machine can handle.
     pub capacity: CapacityReport,
-    /// The machine; absent where nobody looked.
+    /// The machine; absent where it was not examined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineFacts>,
 }
@@ -79,21 +81,21 @@ pub struct Check {
     pub name: &'static str,
     /// Whether it holds.
     pub passed: bool,
-    /// Figure and limit in words; what is wrong if it does not hold.
+    /// Figure and limit in words, or the error if the condition does not hold.
     pub sentence: String,
     /// The figure.
     pub value: f64,
-    /// The most that it may be.
+    /// The largest allowed figure.
     pub limit: f64,
     /// The unit of both: `s`, `%`, `packets`.
     pub unit: &'static str,
 }
 
-/// Count and quantiles of times, and the bins that they are of.
+/// Count and quantiles of times, with the underlying bins.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct TimeDistribution {
-    /// Values.
+    /// Number of values.
     pub count: u64,
     /// The median.
     pub p50_ns: u64,
@@ -109,48 +111,48 @@ pub struct TimeDistribution {
     pub bins: Vec<[u64; 3]>,
 }
 
-/// A time for which the router did nothing.
+/// A time during which the router did nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Stall {
-    /// Its begin, since the start of the run.
+    /// Its beginning, since the start of the run.
     pub at_ns: u64,
-    /// How long it lasted.
+    /// Its duration.
     pub length_ns: u64,
 }
 
-/// How a thread is scheduled.
+/// Scheduling of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// In real time: `SCHED_FIFO`.
+    /// Real time: `SCHED_FIFO`.
     Fifo,
-    /// As an ordinary thread.
+    /// Ordinary.
     #[default]
     Other,
 }
 
-/// What came in from the hosts, in packets.
+/// Frames read from the hosts, in packets.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Frames {
-    /// All of them.
+    /// All frames.
     pub read: u64,
-    /// Those that entered the network.
+    /// Frames that entered the network.
     pub let_in: u64,
-    /// Of these, fragments.
+    /// Fragments among these.
     pub fragments: u64,
-    /// Of these, packets that belong to no flow of the plan.
+    /// Packets among these that belong to no flow of the plan.
     pub of_no_flow: u64,
-    /// By what is wrong with them, those that did not enter.
+    /// Frames that did not enter, by their error.
     pub malformed: BTreeMap<&'static str, u64>,
 }
 
-/// Packets that no discipline dropped and that did not arrive either.
+/// Packets that neither a discipline dropped nor the receiver got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LiveDrops {
-    /// Packets that are no sound IP.
+    /// Packets that are not valid IP.
     pub malformed: u64,
     /// Packets larger than their interface allows.
     pub oversize: u64,
@@ -160,7 +162,7 @@ pub struct LiveDrops {
     pub write_error: u64,
     /// Packets that the hosts' devices dropped.
     pub tun: u64,
-    /// Packets under way when the router stopped; these are not lost.
+    /// Packets in the router when it stopped; these are not lost.
     pub still_held: u64,
 }
 
@@ -170,13 +172,13 @@ pub struct LiveDrops {
 pub struct LiveMarks {
     /// Marked by a queue of this network.
     pub marked: u64,
-    /// With CE, set by a queue here or elsewhere.
+    /// Packets with CE, set by a queue here or elsewhere.
     pub ce_delivered: u64,
-    /// With CE, as the hosts' kernels counted them.
+    /// Packets with CE, as counted by the hosts' kernels.
     pub ce_received: u64,
 }
 
-/// What the interfaces and routes of a class's hosts were given; `null` is the kernel's default.
+/// Settings of the interfaces and routes of a class's hosts; `null` is the kernel's default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RouteMetrics {
@@ -194,7 +196,7 @@ pub struct RouteMetrics {
     pub quick_ack: bool,
 }
 
-/// What the kernels of a class's two hosts counted, by name.
+/// Counts of the kernels of a class's two hosts, by name.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct HostCounters {
@@ -204,25 +206,25 @@ pub struct HostCounters {
     pub server: BTreeMap<String, u64>,
 }
 
-/// How the traffic generator fared.
+/// Performance of the traffic generator.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct GeneratorReport {
-    /// How late sources and sessions did what they do.
+    /// Lateness of the actions of sources and sessions.
     pub lateness: TimeDistribution,
-    /// Processor time of its thread, percent of the time of the run.
+    /// Processor time of its thread, in percent of the time of the run.
     pub processor_percent: f64,
-    /// What failed at the hosts' sockets, by what it was.
+    /// Failures at the hosts' sockets, by kind.
     pub trouble: BTreeMap<&'static str, u64>,
 }
 
-/// Packets of a port that were to be captured.
+/// Packets of a port to be captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CapturedCounts {
-    /// In the file.
+    /// Packets in the file.
     pub packets: u64,
-    /// Not in the file.
+    /// Packets missing from the file.
     pub missed: u64,
 }
 
@@ -230,29 +232,29 @@ pub struct CapturedCounts {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CaptureStopped {
-    /// When, since the start of the run.
+    /// Its time, since the start of the run.
     pub at_ns: u64,
-    /// What the operating system said.
+    /// The operating system's error.
     pub reason: String,
 }
 
-/// Packets that a machine carries, and those that a plan sends.
+/// The packet rate that a machine can handle, and that of a plan.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CapacityReport {
-    /// Processor time for a packet.
+    /// Processor time per packet.
     pub per_packet_ns: u64,
-    /// Processor time to fall asleep and wake up again.
+    /// Processor time per sleep and wake-up.
     pub per_wake_ns: u64,
-    /// With all of a processor.
+    /// Packet rate with a whole processor.
     pub packets_per_s: f64,
-    /// The most that a plan may send.
+    /// Largest packet rate that a plan may send.
     pub limit_packets_per_s: f64,
-    /// The most that this plan sends.
+    /// Largest packet rate of this plan.
     pub demand_packets_per_s: f64,
 }
 
-/// A machine: kernel, processors, clock, and what else it had to do. What it does not tell is `null`.
+/// A machine: kernel, processors, clock, and its other load. Unknown values are `null`.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct MachineFacts {
@@ -264,17 +266,17 @@ pub struct MachineFacts {
     pub processors: Option<usize>,
     /// Whether the kernel runs on a hypervisor.
     pub is_guest: Option<bool>,
-    /// What the kernel takes the time from.
+    /// The kernel's clock source.
     pub clocksource: Option<String>,
     /// The kernel's tick.
     pub tick_ns: u64,
-    /// How the first processor's frequency is chosen.
+    /// Governor of the first processor's frequency.
     pub governor: Option<String>,
-    /// Threads that wanted to run or waited for a disk, mean over the last minute.
+    /// Runnable threads and threads waiting for a disk, mean over the last minute.
     pub load: Option<f64>,
-    /// Processor time that other guests had meanwhile, percent.
+    /// Processor time taken by other guests during the run, in percent.
     pub stolen_percent: Option<f64>,
-    /// Share of the time that real-time threads may have, percent; `null` is all.
+    /// Share of the time available to real-time threads, in percent; `null` means all.
     pub real_time_share_percent: Option<f64>,
     /// Congestion controls that are loaded.
     pub congestion_controls: Vec<String>,

@@ -1,4 +1,4 @@
-//! The manifest: what a run was, beside what it measured.
+//! The manifest: the description of a run, besides its measurements.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,24 @@ use crate::digest::Digest;
 use crate::live::LiveReport;
 use crate::table::Table;
 
-/// The version of the directory's layout and of its tables. From 2 on there are digests of the files; with 3 some
-/// columns got other names (`docs/recording.md` lists them), and plans have whole numbers with their units in the names.
-/// From 4 on a manifest has a version for each part of the program, and not one for all.
+/// The version of the directory's layout and of its tables. Version 2 adds digests of the files.
+/// Version 3 renames some columns (listed in `docs/recording.md`), and plans have whole numbers
+/// with their units in the names. Version 4 has one version per part of the program instead of one
+/// for all.
 pub const FORMAT_VERSION: u32 = 4;
 
-/// Rises by one whenever the tables say something else of the same run.
+/// Incremented whenever the tables report something else of the same run.
 pub const VERSION: u32 = 2;
 
-/// What a run was. [`crate::Recording::write`] adds what follows from it: the plan's digest, rows and digests of
-/// each table, and last the digest of the manifest itself.
+/// The description of a run. [`crate::Recording::write`] adds what follows from it: the plan's
+/// digest, rows and digests of each table, and last the digest of the manifest itself.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {
     /// The parts of the program that decided the result, each with its version.
     pub parts: Parts,
     /// The version of the program.
     pub aqmlab_version: String,
-    /// Which host ran it.
+    /// The host that ran it.
     pub host: Host,
     /// The experiment's title.
     pub title: String,
@@ -39,7 +40,7 @@ pub struct Manifest {
     pub seed: u64,
     /// The plan, every value with its origin.
     pub plan: PlanJson,
-    /// The begin of the measured interval.
+    /// The beginning of the measured interval.
     pub t0: Instant,
     /// The end of the measured interval and of the run.
     pub t1: Instant,
@@ -47,11 +48,12 @@ pub struct Manifest {
     pub stopped_by: StoppedBy,
     /// The links, in the plan's order.
     pub links: Vec<LinkInfo>,
-    /// Events that the engine processed; a figure of the engine, part of no digest.
+    /// Events that the engine processed: a property of the engine, in no digest.
     pub events: u64,
-    /// How long the run took on this machine, in seconds; part of no digest.
+    /// Duration of the run on this machine, in seconds; in no digest.
     pub wall_s: f64,
-    /// What only the live router knows of its run: how faithful it was, and on what machine; part of no digest.
+    /// The facts that only the live router knows: the faithfulness of its run, and the machine; in
+    /// no digest.
     pub live: Option<Box<LiveReport>>,
 }
 
@@ -66,7 +68,7 @@ pub enum Host {
 }
 
 impl Host {
-    /// The word in manifests.
+    /// Returns the word in manifests.
     pub const fn name(self) -> &'static str {
         match self {
             Host::Sim => "sim",
@@ -87,7 +89,7 @@ pub struct LinkInfo {
 }
 
 impl LinkInfo {
-    /// That of a link.
+    /// Returns the facts of a link.
     pub fn new(name: impl Into<String>, rate: Rate, delay: Span) -> Self {
         LinkInfo { name: name.into(), rate_bps: rate.as_bps(), delay_ns: delay.as_ns() }
     }
@@ -97,17 +99,17 @@ impl LinkInfo {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StoppedBy {
-    /// its time was over
+    /// the end of its time
     Time,
     /// enough flows completed
     Completed,
     /// a count or level at a queue was reached
     Condition,
-    /// a person did, before its time
+    /// the user, early
     Interrupted,
 }
 
-/// `manifest.json`, but for its last member `file_digest`: the SHA-256 of all bytes that stand before it.
+/// `manifest.json`, except its last member `file_digest`: the SHA-256 of all bytes before it.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "aqmlab manifest")]
 struct ManifestFile<'m> {
@@ -117,7 +119,7 @@ struct ManifestFile<'m> {
     parts: &'m Parts,
     /// The version of the program.
     aqmlab_version: &'m str,
-    /// Which host ran it.
+    /// The host that ran it.
     host: Host,
     /// The experiment's title.
     title: &'m str,
@@ -125,11 +127,11 @@ struct ManifestFile<'m> {
     arm: &'m str,
     /// The seed.
     seed: u64,
-    /// SHA-256 of what decides the result but for the seed.
+    /// SHA-256 of everything except the seed that decides the result.
     plan_digest: String,
     /// The plan, every value with its origin.
     plan: &'m PlanJson,
-    /// The begin of the measured interval.
+    /// The beginning of the measured interval.
     t0_ns: u64,
     /// The end of the measured interval and of the run.
     t1_ns: u64,
@@ -143,26 +145,26 @@ struct ManifestFile<'m> {
     links: &'m [LinkInfo],
     /// Events that the engine processed.
     events: u64,
-    /// How long the run took on this machine, in seconds.
+    /// Duration of the run on this machine, in seconds.
     wall_s: f64,
-    /// What only the live router knows of its run.
+    /// The facts that only the live router knows about its run.
     #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<&'m LiveReport>,
 }
 
-/// What a manifest says of a table.
+/// The facts of a table in a manifest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub(crate) struct TableFacts {
-    /// Rows.
+    /// Number of rows.
     pub(crate) rows: u64,
-    /// SHA-256 of its logical content.
+    /// SHA-256 of its logical contents.
     pub(crate) digest: String,
     /// SHA-256 of its file.
     pub(crate) file_digest: String,
 }
 
 impl TableFacts {
-    /// Those of a table whose file has this digest.
+    /// Returns the facts of a table whose file has this digest.
     pub(crate) fn of(table: &Table, file: Digest) -> Self {
         TableFacts {
             rows: table.rows() as u64,
@@ -172,7 +174,7 @@ impl TableFacts {
     }
 }
 
-/// JSON Schema (2020-12) of `manifest.json`, made from the types that write it.
+/// Returns the JSON Schema (2020-12) of `manifest.json`, made from the types that write it.
 pub fn manifest_schema() -> Value {
     SchemaSettings::draft2020_12()
         .for_serialize()
@@ -182,7 +184,8 @@ pub fn manifest_schema() -> Value {
 }
 
 impl Manifest {
-    /// The content of `manifest.json`, without its own digest, for a recording with these tables.
+    /// Returns the contents of `manifest.json`, without its own digest, for a recording with these
+    /// tables.
     pub(crate) fn content<'m>(&'m self, tables: BTreeMap<&'m str, TableFacts>) -> impl Serialize + use<'m> {
         ManifestFile {
             format_version: FORMAT_VERSION,

@@ -1,4 +1,4 @@
-//! Tables as Parquet files, a column each: times and counters shrink as differences, names as a dictionary.
+//! Tables as Parquet files: times and counters are stored as differences, names in a dictionary.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -19,17 +19,17 @@ use crate::table::Table;
 
 /// Decimal digits of a column of exact integrals.
 const DECIMAL_DIGITS: i32 = 38;
-/// The least number that needs more.
+/// The least number that needs more digits.
 const DECIMAL_LIMIT: u128 = 10u128.pow(DECIMAL_DIGITS as u32);
 
-/// The bytes of `table`'s file.
+/// Returns the bytes of `table`'s file.
 pub(crate) fn encode(table: &Table) -> Result<Vec<u8>, RecordingError> {
     let mut file = Writer::new(table, Vec::new())?;
     file.append(table)?;
     file.finish()
 }
 
-/// The file of a table that is written part by part, a row group each.
+/// The file of a table that is written in parts, one row group each.
 pub(crate) struct Writer<W: Write + Send> {
     table: &'static str,
     file: SerializedFileWriter<W>,
@@ -63,13 +63,13 @@ impl<W: Write + Send> Writer<W> {
         Ok(())
     }
 
-    /// Ends the file.
+    /// Completes the file.
     pub(crate) fn finish(self) -> Result<W, RecordingError> {
         self.file.into_inner().map_err(failure(self.table))
     }
 }
 
-/// What the sink has refused keeps its kind: a full disk is recognised.
+/// An error of the sink keeps its kind, so that a full disk is recognised.
 fn failure(table: &'static str) -> impl Fn(ParquetError) -> RecordingError {
     move |error| match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
@@ -87,7 +87,7 @@ fn node(table: &Table) -> Result<Node, ParquetError> {
 
 fn field(column: &Column) -> Result<Node, ParquetError> {
     let (physical, logical, repetition) = match column.data.type_of() {
-        // Signed, because that is what every reader computes with; `encodable` checks the range.
+        // Signed because every reader computes with signed numbers; `encodable` checks the range.
         Type::U64 | Type::I64 => (Physical::INT64, None, Repetition::REQUIRED),
         Type::NullableU64 => (Physical::INT64, None, Repetition::OPTIONAL),
         Type::F64 => (Physical::DOUBLE, None, Repetition::REQUIRED),
@@ -113,7 +113,7 @@ fn properties(table: &Table) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("aqmlab ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::SNAPPY)
-        // A file is read whole: statistics for skipping parts of it would only make it larger.
+        // Files are read as a whole: statistics for skipping parts would only make them larger.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_dictionary_enabled(false);
     for column in &table.columns {
@@ -129,7 +129,8 @@ fn properties(table: &Table) -> WriterProperties {
     builder.build()
 }
 
-/// A column in Parquet's terms: the values that are there, and for a nullable column which rows have one.
+/// A column in Parquet's form: its present values, and for a nullable column the rows that have
+/// one.
 struct Encodable {
     values: Values,
     levels: Option<Vec<i16>>,
@@ -171,7 +172,7 @@ fn encodable(table: &'static str, column: &Column) -> Result<Encodable, Recordin
     })
 }
 
-/// Parquet's definition levels: 1 where there is a value.
+/// Returns Parquet's definition levels: 1 where there is a value.
 fn levels<T>(values: &[Option<T>]) -> Vec<i16> {
     values.iter().map(|value| i16::from(value.is_some())).collect()
 }

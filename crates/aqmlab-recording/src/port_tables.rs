@@ -1,4 +1,5 @@
-//! The tables of a run's ports: samples while the run goes on, sums at its end. The same for every host.
+//! The tables of a run's ports: samples during the run, sums at its end. They are the same for
+//! every host.
 
 use aqmlab_qdisc::books::{Arrivals, ClassBooks, Fates, Tally, TimeWeighted};
 use aqmlab_qdisc::{Backlog, Books, Classed, Histogram, LawSamples, PacketKind, Port, Reason};
@@ -8,7 +9,7 @@ use crate::column::Cell;
 use crate::schema;
 use crate::table::Table;
 
-/// What the ports of a run put into its recording.
+/// The recording of the ports of a run.
 pub struct PortTables {
     /// The queues of each port.
     ports: Vec<Vec<SampledQueue>>,
@@ -33,8 +34,8 @@ pub struct PortRecord {
     pub law: Table,
 }
 
-/// Counters of a port that samples show as differences. Differences wrap: a count that is carried over a restart
-/// of the books is below zero.
+/// Counters of a port, which samples show as differences. Differences wrap: a count carried over a
+/// restart of the books is below zero.
 #[derive(Clone, Copy, Default)]
 struct Counters {
     arrivals_packets: u64,
@@ -53,7 +54,8 @@ impl Counters {
             sum.arrivals_packets += arrived.packets;
             sum.arrivals_bytes += arrived.bytes;
             sum.departures_bytes += class.departed.bytes;
-            // Most ports never drop or mark: what they would have to say lies in memory that is not looked at else.
+            // Most ports never drop or mark: their counts are then not read, because they are not
+            // in the cache.
             for fates in class.fates.iter().filter(|_| books.has_fates()) {
                 for reason in Reason::ALL {
                     let dropped = fates.dropped[reason as usize].packets;
@@ -80,7 +82,7 @@ impl Counters {
     }
 }
 
-/// A queue of a port: the port's own first, then those inside of it.
+/// A queue of a port: first the port's own, then those inside it.
 struct SampledQueue {
     name: String,
     /// Counters at its last sample.
@@ -98,7 +100,7 @@ impl SampledQueue {
 }
 
 impl PortTables {
-    /// Empty tables of the ports of these links, whose books tell these classes apart.
+    /// Creates empty tables of the ports of these links, whose books have these classes.
     pub fn new(link_names: Vec<String>, class_names: Vec<String>) -> Self {
         PortTables {
             ports: link_names.into_iter().map(|name| vec![SampledQueue::new(name)]).collect(),
@@ -109,7 +111,8 @@ impl PortTables {
         }
     }
 
-    /// Makes room for so many samples of each of these ports, so that taking them allocates nothing.
+    /// Reserves room for this many samples of each of these ports, so that sampling allocates
+    /// nothing.
     pub fn reserve<'a, P: Classed + 'a>(&mut self, samples: usize, ports: impl Iterator<Item = &'a Port<P>>) {
         let mut values = 0;
         for (own, port) in self.ports.iter_mut().zip(ports) {
@@ -134,8 +137,8 @@ impl PortTables {
         }
     }
 
-    /// The warm-up is over. The ports' books are about to start anew; what they have counted since the last sample
-    /// is carried into the next one.
+    /// Ends the warm-up. The ports' books are about to restart; their counts since the last sample
+    /// are carried into the next one.
     pub fn warmup_ended<'a, P: Classed + 'a>(&mut self, ports: impl Iterator<Item = &'a Port<P>>) {
         for (own, port) in self.ports.iter_mut().zip(ports) {
             know(own, port);
@@ -145,7 +148,7 @@ impl PortTables {
         }
     }
 
-    /// One row of `queues` for each queue and one of `law` for each value of its law.
+    /// Adds one row of `queues` per queue and one of `law` per value of its law.
     pub fn sample<'a, P: Classed + 'a>(&mut self, now: Instant, ports: impl Iterator<Item = &'a Port<P>>) {
         let PortTables { ports: own, queues, law, law_buffer, .. } = self;
         for (own, port) in own.iter_mut().zip(ports) {
@@ -172,12 +175,12 @@ impl PortTables {
         }
     }
 
-    /// How many cells the samples have filled so far.
+    /// Returns the number of cells that the samples have filled so far.
     pub fn cells(&self) -> usize {
         [&self.queues, &self.law].iter().map(|t| t.rows() * t.columns.len()).sum()
     }
 
-    /// The tables, with sums and distributions from the ports' books as they are at the end.
+    /// Returns the tables, with sums and distributions from the ports' books at the end.
     pub fn finish<'a>(self, books: impl Iterator<Item = &'a Books>) -> PortRecord {
         let mut sums = Sums {
             class_names: &self.class_names,
@@ -197,12 +200,12 @@ impl PortTables {
     }
 }
 
-/// What a queue inside of a link's is called in tables: `bottleneck/gold`.
+/// Returns the name, in tables, of a queue inside a link's: `bottleneck/gold`.
 fn inner_name(link: &str, path: &str) -> String {
     format!("{link}/{path}")
 }
 
-/// Gives the queues inside of a port their places, the first time that it is seen.
+/// Assigns places to the queues inside a port when it is first seen.
 fn know<P: Classed>(own: &mut Vec<SampledQueue>, port: &Port<P>) {
     let inner = port.books().inner();
     if own.len() <= inner.len() {
@@ -211,7 +214,7 @@ fn know<P: Classed>(own: &mut Vec<SampledQueue>, port: &Port<P>) {
     }
 }
 
-/// A row of `queues`.
+/// Adds a row of `queues`.
 fn push_sample(queues: &mut Table, queue: &mut SampledQueue, now: Instant, books: &Books, backlog: Backlog) {
     let sum = Counters::of(books);
     let since = sum.minus(std::mem::replace(&mut queue.last, sum));
@@ -229,7 +232,7 @@ fn push_sample(queues: &mut Table, queue: &mut SampledQueue, now: Instant, books
     ]);
 }
 
-/// The row of a queue that stands for all classes together.
+/// The class name for all classes together.
 const ALL_CLASSES: &str = "*";
 
 /// The tables of sums and distributions, which have rows for each queue.
@@ -241,7 +244,7 @@ struct Sums<'a> {
 }
 
 impl Sums<'_> {
-    /// The rows of one queue. One inside of another has no link that could be busy.
+    /// Adds the rows of one queue. A queue inside another one has no link that could be busy.
     fn push(&mut self, queue: &str, books: &Books, busy: Cell<'_>) {
         let total = books.total();
         let packets = books.backlog_packets();
@@ -275,17 +278,17 @@ impl Sums<'_> {
     }
 }
 
-/// The least value that lasted, zero if no time has passed.
+/// Returns the least value that lasted; zero if no time has passed.
 fn least(series: &TimeWeighted) -> u64 {
     if series.min == u64::MAX { 0 } else { series.min }
 }
 
-/// The cells of a summary row that every class has.
+/// Adds the cells of a summary row that every class has.
 fn class_cells<'a>(queue: &'a str, class: &'a str, books: &ClassBooks<'_>) -> impl Iterator<Item = Cell<'a>> {
     [queue.into(), class.into()].into_iter().chain(tally_cells(books.all_kinds(), Some(books.departed)))
 }
 
-/// What came, what left where that is known, and what was dropped and marked by reason.
+/// Adds arrivals, departures where known, and drops and marks by reason.
 fn tally_cells<'a>(
     (arrivals, fates): (Arrivals, Fates),
     departed: Option<Tally>,
@@ -308,7 +311,8 @@ fn push_bins(table: &mut Table, [queue, class, kind]: [&str; 3], histogram: &His
     }
 }
 
-/// How many samples a run takes of its ports: one each `interval`, the end included.
+/// Returns the number of samples that a run takes of its ports: one per `interval`, the end
+/// included.
 pub fn samples_in(run: Span, interval: Span) -> usize {
     if interval.is_zero() { 0 } else { run.div_span(interval) as usize }
 }

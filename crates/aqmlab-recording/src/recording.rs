@@ -1,4 +1,4 @@
-//! A recording and its way onto the disk.
+//! A recording, and its storage on disk.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,40 +12,41 @@ use crate::requests::RequestRecord;
 use crate::streamed::StreamedTable;
 use crate::table::Table;
 
-/// What a run leaves behind.
+/// The result of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recording {
-    /// What the run was.
+    /// The description of the run.
     pub manifest: Manifest,
-    /// What it measured.
+    /// Its measurements.
     pub tables: Vec<Table>,
-    /// Tables that were written while the run went on.
+    /// Tables that were written during the run.
     pub streamed: Vec<StreamedTable>,
 }
 
 impl Recording {
-    /// Adds what became of the run's requests.
+    /// Adds the outcome of the run's requests.
     pub fn add_requests(&mut self, requests: RequestRecord) {
         self.tables.extend(requests.tables);
         self.tables.extend(requests.pages.into_iter().flatten());
         self.streamed.extend(requests.rows);
     }
 
-    /// A table by name.
+    /// Returns a table by name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    /// Writes the directory `dir`: a Parquet file a table, and `manifest.json`. Parents are created. The
-    /// directory appears whole, under its name, or not at all; files are on the disk before it does.
+    /// Writes the directory `dir`: one Parquet file per table, and `manifest.json`. Parents are
+    /// created. The directory appears completely, under its name, or not at all; its files are on
+    /// the disk before it appears.
     ///
     /// # Errors
-    /// If `dir` exists or the operating system refuses; nothing is left behind then.
+    /// If `dir` exists or the operating system refuses; nothing is then left behind.
     ///
     /// # Panics
-    /// If a streamed table is in another directory: [`Recording::write_staged`] completes that one.
+    /// If a streamed table is in another directory, which [`Recording::write_staged`] completes.
     pub fn write(&self, dir: &Path) -> Result<(), RecordingError> {
-        // Encoding comes first: whatever fails there fails before the disk is touched.
+        // Encoding comes first, so that it fails before the disk is touched.
         let files = self.encode()?;
         assert!(
             self.streamed.iter().all(|table| table.held().is_some()),
@@ -56,19 +57,20 @@ impl Recording {
         staged.publish()
     }
 
-    /// The same in a directory in which files that took shape during the run are already.
+    /// Does the same in a directory that already contains files written during the run.
     ///
     /// # Errors
-    /// If the operating system refuses; nothing is left behind then.
+    /// If the operating system refuses; nothing is then left behind.
     pub fn write_staged(&self, mut staged: Staged) -> Result<(), RecordingError> {
         self.put_in(&mut staged)?;
         staged.publish()
     }
 
-    /// Puts tables and manifest into a directory that is not published yet, in the place of what is there of these names.
+    /// Puts tables and manifest into a directory that is not published yet, and replaces those of
+    /// the same names.
     ///
     /// # Errors
-    /// If the operating system refuses. A part may be there then.
+    /// If the operating system refuses. A part may then have been written.
     pub fn put_in(&self, staged: &mut Staged) -> Result<(), RecordingError> {
         put_in(staged, &self.encode()?)
     }

@@ -11,7 +11,7 @@ pub struct Schema {
     pub columns: &'static [(&'static str, Type)],
 }
 
-/// Exact counts and integrals over the measured interval, a row for each queue and class.
+/// Exact counts and integrals over the measured interval, one row per queue and class.
 pub const SUMMARY: Schema = Schema {
     name: "summary",
     columns: &[
@@ -53,8 +53,8 @@ pub const SUMMARY: Schema = Schema {
     ],
 };
 
-/// Exact counts over the measured interval by what packets are for their connections, a row for each queue, class and kind
-/// of which there was a packet.
+/// Exact counts over the measured interval by the role of packets in their connections, one row per
+/// queue, class and kind that occurs.
 pub const KINDS: Schema = Schema {
     name: "kinds",
     columns: &[
@@ -131,7 +131,7 @@ pub const QUEUES: Schema = Schema {
 pub const LAW: Schema =
     Schema { name: "law", columns: &[("t_ns", U64), ("queue", Str), ("name", Str), ("value", F64)] };
 
-/// A row for each flow.
+/// One row per flow.
 pub const FLOWS: Schema = Schema {
     name: "flows",
     columns: &[
@@ -185,7 +185,7 @@ pub const FLOW_SERIES: Schema = Schema {
     ],
 };
 
-/// Changes of chosen flows; there only if asked for.
+/// Changes of selected flows; present only if requested.
 pub const TRACE: Schema = Schema {
     name: "trace",
     columns: &[
@@ -201,7 +201,7 @@ pub const TRACE: Schema = Schema {
     ],
 };
 
-/// Chosen packets one by one; there only if asked for.
+/// Selected packets one by one; present only if requested.
 pub const PACKETS: Schema = Schema {
     name: "packets",
     columns: &[
@@ -220,7 +220,7 @@ pub const PACKETS: Schema = Schema {
     ],
 };
 
-/// Exact counts and sums of requests, a row for each class that makes requests and each size band.
+/// Exact counts and sums of requests, one row per class that makes requests and size band.
 pub const REQUEST_SUMMARY: Schema = Schema {
     name: "request_summary",
     columns: &[
@@ -250,7 +250,7 @@ pub const REQUEST_HISTOGRAMS: Schema = Schema {
     ],
 };
 
-/// A uniform sample of the requests that were completed, of fixed size for each class.
+/// A uniform sample of the completed requests, of fixed size per class.
 pub const REQUEST_SAMPLE: Schema = Schema {
     name: "request_sample",
     columns: &[
@@ -266,7 +266,7 @@ pub const REQUEST_SAMPLE: Schema = Schema {
     ],
 };
 
-/// Exact counts and sums of pages, a row for each class that fetches pages and each band of their weights.
+/// Exact counts and sums of pages, one row per class that fetches pages and band of their weights.
 pub const PAGE_SUMMARY: Schema = Schema {
     name: "page_summary",
     columns: &[
@@ -296,7 +296,7 @@ pub const PAGE_HISTOGRAMS: Schema = Schema {
     ],
 };
 
-/// A uniform sample of the pages that were completed, of fixed size for each class.
+/// A uniform sample of the completed pages, of fixed size per class.
 pub const PAGE_SAMPLE: Schema = Schema {
     name: "page_sample",
     columns: &[
@@ -312,7 +312,7 @@ pub const PAGE_SAMPLE: Schema = Schema {
     ],
 };
 
-/// Every request; there only if asked for.
+/// Every request; present only if requested.
 pub const REQUESTS: Schema = Schema {
     name: "requests",
     columns: &[
@@ -329,7 +329,7 @@ pub const REQUESTS: Schema = Schema {
     ],
 };
 
-/// All of them.
+/// All tables.
 pub const ALL: &[&Schema] = &[
     &SUMMARY,
     &KINDS,

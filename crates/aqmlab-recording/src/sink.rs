@@ -1,12 +1,12 @@
-//! Where a file goes that takes shape while the run goes on.
+//! The destination of a file that is written during the run.
 
 use std::io::{self, Write};
 
 use crate::directory::StreamedFile;
 
-/// Where a file goes that takes shape while the run goes on.
+/// The destination of a file that is written during the run.
 pub enum Sink {
-    /// A file of a recording that is being made.
+    /// A file of a recording in preparation.
     Staged(StreamedFile),
     /// Memory, for a run that has no directory.
     Held(Vec<u8>),
@@ -15,7 +15,7 @@ pub enum Sink {
 }
 
 impl Sink {
-    /// What has been written is no more, as far as it can be taken back.
+    /// Removes what has been written, as far as possible.
     pub fn give_up(&mut self) {
         match self {
             Sink::Staged(file) => file.give_up(),
@@ -24,7 +24,7 @@ impl Sink {
         }
     }
 
-    /// Waits until what has been written is on the disk, if it goes there.
+    /// Waits until the written data is on the disk, if it goes there.
     pub fn sync(&self) -> io::Result<()> {
         match self {
             Sink::Staged(file) => file.sync(),

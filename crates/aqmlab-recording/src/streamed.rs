@@ -1,4 +1,4 @@
-//! A table that is written in batches while the run goes on, and never held whole.
+//! A table that is written in batches during the run, and never held as a whole.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::schema::Schema;
 use crate::sink::Sink;
 use crate::table::Table;
 
-/// A table that is being written: batch by batch, a row group of its file each.
+/// A table being written: batch by batch, one row group of its file per batch.
 pub struct TableWriter {
     schema: &'static Schema,
     path: PathBuf,
@@ -23,14 +23,14 @@ pub struct TableWriter {
     rows: u64,
 }
 
-/// A table that was written while the run went on.
+/// A table that was written during the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StreamedTable {
     /// Its name, also the stem of its file.
     pub name: &'static str,
-    /// How many rows it has.
+    /// Number of its rows.
     pub rows: u64,
-    /// The SHA-256 of its logical content, see [`TableWriter`].
+    /// The SHA-256 of its logical contents, see [`TableWriter`].
     pub digest: Digest,
     /// The SHA-256 of its file.
     pub file_digest: Digest,
@@ -38,10 +38,11 @@ pub struct StreamedTable {
     held: Option<Vec<u8>>,
 }
 
-/// The digest of the content is that of [`Table::digest`] but for two things, because the number of rows is known last: the
-/// hashed bytes begin with the text `aqmlab-table-2`, and the number of rows (u64) follows the values.
+/// The digest of the contents is that of [`Table::digest`], with two differences because the number
+/// of rows is known last: the hashed bytes begin with the text `aqmlab-table-2`, and the number of
+/// rows (u64) follows the values.
 impl TableWriter {
-    /// Begins a table's file in a recording that is being made.
+    /// Begins a table's file in a recording in preparation.
     ///
     /// # Errors
     /// If the operating system refuses.
@@ -51,7 +52,7 @@ impl TableWriter {
         TableWriter::of(Sink::Staged(file), staged.path_of(&name), schema)
     }
 
-    /// The same for a run that has no directory: the file is held in memory.
+    /// Does the same for a run without a directory: the file is held in memory.
     ///
     /// # Errors
     /// If the columns cannot be encoded.
@@ -59,7 +60,7 @@ impl TableWriter {
         TableWriter::of(Sink::Held(Vec::new()), format!("{}.parquet", schema.name).into(), schema)
     }
 
-    /// The same on any sink; messages name `path`.
+    /// Does the same on any sink; messages name `path`.
     ///
     /// # Errors
     /// If the columns cannot be encoded, or the sink refuses.
@@ -80,7 +81,7 @@ impl TableWriter {
         Ok(TableWriter { schema, path, file, hasher, rows: 0 })
     }
 
-    /// The table that is written.
+    /// Returns the schema of the table.
     pub const fn schema(&self) -> &'static Schema {
         self.schema
     }
@@ -88,7 +89,8 @@ impl TableWriter {
     /// Writes the rows of `batch`.
     ///
     /// # Errors
-    /// If a value does not fit its column, or the operating system refuses. Nothing is to be written after that.
+    /// If a value does not fit its column, or the operating system refuses. Nothing may be written
+    /// after that.
     ///
     /// # Panics
     /// If `batch` is a part of another table.
@@ -99,7 +101,7 @@ impl TableWriter {
         self.file.append(batch).map_err(|error| error.at(&self.path))
     }
 
-    /// Ends the file.
+    /// Completes the file.
     ///
     /// # Errors
     /// If the operating system refuses.
@@ -109,7 +111,7 @@ impl TableWriter {
         }
         self.hasher.u64(self.rows);
         let Hashed { sink, sha } = self.file.finish().map_err(|error| error.at(&self.path))?;
-        // Some file systems say only now that they have no room.
+        // Some file systems report only now that they have no room.
         sink.sync().map_err(RecordingError::io("write", &self.path))?;
         Ok(StreamedTable {
             name: self.schema.name,
@@ -125,12 +127,12 @@ impl TableWriter {
 }
 
 impl StreamedTable {
-    /// Its file, if that is held in memory.
+    /// Returns its file, if it is held in memory.
     pub fn held(&self) -> Option<&[u8]> {
         self.held.as_deref()
     }
 
-    /// What the manifest says of it.
+    /// Returns its facts for the manifest.
     pub(crate) fn facts(&self) -> TableFacts {
         TableFacts {
             rows: self.rows,
@@ -140,7 +142,7 @@ impl StreamedTable {
     }
 }
 
-/// A sink that takes the digest of what passes.
+/// A sink that computes the digest of the data passed on.
 struct Hashed {
     sink: Sink,
     sha: Sha256,

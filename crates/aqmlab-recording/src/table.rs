@@ -4,7 +4,7 @@ use crate::column::{Cell, Column, ColumnData, Type};
 use crate::digest::{Digest, Hasher};
 use crate::schema::Schema;
 
-/// A table of a recording. Built row by row; held column by column.
+/// A table of a recording, built row by row and held column by column.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
     /// Its name, also the stem of its file.
@@ -14,14 +14,15 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new(schema: &Schema) -> Self {
         let column = |&(name, of)| Column { name, data: ColumnData::new(of) };
         Table { name: schema.name, columns: schema.columns.iter().map(column).collect() }
     }
 
-    /// An empty table of a host that cannot measure everything: every number but those of the columns `known` may be
-    /// absent. Names and order of the columns are those of the schema.
+    /// Creates an empty table for a host that cannot measure everything: every number except those
+    /// of the columns `known` may be absent. Names and order of the columns are those of the
+    /// schema.
     pub fn partial(schema: &Schema, known: &[&str]) -> Self {
         let column = |&(name, of): &(&'static str, Type)| {
             let of = if known.contains(&name) { of } else { of.optional().unwrap_or(of) };
@@ -30,15 +31,16 @@ impl Table {
         Table { name: schema.name, columns: schema.columns.iter().map(column).collect() }
     }
 
-    /// Makes room for so many rows more, so that pushing them allocates nothing.
+    /// Reserves room for this many more rows, so that pushing them allocates nothing.
     pub fn reserve(&mut self, rows: usize) {
         self.columns.iter_mut().for_each(|column| column.data.reserve(rows));
     }
 
-    /// Makes room for `name` in a column of names, so that the first row with it allocates nothing.
+    /// Reserves room for `name` in a column of names, so that the first row with it allocates
+    /// nothing.
     ///
     /// # Panics
-    /// If there is no such column: that is a mistake in the host's code.
+    /// If there is no such column, which is a mistake in the host's code.
     pub fn expect_name(&mut self, column: &'static str, name: &str) {
         match self.columns.iter_mut().find(|c| c.name == column).map(|c| &mut c.data) {
             Some(ColumnData::Str(names)) => _ = names.intern(name),
@@ -46,10 +48,11 @@ impl Table {
         }
     }
 
-    /// Appends a row, values in the order of the schema.
+    /// Appends a row, with values in the order of the schema.
     ///
     /// # Panics
-    /// If the row does not fit the schema in number or types: that is a mistake in the host's code.
+    /// If the row does not fit the schema in number or types, which is a mistake in the host's
+    /// code.
     pub fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>) {
         let mut columns = self.columns.iter_mut();
         for cell in row {
@@ -61,23 +64,25 @@ impl Table {
         assert!(columns.next().is_none(), "a row of `{}` has too few values", self.name);
     }
 
-    /// How many rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.data.len())
     }
 
-    /// A column by name.
+    /// Returns a column by name.
     pub fn column(&self, name: &str) -> Option<&ColumnData> {
         self.columns.iter().find(|column| column.name == name).map(|column| &column.data)
     }
 
-    /// The SHA-256 of the table's logical content: names, types and values, not the bytes of any file.
+    /// Returns the SHA-256 of the table's logical contents: names, types and values, not the bytes
+    /// of any file.
     ///
-    /// The hashed bytes, integers little-endian and a text as its length in bytes (u64) and its UTF-8: the
-    /// text `aqmlab-table-1`; the number of columns (u64); for each column its name and its type (u8, the
-    /// discriminant of [`crate::Type`]); the number of rows (u64); the values row by row, in the order of the
-    /// columns: u64, i64 and u128 as such, f64 as its IEEE 754 bits (every NaN as 0x7ff8000000000000), a name
-    /// as text; a value of a nullable column after a byte 1, an absent one as a byte 0.
+    /// The hashed bytes have little-endian integers, and texts as their length in bytes (u64) and
+    /// UTF-8: the text `aqmlab-table-1`; the number of columns (u64); for each column its name and
+    /// its type (u8, the discriminant of [`crate::Type`]); the number of rows (u64); the values row
+    /// by row, in the order of the columns: u64, i64 and u128 as such, f64 as its IEEE 754 bits
+    /// (every NaN as 0x7ff8000000000000), a name as text; a value of a nullable column after a byte
+    /// 1, an absent one as a byte 0.
     pub fn digest(&self) -> Digest {
         let mut hasher = Hasher::new();
         hasher.text("aqmlab-table-1");
@@ -87,7 +92,7 @@ impl Table {
         hasher.finish()
     }
 
-    /// The number of columns, and the name and type of each.
+    /// Hashes the number of columns, and the name and type of each.
     pub(crate) fn hash_columns(&self, hasher: &mut Hasher) {
         hasher.u64(self.columns.len() as u64);
         for column in &self.columns {
@@ -96,7 +101,7 @@ impl Table {
         }
     }
 
-    /// All values, row by row.
+    /// Hashes all values, row by row.
     pub(crate) fn hash_rows(&self, hasher: &mut Hasher) {
         for row in 0..self.rows() {
             for column in &self.columns {

@@ -1,6 +1,7 @@
-//! Connection vectors as files: CSV and Parquet, a row for each exchange, and the format of Tmix, which ns-2 reads.
+//! Connection vectors as files: CSV and Parquet, with one row per exchange, and the format of Tmix,
+//! which ns-2 reads.
 //!
-//! `docs/vectors.md` has the columns, and what each format cannot hold.
+//! `docs/vectors.md` describes the columns, and the limits of each format.
 
 use std::fmt::Write as _;
 
@@ -14,7 +15,7 @@ use crate::parquet_file::encode;
 use crate::schema::Schema;
 use crate::table::Table;
 
-/// The columns, in CSV as in Parquet. What is of the connection stands on its first row alone.
+/// The columns, in CSV as in Parquet. Values of the connection are only on its first row.
 const VECTORS: Schema = Schema {
     name: "vectors",
     columns: &[
@@ -31,12 +32,12 @@ const VECTORS: Schema = Schema {
     ],
 };
 
-/// Connection vectors as CSV (RFC 4180). Seconds are decimal and whole nanoseconds.
+/// Returns connection vectors as CSV (RFC 4180). Seconds are decimal, and whole nanoseconds.
 pub fn vectors_csv(classes: &[(&ClassPlan, Vec<ConnectionVector>)]) -> String {
     csv(&table(classes))
 }
 
-/// Connection vectors as Parquet.
+/// Returns connection vectors as Parquet.
 ///
 /// # Errors
 /// If a value does not fit its column.
@@ -69,7 +70,8 @@ fn table(classes: &[(&ClassPlan, Vec<ConnectionVector>)]) -> Table {
     table
 }
 
-/// A table as text. Names have no sign that would have to be quoted, and a float's shortest text means the same float.
+/// Returns a table as text. Names have no characters that need quotes, and the shortest text of a
+/// float reads as the same float.
 fn csv(table: &Table) -> String {
     let names: Vec<_> = table.columns.iter().map(|column| column.name).collect();
     let mut text = names.join(",");
@@ -91,14 +93,15 @@ fn csv(table: &Table) -> String {
     text
 }
 
-/// The most that one application data unit of ns-2 may have: it counts in an `int`.
+/// Largest application data unit in ns-2, which counts in an `int`.
 const MOST_OF_NS2: u64 = i32::MAX as u64;
 
-/// The connection vectors of a class in the alternate format of Tmix: microseconds and bytes, sequential connections.
+/// Returns the connection vectors of a class in the alternate format of Tmix: microseconds and
+/// bytes, sequential connections.
 ///
-/// Where nothing passes between an arrival and what follows from it stands 1, for ns-2 takes 0 for *does not wait for an
-/// arrival*. The server closes a microsecond behind its last response. Losses are none; the round-trip time is what the
-/// connection's own delays add.
+/// A zero time between an arrival and its consequence is written as 1 because ns-2 reads 0 as *does
+/// not wait for an arrival*. The server closes one microsecond after its last response. There are
+/// no losses; the round-trip time is the contribution of the connection's own delays.
 ///
 /// # Errors
 /// If the format cannot hold a connection: a sentence without a full stop.
@@ -135,7 +138,7 @@ pub fn vectors_tmix(class: &ClassPlan, vectors: &[ConnectionVector]) -> Result<S
     Ok(text)
 }
 
-/// Whole microseconds, rounded to the nearest.
+/// Returns whole microseconds, rounded to the nearest.
 fn micros(span: Span) -> u64 {
     (span + Span::ns(500)).div_span(Span::us(1))
 }

@@ -1,5 +1,6 @@
-//! A flow's own links between its hosts and the network; what only some flows meet there (losses, the pipes of delay
-//! stages, links that are not there); and its packets on them that are not foreseen.
+//! A flow's own links between its hosts and the network; the impairments of some flows there
+//! (losses, the pipes of delay stages, missing links); and the flow's packets on them whose arrival
+//! is not precomputed.
 
 use aqmlab_network::{End, FlowPath};
 use aqmlab_qdisc::{Line, Loss, Pipe};
@@ -8,7 +9,7 @@ use aqmlab_units::{Bytes, Instant, Serialiser, Span};
 
 use crate::stages::StagePipe;
 
-/// Which of a flow's four access links.
+/// One of a flow's four access links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessLink {
     /// from the sender into the network
@@ -22,7 +23,7 @@ pub enum AccessLink {
 }
 
 impl AccessLink {
-    /// The end that it is of.
+    /// Returns its end of the path.
     pub const fn end(self) -> End {
         match self {
             AccessLink::ClientOut | AccessLink::ClientIn => End::Client,
@@ -31,24 +32,24 @@ impl AccessLink {
     }
 }
 
-/// How fast the access links of a class are, in the order of [`AccessLink`]. All have one rate; each sees packets of
-/// few sizes, so each has a serialiser to itself.
+/// The rates of the access links of a class, in the order of [`AccessLink`]. All have the same
+/// rate. Each sees packets of few sizes, so each has its own serialiser.
 pub type Serialisers = [Serialiser; 4];
 
-/// A flow's own links: it feeds each alone, and none of them drops for want of room. All have one delay, and the rate of
-/// the flow's class. Packets get lost on them only where the scenario says so: see [`Impairments`], which also knows which
-/// links are not there.
+/// A flow's own links. The flow alone feeds each of them, and none drops for lack of room. All have
+/// the same delay, and the rate of the flow's class. Packets are lost on them only where the
+/// scenario requires it: see [`Impairments`], which also knows the missing links.
 pub struct AccessLinks {
     delay: Span,
-    /// In the order of [`AccessLink`].
+    /// The links, in the order of [`AccessLink`].
     lines: [Line; 4],
-    /// How many packets before the last one came out of each at the same instant.
+    /// Number of packets before the last one that left each link at the same instant.
     turns: [u32; 4],
     impairments: Option<Box<Impairments>>,
 }
 
 impl AccessLinks {
-    /// Idle links.
+    /// Creates idle links.
     pub fn new(delay: Span, impairments: Option<Impairments>) -> Self {
         AccessLinks {
             delay,
@@ -58,29 +59,29 @@ impl AccessLinks {
         }
     }
 
-    /// The delay of each.
+    /// Returns the delay of each link.
     pub fn delay(&self) -> Span {
         self.delay
     }
 
-    /// What delay stages add to the round-trip time.
+    /// Returns the delay that stages add to the round-trip time.
     pub fn stages(&self) -> Span {
         self.impairments.as_ref().map_or(Span::ZERO, |impairments| impairments.delay())
     }
 
-    /// Where nothing is lost, a packet's arrival can be foreseen: no packet is pending yet. Elsewhere too many always
-    /// are.
+    /// Returns the count of pending packets. Without losses, a packet's arrival can be precomputed
+    /// and no packet is pending yet. With losses, too many always are.
     pub fn pending(&self) -> Pending {
         if self.impairments.is_some() { Pending(Pending::TOO_MANY) } else { Pending::default() }
     }
 
-    /// Packets lost on them.
+    /// Returns the number of packets lost on them.
     pub fn lost_packets(&self) -> u64 {
         self.impairments.as_ref().map_or(0, |impairments| impairments.lost_packets)
     }
 
-    /// A packet of `size` enters one of them at `now`: when it comes out, and in which turn of that instant. `None`
-    /// if it is lost.
+    /// Passes a packet of `size` that enters one of them at `now`. Returns when it leaves, and its
+    /// turn at that instant, or `None` if it is lost.
     #[inline(always)]
     pub fn pass(
         &mut self,
@@ -95,7 +96,7 @@ impl AccessLinks {
         Some(self.pass_line(serialisers, which, now, size))
     }
 
-    /// The link itself.
+    /// Passes a packet through the link itself.
     #[inline(always)]
     fn pass_line(
         &mut self,
@@ -107,13 +108,14 @@ impl AccessLinks {
         let line = &mut self.lines[which as usize];
         let before = line.free_at();
         let sent = line.pass(now, &mut serialisers[which as usize], size);
-        // The delay is constant: what is sent at one instant comes out at one instant.
+        // The delay is constant: packets sent at the same instant arrive at the same instant.
         let turn = &mut self.turns[which as usize];
         *turn = if sent == before { *turn + 1 } else { 0 };
         (sent + self.delay, u64::from(*turn))
     }
 
-    /// The link with what lies in front of it, where the packet comes from the network, or behind it.
+    /// Passes a packet through the link and the stage in front of it, where the packet comes from
+    /// the network, or behind it.
     #[inline(never)]
     fn pass_impaired(
         &mut self,
@@ -132,21 +134,23 @@ impl AccessLinks {
     }
 }
 
-/// A flow's losses and its delay stages at the edges. A stage lies between the flow's own link and the network: behind a link
-/// that leads into the network, in front of one that leads out of it. Like the links it has one feeder, so that all of it is
-/// arithmetic on the packet's way over the link.
+/// A flow's losses and its delay stages at the edges. A stage lies between the flow's own link and
+/// the network: behind a link that leads into the network, in front of one that leads out of it.
+/// Like the links it has a single feeder, so it is only arithmetic on the packet's path over the
+/// link.
 pub struct Impairments {
-    /// At the entrance of the sender's outgoing link.
+    /// Losses at the entrance of the sender's outgoing link.
     loss: Option<Loss>,
-    /// In the order of [`AccessLink`].
+    /// The stages, in the order of [`AccessLink`].
     stages: [Option<StagePipe>; 4],
-    /// Which links there are, in the same order. Where one is missing its stage stands alone, one without delay if need be.
+    /// Which links exist, in the same order. A missing link is replaced by its stage alone, if
+    /// necessary one without delay.
     linked: [bool; 4],
-    /// Packets lost here.
+    /// Number of packets lost here.
     pub lost_packets: u64,
 }
 
-/// Where each link lies: direction (0: to the receiver) and edge of the network.
+/// The position of each link: direction (0: to the receiver) and edge of the network.
 const PLACES: [(AccessLink, usize, Edge); 4] = [
     (AccessLink::ClientOut, 0, Edge::Entry),
     (AccessLink::ServerIn, 0, Edge::Exit),
@@ -155,7 +159,7 @@ const PLACES: [(AccessLink, usize, Edge); 4] = [
 ];
 
 impl Impairments {
-    /// Those of a flow; `None` if nothing can happen to its packets.
+    /// Creates the impairments of a flow, or `None` if nothing can happen to its packets.
     pub fn new(path: &FlowPath<'_>) -> Option<Self> {
         let loss = path.access_losses();
         let stage = |direction, edge| path.stage(direction, StagePlace::Edge(edge)).map(StagePipe::new);
@@ -168,12 +172,13 @@ impl Impairments {
         any.then_some(Impairments { loss, stages, linked, lost_packets: 0 })
     }
 
-    /// What the stages add to the round-trip time.
+    /// Returns the delay that the stages add to the round-trip time.
     fn delay(&self) -> Span {
         self.stages.iter().flatten().fold(Span::ZERO, |sum, stage| sum + stage.delay())
     }
 
-    /// Before a packet enters a link: when it does. `None` if it is lost.
+    /// Returns when a packet enters a link, after the stage in front of it, or `None` if it is
+    /// lost.
     pub fn before(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<Instant> {
         if which == AccessLink::ClientOut && self.loss.as_mut().is_some_and(Loss::hits) {
             self.lost_packets += 1;
@@ -182,7 +187,8 @@ impl Impairments {
         if leads_in(which) { Some(now) } else { self.stage_alone(which, now, size).map(|(due, _)| due) }
     }
 
-    /// After a packet has come out of a link, in which turn of that instant: when it has passed the stage behind it.
+    /// Returns when a packet that has left a link, with its turn at that instant, has passed the
+    /// stage behind it.
     pub fn behind(
         &mut self,
         which: AccessLink,
@@ -196,13 +202,13 @@ impl Impairments {
         self.stage_alone(which, out, size)
     }
 
-    /// Whether there is a link.
+    /// Returns whether the link exists.
     pub fn is_linked(&self, which: AccessLink) -> bool {
         self.linked[which as usize]
     }
 
-    /// When a packet has passed the stage, if there is one, which comes to it at `now`, and in which turn of that instant.
-    /// `None` if it is lost.
+    /// Passes a packet that reaches the stage at `now`, if there is a stage. Returns when it has
+    /// passed and its turn at that instant, or `None` if it is lost.
     pub fn stage_alone(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
         let Some(stage) = &mut self.stages[which as usize] else { return Some((now, 0)) };
         let passage = stage.pass(now, size);
@@ -211,26 +217,26 @@ impl Impairments {
     }
 }
 
-/// Whether the link leads into the network.
+/// Returns whether the link leads into the network.
 fn leads_in(which: AccessLink) -> bool {
     matches!(which, AccessLink::ClientOut | AccessLink::ServerOut)
 }
 
-/// A count of packets in two bytes: a flow has never more than a few on their way to a host by events of their own.
-/// If it has too many to count they are too many for ever.
+/// A count of packets in two bytes. A flow never has more than a few packets that travel to a host
+/// by their own events. A count that overflows stays at its maximum for ever.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pending(u16);
 
 impl Pending {
     const TOO_MANY: u16 = u16::MAX;
 
-    /// One more.
+    /// Counts one more.
     #[inline]
     pub fn one_more(&mut self) {
         self.0 = self.0.saturating_add(1);
     }
 
-    /// One has arrived, which may be one of those that are not counted.
+    /// Counts one arrival, which may be one of those that are not counted.
     #[inline]
     pub fn one_less(&mut self) {
         if self.0 != Self::TOO_MANY {
@@ -238,7 +244,7 @@ impl Pending {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether the count is zero.
     #[inline]
     pub fn is_none(self) -> bool {
         self.0 == 0

@@ -1,4 +1,4 @@
-//! Captures of ports: what leaves a queue is written down as packets with headers, while the run goes on.
+//! Captures of ports: packets that leave a queue are written with headers during the run.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::headers;
 use crate::options::OptionTable;
 use crate::packet::PortPacket;
 
-/// The links with these indices as a capture's file needs them.
+/// Returns the links with these indices in the form that a capture's file needs.
 pub fn captured_ports(plan: &Plan, links: &[usize]) -> Vec<CapturedPort> {
     let port = |&link: &usize| {
         let link = &plan.links[link];
@@ -21,23 +21,23 @@ pub fn captured_ports(plan: &Plan, links: &[usize]) -> Vec<CapturedPort> {
     links.iter().map(port).collect()
 }
 
-/// A capture under way. Its ports are numbered as in its file.
+/// A capture in progress. Its ports are numbered as in its file.
 pub struct CaptureLog {
-    /// Gone when the run is over.
+    /// The file; `None` after the run.
     file: Option<Capture>,
-    /// The number in the run of each class's first flow.
+    /// The number, in the run, of each class's first flow.
     first_numbers: Vec<u32>,
-    /// For each class, where its servers listen.
+    /// The server port of each class.
     server_ports: Vec<u16>,
-    /// For each port, the packets that wait and have been marked there, with why, in the order in which they were marked.
-    /// Most disciplines send them in that order.
+    /// Per port, the waiting packets that have been marked there, with the reasons, in the order of
+    /// the marks. Most disciplines send them in that order.
     marked: Vec<VecDeque<(PortPacket, Reasons)>>,
-    /// The bytes of the packet that is being written.
+    /// The bytes of the packet being written.
     image: Vec<u8>,
 }
 
 impl CaptureLog {
-    /// Nothing is captured yet.
+    /// Creates a capture without packets.
     pub fn new(plan: &Plan, file: Capture) -> Self {
         let mut first_numbers = Vec::with_capacity(plan.classes.len());
         let mut number = 0;
@@ -50,12 +50,12 @@ impl CaptureLog {
         CaptureLog { file: Some(file), first_numbers, server_ports, marked, image: Vec::new() }
     }
 
-    /// Whether writing has failed.
+    /// Returns whether writing has failed.
     pub fn has_failed(&self) -> bool {
         self.file.as_ref().is_some_and(Capture::has_failed)
     }
 
-    /// Ends the file.
+    /// Completes the file.
     ///
     /// # Errors
     /// If it could not be written.
@@ -65,8 +65,8 @@ impl CaptureLog {
         file.finish(end, &vec![0; ports]).map(|_| ()).map_err(|failure| failure.error)
     }
 
-    /// A packet leaves the queue of a port, for the link or because it is dropped. `options` are those of all packets on
-    /// their way.
+    /// Records that a packet leaves the queue of a port, for the link or as a drop. `options` are
+    /// those of all packets in flight.
     pub fn left(
         &mut self,
         at: Instant,
@@ -87,8 +87,8 @@ impl CaptureLog {
         file.note(&event, Frame { head: &self.image, len });
     }
 
-    /// A packet that waits at a port is marked. It is known by all that it carries and by when it arrived. What is the same
-    /// in all of that may be taken one for the other.
+    /// Records that a packet waiting at a port is marked. It is identified by all its fields and
+    /// its arrival time; packets that agree in all of these may be interchanged.
     pub fn marked(&mut self, port: usize, packet: &PortPacket, reason: Reason) {
         let packet = as_marked(packet);
         let marked = &mut self.marked[port];

@@ -1,4 +1,4 @@
-//! A connection: two endpoints, the timer that each waits for, and what the applications do.
+//! A connection: two endpoints, the timer of each, and the applications.
 
 use aqmlab_network::{End, FlowCounts, recorded_exchange};
 use aqmlab_random::Stream;
@@ -7,56 +7,58 @@ use aqmlab_traffic::{Act, Identity, Session, Step, StreamPosition};
 use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, State};
 use aqmlab_units::{Instant, Span};
 
-/// The two endpoints of a connection and the timer event that each waits for.
+/// The two endpoints of a connection and the timer event for which each waits.
 pub struct Connection {
-    /// Opens and sends.
+    /// The endpoint that opens and sends.
     pub sender: Endpoint,
-    /// Accepts and receives.
+    /// The endpoint that accepts and receives.
     pub receiver: Endpoint,
-    /// The instant of each endpoint's one valid timer event; far future if there is none.
+    /// The instant of each endpoint's one valid timer event; far future without one.
     pub armed: [Instant; 2],
     /// Which endpoints have closed.
     pub closed: [bool; 2],
     /// The end at which the last of the data arrives.
     pub last: End,
-    /// What the applications do, where that depends on more than the beginning.
+    /// The applications, where they depend on more than the beginning.
     pub applications: Option<Box<Applications>>,
-    /// The delays of what the ends send, where they have some.
+    /// The delays of the ends' transmissions, where they have any.
     pub delays: Option<Box<[SendDelay; 2]>>,
 }
 
 /// The applications at both ends of a connection.
 pub struct Applications {
-    /// What they do.
+    /// The session.
     pub session: Session,
-    /// When they act by themselves next; far future if they wait for something to arrive. At all times where they wait for
-    /// their user, for he may act at any time.
+    /// When they act by themselves next: far future if they wait for an arrival, zero if they wait
+    /// for their user, who may act at any time.
     pub wakes_at: Instant,
-    /// Whose connection it is.
+    /// The identity of the connection.
     pub of: Identity,
 }
 
-/// An end's own delay of what its windows let out ([`Profile::send_jitter`]): the same for all that waits together.
+/// An end's own delay of what its windows release ([`Profile::send_jitter`]): the same for all data
+/// that waits together.
 pub struct SendDelay {
     draws: Stream,
-    /// It runs.
+    /// Whether it is running.
     running: bool,
 }
 
 impl SendDelay {
-    /// Begins, unless it runs: how long it takes.
+    /// Starts the delay unless it is running, and returns its duration.
     fn begin(&mut self, most: Span) -> Option<Span> {
         if self.running {
             return None;
         }
         self.running = true;
-        // Rounded as the instants are; the product is below `most`, which is a span.
+        // Rounded like instants; the product is below `most`, which is a span.
         Some(Span::ns((most.as_ns() as f64 * self.draws.unit()) as u64))
     }
 }
 
 impl Connection {
-    /// Two endpoints that have not begun, and what the applications do if that depends on more than the beginning.
+    /// Creates two endpoints that have not begun, and the applications if they depend on more than
+    /// the beginning.
     pub fn new(tcp: &Profile, applications: Option<Box<Applications>>, jitter: Option<[Stream; 2]>) -> Self {
         let last = applications.as_ref().map_or(End::Server, |of| of.session.last_arrives_at());
         Connection {
@@ -70,14 +72,14 @@ impl Connection {
         }
     }
 
-    /// The delay of an end that has just sent what does not wait begins, if it has one that does not run and there is
-    /// more to send: how long it takes.
+    /// Starts the delay of an end that has just sent what does not wait, if it has a delay that is
+    /// not running and there is more to send. Returns its duration.
     pub fn begin_delay(&mut self, end: End, tcp: &Profile) -> Option<Span> {
         let wants = self.endpoint(end).wants_to_send(tcp);
         self.delays.as_mut().filter(|_| wants)?[end as usize].begin(tcp.send_jitter)
     }
 
-    /// The delay of an end is over: all may leave.
+    /// Ends the delay of an end: everything may leave.
     pub fn end_delay(&mut self, end: End, tcp: &Profile) {
         if let Some(delays) = &mut self.delays {
             delays[end as usize].running = false;
@@ -85,7 +87,7 @@ impl Connection {
         self.endpoint(end).release(tcp);
     }
 
-    /// The applications do what they are about to do.
+    /// Makes the applications carry out their pending actions.
     pub fn act(&mut self, step: &Step) {
         for (endpoint, act) in [(&mut self.sender, step.client), (&mut self.receiver, step.server)] {
             match act {
@@ -101,13 +103,14 @@ impl Connection {
         }
     }
 
-    /// How far its streams have come at one end.
+    /// Returns the position of its streams at one end.
     pub fn position(&mut self, end: End) -> StreamPosition {
         let endpoint = self.endpoint(end);
         StreamPosition { delivered: endpoint.delivered().get(), acked: endpoint.acked().get() }
     }
 
-    /// The requests under way for whose responses the client waits end at `at` without one. `class` is the connection's.
+    /// Ends, at `at` and without a response, the requests for whose responses the client waits.
+    /// `class` is the connection's.
     #[cold]
     pub fn cut_off_request(
         &self,
@@ -128,7 +131,8 @@ impl Connection {
         }
     }
 
-    /// What one end has counted of the data that the flow counts: where the server answers, both ends send some.
+    /// Returns one end's counts of the data that the flow counts. Where the server responds, both
+    /// ends send some.
     pub fn counts(&self, end: End) -> FlowCounts {
         let answers = self.last == End::Client;
         let (endpoint, counts_sent, counts_received) = match end {
@@ -158,8 +162,8 @@ impl Connection {
         counts
     }
 
-    /// Whether nothing happens at this end up to `due` but the arrival of packets. Its timer is not due, and it is neither
-    /// opening nor closing.
+    /// Returns whether only arrivals happen at this end up to `due`. Its timer is not due then, and
+    /// it is neither opening nor closing.
     #[inline]
     pub fn is_quiet(&self, end: End, due: Instant) -> bool {
         let endpoint = match end {
@@ -169,7 +173,7 @@ impl Connection {
         endpoint.state() == State::Established && endpoint.deadline().is_none_or(|at| at > due)
     }
 
-    /// Whether data may flow both ways, as this end sees it.
+    /// Returns whether data may flow both ways, as this end sees it.
     #[inline]
     pub fn is_established(&self, end: End) -> bool {
         let endpoint = match end {
@@ -179,8 +183,9 @@ impl Connection {
         endpoint.state() == State::Established
     }
 
-    /// The same where applications look how far their streams have come, and where packets open and close: whether
-    /// nothing happens at this end up to `due` but that a packet arrives and what follows from it.
+    /// Returns the same for connections whose applications watch the position of their streams, and
+    /// for packets that open and close: whether up to `due` only an arrival and its consequences
+    /// happen at this end.
     #[inline]
     pub fn changes_alone(&self, end: End, due: Instant) -> bool {
         let endpoint = match end {
@@ -191,13 +196,13 @@ impl Connection {
             && self.applications.as_ref().is_none_or(|of| of.wakes_at > due)
     }
 
-    /// Whether this end only waits for stragglers.
+    /// Returns whether this end only waits for late packets.
     pub fn lets_stragglers_pass(&mut self, end: End) -> bool {
         self.endpoint(end).state() == State::TimeWait
     }
 
-    /// Where an end that lets stragglers pass has no event for the end of that ([`State::TimeWait`]): it has been, if a
-    /// packet arrives after it.
+    /// Makes up for the missing event at the end of the wait for late packets
+    /// ([`State::TimeWait`]): if a packet arrives after it, the wait has ended.
     pub fn catch_up(&mut self, end: End, now: Instant, tcp: &Profile) {
         let endpoint = self.endpoint(end);
         if endpoint.state() == State::TimeWait && endpoint.deadline().is_some_and(|at| at < now) {
@@ -205,9 +210,10 @@ impl Connection {
         }
     }
 
-    /// Its client has given it up, or both ends have closed: whether nothing is left to happen. What remains is an end that
-    /// lets stragglers pass ([`State::TimeWait`]), of which there are none once all packets have left the network, or
-    /// one that has never heard of the connection.
+    /// Returns whether nothing is left to happen: its client has given up, or both ends have
+    /// closed. There may remain an end that waits for late packets ([`State::TimeWait`]), of which
+    /// there are none once all packets have left the network, or one that has never heard of the
+    /// connection.
     pub fn has_ended(&self, end: End) -> bool {
         let other = match end {
             End::Client => &self.receiver,
@@ -216,7 +222,7 @@ impl Connection {
         self.closed == [true; 2] || matches!(other.state(), State::TimeWait | State::Listen)
     }
 
-    /// One endpoint.
+    /// Returns one endpoint.
     #[inline]
     pub fn endpoint(&mut self, end: End) -> &mut Endpoint {
         match end {

@@ -1,4 +1,4 @@
-//! How a run is watched and stopped from another thread, and why it gave no recording.
+//! Observation and cancellation of a run from another thread, and the errors of a run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -11,16 +11,16 @@ use aqmlab_units::Instant;
 
 use crate::options::OptionImbalance;
 
-/// Shared between a run and whoever waits for it. A run looks at it every 2^16 events.
+/// State shared between a run and the thread that waits for it. A run reads it every 2^16 events.
 #[derive(Default, Debug)]
 pub struct Control {
-    /// Set to end the run early; it then returns [`RunError::Cancelled`] and leaves nothing.
+    /// Set to end the run early. The run then returns [`RunError::Cancelled`] and leaves nothing.
     pub cancel: AtomicBool,
     /// Events processed so far.
     pub events: AtomicU64,
-    /// How far the run has come in simulated time.
+    /// Progress of the run in simulated time.
     pub sim_time_ns: AtomicU64,
-    /// Most bytes that the run's own tables may take; 0 is no cap.
+    /// Largest number of bytes that the run's own tables may take; 0 means no cap.
     pub memory_cap: AtomicU64,
 }
 
@@ -39,18 +39,18 @@ impl Control {
     }
 }
 
-/// Files that are written while a run goes on.
+/// Files that are written during a run.
 #[derive(Default)]
 pub struct RunFiles {
-    /// What leaves some queues, packet by packet.
+    /// The packets that leave some queues.
     pub capture: Option<PortCapture>,
-    /// A row for each request, where [`wants_request_rows`](aqmlab_network::wants_request_rows). Without a file they are held
-    /// in memory.
+    /// One row per request, where [`wants_request_rows`](aqmlab_network::wants_request_rows).
+    /// Without a file the rows are held in memory.
     pub requests: Option<TableWriter>,
 }
 
 impl RunFiles {
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub(crate) const fn is_empty(&self) -> bool {
         self.capture.is_none() && self.requests.is_none()
     }
@@ -63,13 +63,13 @@ pub enum RunError {
     /// A discipline refused its parameters.
     #[error("{0}")]
     Discipline(ParamError),
-    /// The plan says nothing of this seed.
+    /// The plan has no settings for this seed.
     #[error("{0}")]
     Seed(String),
-    /// The plan asks for something that only a kernel has.
+    /// The plan requires something that only a kernel has.
     #[error("{}:{}: {}: {}", .0.line, .0.column, .0.path, .0.message)]
     OnlyLive(Problem),
-    /// Somebody set the cancel flag.
+    /// The cancel flag was set.
     #[error("the run was cancelled")]
     Cancelled,
     /// The run's tables outgrew the cap.
@@ -80,12 +80,12 @@ pub enum RunError {
         /// bytes allowed
         cap: u64,
     },
-    /// The classes' paths have too many places for packets to tell apart.
+    /// The paths of the classes have more places than packets can distinguish.
     #[error(
         "the paths of all classes together have more than 65,535 queues and hosts; share paths between classes"
     )]
     Places,
-    /// A recording of single changes or packets has more rows than the scenario allows.
+    /// A recording of single changes or packets exceeds the scenario's limit of rows.
     #[error(
         "the table `{table}` of the recording has come to its limit of {limit} rows by {at}: choose fewer flows, links or \
          events in [record], a shorter time, or raise its `limit`"
@@ -98,10 +98,10 @@ pub enum RunError {
         /// rows allowed
         limit: u64,
     },
-    /// A file that is written while the run goes on could not be: captured packets, or rows of requests.
+    /// A file written during the run could not be written: captured packets, or rows of requests.
     #[error("{0}")]
     File(RecordingError),
-    /// A port's books do not balance: a defect of the program or of a discipline from outside.
+    /// A port's books do not balance: a defect of the program or of an external discipline.
     #[error("the books of queue `{queue}` do not balance: {source}")]
     PortBooks {
         /// the queue
@@ -112,7 +112,8 @@ pub enum RunError {
     /// The end-to-end books do not balance: a defect of the program.
     #[error("the books of the network do not balance: {0}")]
     NetworkBooks(Imbalance),
-    /// Options are kept for packets that have gone, or not for all that are on their way: a defect of the program.
+    /// Options are kept for packets that have left, or not for all that are in flight: a defect of
+    /// the program.
     #[error("the books of TCP options do not balance: {0}")]
     OptionBooks(OptionImbalance),
 }

@@ -1,22 +1,25 @@
 //! Events and their order.
 //!
-//! Events are ordered by *content*: (time, rank, object, the object's own count of its events in that rank at that
-//! instant), never by the order in which different objects scheduled them. So another event queue, fused hops or one
-//! more flow cannot change a tie.
+//! Events are ordered by *content*: (time, rank, object, the object's own count of its events in
+//! that rank at that instant), never by the order in which different objects scheduled them.
+//! Another event queue, fused hops or one more flow therefore cannot change a tie.
 //!
 //! Ranks at one instant, first to last:
 //!
-//! 1. law updates (they have no events: a law due at t catches up before the packet of t is looked at)
+//! 1. law updates (they have no events: a law due at t catches up before the packet of t is judged)
 //! 2. [`Rank::Departure`]: a transmission ends, the link takes its next packet
 //! 3. [`Rank::Arrival`]: a packet reaches a queue or an endpoint
-//! 4. [`Rank::Timer`]: endpoints' timers, sources, flows that start
-//! 5. [`Rank::Sampler`]: samples, the end of the warm-up, the end of the run; they see all that happened at t
+//! 4. [`Rank::Timer`]: endpoints' timers, sources, starting flows
+//! 5. [`Rank::Sampler`]: samples, the end of the warm-up, the end of the run; they see everything
+//!    that happened at t
 //!
-//! The object of an arrival is the link that the packet comes from, not the place it reaches: two packets
-//! that reach one queue in the same nanosecond enter in the order of their links' numbers.
+//! The object of an arrival is the link from which the packet comes, not the place that it reaches:
+//! two packets that reach a queue in the same nanosecond enter in the order of their links'
+//! numbers.
 //!
-//! No two events that mean something have the same key. What was superseded (a timer or a shaper's deadline that
-//! moved) is void when it fires, and may have the key of its successor, for it is the same event.
+//! No two valid events have the same key. A superseded event (of a timer or a shaper's deadline
+//! that moved) is void when it fires. It may have the key of its successor because it is the same
+//! event.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -36,16 +39,17 @@ pub enum Rank {
     Arrival = 2,
     /// A timer fires.
     Timer = 3,
-    /// Something looks on.
+    /// A sampler observes.
     Sampler = 4,
 }
 
-/// Where an event stands in time and among its contemporaries.
+/// The position of an event in time and among simultaneous events.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Key {
-    /// When.
+    /// The instant.
     pub at: Instant,
-    /// Rank, then the object's number, then which of the object's events of that rank and instant it is.
+    /// Rank, then the object's number, then the number of the event among the object's events of
+    /// that rank and instant.
     order: u64,
 }
 
@@ -53,22 +57,22 @@ const OBJECT_BITS: u32 = 41;
 const TURN_BITS: u32 = 20;
 
 impl Key {
-    /// The key of an object's event. `turn` tells its events of one rank and instant apart, in the order in
-    /// which the object made them.
+    /// Returns the key of an object's event. `turn` numbers the object's events of one rank and
+    /// instant in the order in which it made them.
     #[inline]
     pub fn new(at: Instant, rank: Rank, object: u64, turn: u64) -> Self {
         debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events an instant");
         Key { at, order: Key::order(rank, object) | turn }
     }
 
-    /// The key of an object that is numbered from the one of `order` on.
+    /// Returns the key of an object numbered from that of `order` on.
     #[inline]
     pub fn of_order(at: Instant, order: u64, object: u64, turn: u64) -> Self {
         debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events an instant");
         Key { at, order: order + (object << TURN_BITS) + turn }
     }
 
-    /// What the keys of an object's events of one rank have in common.
+    /// Returns the part that the keys of an object's events of one rank share.
     #[inline]
     pub fn order(rank: Rank, object: u64) -> u64 {
         debug_assert!(object < 1 << OBJECT_BITS, "object numbers have {OBJECT_BITS} bits");
@@ -76,7 +80,7 @@ impl Key {
     }
 }
 
-/// Counts what an object does within one instant: the `turn` of its keys.
+/// Counts an object's events within one instant: the `turn` of its keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Turns {
     at: Instant,
@@ -84,7 +88,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// The turn of the object's next event at `at`; the instants it asks for never go back.
+    /// Returns the turn of the object's next event at `at`; these instants never go back.
     #[inline]
     pub fn take(&mut self, at: Instant) -> u64 {
         if at != self.at {
@@ -96,17 +100,17 @@ impl Turns {
     }
 }
 
-/// A slot of the flow table as it was when an event was made: an event of an earlier tenant finds another
-/// generation and is void.
+/// A slot of the flow table at the time when an event was made. An event of an earlier occupant
+/// finds another generation and is void.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRef {
     /// Index into the flow table.
     pub slot: u32,
-    /// The tenant's number.
+    /// The occupant's number.
     pub generation: u32,
 }
 
-/// What happens.
+/// An event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// A packet reaches the next place on its path.
@@ -116,7 +120,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The packet that arrives, if one does.
+    /// Returns the packet that arrives, if one does.
     #[inline]
     pub(crate) fn packet(&self) -> Option<&SimPacket> {
         match self {
@@ -126,7 +130,7 @@ impl Event {
     }
 }
 
-/// An event that carries no packet: whose it is, and what is due.
+/// An event without a packet: its object, and what is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// The link has sent its packet to the last bit.
@@ -146,7 +150,7 @@ pub enum Notice {
         /// which end
         end: End,
     },
-    /// An end may send what it has held back.
+    /// An end may send the data that it has held back.
     SendDelayed {
         /// whose
         flow: FlowRef,
@@ -170,42 +174,44 @@ pub enum Notice {
         /// index of the class
         class: u32,
     },
-    /// A flow stops sending, because its class does.
+    /// A flow stops sending because its class does.
     StopSending {
         /// index of the class
         class: u16,
         /// whose
         flow: FlowRef,
     },
-    /// The run's schedule has something.
+    /// The run's schedule has a milestone.
     Milestone(Milestone),
 }
 
-/// Events that are due, least key first.
+/// Pending events, in ascending order of keys.
 pub trait EventQueue {
     /// Adds an event that carries no packet.
     fn push(&mut self, key: Key, notice: Notice);
     /// Adds the arrival of a packet, by far the most frequent event.
     fn push_arrival(&mut self, key: Key, packet: SimPacket);
-    /// Makes the least event the next one: when it is due. `None` if there is none.
+    /// Makes the event with the least key the first one. Returns when it is due, or `None` if there
+    /// is none.
     fn advance(&mut self) -> Option<Instant>;
-    /// The event that [`EventQueue::advance`] has found, as long as nothing is added.
+    /// Returns the event that [`EventQueue::advance`] found, as long as nothing is added.
     fn first(&self) -> (Key, &Event);
-    /// Takes it out.
+    /// Removes the first event.
     fn release(&mut self);
-    /// Shows all packets whose arrival is to come, in any order.
+    /// Visits all packets whose arrival is pending, in any order.
     fn for_each_packet(&self, look: &mut dyn FnMut(&SimPacket));
-    /// Bytes that the queue's own tables take.
+    /// Returns the memory of the queue's own tables in bytes.
     fn memory_bytes(&self) -> usize;
 }
 
-/// A plain binary heap: slow, obvious, and what any faster queue is compared with.
+/// A plain binary heap: slow and obvious, the reference for any faster queue.
 #[derive(Default)]
 pub struct HeapQueue {
     heap: BinaryHeap<Item>,
 }
 
-/// An event with its key, ordered so that a heap, which gives its greatest, gives the least key.
+/// An event with its key, ordered such that a heap, which returns its greatest item, returns the
+/// least key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     pub(crate) key: Key,

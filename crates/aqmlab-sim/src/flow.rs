@@ -11,47 +11,49 @@ use crate::connection::Connection;
 use crate::packet::FlowId;
 use crate::stages::RouterStages;
 
-/// One flow that is alive.
+/// A living flow.
 pub struct Flow {
     /// Its slot, its number in the run (classes in the plan's order, flows in the class's order), its class.
     pub id: FlowId,
-    /// Its index within the class: that of its user, where connections are many.
+    /// Its index within the class: that of its user, if users have many connections.
     pub index: u32,
-    /// Its packets in the network. The flow keeps its slot until the last of them has gone.
+    /// The number of its packets in the network. The flow keeps its slot until the last of them has
+    /// left.
     pub in_flight: u32,
-    /// Both ends have closed.
+    /// Whether both ends have closed.
     pub over: bool,
-    /// Its packets on their way to a host that do so by events of their own.
+    /// Its packets that travel to a host by their own events.
     pub pending: Pending,
     /// When it started.
     pub start: Instant,
-    /// When its receiver had got everything; far future before.
+    /// When its receiver had got everything; far future before that.
     pub completed: Instant,
-    /// What lies between its hosts and the network, if anything: dedicated access links, delay stages.
+    /// The elements between its hosts and the network, if any: dedicated access links, delay
+    /// stages.
     pub access: Option<AccessLinks>,
-    /// What sends.
+    /// The connection or packet source.
     pub body: Body,
-    /// What few flows have.
+    /// The state that few flows have.
     pub rare: Option<Box<Rare>>,
 }
 
-/// What few flows have, so that the others have eight bytes for all of it.
+/// The state that few flows have; the others spend eight bytes on all of it.
 #[derive(Default)]
 pub struct Rare {
-    /// What the flow was at instants for which that matters.
+    /// The flow's state at instants that matter.
     snapshots: Option<Box<Snapshots>>,
     /// Its passages through delay stages in routers.
     stages: Option<RouterStages>,
 }
 
 impl Rare {
-    /// The passages of a flow that has some.
+    /// Creates the passages of a flow that has some.
     pub fn stages(stages: RouterStages) -> Box<Self> {
         Box::new(Rare { snapshots: None, stages: Some(stages) })
     }
 }
 
-/// What a flow is.
+/// The kind of a flow.
 #[expect(
     clippy::large_enum_variant,
     reason = "almost all flows are connections, and a packet finds one at once"
@@ -64,7 +66,7 @@ pub enum Body {
 }
 
 impl Flow {
-    /// Its connection.
+    /// Returns its connection.
     ///
     /// # Panics
     /// If it has none.
@@ -76,7 +78,7 @@ impl Flow {
         }
     }
 
-    /// Its packet source.
+    /// Returns its packet source.
     ///
     /// # Panics
     /// If it has none.
@@ -88,7 +90,7 @@ impl Flow {
         }
     }
 
-    /// Its own links.
+    /// Returns its own links.
     ///
     /// # Panics
     /// If it has none.
@@ -97,12 +99,12 @@ impl Flow {
         self.access.as_mut().expect("its class has access links or delay stages")
     }
 
-    /// Its passages through delay stages in routers, if there are any.
+    /// Returns its passages through delay stages in routers, if there are any.
     pub fn router_stages(&self) -> Option<&RouterStages> {
         self.rare.as_ref()?.stages.as_ref()
     }
 
-    /// The same where there are some.
+    /// Returns its passages, to change them.
     ///
     /// # Panics
     /// If there are none.
@@ -111,8 +113,8 @@ impl Flow {
         stages.expect("its class meets delay stages in routers")
     }
 
-    /// Whether what a packet does at its host can be done now, although it arrives at `due` only. It can if nothing else
-    /// happens to that end before.
+    /// Returns whether a packet's processing at its host can be done now although it arrives only
+    /// at `due`. This is so if nothing else happens at that end before then.
     #[inline(always)]
     pub fn can_be_served_ahead(&self, end: End, due: Instant, attended: bool) -> bool {
         self.pending.is_none()
@@ -125,7 +127,8 @@ impl Flow {
             }
     }
 
-    /// The same where applications look how far their streams have come, and where packets open and close.
+    /// Returns the same where applications watch the position of their streams, and where packets
+    /// open and close.
     #[inline(never)]
     pub fn changes_alone(&self, end: End, due: Instant) -> bool {
         self.pending.is_none()
@@ -135,19 +138,20 @@ impl Flow {
             }
     }
 
-    /// The flow's counts so far.
+    /// Returns the flow's counts so far.
     pub fn counts(&self) -> FlowCounts {
         let ends = self.counts_of(End::Client).plus(self.counts_of(End::Server));
         FlowCounts { lost_outside_queues_packets: self.lost_packets(), ..ends }
     }
 
-    /// Packets lost outside the queues so far. They are counted at the instant of the loss, and by neither end.
+    /// Returns the number of packets lost outside the queues so far. They are counted at the
+    /// instant of the loss, and by neither end.
     fn lost_packets(&self) -> u64 {
         self.access.as_ref().map_or(0, AccessLinks::lost_packets)
             + self.router_stages().map_or(0, |stages| stages.lost_packets)
     }
 
-    /// What one end has counted so far.
+    /// Returns one end's counts so far.
     fn counts_of(&self, end: End) -> FlowCounts {
         match (&self.body, end) {
             (Body::Tcp(connection), _) => connection.counts(end),
@@ -157,7 +161,7 @@ impl Flow {
                 ..FlowCounts::default()
             },
             (Body::Packets(d), End::Server) => {
-                // Every datagram that arrives is new.
+                // Every arriving datagram is new.
                 let (bytes, ce_received) = (d.delivered_bytes.get(), d.ce_received);
                 FlowCounts {
                     received_bytes: bytes,
@@ -171,7 +175,7 @@ impl Flow {
 }
 
 impl Flow {
-    /// The warm-up ends: keeps the flow's counts as those of this instant.
+    /// Ends the warm-up: keeps the flow's counts at this instant.
     pub fn end_warmup(&mut self) {
         self.keep_for_warmup(End::Client);
         self.keep_for_warmup(End::Server);
@@ -179,7 +183,7 @@ impl Flow {
         self.snapshots().lost_in_warmup = lost;
     }
 
-    /// Keeps the counts of one end as those at the end of the warm-up, unless that has been done.
+    /// Keeps the counts of one end as those at the end of the warm-up, unless already done.
     pub fn keep_for_warmup(&mut self, end: End) {
         let counts = self.counts_of(end);
         self.snapshots().warmup[end as usize].get_or_insert(counts);
@@ -189,7 +193,7 @@ impl Flow {
         self.rare.get_or_insert_default().snapshots.get_or_insert_default()
     }
 
-    /// Keeps one end for the next sample, unless that has been done.
+    /// Keeps the state of one end for the next sample, unless already done.
     pub fn keep_for_sample(&mut self, end: End) {
         let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), rare, .. } = self else {
             return;
@@ -205,7 +209,8 @@ impl Flow {
         }
     }
 
-    /// The flow at the sample of this instant: its sender and its receiver. `None` if it is no connection.
+    /// Returns the flow's sample at this instant, of its sender and its receiver, or `None` if it
+    /// is not a connection.
     pub fn sample(&mut self) -> Option<(SenderSample, ReceiverSample)> {
         let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), rare, .. } = self else {
             return None;
@@ -217,7 +222,7 @@ impl Flow {
         Some((sender, kept_receiver.unwrap_or_else(|| ReceiverSample::of(receiver))))
     }
 
-    /// The counts at the end of the warm-up; none for a flow that started later.
+    /// Returns the counts at the end of the warm-up; zero for a flow that started later.
     pub fn counts_at_warmup(&self) -> FlowCounts {
         let kept = self.rare.as_ref().and_then(|rare| rare.snapshots.as_ref());
         kept.map_or(FlowCounts::default(), |snapshots| {
@@ -227,16 +232,17 @@ impl Flow {
     }
 }
 
-/// What has been kept of a flow for looks to come: at a sample, and at the end of the warm-up.
+/// The state of a flow that has been kept for future observations: a sample, and the end of the
+/// warm-up.
 ///
-/// An end of a flow may have been served ahead of time, as of an instant after the look. What it was before has been kept then,
-/// and is what the look sees.
+/// An end of a flow may have been processed ahead of time, for an instant after the observation.
+/// Its state before that is then kept, and the observation sees it.
 #[derive(Default)]
 pub struct Snapshots {
-    /// Counts of each end at the end of the warm-up, also when that has passed.
+    /// Counts of each end at the end of the warm-up, also after it.
     pub warmup: [Option<FlowCounts>; 2],
-    /// Packets lost outside the queues by the end of the warm-up. No loss is dealt with ahead of time: they are kept at that
-    /// instant, not with an end.
+    /// Packets lost outside the queues by the end of the warm-up. Losses are never processed ahead
+    /// of time, so they are kept at that instant and not with an end.
     lost_in_warmup: u64,
     /// The sender at the next sample.
     pub sender: Option<SenderSample>,
@@ -253,9 +259,9 @@ pub struct SenderSample {
     pub ssthresh: f64,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
-    /// Sent and not acknowledged.
+    /// Bytes sent and not acknowledged.
     pub flight: Bytes,
-    /// Acknowledged.
+    /// Bytes acknowledged.
     pub acked: Bytes,
 }
 
@@ -274,9 +280,9 @@ impl SenderSample {
 /// A receiving endpoint at an instant.
 #[derive(Clone, Copy)]
 pub struct ReceiverSample {
-    /// Arrived for the first time, in order or not.
+    /// Bytes that arrived for the first time, in order or not.
     pub received: Bytes,
-    /// Handed to the application, in order.
+    /// Bytes passed to the application, in order.
     pub delivered: Bytes,
 }
 
@@ -286,9 +292,9 @@ impl ReceiverSample {
     }
 }
 
-/// A packet source and what its receiver has seen.
+/// A packet source and its receiver's counts.
 pub struct Datagrams {
-    /// Makes the packets.
+    /// The source of the packets.
     pub source: DatagramSource,
     /// Packets sent.
     pub sent_packets: u64,
@@ -296,20 +302,20 @@ pub struct Datagrams {
     pub sent_bytes: Bytes,
     /// Bytes received, network-layer length.
     pub delivered_bytes: Bytes,
-    /// Packets received with the mark CE.
+    /// Packets received with CE.
     pub ce_received: u64,
-    /// Whether it is to stop.
+    /// Whether it has to stop.
     pub stopped: bool,
 }
 
 impl Datagrams {
-    /// A receiver that has seen nothing of this source yet.
+    /// Creates a receiver that has received nothing from this source.
     pub fn new(source: DatagramSource) -> Self {
         let (sent_bytes, delivered_bytes) = (Bytes::ZERO, Bytes::ZERO);
         Datagrams { source, sent_packets: 0, sent_bytes, delivered_bytes, ce_received: 0, stopped: false }
     }
 
-    /// Makes the packet that is due: its length and its ECN field.
+    /// Makes the packet that is due, and returns its length and its ECN field.
     pub fn emit(&mut self) -> (Bytes, Ecn) {
         let (wire_len, ecn) = self.source.emit();
         self.sent_packets += 1;

@@ -1,16 +1,16 @@
-//! The table of flows: slots that are used again, and never mistaken for an earlier tenant's.
+//! The table of flows: slots that are reused, and never confused with an earlier occupant's.
 
 use crate::event::FlowRef;
 use crate::flow::Flow;
 
-/// Slots for living flows. A flow keeps its slot until its last packet has left the network, so that packets
-/// find their flow by slot alone. A freed slot is used again under the next generation, so that a late timer of
-/// a dead flow never hits its successor.
+/// Slots for living flows. A flow keeps its slot until its last packet has left the network, so
+/// packets find their flow by slot alone. A freed slot is reused under the next generation, so a
+/// late timer of a dead flow never reaches its successor.
 #[derive(Default)]
 pub struct FlowTable {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Flows that are over and have no packet left, to be taken out.
+    /// Flows that are over and have no packet left, to be removed.
     finished: Vec<u32>,
 }
 
@@ -22,7 +22,7 @@ struct Slot {
 const _: () = assert!(size_of::<Slot>() <= 520, "what every flow takes has grown");
 
 impl FlowTable {
-    /// Puts a flow in, which `make` makes for its slot; how its timers find it.
+    /// Inserts a flow, which `make` creates for its slot, and returns the reference for its timers.
     pub fn insert(&mut self, make: impl FnOnce(u32) -> Flow) -> FlowRef {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, flow: None });
@@ -33,14 +33,14 @@ impl FlowTable {
         FlowRef { slot, generation: place.generation }
     }
 
-    /// The flow of a timer, unless it is gone.
+    /// Returns the flow of a timer, unless it has been removed.
     #[inline]
     pub fn get_mut(&mut self, flow: FlowRef) -> Option<&mut Flow> {
         let slot = &mut self.slots[flow.slot as usize];
         if slot.generation == flow.generation { slot.flow.as_mut() } else { None }
     }
 
-    /// The flow of a packet that is in the network.
+    /// Returns the flow of a packet that is in the network.
     ///
     /// # Panics
     /// If there is none: a flow stays while it has packets.
@@ -49,7 +49,7 @@ impl FlowTable {
         self.tenant(slot).1
     }
 
-    /// The flow of a packet that is in the network, and the generation in which its timers find it.
+    /// Returns the flow of a packet that is in the network, and the generation for its timers.
     ///
     /// # Panics
     /// If there is none: a flow stays while it has packets.
@@ -60,14 +60,14 @@ impl FlowTable {
         (slot.generation, flow)
     }
 
-    /// A packet of the flow has left the network, delivered or lost.
+    /// Records that a packet of the flow has left the network, delivered or lost.
     #[inline]
     pub fn packet_gone(&mut self, slot: u32) {
         self.of_packet(slot).in_flight -= 1;
         self.look_whether_finished(slot);
     }
 
-    /// After each change of a flow: notes whether it is over and its last packet has gone.
+    /// Records, after each change of a flow, whether it is over and its last packet has left.
     #[inline]
     pub fn look_whether_finished(&mut self, slot: u32) {
         let flow = self.of_packet(slot);
@@ -76,13 +76,14 @@ impl FlowTable {
         }
     }
 
-    /// Whether there is a flow to [`FlowTable::reap`].
+    /// Returns whether there is a flow to [`FlowTable::reap`].
     #[inline]
     pub fn has_finished(&self) -> bool {
         !self.finished.is_empty()
     }
 
-    /// Takes out a flow that is over and has no packet left; `None` if there is none.
+    /// Removes a flow that is over and has no packet left, and returns it, or `None` if there is
+    /// none.
     pub fn reap(&mut self) -> Option<Flow> {
         let number = self.finished.pop()?;
         let slot = &mut self.slots[number as usize];
@@ -91,7 +92,7 @@ impl FlowTable {
         slot.flow.take()
     }
 
-    /// All living flows, by slot, and how their timers find them.
+    /// Iterates over all living flows by slot, with the references for their timers.
     pub fn living(&self) -> impl Iterator<Item = (FlowRef, &Flow)> {
         self.slots.iter().enumerate().filter_map(|(slot, s)| {
             let flow = s.flow.as_ref()?;
@@ -99,17 +100,17 @@ impl FlowTable {
         })
     }
 
-    /// All living flows, by slot.
+    /// Iterates over all living flows by slot.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
         self.slots.iter_mut().filter_map(|s| s.flow.as_mut())
     }
 
-    /// Bytes that the table takes.
+    /// Returns the memory of the table in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()
     }
 
-    /// Takes out all that still live.
+    /// Removes all flows that still live.
     pub fn drain(&mut self) -> impl Iterator<Item = Flow> {
         self.slots.iter_mut().filter_map(|s| s.flow.take())
     }

@@ -6,7 +6,7 @@ use aqmlab_recording::{Table, schema};
 use aqmlab_transport::{Endpoint, Profile};
 use aqmlab_units::{Bytes, Instant, Span};
 
-/// What a row tells of a sender.
+/// The values in a row about a sender.
 #[derive(Clone, Copy, PartialEq)]
 struct Sender {
     cwnd: f64,
@@ -14,11 +14,11 @@ struct Sender {
     srtt: Option<Span>,
     rto: Span,
     acked: Bytes,
-    /// How often each of [`REASONS`] has occurred.
+    /// The number of occurrences of each of [`REASONS`].
     counts: [u32; 3],
 }
 
-/// The events that are told by name, in the order of [`Sender::counts`]; any other change is a `change`.
+/// The events that have names, in the order of [`Sender::counts`]; any other change is a `change`.
 const REASONS: [&str; 3] = ["timeout", "fast_retransmit", "ecn_reduction"];
 
 impl Sender {
@@ -35,19 +35,20 @@ impl Sender {
     }
 }
 
-/// Traced connections: their state at the last look, and the rows so far.
+/// Traced connections: their state at the last observation, and the rows so far.
 pub struct FlowTrace {
     last: BTreeMap<u32, Sender>,
     table: Table,
 }
 
 impl FlowTrace {
-    /// Nothing seen yet.
+    /// Creates a trace without rows.
     pub fn new() -> Self {
         FlowTrace { last: BTreeMap::new(), table: Table::new(&schema::TRACE) }
     }
 
-    /// The sender of flow `number` has been served: a row for each named event, or one if anything else changed.
+    /// Records that the sender of flow `number` has been processed: one row per named event, or one
+    /// if anything else changed.
     pub fn look(&mut self, now: Instant, number: u32, endpoint: &Endpoint, profile: &Profile) {
         let state = Sender::of(endpoint, profile);
         let Some(before) = self.last.insert(number, state) else {
@@ -78,17 +79,17 @@ impl FlowTrace {
         ]);
     }
 
-    /// The flow is over.
+    /// Removes a flow that is over.
     pub fn forget(&mut self, number: u32) {
         self.last.remove(&number);
     }
 
-    /// The rows so far.
+    /// Returns the rows so far.
     pub const fn table(&self) -> &Table {
         &self.table
     }
 
-    /// The rows.
+    /// Returns the rows.
     pub fn into_table(self) -> Table {
         self.table
     }

@@ -1,12 +1,14 @@
-//! The bytes that a packet would have: the simulator moves fields, and a capture shows headers.
+//! The bytes that a packet would have. The simulator moves fields, and a capture shows headers.
 //!
-//! Hosts have the addresses and ports of the live router: class c is client 198.18.c.1 and server 198.19.c.1 (RFC 2544,
-//! appendix C.2.2), its flow i the client's port 1024 + i towards the server's 5001. Payload is zeros.
+//! Hosts have the addresses and ports of the live router: class c has client 198.18.c.1 and server
+//! 198.19.c.1 (RFC 2544, appendix C.2.2); its flow i uses the client's port 1024 + i and the
+//! server's port 5001. Payload is zeros.
 //!
-//! Lengths are those of the simulation wherever headers can have them. The bytes that a profile counts as header beyond
-//! 40 are options, of TCP first and of IP then; what the packet carries stands in them (SACK, RFC 2018), all others are
-//! no-operations. A header that no packet can have (less than 40 bytes, or no multiple of four) becomes the nearest one
-//! that can be; the capture's comment tells the packet's length then.
+//! Lengths are those of the simulation wherever headers can have them. The bytes that a profile
+//! counts as header beyond 40 are options, first of TCP and then of IP. They contain the packet's
+//! own options (SACK, RFC 2018); all others are no-operations. A header length that no packet can
+//! have (less than 40 bytes, or not a multiple of four) becomes the nearest possible one, and the
+//! capture's comment then gives the packet's length.
 
 use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_transport::{Flags, Segment};
@@ -25,7 +27,7 @@ const LARGEST_PACKET: usize = 65_535;
 const TTL: u8 = 64;
 const DONT_FRAGMENT: u16 = 0x4000;
 
-/// In both headers (RFC 791; RFC 9293, section 3.2).
+/// The option in both headers (RFC 791; RFC 9293, section 3.2).
 const NO_OPERATION: u8 = 1;
 const SACK_PERMITTED: [u8; 2] = [4, 2];
 const SACK: u8 = 5;
@@ -35,7 +37,7 @@ const SERVER_NET: u8 = 19;
 const FIRST_CLIENT_PORT: u32 = 1024;
 const CLIENT_PORTS: u32 = 65_536 - FIRST_CLIENT_PORT;
 
-/// Who speaks to whom.
+/// The addresses and ports of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Addresses {
     from: ([u8; 4], u16),
@@ -43,8 +45,8 @@ struct Addresses {
 }
 
 impl Addresses {
-    /// Those of flow `index` of a class. Where the third octet is too small for the class, the fourth counts on; where
-    /// the client has no more ports, the server's count on.
+    /// Returns the addresses of flow `index` of a class. Where the third octet is too small for the
+    /// class, the fourth continues; where the client has no more ports, the server's continue.
     fn of((class, port): (u16, u16), index: u32, toward: Toward) -> Self {
         let [high, low] = class.to_be_bytes();
         let host = |net| [198, net, low, 1 + high % 254];
@@ -57,8 +59,8 @@ impl Addresses {
     }
 }
 
-/// Writes the first `limit` bytes of a packet of flow `index` of its class, whose servers listen at `server_port`, into `out`, in place of what is there.
-/// Returns how many bytes the packet has in all.
+/// Replaces `out` by the first `limit` bytes of a packet of flow `index` of its class, whose
+/// servers listen at `server_port`. Returns the number of bytes of the whole packet.
 pub fn write(
     out: &mut Vec<u8>,
     packet: &SimPacket,
@@ -81,7 +83,7 @@ pub fn write(
     len
 }
 
-/// Headers of a segment; returns the bytes of payload that follow.
+/// Writes the headers of a segment, and returns the number of payload bytes that follow.
 fn write_tcp(
     out: &mut Vec<u8>,
     packet: &SimPacket,
@@ -104,7 +106,7 @@ fn write_tcp(
     out.extend(ack.to_be_bytes());
     out.push(((header / 4) << 4) as u8);
     out.push(segment.flags.bits());
-    // A window beyond 65,535 needs the scale option, which simulated headers have no room for.
+    // A window beyond 65,535 needs the scale option, for which simulated headers have no room.
     out.extend((segment.window.min(0xffff) as u16).to_be_bytes());
     out.extend([0; 4]); // checksum, urgent pointer
     write_tcp_options(out, segment, options, tcp_options);
@@ -112,7 +114,8 @@ fn write_tcp(
     payload
 }
 
-/// `room` bytes of options: what the segment carries at their end, if it fits, after no-operations.
+/// Writes `room` bytes of options: no-operations, followed by the segment's own options if they
+/// fit.
 fn write_tcp_options(out: &mut Vec<u8>, segment: &Segment, options: Option<&Options>, room: usize) {
     let blocks = options.map_or(&[][..], |options| options.sack.blocks());
     let sack_len = 2 + 8 * blocks.len();
@@ -128,7 +131,7 @@ fn write_tcp_options(out: &mut Vec<u8>, segment: &Segment, options: Option<&Opti
     }
 }
 
-/// Headers of a datagram; returns the bytes of payload that follow.
+/// Writes the headers of a datagram, and returns the number of payload bytes that follow.
 fn write_udp(out: &mut Vec<u8>, packet: &SimPacket, addresses: Addresses, wire_len: usize) -> usize {
     let len = wire_len.clamp(PLAIN + UDP_HEADER, LARGEST_PACKET) - PLAIN;
     write_ip(out, packet, PROTOCOL_UDP, addresses, 0, len);
@@ -144,7 +147,7 @@ fn write_udp(out: &mut Vec<u8>, packet: &SimPacket, addresses: Addresses, wire_l
     len - UDP_HEADER
 }
 
-/// An IPv4 header for `len` bytes of the next protocol.
+/// Writes an IPv4 header for `len` bytes of the next protocol.
 fn write_ip(
     out: &mut Vec<u8>,
     packet: &SimPacket,
@@ -158,7 +161,7 @@ fn write_ip(
     out.push(0x40 | (header / 4) as u8); // version 4
     out.push(packet.dscp().0 << 2 | ecn_field(packet.ecn()));
     out.extend(((header + len) as u16).to_be_bytes());
-    // Never fragmented, so the identification says nothing (RFC 6864, section 4.1).
+    // Never fragmented, so the identification has no meaning (RFC 6864, section 4.1).
     out.extend([0; 2]);
     out.extend(DONT_FRAGMENT.to_be_bytes());
     out.extend([TTL, protocol, 0, 0]);
@@ -178,13 +181,13 @@ const fn ecn_field(ecn: Ecn) -> u8 {
     }
 }
 
-/// The sum of what TCP and UDP check besides themselves (RFC 9293, section 3.1).
+/// Returns the sum of the fields that TCP and UDP check besides themselves (RFC 9293, section 3.1).
 fn pseudo_header(protocol: u8, addresses: Addresses, len: usize) -> u32 {
     words(&addresses.from.0) + words(&addresses.to.0) + u32::from(protocol) + len as u32
 }
 
-/// The Internet checksum (RFC 1071) of what begins at `begin`, on top of `more`, into the two bytes at `place` there.
-/// The payload is zeros, so it adds nothing.
+/// Writes the Internet checksum (RFC 1071) of the bytes from `begin` on, added to `more`, into the
+/// two bytes at `place` there. The payload is zeros, so it adds nothing.
 fn set_checksum(out: &mut [u8], begin: usize, place: usize, more: u32) {
     let mut sum = words(&out[begin..]) + more;
     while sum > 0xffff {
@@ -193,7 +196,8 @@ fn set_checksum(out: &mut [u8], begin: usize, place: usize, more: u32) {
     out[begin + place..begin + place + 2].copy_from_slice(&(!sum as u16).to_be_bytes());
 }
 
-/// The sum of 16-bit words; headers have an even number of bytes, and few enough for 32 bits.
+/// Returns the sum of 16-bit words. Headers have an even number of bytes, and few enough for 32
+/// bits.
 fn words(bytes: &[u8]) -> u32 {
     bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
 }

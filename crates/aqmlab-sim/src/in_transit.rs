@@ -1,4 +1,4 @@
-//! What moves: flows and their packets, with what goes beside the packets and what becomes of them.
+//! Flows and their packets, with data stored outside the packets, and their fates.
 
 use aqmlab_qdisc::{Cause, Observer, Packet};
 use aqmlab_recording::Fates;
@@ -9,8 +9,8 @@ use crate::options::OptionTable;
 use crate::packet::PortPacket;
 use crate::routes::Routes;
 
-/// Flows, their packets' paths and options, and the end-to-end books. It hears of drops at queues: enters them into the
-/// books and tells the flow that its packet is gone.
+/// Flows, their packets' paths and options, and the end-to-end books. It observes drops at queues,
+/// records them in the books, and removes the packet from its flow.
 pub struct InTransit {
     /// Every living flow.
     pub flows: FlowTable,
@@ -31,6 +31,6 @@ impl Observer<PortPacket> for InTransit {
         self.flows.packet_gone(pkt.flow().slot);
     }
 
-    // A marked packet goes on; the port's books count the mark.
+    // A marked packet stays; the port's books count the mark.
     fn marked(&mut self, _now: Instant, _pkt: &PortPacket, _at: Cause) {}
 }

@@ -25,20 +25,20 @@ pub struct Link {
     pub delay: Span,
     /// Packets that leave at one instant, for the order of simultaneous arrivals.
     pub turns: Turns,
-    /// The shaper deadline that an event is pending for.
+    /// The shaper deadline for which an event is pending.
     pub deadline: Option<Instant>,
-    /// On their way here from the only link that feeds this one, and foreseen to arrive after the next look at queues. They
-    /// enter when that look is over, as of their arrivals.
+    /// Packets from the only link that feeds this one whose computed arrival is after the next
+    /// observation of queues. They enter after that observation, at their arrival times.
     pub held: VecDeque<Held>,
 }
 
-/// A packet on its way from one link to the next.
+/// A packet in flight from one link to the next.
 pub struct Held {
-    /// When it arrives.
+    /// Its arrival time.
     pub at: Instant,
-    /// Where from.
+    /// The link from which it comes.
     pub from: u32,
-    /// In which turn of that instant it has come out of that link.
+    /// Its turn among the packets that left that link at the same instant.
     pub turn: u64,
     /// The packet.
     pub packet: SimPacket,
@@ -46,48 +46,49 @@ pub struct Held {
 
 /// One traffic class at run time.
 pub struct Class {
-    /// Where its paths begin; [`Toward`](crate::packet::Toward) is the index.
+    /// The beginnings of its paths, indexed by [`Toward`](crate::packet::Toward).
     pub begins: [Begin; 2],
-    /// How fast its flows' access links are; of no account if they have none.
+    /// The rates of its flows' access links; irrelevant without such links.
     pub serialisers: Serialisers,
     /// Propagation delay of both paths together.
     pub propagation: Span,
-    /// How many access links each of its flows has.
+    /// Number of access links of each of its flows.
     access_links: u64,
-    /// Whether anything lies between the network and its hosts.
+    /// Whether there is anything between the network and its hosts.
     has_edges: bool,
     /// The numbers of the delay stages in routers that its packets meet, by direction, in their order.
     router_stages: [Vec<usize>; 2],
-    /// Until when nobody from outside stops what its flows do; the end of the run at most.
+    /// The instant, at most the end of the run, until which nothing external stops its flows.
     pub unattended_until: Instant,
-    /// Until when its hosts are served ahead of time at the moment.
+    /// The instant until which its hosts are currently processed ahead of time.
     pub served_until: Instant,
-    /// Who opens its flows.
+    /// The source of its flows.
     pub opener: Opener,
-    /// Once it has stopped sending: those of its flows that are still to stop, the greatest number first.
+    /// After it has stopped sending: the flows that have yet to stop, in descending order of their
+    /// numbers.
     pub stopping: Option<Vec<(u32, FlowRef)>>,
     /// The parameters of its connections, if it has any.
     pub tcp: Option<Box<Profile>>,
 }
 
-/// Who opens the flows of a class.
+/// The source of the flows of a class.
 pub struct Opener {
-    /// When, and whose.
+    /// The population, which determines times and users.
     pub population: Population,
     /// Whether each flow is one connection, or one stream of datagrams.
     pub is_list: bool,
-    /// From when on nothing is opened any more.
+    /// The instant from which on nothing is opened.
     pub until: Instant,
     /// Index of the class.
     pub class: u32,
     /// The number of the class's first flow in the run.
     pub first_number: u32,
-    /// Where the connections are on which users ask again and again.
+    /// The connections on which users ask repeatedly.
     pub open: BTreeMap<Identity, FlowRef>,
 }
 
 impl Opener {
-    /// The population wants to be woken.
+    /// Schedules the population's next wake-up.
     pub fn schedule<Q: EventQueue>(&self, scheduler: &mut Scheduler<Q>, wake: Option<Wake>) {
         if let Some(Wake { at, user }) = wake
             && at < self.until
@@ -97,7 +98,7 @@ impl Opener {
         }
     }
 
-    /// The population hears what has become of a connection that it has opened.
+    /// Notifies the population of the state of a connection that it opened.
     pub fn notify<Q: EventQueue>(
         &mut self,
         scheduler: &mut Scheduler<Q>,
@@ -117,7 +118,7 @@ impl Opener {
         }
     }
 
-    /// The pages that are under way are cut off.
+    /// Cuts off the pages in progress.
     pub fn cut_off_pages(&mut self, requests: &mut Option<Box<RequestRecorder>>, now: Instant) {
         for page in self.population.give_up_pages(now) {
             self.record_page(requests, &page, Ending::Censored);
@@ -133,15 +134,17 @@ impl Opener {
 }
 
 impl Class {
-    /// Twice the propagation delay of the path of one of its flows, and of what lies between the hosts and the network. It is
-    /// worked out when a flow has ended: to keep it would take eight bytes of each.
+    /// Returns twice the propagation delay of the path of one of its flows and of the elements
+    /// between the hosts and the network. It is computed when a flow has ended because storing it
+    /// would take eight bytes per flow.
     pub fn base_rtt(&self, access: Option<&AccessLinks>, stages: Option<&RouterStages>) -> Span {
         let links = access.map(|access| (access.delay(), self.access_links));
         let at_edges = access.map_or(Span::ZERO, AccessLinks::stages);
         base_rtt(self.propagation, links, at_edges + stages.map_or(Span::ZERO, RouterStages::delay))
     }
 
-    /// What lies on the path of one of its flows that the flow has to itself, outside the hosts.
+    /// Returns the elements on the path of one of its flows that belong to the flow alone, outside
+    /// the hosts.
     pub fn own_path(&self, path: &FlowPath<'_>) -> (Option<AccessLinks>, Option<RouterStages>) {
         let access = || AccessLinks::new(path.access_delay().unwrap_or(Span::ZERO), Impairments::new(path));
         let has_stages = self.router_stages.iter().any(|stages| !stages.is_empty());
@@ -149,7 +152,7 @@ impl Class {
         (self.has_edges.then(access), stages)
     }
 
-    /// The parameters of its connections.
+    /// Returns the parameters of its connections.
     ///
     /// # Panics
     /// If it has none.
@@ -159,9 +162,11 @@ impl Class {
     }
 }
 
-/// How far apart events come and how far ahead they lie, roughly: what the event queue is made for.
+/// Returns the approximate distance between events and their horizon, for which the event queue is
+/// sized.
 pub fn pace(plan: &Plan) -> (Span, Span) {
-    // A class sends no faster than the slowest link of its path lets it, and acknowledges no faster than it sends.
+    // A class sends no faster than the slowest link of its path permits, and acknowledges no faster
+    // than it sends.
     let able: Vec<f64> =
         plan.links.iter().map(|l| l.rate.packets_per_s(l.queue.link().mean_packet)).collect();
     let mut wanted = vec![0.0; able.len()];
@@ -170,7 +175,8 @@ pub fn pace(plan: &Plan) -> (Span, Span) {
         let slowest = links().map(|&l| able[l]).fold(f64::INFINITY, f64::min);
         links().for_each(|&l| wanted[l] += slowest);
     }
-    // At each link a packet is an event when it arrives. Most links look ahead: that it has been sent is none.
+    // At each link, the arrival of a packet is an event. Most links look ahead, so the end of its
+    // transmission is not.
     let per_second: f64 = able.iter().zip(&wanted).map(|(able, wanted)| f64::min(*able, *wanted)).sum();
     let gap = Span::try_from_secs_f64(1.0 / per_second.max(1.0)).unwrap_or(Span::ms(1));
     let link_delay = plan.links.iter().map(|l| l.delay).max().unwrap_or(Span::ZERO);
@@ -191,7 +197,7 @@ pub fn links(plan: &Plan, seed: u64, registry: &Registry<PortPacket>) -> Result<
     plan.links.iter().map(link).collect()
 }
 
-/// Works out delays and start times of every class, whose paths begin at these places.
+/// Computes delays and start times of every class, whose paths begin at these places.
 pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
     let mut first_number = 0;
     let mut classes: Vec<Class> = plan
@@ -237,7 +243,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
     classes
 }
 
-/// How many connections one of the clouds opens in the run, roughly: the one that opens most.
+/// Returns the approximate number of connections in the run of the cloud that opens the most.
 fn most_connections_of_a_cloud(plan: &Plan) -> usize {
     let rate = |class: &ClassPlan| match &class.population {
         PopulationPlan::Cloud(cloud) => cloud.per_s,
@@ -247,7 +253,8 @@ fn most_connections_of_a_cloud(plan: &Plan) -> usize {
     (fastest * plan.stop.at.as_secs_f64()) as usize
 }
 
-/// Until when nobody from outside stops what the flows of a class do, and its hosts send what they send at once.
+/// Returns the instant until which nothing external stops the flows of a class, if its hosts send
+/// without delay.
 fn unattended_until(class: &ClassPlan) -> Instant {
     match class.workload {
         _ if class.delays_sending() => Instant::ZERO,
@@ -259,14 +266,15 @@ fn unattended_until(class: &ClassPlan) -> Instant {
     }
 }
 
-/// Whether anything lies between the network and the hosts of class `number`: access links or delay stages.
+/// Returns whether there is anything between the network and the hosts of class `number`: access
+/// links or delay stages.
 pub fn has_edges(plan: &Plan, number: usize) -> bool {
     let stage = |direction, edge| plan.delay_stage(number, direction, StagePlace::Edge(edge)).is_some();
     plan.classes[number].access.is_some()
         || [0, 1].into_iter().any(|direction| stage(direction, Edge::Entry) || stage(direction, Edge::Exit))
 }
 
-/// Whether the hosts of a class see anything that is recorded.
+/// Returns whether the hosts of a class see anything that is recorded.
 pub fn is_watched(plan: &Plan, class: usize) -> bool {
     let packets = plan.record.packets.iter().flat_map(|p| p.flows.iter().flatten());
     plan.record.trace.iter().chain(packets).any(|choice| choice.class == class)

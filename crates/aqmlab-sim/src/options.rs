@@ -1,22 +1,23 @@
-//! TCP options of packets on their way. Few packets have any, so they lie beside the packets: a packet that has some
-//! carries the number of its place here, and whoever ends its way gives the place back.
+//! TCP options of packets in flight. Few packets have any, so they are stored separately: a packet
+//! with options carries the number of its entry here, and the code that ends its path frees the
+//! entry.
 
 use aqmlab_transport::{Sack, Segment};
 
 use crate::packet::SimPacket;
 
-/// What a packet that has options does not carry itself.
+/// The data of a packet with options that it does not carry itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// The blocks of its SACK option, if it has one.
     pub sack: Sack,
-    /// The window, whose place in the packet the number has.
+    /// The window, whose place in the packet holds the number of the entry.
     window: u32,
     sack_len: u8,
     sack_permitted: bool,
 }
 
-/// The options of all packets on their way.
+/// The options of all packets in flight.
 #[derive(Debug, Default)]
 pub struct OptionTable {
     places: Vec<Option<Options>>,
@@ -26,9 +27,9 @@ pub struct OptionTable {
 /// Packets with options in the network, and options held for packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptionImbalance {
-    /// found on their way
+    /// found in flight
     pub found: u64,
-    /// may be in queues, where they cannot be told apart
+    /// possibly in queues, where they cannot be distinguished
     pub waiting: u64,
     /// held
     pub held: u64,
@@ -45,12 +46,12 @@ impl std::fmt::Display for OptionImbalance {
 }
 
 impl OptionTable {
-    /// The options of a packet on its way, if it has any.
+    /// Returns the options of a packet in flight, if it has any.
     pub fn of(&self, packet: &SimPacket) -> Option<&Options> {
         self.places[packet.options()? as usize].as_ref()
     }
 
-    /// The packet of `segment`, which has options, with its place here.
+    /// Returns the packet of `segment`, which has options, with its entry here.
     #[cold]
     pub fn put(&mut self, packet: SimPacket, segment: &Segment, sack: Sack) -> SimPacket {
         let Segment { window, sack_len, sack_permitted, .. } = *segment;
@@ -62,14 +63,14 @@ impl OptionTable {
         packet.with_options(place, sack_len)
     }
 
-    /// A packet whose options are kept at `place` has arrived: they leave the table.
+    /// Removes and returns the options of an arrived packet, kept at `place`.
     #[cold]
     pub fn take(&mut self, place: u32) -> Options {
         self.free.push(place);
         self.places[place as usize].take().expect("a packet's options leave with it, once")
     }
 
-    /// A packet is lost, with its options if it has any.
+    /// Removes the options of a lost packet, if it has any.
     #[inline]
     pub fn forget(&mut self, packet: &SimPacket) {
         if let Some(place) = packet.options() {
@@ -77,11 +78,11 @@ impl OptionTable {
         }
     }
 
-    /// Whether the table holds the options of those packets that are in the network, and no others. `found` are on their
-    /// way with options; of `waiting` packets more it is not known whether they have any.
+    /// Checks that the table holds the options of exactly the packets in the network. `found` of
+    /// them in flight have options; for `waiting` others this is unknown.
     ///
     /// # Errors
-    /// The figures, if they do not fit.
+    /// The figures, if they do not agree.
     pub fn check(&self, found: u64, waiting: u64) -> Result<(), OptionImbalance> {
         let held = (self.places.len() - self.free.len()) as u64;
         if (found..=found + waiting).contains(&held) {
@@ -90,14 +91,14 @@ impl OptionTable {
         Err(OptionImbalance { found, waiting, held })
     }
 
-    /// Bytes that the table takes.
+    /// Returns the memory of the table in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.places.capacity() * size_of::<Option<Options>>() + self.free.capacity() * size_of::<u32>()
     }
 }
 
 impl Options {
-    /// Completes the segment of the packet that they belong to.
+    /// Completes the segment of the packet to which they belong.
     pub fn complete(&self, segment: Segment) -> Segment {
         let Options { window, sack_len, sack_permitted, .. } = *self;
         Segment { window, sack_len, sack_permitted, ..segment }

@@ -6,7 +6,7 @@ use aqmlab_scenario::MOST_CLASSES;
 use aqmlab_transport::{Flags, Segment};
 use aqmlab_units::Bytes;
 
-/// Which way a packet travels on its flow's path.
+/// The direction of a packet on its flow's path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Toward {
     /// From the sender to the receiver.
@@ -15,35 +15,37 @@ pub enum Toward {
     Sender = 1,
 }
 
-/// A place on a path: an index into the table of [`Routes`](crate::routes::Routes). The place after it is the next one of its path.
+/// A place on a path: an index into the table of [`Routes`](crate::routes::Routes). The next place
+/// of the path has the next index.
 pub type Place = u16;
 
-/// What the packets of a class have in common that travel one way: where their path begins, and their code point.
+/// The common data of the packets of a class in one direction: the beginning of their path, and
+/// their code point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Begin(u64);
 
 impl Begin {
-    /// The beginning of a path, and a code point.
+    /// Creates the data of the beginning of a path and a code point.
     pub const fn new(place: Place, dscp: Dscp) -> Self {
         Begin((place as u64) << PLACE | ((dscp.0 & DSCP_MASK) as u64) << DSCP)
     }
 }
 
-/// The flow that a packet belongs to, as packets carry it.
+/// The flow of a packet, as packets carry it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowId {
     /// Its slot. A flow keeps its slot until its last packet has left the network.
     pub slot: u32,
-    /// Its number in the run, stable over slot reuse: what hashes and event order go by.
+    /// Its number in the run, stable over slot reuse, which determines hashes and event order.
     pub number: u32,
     /// Its class's index, below [`MOST_CLASSES`](aqmlab_scenario::MOST_CLASSES).
     pub class: u16,
 }
 
-/// One packet on its way.
+/// A packet in flight.
 ///
-/// Its fields lie in four words, because a packet is copied at each place that it passes: four moves instead of one
-/// for each field.
+/// Its fields lie in four words because a packet is copied at each place that it passes: four moves
+/// instead of one per field.
 ///
 /// | word | bits 0 to 31 | 32 to 63 |
 /// |---|---|---|
@@ -52,8 +54,8 @@ pub struct FlowId {
 /// | 2 | sequence number | acknowledgment |
 /// | 3 | window (31), direction (1) | TCP flags (8), place on its path (16), DSCP (6), ECN field (2) |
 ///
-/// If it has TCP options, the flag URG, which nothing here uses, is set, and in the place of the window stands where
-/// they are kept (`options.rs`).
+/// If it has TCP options, the otherwise unused flag URG is set, and the window is replaced by the
+/// number of their entry (`options.rs`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SimPacket([u64; 4]);
 
@@ -69,8 +71,8 @@ const WINDOW: u32 = (1 << 31) - 1;
 /// The flag URG (RFC 9293, section 3.1).
 const OPTIONS: u8 = 0x20;
 
-/// The class's place in the upper half of the second word. Below it is room for a kind, which a segment does not need: what its
-/// flags and payload say is as good.
+/// The class's place in the upper half of the second word. Below it is room for a kind, which
+/// segments do not need because their flags and payload determine it.
 const CLASS: u32 = KIND + PacketKind::PLACES.trailing_zeros();
 const KIND: u32 = 16;
 const _: () = assert!(MOST_CLASSES <= 1 << (32 - CLASS), "a class's index has room in a packet");
@@ -80,8 +82,9 @@ const fn word(low: u32, high: u32) -> u64 {
 }
 
 impl SimPacket {
-    /// A TCP segment under a header of `header` bytes, at the beginning of its path. Its window is at most
-    /// 2^30 bytes (RFC 7323, section 2.3). Its options are another matter (`options.rs`).
+    /// Creates a TCP segment under a header of `header` bytes, at the beginning of its path. Its
+    /// window is at most 2^30 bytes (RFC 7323, section 2.3). Its options are kept separately
+    /// (`options.rs`).
     #[inline]
     pub fn tcp(flow: FlowId, toward: Toward, begin: Begin, segment: &Segment, header: u32) -> Self {
         debug_assert!(segment.window <= WINDOW);
@@ -98,7 +101,7 @@ impl SimPacket {
         ])
     }
 
-    /// The same packet with options of `len` bytes, which are kept at `place`.
+    /// Returns the packet with options of `len` bytes, which are kept at `place`.
     pub(crate) fn with_options(mut self, place: u32, len: u8) -> Self {
         debug_assert!(place <= WINDOW);
         self.0[1] += u64::from(len);
@@ -106,13 +109,13 @@ impl SimPacket {
         self
     }
 
-    /// Where its options are kept, if it has any.
+    /// Returns the entry of its options, if it has any.
     #[inline]
     pub(crate) fn options(&self) -> Option<u32> {
         (self.octet(FLAGS) & OPTIONS != 0).then_some(self.low(3) & WINDOW)
     }
 
-    /// A datagram from sender to receiver, at the beginning of its path.
+    /// Creates a datagram from sender to receiver, at the beginning of its path.
     pub fn datagram(flow: FlowId, begin: Begin, wire_len: Bytes, ecn: Ecn) -> Self {
         let wire_len = wire_len.get() as u32;
         let bits = begin.0 | (ecn as u64) << ECN;
@@ -130,26 +133,26 @@ impl SimPacket {
         (self.0[word] >> 32) as u32
     }
 
-    /// Eight bits of the last word.
+    /// Returns eight bits of the last word.
     #[inline]
     const fn octet(&self, at: u32) -> u8 {
         (self.0[3] >> at) as u8
     }
 
-    /// The flow.
+    /// Returns the flow.
     #[inline]
     pub fn flow(&self) -> FlowId {
         FlowId { slot: self.low(0), number: self.high(0), class: self.class() as u16 }
     }
 
-    /// Which way it travels.
+    /// Returns its direction.
     #[inline]
     pub fn toward(&self) -> Toward {
         if self.0[3] & TOWARD_SENDER == 0 { Toward::Receiver } else { Toward::Sender }
     }
 
-    /// The TCP segment in it, but for what is kept with its options; `None` for a datagram (every TCP segment has
-    /// a flag set).
+    /// Returns the TCP segment in it, except the data kept with its options, or `None` for a
+    /// datagram (every TCP segment has a flag set).
     #[inline]
     pub fn segment(&self) -> Option<Segment> {
         let flags = Flags::from_bits(self.octet(FLAGS) & !OPTIONS);
@@ -165,26 +168,26 @@ impl SimPacket {
         })
     }
 
-    /// Whether it neither opens nor closes a connection.
+    /// Returns whether it neither opens nor closes a connection.
     #[inline]
     pub fn is_ordinary(&self) -> bool {
         let mark = Flags::SYN.bits() | Flags::FIN.bits() | Flags::RST.bits();
         self.octet(FLAGS) & mark == 0
     }
 
-    /// The place on its path that it has come to or is on its way to.
+    /// Returns the place on its path that it has reached or will reach next.
     #[inline]
     pub fn place(&self) -> Place {
         (self.0[3] >> PLACE) as Place
     }
 
-    /// It has not set out yet for the place that it is on its way to.
+    /// Steps back: the packet has not yet left for the next place.
     #[inline]
     pub fn step_back(&mut self) {
         self.0[3] -= 1 << PLACE;
     }
 
-    /// It is on its way over a link, to the next place.
+    /// Steps on: the packet is on a link to the next place.
     #[inline]
     pub fn pass(&mut self) {
         self.0[3] += 1 << PLACE;
@@ -216,7 +219,8 @@ impl Packet for SimPacket {
     }
 
     fn host_hash(&self, side: Side, salt: u64) -> u64 {
-        // Every flow has its own pair of hosts: the host's number is the flow's, and its end.
+        // Every flow has its own pair of hosts: a host's number consists of the flow's number and
+        // the end.
         let is_sender_host = (side == Side::Source) == (self.toward() == Toward::Receiver);
         philox2x64([u64::from(self.high(0)) << 1 | u64::from(is_sender_host), 1], salt)[0]
     }
@@ -258,8 +262,8 @@ impl Classed for SimPacket {
         }
     }
 
-    /// Of a segment in the middle of a connection the kind is not looked for: any payload carries into the bits above its own,
-    /// where a pure ACK has zero and data have one.
+    /// For a segment in the middle of a connection, the kind needs no search: any payload carries
+    /// into the bits above it, where a pure ACK has zero and data has one.
     #[inline(always)]
     fn class_and_kind(&self) -> usize {
         const CARRY: u32 = (1 << KIND) - 1;
@@ -271,7 +275,7 @@ impl Classed for SimPacket {
     }
 }
 
-/// The class and kind of a segment that opens or closes a connection.
+/// Returns the class and kind of a segment that opens or closes a connection.
 #[cold]
 #[inline(never)]
 fn opening_or_closing(packet: &SimPacket) -> usize {

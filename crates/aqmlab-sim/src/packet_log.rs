@@ -1,4 +1,4 @@
-//! The `packets` table: what happens to chosen packets, one row each time.
+//! The `packets` table: events of chosen packets, one row per event.
 
 use aqmlab_qdisc::{Ecn, Packet, Reason};
 use aqmlab_recording::{Cell, Table, schema};
@@ -8,15 +8,15 @@ use aqmlab_units::Instant;
 
 use crate::packet::{SimPacket, Toward};
 
-/// Which packets are written down, when.
+/// The packets and times to record.
 pub struct Filter {
-    /// What is written down of them.
+    /// The recorded events.
     pub events: Vec<PacketEvent>,
-    /// From when on.
+    /// Beginning of the recording.
     pub from: Instant,
-    /// Until when, that instant included.
+    /// End of the recording, that instant included.
     pub until: Instant,
-    /// The numbers of the flows, ascending; everybody's packets if `None`.
+    /// The numbers of the flows, ascending; the packets of all flows if `None`.
     pub flows: Option<Vec<u32>>,
 }
 
@@ -33,18 +33,18 @@ pub struct PacketLog {
     filter: Filter,
     table: Table,
     limit: usize,
-    /// When there was a row too many.
+    /// The instant at which the limit of rows was exceeded.
     full_at: Option<Instant>,
 }
 
 impl PacketLog {
-    /// No rows yet, and at most `limit` ever.
+    /// Creates a log without rows, which may have at most `limit`.
     pub fn new(filter: Filter, limit: u64) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         PacketLog { filter, table: Table::new(&schema::PACKETS), limit, full_at: None }
     }
 
-    /// `event` happens to `packet` at a queue or host called `at`.
+    /// Records that `event` happens to `packet` at a queue or host called `at`.
     pub fn note(
         &mut self,
         now: Instant,
@@ -82,17 +82,17 @@ impl PacketLog {
         ]);
     }
 
-    /// When there was a row too many, if there was.
+    /// Returns when the limit of rows was exceeded, if it was.
     pub const fn full_at(&self) -> Option<Instant> {
         self.full_at
     }
 
-    /// The rows so far.
+    /// Returns the rows so far.
     pub const fn table(&self) -> &Table {
         &self.table
     }
 
-    /// All rows.
+    /// Returns all rows.
     pub fn into_table(self) -> Table {
         self.table
     }
@@ -105,7 +105,7 @@ fn toward(packet: &SimPacket) -> &'static str {
     }
 }
 
-/// The codepoint by its name in RFC 3168, section 5.
+/// Returns the name of the code point in RFC 3168, section 5.
 fn ecn(ecn: Ecn) -> &'static str {
     match ecn {
         Ecn::NotEct => "not-ECT",
@@ -115,7 +115,7 @@ fn ecn(ecn: Ecn) -> &'static str {
     }
 }
 
-/// A letter for each flag: `SA`, `A`, `FA`; E is ECE, W is CWR, as tcpdump has it.
+/// Returns a letter per flag: `SA`, `A`, `FA`; E is ECE, W is CWR, as in tcpdump.
 fn flag_letters(flags: Flags, letters: &mut String) -> &str {
     const LETTERS: [(Flags, char); 6] = [
         (Flags::SYN, 'S'),

@@ -1,4 +1,4 @@
-//! Fills the tables of a recording: samples while the run goes on, sums at its end.
+//! Fills the tables of a recording: samples during the run, sums at its end.
 
 use aqmlab_network::{FlowRow, RunFacts, UserRows, flow_table};
 use aqmlab_recording::{PortTables, Recording, Table, schema};
@@ -9,18 +9,18 @@ use crate::flow::Flow;
 use crate::flow_table::FlowTable;
 use crate::network::{Class, Link};
 
-/// What a run puts into its recording.
+/// The recording of a run, while it is built.
 pub struct Recorder {
     ports: PortTables,
     flow_series: Table,
     /// Rows of `flows`, in the order in which flows ended.
     ended: Vec<FlowRow>,
-    /// The same of flows that are users with many connections.
+    /// Rows of flows that are users with many connections.
     users: UserRows,
 }
 
 impl Recorder {
-    /// Empty tables for a run of `plan`.
+    /// Creates empty tables for a run of `plan`.
     pub fn new(plan: &Plan) -> Self {
         let class_names = plan.classes.iter().map(|c| c.name.clone()).collect();
         Recorder {
@@ -31,7 +31,8 @@ impl Recorder {
         }
     }
 
-    /// The warm-up is over: nothing that ended flows have done is measured. The ports' books are about to start anew.
+    /// Ends the warm-up: flows that have ended are not part of the measurement. The ports' books
+    /// are about to restart.
     pub fn warmup_ended(&mut self, links: &[Link]) {
         for row in &mut self.ended {
             row.at_warmup = row.counts;
@@ -40,14 +41,14 @@ impl Recorder {
         self.ports.warmup_ended(links.iter().map(|link| &link.port));
     }
 
-    /// Samples of the queues and their laws.
+    /// Samples the queues and their laws.
     pub fn sample_queues(&mut self, now: Instant, links: &[Link]) {
         self.ports.sample(now, links.iter().map(|link| &link.port));
     }
 
-    /// One row of `flow_series` for each connection that is alive, in the order of their numbers.
+    /// Adds one row of `flow_series` per living connection, in the order of their numbers.
     pub fn sample_flows(&mut self, now: Instant, flows: &mut FlowTable) {
-        // A user's connections have no rows: they would be one flow's many at one instant.
+        // A user's connections have no rows: one flow would have many rows at one instant.
         let mut alive: Vec<&mut Flow> = flows.iter_mut().filter(|f| !self.users.has(f.id.class)).collect();
         alive.sort_unstable_by_key(|f| f.id.number);
         for flow in alive {
@@ -67,7 +68,7 @@ impl Recorder {
         }
     }
 
-    /// A flow has ended, or a user's connection, or the run has.
+    /// Records the end of a flow, of a user's connection, or of the run.
     pub fn flow_ended(&mut self, flow: &Flow, class: &Class) {
         let row = FlowRow {
             number: flow.id.number,
@@ -86,14 +87,14 @@ impl Recorder {
         }
     }
 
-    /// Bytes that the tables take, estimated from their lengths.
+    /// Returns the memory of the tables in bytes, estimated from their lengths.
     pub fn memory_bytes(&self) -> usize {
         let series = self.flow_series.rows() * self.flow_series.columns.len();
         let cells = self.ports.cells() + series;
         cells * size_of::<u64>() + self.ended.capacity() * size_of::<FlowRow>() + self.users.memory_bytes()
     }
 
-    /// The recording of a run with these facts. `more` are tables that not every run has.
+    /// Returns the recording of a run with these facts. `more` are tables that not every run has.
     pub fn finish(
         mut self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! Where packets go: the places on all paths of a run, in one table.
+//! Routes: the places on all paths of a run, in one table.
 
 use aqmlab_network::{End, Hop, OwnPipe, hops};
 use aqmlab_scenario::{ClassPlan, DelayPlan, Edge, Plan, StagePlace, Workload};
@@ -7,60 +7,64 @@ use crate::access::AccessLink;
 use crate::network::{has_edges, is_watched};
 use crate::packet::Place;
 
-/// Where a packet goes next.
+/// The next step of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// Into the queue of this link.
     Queue {
         /// index of the link
         link: u32,
-        /// where it goes when it has crossed the link
+        /// the step after the link
         onward: Onward,
     },
-    /// Over one of its flow's own links. When it has come to its host, it will have passed so many links.
+    /// Over one of its flow's own links. At its host, it will have passed this many links.
     Access(AccessLink, u8),
-    /// Over one of its flow's own links, with a stage in front of it that may lose the packet: whether it does is decided
-    /// when the packet gets there and not before, so that the books are right at any moment.
+    /// Over one of its flow's own links, behind a stage that may lose the packet. The loss is
+    /// decided when the packet arrives there and not before, so that the books are right at any
+    /// moment.
     Risk(AccessLink),
-    /// Through the delay stage of this number on its way, which stands in a router.
+    /// Through the delay stage of this number on its path, in a router.
     Stage {
-        /// the first is 0
+        /// number, from 0
         number: u8,
-        /// whether it may lose the packet, which is decided when it gets there
+        /// whether it may lose the packet, which is decided on arrival there
         loses: bool,
     },
-    /// To its host at this end of the path, having passed so many links, access links included.
+    /// To its host at this end of the path, after this many links, access links included.
     Host(End, u8),
-    /// The same two where applications look how far their streams have come.
+    /// The same as [`Next::Access`], where applications watch the position of their streams.
     AttendedAccess(AccessLink, u8),
-    /// See [`Next::AttendedAccess`].
+    /// The same as [`Next::Host`], where applications watch the position of their streams.
     AttendedHost(End, u8),
-    /// To its host, where something is recorded one by one, or where hosts delay what they send.
+    /// To its host, where single events are recorded, or where hosts delay what they send.
     WatchedHost(End, u8),
 }
 
-/// How a packet goes on that comes out of a queue's link. A queue's entry says it, so that a packet looks its way up once.
+/// The step of a packet that leaves a queue's link. It is stored with the queue's entry, so a
+/// packet looks up its path once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Onward {
     /// Its arrival at the next place is an event.
     Arrive,
-    /// It enters its flow's own link to the server at once, for that link has no other feeder and cannot drop. At the host
-    /// it will have passed so many links.
+    /// It enters its flow's own link to the server at once because that link has no other feeder
+    /// and cannot drop. At the host it will have passed this many links.
     ToServer(u8),
-    /// The same to the client.
+    /// The same, to the client.
     ToClient(u8),
-    /// The same where applications look how far their streams have come.
+    /// The same, where applications watch the position of their streams.
     ToAttended(AccessLink, u8),
-    /// It enters the delay stage of this number at once, for its flow's passage has no other feeder and cannot drop.
+    /// It enters the delay stage of this number at once because its flow's passage has no other
+    /// feeder and cannot drop.
     ToStage(u8),
-    /// It enters the queue that follows at once, for that has no other feeder than this link and looks ahead.
+    /// It enters the next queue at once because that queue has no other feeder than this link and
+    /// looks ahead.
     ToQueue,
 }
 
 const _: () = assert!(size_of::<Next>() == 8, "an entry is a word");
 
 impl Onward {
-    /// Where hops are fused: how a packet enters the place `next`, the one behind a queue.
+    /// Returns, for fused hops, how a packet enters the place `next` behind a queue.
     fn fused(next: Next, joined: impl Fn(u32) -> bool) -> Self {
         match next {
             Next::Access(AccessLink::ServerIn, passed) => Onward::ToServer(passed),
@@ -73,18 +77,20 @@ impl Onward {
     }
 }
 
-/// The places of all paths one after the other. Classes that take the same way share it.
+/// The places of all paths in succession. Classes with the same path share it.
 #[derive(Default)]
 pub struct Routes {
     places: Vec<Next>,
-    /// For each place, how many links a packet has passed that comes there, access links included.
+    /// Per place, the number of links that a packet has passed on arrival there, access links
+    /// included.
     passed: Vec<u8>,
 }
 
 impl Routes {
-    /// The paths of a plan, and where each class's begin: toward the receiver, toward the sender. If hops are `fused`, packets
-    /// enter without an event the last links of their paths, delay stages, and those links in `joinable` that only one other
-    /// link feeds. `None` if the paths have more places than packets can name.
+    /// Creates the paths of a plan, and the beginnings of each class's: toward the receiver, toward
+    /// the sender. If hops are `fused`, packets enter the last links of their paths, delay stages,
+    /// and links in `joinable` that only one other link feeds, without an event. `None` if the
+    /// paths have more places than packets can name.
     pub fn new(plan: &Plan, fused: bool, joinable: impl Fn(u32) -> bool) -> Option<(Self, Vec<[Place; 2]>)> {
         let mut paths: Vec<_> = (0..plan.classes.len())
             .flat_map(|class| [0, 1].map(|direction| path(plan, class, direction, &arrival(plan, class))))
@@ -100,10 +106,11 @@ impl Routes {
         Some((routes, begins.as_chunks().0.to_vec()))
     }
 
-    /// Adds a path, on which packets have passed so many links at each place. Where it begins.
+    /// Adds a path, on which packets have passed this many links at each place, and returns its
+    /// beginning.
     fn add(&mut self, path: &[Next], passed: &[u8]) -> Option<Place> {
-        // A path ends with its host, so what looks like a path begins and ends like one too, except that one
-        // path may be the end of another.
+        // A path ends with its host, so an equal sequence begins and ends like a path, except that
+        // a path may be the end of another.
         let same = |begin: usize| self.passed[begin..][..path.len()] == *passed;
         let known =
             self.places.windows(path.len()).enumerate().position(|(begin, w)| w == path && same(begin));
@@ -115,13 +122,13 @@ impl Routes {
         (self.places.len() <= usize::from(Place::MAX)).then_some(begin as Place)
     }
 
-    /// Where a packet at `place` goes.
+    /// Returns where a packet at `place` goes.
     #[inline]
     pub fn next(&self, place: Place) -> Next {
         self.places[usize::from(place)]
     }
 
-    /// How many links a packet has passed that has come to `place`.
+    /// Returns the number of links that a packet at `place` has passed.
     #[inline]
     pub fn passed(&self, place: Place) -> u8 {
         self.passed[usize::from(place)]
@@ -135,7 +142,7 @@ struct LastPlaces {
     host: fn(End, u8) -> Next,
 }
 
-/// How the packets of class number `class` come to their hosts.
+/// Returns how the packets of class number `class` reach their hosts.
 fn arrival(plan: &Plan, class: usize) -> LastPlaces {
     let ClassPlan { workload, .. } = &plan.classes[class];
     if is_watched(plan, class) || plan.classes[class].delays_sending() {
@@ -147,7 +154,8 @@ fn arrival(plan: &Plan, class: usize) -> LastPlaces {
     }
 }
 
-/// For each of `links` links, whether all packets come to its queue from one other link, and from nowhere else.
+/// Returns, for each of `links` links, whether all packets reach its queue from one other link and
+/// from nowhere else.
 fn fed_by_one_link<'a>(links: usize, paths: impl Iterator<Item = &'a [Next]>) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Feeder {
@@ -172,8 +180,9 @@ fn fed_by_one_link<'a>(links: usize, paths: impl Iterator<Item = &'a [Next]>) ->
     feeders.iter().map(|feeder| matches!(feeder, Feeder::Link(_))).collect()
 }
 
-/// The places on the path of class number `class` in a direction, and how many links a packet has passed that comes to each.
-/// What lies at the edges is two links of the flow's own, if anything does.
+/// Returns the places on the path of class number `class` in a direction, and the number of links
+/// passed on arrival at each. The elements at the edges, if any, count as two links of the flow's
+/// own.
 fn path(plan: &Plan, class: usize, direction: usize, arrival: &LastPlaces) -> (Vec<Next>, Vec<u8>) {
     let hops = hops(plan, class, direction);
     let links = hops.iter().map(|hop| hop.links()).sum();
@@ -215,8 +224,8 @@ fn path(plan: &Plan, class: usize, direction: usize, arrival: &LastPlaces) -> (V
     (path, passed)
 }
 
-/// Packets enter what follows a queue without an event, where that has no other feeder and cannot drop, or is one of the
-/// links that are `joined` to the one that feeds them.
+/// Makes packets enter the place after a queue without an event, where that has no other feeder and
+/// cannot drop, or is one of the links that are `joined` to the link that feeds them.
 fn fuse(path: &mut [Next], joined: impl Fn(u32) -> bool + Copy) {
     for place in 1..path.len() {
         let next = path[place];
@@ -241,7 +250,8 @@ mod tests {
             &[queue(1), stage, queue(5), host],
             &[Next::Access(AccessLink::ClientOut, 2), queue(6), queue(7), host],
         ];
-        // Link 1 gets packets from a host, too; link 2 from two links; link 5 from a delay stage.
+        // Link 1 also gets packets from a host, link 2 from two links, and link 5 from a delay
+        // stage.
         let fed = [false, false, false, true, false, false, false, true];
         assert_eq!(fed_by_one_link(8, paths.into_iter()), fed);
     }

@@ -15,7 +15,7 @@ use crate::packet::PortPacket;
 use crate::wheel::Wheel;
 use crate::world::{Ways, World};
 
-/// The simulator: what is above the parts of its plans, the order of events among it.
+/// The simulator: the part above the parts of its plans, such as the order of events.
 pub const ENGINE: Engine = Engine { host: Host::Sim, version: 1 };
 
 /// Runs `plan` with `seed` on the built-in disciplines.
@@ -39,10 +39,10 @@ pub fn run_with(
     run_fast(plan, seed, control, registry, RunFiles::default())
 }
 
-/// The same, with files that are written as it happens. Nothing else is different.
+/// Does the same, with files that are written during the run. Nothing else differs.
 ///
 /// # Errors
-/// See [`RunError`]; what is in the files then is not whole.
+/// See [`RunError`]; the files are then incomplete.
 pub fn run_into(
     plan: &Plan,
     seed: u64,
@@ -64,7 +64,8 @@ fn run_fast(
         let (gap, horizon) = network::pace(plan);
         run_on(Wheel::new(gap, horizon), ways, plan, seed, control, registry, files)
     };
-    // A run that may end before what it has done ahead of time is run again then, which files cannot be.
+    // A run that ends before something it has done ahead of time is repeated, which files do not
+    // permit.
     if plan.stop.completed.is_some() && !files.is_empty() {
         return run(Ways::Fused, files).map(|recording| recording.expect(IN_TIME));
     }
@@ -76,8 +77,8 @@ fn run_fast(
 
 const IN_TIME: &str = "a run that does nothing ahead of time ends in time";
 
-/// The same on the plain engine: a binary heap, and an event for every hop. Slow and obvious; it gives the same
-/// recording, which tests hold against [`run_with`].
+/// Does the same on the plain engine: a binary heap, and an event per hop. It is slow and obvious,
+/// and gives the same recording; tests compare it with [`run_with`].
 ///
 /// # Errors
 /// See [`RunError`]; a failed run leaves nothing.
@@ -92,7 +93,7 @@ pub fn run_plain(
     Ok(recording.expect(IN_TIME))
 }
 
-/// `None` if the run has ended before something that has been done ahead of time.
+/// Returns `None` if the run ended before something that was done ahead of time.
 fn run_on<Q: EventQueue>(
     queue: Q,
     ways: Ways,

@@ -1,4 +1,4 @@
-//! What a flow passes by itself in delay stages.
+//! A flow's own passages through delay stages.
 
 use aqmlab_network::FlowPath;
 use aqmlab_qdisc::{Passage, Pipe};
@@ -6,29 +6,32 @@ use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::packet::Toward;
 
-/// A flow's passage through one delay stage, in one direction. It has one feeder, so that what enters first comes out first.
+/// A flow's passage through one delay stage, in one direction. It has one feeder, so packets leave
+/// in the order in which they enter.
 pub struct StagePipe {
     delay: Span,
-    /// What does more than to delay all packets alike.
+    /// The pipe, where it does more than delay all packets equally.
     more: Option<Box<Pipe>>,
-    /// When the last packet came out, and how many before it came out at that instant; nothing comes out in the far future.
+    /// When the last packet left, and how many left before it at that instant; far future before
+    /// the first.
     last_due: Instant,
     last_turn: u64,
 }
 
 impl StagePipe {
-    /// One that nothing has entered.
+    /// Creates a passage that no packet has entered.
     pub fn new(pipe: Pipe) -> Self {
         let (delay, more) = (pipe.delay(), (!pipe.is_constant()).then(|| Box::new(pipe)));
         StagePipe { delay, more, last_due: Instant::FAR_FUTURE, last_turn: 0 }
     }
 
-    /// The constant delay.
+    /// Returns the constant delay.
     pub const fn delay(&self) -> Span {
         self.delay
     }
 
-    /// A packet of `size` enters at `now`: when it comes out, and in which turn of that instant. `None` if it is lost.
+    /// Passes a packet of `size` that enters at `now`. Returns when it leaves and its turn at that
+    /// instant, or `None` if it is lost.
     #[inline]
     pub fn pass(&mut self, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
         let due = match &mut self.more {
@@ -46,28 +49,30 @@ impl StagePipe {
 
 /// A flow's passages through the delay stages in routers.
 pub struct RouterStages {
-    /// In the order in which packets meet them: first those on the way to the receiver.
+    /// The passages in the order in which packets meet them, beginning with the direction to the
+    /// receiver.
     pipes: Box<[StagePipe]>,
-    /// How many these are.
+    /// The number of passages to the receiver.
     to_receiver: usize,
-    /// Packets lost here.
+    /// Number of packets lost here.
     pub lost_packets: u64,
 }
 
 impl RouterStages {
-    /// Those of a flow that meets the stages of these numbers, by direction.
+    /// Creates the passages of a flow that meets the stages of these numbers, by direction.
     pub fn new(path: &FlowPath<'_>, numbers: &[Vec<usize>; 2]) -> Self {
         let pipe = |direction| move |&number: &usize| StagePipe::new(path.stage_of(direction, number));
         let pipes = numbers[0].iter().map(pipe(0)).chain(numbers[1].iter().map(pipe(1))).collect();
         RouterStages { pipes, to_receiver: numbers[0].len(), lost_packets: 0 }
     }
 
-    /// What they add to the round-trip time.
+    /// Returns the delay that they add to the round-trip time.
     pub fn delay(&self) -> Span {
         self.pipes.iter().fold(Span::ZERO, |sum, stage| sum + stage.delay())
     }
 
-    /// A packet of `size` enters the stage of this number on its way at `now`: see [`StagePipe::pass`].
+    /// Passes a packet of `size` that enters the stage of this number on its path at `now`: see
+    /// [`StagePipe::pass`].
     #[inline]
     pub fn pass(&mut self, toward: Toward, number: u8, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
         let before = if toward == Toward::Receiver { 0 } else { self.to_receiver };

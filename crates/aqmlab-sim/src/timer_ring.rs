@@ -1,17 +1,18 @@
 //! Timers of the far future: the coarse ring behind the wheel.
 //!
-//! Most timers never fire as they were set, or fire long after: they wait here in half the memory of an event with a
-//! packet, and come into the wheel when its time has come near. A slot of this ring is many of the wheel's; within a
-//! slot nothing is sorted, for the wheel sorts.
+//! Most timers never fire at the instant for which they were set, or fire long after it. They wait
+//! here in half the memory of an event with a packet, and move into the wheel shortly before they
+//! are due. A slot of this ring corresponds to many of the wheel's. Nothing is sorted within a slot
+//! because the wheel sorts.
 
 use crate::event::{Key, Notice};
 
 /// No node.
 pub(crate) const NONE: u32 = u32::MAX;
-/// The slot of no event.
+/// The slot without events.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-/// How many slots there are; a power of two.
+/// Number of slots, a power of two.
 const SLOTS: usize = 1 << 12;
 const MASK: u64 = SLOTS as u64 - 1;
 
@@ -31,9 +32,9 @@ pub(crate) struct TimerRing {
     free: u32,
     /// First node of each slot.
     heads: Box<[u32; SLOTS]>,
-    /// A bit for each slot that has notices.
+    /// One bit per slot, set if the slot has notices.
     occupied: Box<[u64; SLOTS / 64]>,
-    /// The first slot that has notices; [`NEVER`] if none has.
+    /// The first slot with notices; [`NEVER`] if there is none.
     first: u64,
 }
 
@@ -42,13 +43,13 @@ impl TimerRing {
         TimerRing { pool: Vec::new(), free: NONE, heads: boxed(NONE), occupied: boxed(0), first: NEVER }
     }
 
-    /// Whether the ring reaches from slot `from` to `slot`.
+    /// Returns whether the ring reaches from slot `from` to `slot`.
     #[inline]
     pub(crate) fn reaches(&self, from: u64, slot: u64) -> bool {
         slot - from <= MASK
     }
 
-    /// The first slot that has notices; [`NEVER`] if none has.
+    /// Returns the first slot with notices, or [`NEVER`] if there is none.
     #[inline]
     pub(crate) fn first(&self) -> u64 {
         self.first
@@ -74,8 +75,8 @@ impl TimerRing {
         self.first = self.first.min(slot);
     }
 
-    /// Takes a notice out of `slot`, the first that has any. `None` if it has no more: then the first slot is
-    /// another.
+    /// Removes a notice from `slot`, the first one with notices, and returns it. Returns `None` if
+    /// the slot is empty; the first slot is then another one.
     pub(crate) fn pop(&mut self, slot: u64) -> Option<(Key, Notice)> {
         let index = (slot & MASK) as usize;
         let place = self.heads[index];
@@ -89,8 +90,8 @@ impl TimerRing {
         Some((node.key, node.notice))
     }
 
-    /// The first slot from `start` on with notices, within one turn; the word in which the search starts is looked
-    /// at twice: its upper bits first, its lower ones last.
+    /// Returns the first slot with notices from `start` on, within one turn. The word in which the
+    /// search starts is examined twice: first its upper bits, last its lower ones.
     fn next_occupied(&self, start: u64) -> u64 {
         let first = (start & MASK) as usize;
         let words = self.occupied.len();
@@ -108,13 +109,13 @@ impl TimerRing {
         NEVER
     }
 
-    /// Bytes that the ring's tables take.
+    /// Returns the memory of the ring's tables in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.pool.capacity() * size_of::<Node>() + size_of_val(&*self.heads) + size_of_val(&*self.occupied)
     }
 }
 
-/// An array on the heap, never on the stack.
+/// Creates an array on the heap, never on the stack.
 pub(crate) fn boxed<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
     match vec![value; N].into_boxed_slice().try_into() {
         Ok(array) => array,

@@ -1,8 +1,9 @@
-//! Flows and packets that a scenario asks to be recorded one change and one packet at a time, and captured ports.
+//! Recording of single changes and packets of flows that a scenario selects, and captured ports.
 //!
-//! A run that asks for none has no watch, and nothing on the way of a packet through ports that look ahead asks whether
-//! it has: ports to be recorded do not look ahead, and have another observer ([`WatchedPort`]); the packets of classes to
-//! be watched reach their hosts by a step of its own ([`crate::routes::Next::WatchedHost`]).
+//! A run without such recording has no watch, and a packet's path through ports that look ahead
+//! does not check for one. Recorded ports do not look ahead, and have another observer
+//! ([`WatchedPort`]). Packets of watched classes reach their hosts by a separate step
+//! ([`crate::routes::Next::WatchedHost`]).
 
 use aqmlab_network::End;
 use aqmlab_qdisc::{Cause, Observer, Reason};
@@ -19,20 +20,20 @@ use crate::in_transit::InTransit;
 use crate::packet::{PortPacket, SimPacket, Toward};
 use crate::packet_log::{Filter, PacketLog};
 
-/// What is watched in a run.
+/// The watched objects of a run.
 pub struct Watch {
     packets: Option<Packets>,
     trace: Option<Traced>,
     capture: Option<CaptureLog>,
-    /// By the number of its link, what is written down at each port.
+    /// What is recorded at each port, by the number of its link.
     ports: Vec<Port>,
     limit: u64,
 }
 
-/// What is written down at a port.
+/// What is recorded at a port.
 struct Port {
     name: String,
-    /// Its packets are recorded one by one.
+    /// Whether its packets are recorded one by one.
     logged: bool,
     /// Its number in the capture, if it is captured.
     captured: Option<usize>,
@@ -40,7 +41,7 @@ struct Port {
 
 struct Packets {
     log: PacketLog,
-    /// Whether hosts are places to record at.
+    /// Whether hosts are places of recording.
     at_hosts: bool,
 }
 
@@ -49,17 +50,17 @@ struct Traced {
     trace: FlowTrace,
 }
 
-/// There was a row too many.
+/// The limit of rows was exceeded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableFull {
-    /// Of which table.
+    /// The name of the table.
     pub table: &'static str,
-    /// When.
+    /// The instant.
     pub at: Instant,
 }
 
 impl Watch {
-    /// What `plan` asks for, and the capture; `None` if that is nothing.
+    /// Returns the watch that `plan` requests, with the capture, or `None` if it requests nothing.
     pub fn of(plan: &Plan, capture: Option<PortCapture>) -> Option<Self> {
         let record = &plan.record;
         let packets = record.packets.as_ref().map(|choice| {
@@ -88,14 +89,14 @@ impl Watch {
         Some(Watch { packets, trace, capture, ports, limit: record.limit })
     }
 
-    /// Whether anything is written down at the port of a link.
+    /// Returns whether anything is recorded at the port of a link.
     #[inline]
     pub fn watches(&self, link: u32) -> bool {
         let port = &self.ports[link as usize];
         port.logged || port.captured.is_some()
     }
 
-    /// The observer of a port at which something is written down, before `in_transit` hears of it.
+    /// Returns the observer of a recorded port, which reports to `in_transit` afterwards.
     pub fn at_port<'a>(&'a mut self, link: u32, in_transit: &'a mut InTransit) -> WatchedPort<'a> {
         let port = &self.ports[link as usize];
         let log = self.packets.as_mut().filter(|_| port.logged).map(|packets| &mut packets.log);
@@ -103,12 +104,12 @@ impl Watch {
         WatchedPort { name: &port.name, log, capture, in_transit }
     }
 
-    /// Whether the capture's file has failed to take what was written.
+    /// Returns whether writing the capture's file has failed.
     pub fn capture_has_failed(&self) -> bool {
         self.capture.as_ref().is_some_and(CaptureLog::has_failed)
     }
 
-    /// Ends the capture, if there is one.
+    /// Completes the capture, if there is one.
     ///
     /// # Errors
     /// If its file could not be written.
@@ -116,7 +117,7 @@ impl Watch {
         self.capture.as_mut().map_or(Ok(()), |capture| capture.finish(end))
     }
 
-    /// A host has sent a packet; `lost` if its own link lost it at once.
+    /// Records that a host has sent a packet; `lost` if its own link lost it at once.
     pub fn sent(&mut self, now: Instant, packet: &SimPacket, lost: bool) {
         let host = match packet.toward() {
             Toward::Receiver => "sender",
@@ -128,7 +129,7 @@ impl Watch {
         }
     }
 
-    /// A packet has been lost on the way from the network to its host.
+    /// Records that a packet has been lost between the network and its host.
     pub fn lost(&mut self, now: Instant, packet: &SimPacket) {
         let host = match packet.toward() {
             Toward::Receiver => "receiver",
@@ -137,7 +138,7 @@ impl Watch {
         self.at_host(now, PacketEvent::Lose, host, packet);
     }
 
-    /// A packet has reached its host.
+    /// Records that a packet has reached its host.
     pub fn arrived(&mut self, now: Instant, packet: &SimPacket) {
         let host = match packet.toward() {
             Toward::Receiver => "receiver",
@@ -154,7 +155,7 @@ impl Watch {
         }
     }
 
-    /// An endpoint of a flow has been served.
+    /// Records that an endpoint of a flow has been processed.
     pub fn served(&mut self, now: Instant, flow: &Flow, end: End, profile: &Profile) {
         if end == End::Client
             && let Some(Traced { choices, trace }) = &mut self.trace
@@ -165,14 +166,14 @@ impl Watch {
         }
     }
 
-    /// A flow is over, and its last packet has gone.
+    /// Records that a flow is over and its last packet has left.
     pub fn flow_ended(&mut self, flow: &Flow) {
         if let Some(Traced { trace, .. }) = &mut self.trace {
             trace.forget(flow.id.number);
         }
     }
 
-    /// Whether there was a row too many.
+    /// Returns whether the limit of rows was exceeded.
     pub fn full(&self, now: Instant) -> Option<TableFull> {
         let packets = self.packets.as_ref().and_then(|p| p.log.full_at());
         if let Some(at) = packets {
@@ -182,7 +183,7 @@ impl Watch {
         (rows > self.limit).then_some(TableFull { table: "trace", at: now })
     }
 
-    /// Bytes that the rows take, estimated from their number.
+    /// Returns the memory of the rows in bytes, estimated from their number.
     pub fn memory_bytes(&self) -> usize {
         let cells = |table: &Table| table.rows() * table.columns.len();
         let packets = self.packets.as_ref().map_or(0, |p| cells(p.log.table()));
@@ -190,7 +191,7 @@ impl Watch {
         (packets + trace) * size_of::<u64>()
     }
 
-    /// The tables that were asked for.
+    /// Iterates over the requested tables.
     pub fn finish(self) -> impl Iterator<Item = Table> {
         let trace = self.trace.map(|t| t.trace.into_table());
         let packets = self.packets.map(|p| p.log.into_table());
@@ -198,12 +199,12 @@ impl Watch {
     }
 }
 
-/// The observer of a port at which something is written down: first it writes, then the network hears of it, which
-/// forgets a dropped packet's options.
+/// The observer of a recorded port. It records first, and then reports to the network, which
+/// removes a dropped packet's options.
 pub struct WatchedPort<'a> {
     name: &'a str,
     log: Option<&'a mut PacketLog>,
-    /// With the number of the port in it.
+    /// The capture, with the number of the port in it.
     capture: Option<(&'a mut CaptureLog, usize)>,
     in_transit: &'a mut InTransit,
 }
@@ -247,7 +248,7 @@ impl Observer<PortPacket> for WatchedPort<'_> {
     }
 }
 
-/// The numbers in the run of chosen flows, ascending.
+/// Returns the numbers, in the run, of the selected flows, ascending.
 fn numbers(plan: &Plan, choices: &[FlowChoice]) -> Vec<u32> {
     let mut all = Vec::new();
     for choice in choices {

@@ -1,13 +1,14 @@
 //! A timing wheel: the fast event queue.
 //!
-//! Time is cut into slots of a power of two nanoseconds. Events of the near future hang in their slot,
-//! unsorted; when a slot comes up, its few events are sorted by key. Timers that are not due soon wait in a coarser
-//! ring ([`crate::timer_ring`]); what lies beyond both horizons waits in a heap. Either joins its slot when that comes
-//! up. Pushing is constant work, popping nearly so, and the order is the heap's, by key to the last bit:
-//! [`crate::event::HeapQueue`] is the twin that says so.
+//! Time is divided into slots of a power of two nanoseconds. Events of the near future wait
+//! unsorted in their slot; when a slot is reached, its few events are sorted by key. Timers that
+//! are not due soon wait in a coarser ring ([`crate::timer_ring`]), and events beyond both horizons
+//! in a heap. They join their slot when it is reached. A push is constant work and a pop nearly so.
+//! The order equals the heap's, by key to the last bit: [`crate::event::HeapQueue`] is the
+//! reference.
 //!
-//! Slots are lists in one pool of nodes, so that nothing is allocated once the pool has grown to the largest
-//! number of pending events.
+//! Slots are lists in one pool of nodes, so nothing is allocated once the pool has grown to the
+//! largest number of pending events.
 
 use std::collections::BinaryHeap;
 
@@ -28,11 +29,11 @@ struct Node {
 
 const _: () = assert!(size_of::<Node>() == 64, "a node is a cache line");
 
-/// How many slots there are; a constant power of two, so that an index needs no check.
+/// Number of slots: a constant power of two, so that an index needs no check.
 const SLOTS: usize = 1 << 16;
 const MASK: u64 = SLOTS as u64 - 1;
 
-/// Slots whose emptiness is noted together.
+/// Number of slots whose occupancy is recorded together.
 const GROUP: usize = 16;
 const GROUPS: usize = SLOTS / GROUP;
 
@@ -43,43 +44,43 @@ const COARSE: u32 = 12;
 pub struct Wheel {
     /// A slot is `2^shift` ns wide.
     shift: u32,
-    /// The slot that is being worked off, counted from time zero.
+    /// The current slot, counted from time zero.
     cursor: u64,
-    /// Its first event; its list is sorted.
+    /// The first event of the current slot; its list is sorted.
     current: u32,
     /// The first free node.
     free: u32,
     pool: Vec<Node>,
     /// First node of each slot; these lists are not sorted.
     heads: Box<[u32; SLOTS]>,
-    /// For each group of slots: 0 if none of them has events, else 1. A group that has become empty is noticed when
-    /// it is next looked at.
+    /// Per group of slots: 0 if none of them has events, else 1. A group that has become empty is
+    /// noticed when it is next examined.
     filled: Box<[u8; GROUPS]>,
-    /// Timers of later coarse slots than the cursor's.
+    /// Timers of coarse slots later than the cursor's.
     ring: TimerRing,
     /// Events beyond the horizons.
     far: BinaryHeap<Item>,
-    /// The slot with which the first of the later timers or of the far events may be due.
+    /// The slot in which the first of the later timers or of the far events may be due.
     far_slot: u64,
-    /// Where long lists are sorted.
+    /// The buffer for sorting long lists.
     scratch: Vec<(Key, u32)>,
-    /// The nodes of the slots before this one have been fetched into the cache.
+    /// The nodes of the slots before this one are in the cache.
     fetched: u64,
 }
 
-/// Longer lists are sorted in an array.
+/// Lists longer than this are sorted in an array.
 const LONG: usize = 8;
 
-/// A pool of more nodes does not stay in the cache.
+/// A pool of more nodes than this does not stay in the cache.
 const CACHED: usize = 1 << 13;
-/// So many slots are fetched together.
+/// Number of slots that are fetched together.
 const FETCHED: usize = 16;
 
 impl Wheel {
-    /// A wheel for events that come about `gap` apart and mostly lie less than `horizon` ahead. Both are
-    /// advice: they move the cost, never the order.
+    /// Creates a wheel for events that are about `gap` apart and mostly less than `horizon` ahead.
+    /// Both are hints, which affect the cost and never the order.
     pub fn new(gap: Span, horizon: Span) -> Self {
-        // Slots of about one event, but not so narrow that the horizon lies beyond them all.
+        // Slots of about one event, but wide enough for the horizon to lie within the wheel.
         let wide = gap.as_ns().clamp(1 << 4, 1 << 23).ilog2() + 1;
         let reaching = (horizon.as_ns() / SLOTS as u64).max(1).ilog2() + 1;
         let shift = wide.max(reaching.min(32));
@@ -104,17 +105,18 @@ impl Wheel {
         key.at.as_ns() >> self.shift
     }
 
-    /// Whether the wheel reaches so far ahead. From the slot after the cursor's on: time does not go back.
+    /// Returns whether the wheel reaches this slot, from the slot after the cursor's on: time does
+    /// not go back.
     #[inline]
     fn reaches(&self, slot: u64) -> bool {
         slot.wrapping_sub(self.cursor).wrapping_sub(1) < MASK
     }
 
-    /// A node with this event in it; its place.
+    /// Allocates a node with this event and returns its place.
     #[inline]
     fn node(&mut self, key: Key, event: Event, next: u32) -> u32 {
         let place = self.free;
-        // The end of the list of free nodes is no place in the pool.
+        // The end of the list of free nodes is not a place in the pool.
         match self.pool.get_mut(place as usize) {
             Some(node) => {
                 self.free = node.next;
@@ -131,14 +133,14 @@ impl Wheel {
         (self.pool.len() - 1) as u32
     }
 
-    /// Hangs an event into its slot, which the wheel reaches.
+    /// Adds an event to its slot, which the wheel reaches.
     fn hang(&mut self, slot: u64, key: Key, event: Event) {
         let index = (slot & MASK) as usize;
         self.heads[index] = self.node(key, event, self.heads[index]);
         self.filled[index / GROUP] = 1;
     }
 
-    /// An arrival that is not of the near future, or the first of so many.
+    /// Adds an arrival that is not in the near future, or the first of many.
     #[inline(never)]
     fn push_seldom(&mut self, key: Key, event: Event) {
         let slot = self.slot_of(&key);
@@ -156,7 +158,7 @@ impl Wheel {
         self.far.push(Item { key, event });
     }
 
-    /// Into the sorted list of the slot that is being worked off.
+    /// Inserts an event into the sorted list of the current slot.
     fn insert_current(&mut self, key: Key, event: Event) {
         let (mut before, mut next) = (NONE, self.current);
         while next != NONE && self.pool[next as usize].key < key {
@@ -171,7 +173,7 @@ impl Wheel {
         }
     }
 
-    /// Moves on to the next slot that has events, and sorts them. False if there is none.
+    /// Moves on to the next slot with events, and sorts them. Returns false if there is none.
     #[inline]
     fn next_slot(&mut self) -> bool {
         let near = self.next_near();
@@ -186,7 +188,8 @@ impl Wheel {
         true
     }
 
-    /// The next slot of the wheel that has events; [`NEVER`] if there is none. Most often it is one of the next few.
+    /// Returns the next slot of the wheel with events, or [`NEVER`] if there is none. Most often it
+    /// is one of the next few.
     #[inline(always)]
     fn next_near(&mut self) -> u64 {
         let mut slot = self.cursor + 1;
@@ -201,8 +204,8 @@ impl Wheel {
         }
     }
 
-    /// The next slot with events from `slot` on, the first of its group, within one turn from the cursor. The group
-    /// of the cursor is looked at last.
+    /// Returns the next slot with events from `slot` on, the first of its group, within one turn
+    /// from the cursor. The cursor's group is examined last.
     #[inline(never)]
     fn next_group(&mut self, slot: u64) -> u64 {
         let start = (slot & MASK) as usize / GROUP;
@@ -225,7 +228,7 @@ impl Wheel {
         NEVER
     }
 
-    /// Sorts the current list, which begins with these two and most often has no more.
+    /// Sorts the current list, which begins with these two events and most often has no more.
     #[inline(always)]
     fn sort_from(&mut self, first: u32, second: u32) {
         if self.pool[second as usize].next != NONE {
@@ -237,15 +240,15 @@ impl Wheel {
         }
     }
 
-    /// The list of a slot that has events becomes the current one, not sorted yet.
+    /// Makes the list of a slot with events the current one, not sorted yet.
     #[inline]
     fn take_near(&mut self, slot: u64) {
         self.cursor = slot;
         self.current = std::mem::replace(&mut self.heads[(slot & MASK) as usize], NONE);
     }
 
-    /// The next events are later timers or lie beyond the horizon: alone, or together with those of the slot `near`.
-    /// False if there are none at all.
+    /// Moves on to the next events if they are later timers or lie beyond the horizon, alone or
+    /// together with those of the slot `near`. Returns false if there are no events at all.
     #[cold]
     fn next_far_slot(&mut self, near: u64) -> bool {
         if self.far_slot == NEVER {
@@ -265,7 +268,7 @@ impl Wheel {
         true
     }
 
-    /// The timers of a coarse slot, before which nothing is due, come into the wheel.
+    /// Moves the timers of a coarse slot, before which nothing is due, into the wheel.
     fn bring_near(&mut self, coarse: u64) {
         self.cursor = (coarse << COARSE) - 1;
         while let Some((key, notice)) = self.ring.pop(coarse) {
@@ -274,7 +277,8 @@ impl Wheel {
         self.look_far();
     }
 
-    /// Adds what lay beyond the horizon and is in the cursor's slot to the current list, which is not sorted yet.
+    /// Adds the events from beyond the horizon that are in the cursor's slot to the current list,
+    /// which is not sorted yet.
     fn take_far(&mut self) {
         while self.far.peek().is_some_and(|item| self.slot_of(&item.key) == self.cursor) {
             let Some(Item { key, event }) = self.far.pop() else { break };
@@ -283,14 +287,14 @@ impl Wheel {
         self.look_far();
     }
 
-    /// Works out with which slot later or far events may be due.
+    /// Computes the slot in which later or far events may be due.
     fn look_far(&mut self) {
         let far = self.far.peek().map_or(NEVER, |item| self.slot_of(&item.key));
         let coarse = self.ring.first();
         self.far_slot = if coarse == NEVER { far } else { far.min(coarse << COARSE) };
     }
 
-    /// Sorts the current list: by insertion while it is short, else in an array.
+    /// Sorts the current list: by insertion while it is short, otherwise in an array.
     #[inline(never)]
     fn sort_current(&mut self) {
         if self.pool.len() > CACHED && self.fetched <= self.cursor {
@@ -321,8 +325,8 @@ impl Wheel {
         }
     }
 
-    /// Walks along the lists of this slot and the next ones side by side, so that their nodes come from memory side
-    /// by side. One after the other would be most of the time of a run with very many flows.
+    /// Walks along the lists of this slot and the next ones in parallel, so that their cache misses
+    /// overlap. Otherwise these would take most of the time of a run with very many flows.
     #[inline(never)]
     fn fetch_slots(&mut self) {
         let list = |n| self.heads[((self.cursor + n as u64) & MASK) as usize];
@@ -336,7 +340,8 @@ impl Wheel {
         self.fetched = self.cursor + FETCHED as u64;
     }
 
-    /// Sorts the current list and `rest` together: keys and places in an array, then the list anew.
+    /// Sorts the current list together with `rest`: sorts keys and places in an array, and rebuilds
+    /// the list.
     #[inline(never)]
     fn sort_long(&mut self, rest: u32) {
         let mut scratch = std::mem::take(&mut self.scratch);
@@ -380,7 +385,7 @@ impl EventQueue for Wheel {
         }
     }
 
-    /// Before the next coarse slot begins an event is near.
+    /// An event before the next coarse slot is near.
     #[inline]
     fn push(&mut self, key: Key, notice: Notice) {
         let slot = self.slot_of(&key);
@@ -457,7 +462,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// An event so far ahead of the last popped one, with a packet or without.
+        /// An event this far after the last popped one, with a packet or without.
         Push(u64, u8, u64, bool),
         Pop,
     }
@@ -489,8 +494,8 @@ mod tests {
         count
     }
 
-    /// Flows that start together have their timers together, beyond the horizon. Work that grew with the square
-    /// of their number would show here as minutes.
+    /// Flows that start together have their timers together, beyond the horizon. Work that grew
+    /// with the square of their number would take minutes here.
     #[test]
     fn a_multitude_at_one_far_instant_comes_in_order() {
         let mut wheel = Wheel::new(Span::us(30), Span::ms(200));

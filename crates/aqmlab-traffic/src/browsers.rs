@@ -1,9 +1,10 @@
-//! Users with browsers of the years around 2000: a page at a time, over parallel connections, with one request at a time
-//! on each.
+//! Users with browsers of the years around 2000: one page at a time, over parallel connections,
+//! with one request at a time on each.
 //!
-//! The structure is that of the UNC model of HTTP traffic: F. D. Smith, F. Hernandez Campos, K. Jeffay, D. Ott, "What
-//! TCP/IP Protocol Headers Can Tell Us About the Web", SIGMETRICS 2001. Its variables are draws of [`BrowserPlan`]; the
-//! bytes of requests and responses are draws of each connection ([`crate::ExchangePlan`]).
+//! The structure is that of the UNC model of HTTP traffic: F. D. Smith, F. Hernandez Campos, K.
+//! Jeffay, D. Ott, "What TCP/IP Protocol Headers Can Tell Us About the Web", SIGMETRICS 2001. Its
+//! variables are draws of [`BrowserPlan`]; the bytes of requests and responses are draws of each
+//! connection ([`crate::ExchangePlan`]).
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -19,41 +20,43 @@ use crate::quantity::Count;
 use crate::starts::Starts;
 use crate::step::ExchangeDone;
 
-/// What the pages of a class consist of, and how browsers fetch them.
+/// The contents of the pages of a class, and the way in which browsers fetch them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BrowserPlan {
     /// Objects of a page besides its document.
     pub embedded: Distribution<Count>,
     /// Servers of a page, which share its objects evenly.
     pub servers: Distribution<Count>,
-    /// Connections that a page has open at one time, at most.
+    /// Largest number of connections that a page has open at the same time.
     pub parallel: Distribution<Count>,
     /// The share of connections that are persistent; each of the others carries one object, as in HTTP/1.0.
     pub persistent: f64,
     /// Objects on a persistent connection, unless its server has fewer left.
     pub per_persistent: Distribution<Count>,
-    /// From the end of a page to the user's next.
+    /// Time from the end of a user's page to the next page.
     pub think: Distribution,
 }
 
-/// Which of a page's draws.
+/// The numbers of a page's draws.
 #[derive(Clone, Copy)]
 enum OfPage {
     Embedded = 0,
     Servers = 1,
     Parallel = 2,
-    /// The first two of its first connection; each connection has two.
+    /// The first two draws of its first connection; each connection has two.
     Connections = 3,
 }
 
 impl BrowserPlan {
-    /// Rises by one whenever this moves a result.
+    /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Page number `page` of a user, whose family of draws `draws` is: how many objects each of its connections carries,
-    /// in the order in which they open, goes into `connections`; how many are open at one time is returned.
+    /// Draws page number `page` of a user whose family of draws is `draws`. Writes the number of
+    /// objects on each of its connections, in the order in which they open, to `connections`, and
+    /// returns how many are open at the same time.
     ///
-    /// The connections to one server come one after the other. The document is the first object of the first server.
+    /// The connections to one server are consecutive. The document is the first object of the first
+    /// server.
     pub fn draw(&self, user: u32, page: u32, draws: &Stream, connections: &mut Vec<u32>) -> usize {
         connections.clear();
         let index = u64::from(user) + u64::from(page);
@@ -81,31 +84,33 @@ impl BrowserPlan {
     }
 }
 
-/// Users who fetch one page after the other and think in between. The document comes first, alone. Then the page's
-/// connections open, so many at a time: connection `i` of `n` parallel ones follows connection `i - n`, when the last
-/// response on that one has arrived or it has failed. The page ends with its last object, and it has failed if one of its
-/// connections has; without the document it ends at once.
+/// Users who fetch one page after the other and think in between. The document comes first, alone.
+/// Then the page's connections open in parallel. Connection `i` of `n` parallel ones follows
+/// connection `i - n`, when the last response on that one has arrived or it has failed. The page
+/// ends with its last object, and it has failed if one of its connections has; without the document
+/// it ends at once.
 ///
-/// What happens on one of the parallel connections never depends on the others, but for the document. So a host may report
-/// what becomes of a user's connections in any order, and the user does the same. A user may have several wakes to come.
+/// Apart from the document, events on one of the parallel connections never depend on the others. A
+/// host may therefore report the events of a user's connections in any order without affecting the
+/// user. A user may have several wake-ups pending.
 #[derive(Clone, Debug)]
 pub struct Browsers {
     firsts: Starts,
     plan: Arc<BrowserPlan>,
     /// Member i: the pages of user i.
     pages: Stream,
-    /// Member i: the times to think of user i.
+    /// Member i: the thinking times of user i.
     thoughts: Stream,
     users: Vec<User>,
-    /// The memory of pages that are over, for those to come.
+    /// The memory of ended pages, for later ones.
     #[expect(clippy::vec_box, reason = "a user keeps a pointer, and it is what moves")]
     spare: Vec<Box<UnderWay>>,
 }
 
-/// Sixteen bytes at rest, for there may be many.
+/// Sixteen bytes when idle because there may be many.
 #[derive(Clone, Default, Debug)]
 struct User {
-    /// Connections of all pages begun so far, whether they have opened or not.
+    /// Connections of all pages begun so far, opened or not.
     connections: u32,
     /// Pages begun so far.
     pages: u32,
@@ -117,37 +122,39 @@ struct User {
 struct UnderWay {
     /// The serial of its first connection.
     first: u32,
-    /// How many objects each of its connections carries.
+    /// Number of objects on each of its connections.
     connections: Vec<u32>,
     /// Its parallel connections.
     lanes: Vec<Lane>,
-    /// Wakes that are still to be asked for, each by the one before, all at one instant.
+    /// Wake-ups still to be requested, each by the previous one, all at the same instant.
     further_wakes: u32,
     /// Objects that have neither arrived nor failed.
     left: u32,
     began: Instant,
-    /// When the latest of what has arrived or failed did so.
+    /// The time of the latest arrival or failure.
     latest: Instant,
-    /// Bytes that have been asked for and have arrived.
+    /// Bytes of requests whose responses have arrived.
     request: Bytes,
     response: Bytes,
     failed: bool,
 }
 
-/// One of a page's parallel connections, and those that follow it.
+/// One of a page's parallel connections, with its successors.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
-    /// The connection that is open or opens next, by its number in the page; there is none behind the last.
+    /// The connection that is open or opens next, by its number in the page; beyond the last there
+    /// is none.
     connection: usize,
-    /// When it opens; `None` where it has.
+    /// When it opens; `None` once it has.
     opens: Option<Instant>,
     /// Objects that have arrived on it.
     arrived: u32,
 }
 
 impl Browsers {
-    /// Users whose first pages begin so (latest first, one for each). What they fetch, and how long they think, are draws of
-    /// the user's member of these two families.
+    /// Creates users whose first pages begin at these times (latest first, one for each). The pages
+    /// that they fetch, and their thinking times, are draws of the user's member of these two
+    /// families.
     pub fn new(starts: Vec<(Instant, u32)>, plan: Arc<BrowserPlan>, pages: Stream, thoughts: Stream) -> Self {
         let users = alloc::vec![User::default(); starts.len()];
         Browsers { firsts: Starts::new(starts), plan, pages, thoughts, users, spare: Vec::new() }
@@ -157,7 +164,7 @@ impl Browsers {
         self.firsts.next()
     }
 
-    /// A connection opens: the first of a page, or one that is due.
+    /// Opens a connection: the first of a page, or one that is due.
     pub(crate) fn on_wake(&mut self, wake: Wake) -> Opening {
         let user = &mut self.users[wake.user as usize];
         let mut next = None;
@@ -166,7 +173,7 @@ impl Browsers {
             let draws = self.pages.member(wake.user.into());
             let parallel = self.plan.draw(wake.user, user.pages, &draws, &mut page.connections);
             page.begin(user.connections, parallel, wake.at);
-            // First pages are a list, and each asks for the next.
+            // First pages are a list, in which each requests the next.
             if user.pages == 0 {
                 next = self.firsts.on_wake(wake).wake;
             }
@@ -191,7 +198,7 @@ impl Browsers {
         let Some(page) = user.page.as_mut() else { return Reaction::default() };
         let connection = of.serial.wrapping_sub(page.first) as usize;
         let lanes = page.lanes.len();
-        // Of a connection that is over, there is still to hear that both ends have closed.
+        // A connection that is over still reports that both ends have closed.
         let lane = connection % lanes;
         if page.lanes[lane].connection != connection || page.lanes[lane].opens.is_some() {
             return Reaction::default();
@@ -227,7 +234,7 @@ impl Browsers {
         Reaction { wake: (due > 0).then_some(Wake { at: now, user: of.user }), page: None }
     }
 
-    /// The user thinks.
+    /// Ends the page: the user thinks.
     fn page_over(&mut self, of: u32) -> Reaction {
         let user = &mut self.users[of as usize];
         let page = user.page.take().expect("a page is over");
@@ -240,7 +247,7 @@ impl Browsers {
         Reaction { wake: Some(wake), page: Some(ended) }
     }
 
-    /// Ends what is under way, at `now`.
+    /// Ends the pages in progress, at `now`.
     pub(crate) fn give_up(&mut self, now: Instant) -> Vec<PageEnded> {
         let ended = self.users.iter_mut().enumerate().filter_map(|(index, user)| {
             let page = user.page.take()?;
@@ -261,7 +268,7 @@ impl Browsers {
 }
 
 impl UnderWay {
-    /// With room for almost every page, which will not grow then.
+    /// Creates memory with room for almost every page, which then need not grow.
     fn with_room_for(plan: &BrowserPlan) -> Self {
         let room = |of: &Distribution<Count>, factor: u64| {
             (of.mean().0.saturating_add(1) * factor).min(1000) as usize
@@ -273,7 +280,7 @@ impl UnderWay {
         }
     }
 
-    /// Its first connection, with this serial, opens now. Those that it consists of have been drawn.
+    /// Opens its first connection, with this serial, now. Its connections have been drawn.
     fn begin(&mut self, first: u32, parallel: usize, now: Instant) {
         let lane = |connection| Lane { connection, opens: None, arrived: 0 };
         self.lanes.clear();
@@ -285,7 +292,7 @@ impl UnderWay {
         (self.request, self.response) = (Bytes::ZERO, Bytes::ZERO);
     }
 
-    /// An object has arrived on a lane.
+    /// Records the arrival of an object on a lane.
     fn arrived(&mut self, lane: usize, done: &ExchangeDone) {
         self.lanes[lane].arrived += 1;
         self.left -= 1;
@@ -293,7 +300,7 @@ impl UnderWay {
         self.response += done.response;
     }
 
-    /// A connection opens at `at`, if there is such a one: how many do.
+    /// Schedules the opening of a connection at `at`, if it exists. Returns how many open.
     fn open_at(&mut self, lane: usize, connection: usize, at: Instant) -> u32 {
         let opens = (connection < self.connections.len()).then_some(at);
         self.lanes[lane] = Lane { connection, opens, arrived: 0 };

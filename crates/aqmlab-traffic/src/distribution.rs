@@ -11,7 +11,7 @@ use crate::quantity::Quantity;
 /// A distribution of a quantity, most often of a length of time.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Distribution<T = Span> {
-    /// Always the same.
+    /// Always the same value.
     Constant(T),
     /// Uniform on `[low, high]`, to the unit.
     Uniform {
@@ -40,19 +40,21 @@ pub enum Distribution<T = Span> {
         mean: T,
         /// shape, above 1
         shape: f64,
-        /// none is above it: conditional on that
+        /// upper bound, on which the distribution is conditional
         max: Option<T>,
     },
     /// Number i is entry `i mod len`; never empty, no draw.
     List(Vec<T>),
-    /// By points of a distribution function, straight lines between them: values that rise, each with the share of
-    /// draws that do not exceed it. The first share is the chance of the first value itself; the last share is 1.
+    /// By points of a distribution function with straight lines between them: increasing values,
+    /// each with the share of draws that do not exceed it. The first share is the probability of
+    /// the first value itself; the last share is 1.
     Empirical(Vec<(T, f64)>),
 }
 
 impl<T: Quantity> Distribution<T> {
-    /// The value of flow `index` of `count`. `stream` is that flow's own; at most its first draw is used, so
-    /// one more flow never changes another's value (except under [`Distribution::Spread`], by definition).
+    /// Returns the value of flow `index` of `count`. `stream` belongs to that flow, and at most its
+    /// first draw is used, so another flow never changes this one's value (except under
+    /// [`Distribution::Spread`], by definition).
     pub fn value(&self, index: u64, count: u64, mut stream: Stream) -> T {
         match self {
             Distribution::Spread { low, high } => {
@@ -64,10 +66,10 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Draw number `index` of a sequence; it takes one draw of `stream`, whatever the distribution.
+    /// Draws number `index` of a sequence, with one draw of `stream`, whatever the distribution.
     ///
     /// # Panics
-    /// For [`Distribution::Spread`], which is over a known number of flows.
+    /// For [`Distribution::Spread`], which requires a known number of flows.
     pub fn draw(&self, index: u64, stream: &mut Stream) -> T {
         match self {
             Distribution::Uniform { low, high } => {
@@ -80,7 +82,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// The same by inversion, where that is the definition.
+    /// Computes the value by inversion, where that is the definition.
     fn quantile(&self, index: u64, u: f64) -> T {
         match self {
             Distribution::Constant(v) => *v,
@@ -91,8 +93,8 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// What is left of a value of this distribution at a random moment, as in a process that has gone on for ever; one
-    /// draw. `None` where there is no formula for it.
+    /// Draws the remainder of a value of this distribution at a random instant, as in a process of
+    /// infinite age, with one draw. Returns `None` where there is no formula for it.
     pub fn residual(&self, stream: &mut Stream) -> Option<T> {
         let u = stream.unit();
         match self {
@@ -105,18 +107,18 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Whether [`Distribution::residual`] has a formula for it.
+    /// Returns whether [`Distribution::residual`] has a formula for it.
     pub fn has_residual(&self) -> bool {
         self.residual(&mut Stream::new(0, "")).is_some()
     }
 
-    /// In units of the mean.
+    /// Returns the Pareto distribution in units of the mean.
     fn pareto(&self) -> Pareto {
         let Distribution::Pareto { mean, shape, max } = self else { unreachable!("asked of a Pareto only") };
         Pareto::new(*shape, max.map(|max| max.units() as f64 / mean.units() as f64))
     }
 
-    /// The least value that there can be.
+    /// Returns the least possible value.
     pub fn least(&self) -> T {
         match self {
             Distribution::Constant(v) => *v,
@@ -130,7 +132,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// The mean.
+    /// Returns the mean.
     pub fn mean(&self) -> T {
         match self {
             Distribution::Constant(v) => *v,
@@ -148,7 +150,7 @@ impl<T: Quantity> Distribution<T> {
     }
 }
 
-/// The quantile `u`, by straight lines between the points.
+/// Returns the quantile `u`, by straight lines between the points.
 fn interpolated<T: Quantity>(points: &[(T, f64)], u: f64) -> T {
     let next = points.partition_point(|&(_, share)| share <= u).min(points.len() - 1);
     let (high, above) = points[next];

@@ -1,16 +1,17 @@
 //! Workloads as state machines: what to send next, and when.
 //!
-//! A workload knows neither TCP nor sockets, so that a simulator and a live generator can drive the same code. Above
-//! the byte streams of TCP there are two layers: a [`Population`] decides when the connections of a class open, and
-//! learns how they went; a [`Session`] decides what the applications at both ends of one connection write, and when. A
-//! [`PacketSource`] decides when its next packet leaves and how big it is. A [`Distribution`] spreads starts and
-//! round-trip times over the flows of a class, and gives the lengths of periods ([`OnOff`]), times to think and sizes.
-//! No clock, no thread, no global.
+//! A workload knows neither TCP nor sockets, so a simulator and a live generator can drive the same
+//! code. Above the byte streams of TCP there are two layers. A [`Population`] decides when the
+//! connections of a class open, and is notified of their outcome. A [`Session`] decides what the
+//! applications at both ends of one connection write, and when. A [`PacketSource`] decides when its
+//! next packet leaves, and its size. A [`Distribution`] spreads starts and round-trip times over
+//! the flows of a class, and provides the lengths of periods ([`OnOff`]), thinking times and sizes.
+//! There is no clock, no thread and no global.
 #![no_std]
 extern crate alloc;
 
-/// The version of distributions and of what populations and sessions share; each kind of them has its own. Rises by one
-/// whenever that moves a result.
+/// The version of distributions and of the parts that populations and sessions share; each kind of
+/// them has its own. Incremented whenever a change here changes a result.
 pub const VERSION: u32 = 1;
 
 mod browsers;

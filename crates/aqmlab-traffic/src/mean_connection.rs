@@ -1,9 +1,9 @@
-//! What a connection asks of the network on average.
+//! The average demand of a connection.
 
-/// A connection of many alike, on average.
+/// The average of many similar connections.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MeanConnection {
-    /// Requests with their responses.
+    /// Number of requests with responses.
     pub exchanges: f64,
     /// Bytes of all its requests, and of all its responses.
     pub bytes: [f64; 2],

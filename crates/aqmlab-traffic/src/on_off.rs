@@ -1,4 +1,4 @@
-//! On and off periods: how long, one after the other.
+//! Lengths of alternating on and off periods.
 
 use alloc::sync::Arc;
 
@@ -7,15 +7,16 @@ use aqmlab_units::Span;
 
 use crate::distribution::Distribution;
 
-/// Which period a source begins with.
+/// The first period of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Begin {
     /// A whole on period.
     On,
     /// A whole off period, as ns-2's generators do.
     Off,
-    /// As if it had gone on for ever: on with the probability `mean on / (mean on + mean off)`, and what is left of the
-    /// period at a random moment in it. Heavy-tailed periods forget another beginning only slowly.
+    /// Stationary: on with probability `mean on / (mean on + mean off)`, with the remainder of the
+    /// period at a random instant in it. With heavy-tailed periods, the effect of another beginning
+    /// lasts long.
     Stationary,
 }
 
@@ -31,17 +32,17 @@ pub struct OnOff {
 }
 
 impl OnOff {
-    /// Rises by one whenever this moves a result.
+    /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// The share of time that a source is on, in the long run.
+    /// Returns the long-run share of time that a source is on.
     pub fn duty(&self) -> f64 {
         let (on, off) = (self.on.mean().as_secs_f64(), self.off.mean().as_secs_f64());
         on / (on + off)
     }
 }
 
-/// One source's periods. Each kind has a stream of draws to itself.
+/// One source's periods. Each kind has its own stream of draws.
 #[derive(Clone, Debug)]
 pub(crate) struct Periods {
     times: Arc<OnOff>,
@@ -63,10 +64,10 @@ impl Periods {
         Periods { times, on_draws, off_draws, ons: 0, offs: 0 }
     }
 
-    /// The first period. Its draws are taken from the streams before all others.
+    /// Draws the first period. Its draws come before all others of the streams.
     ///
     /// # Panics
-    /// If it is to be stationary and a distribution has no formula for what is left of a value.
+    /// If it has to be stationary and a distribution has no formula for the remainder of a value.
     pub(crate) fn first(&mut self) -> Period {
         match self.times.begin {
             Begin::On => Period::On(self.next_on()),

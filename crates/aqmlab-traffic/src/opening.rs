@@ -1,5 +1,5 @@
-//! What passes between a population and its host: who opens which connection, when it wants to be woken, and what becomes
-//! of connections.
+//! The interface between a population and its host: openings of connections, wake-ups, and the
+//! events of connections.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,61 +10,64 @@ use crate::packmime::Carried;
 use crate::pages::{PageEnded, PageObject};
 use crate::step::ExchangeDone;
 
-/// A connection within its class: whose it is, and how many that user has opened before.
+/// A connection within its class: its user, and the number of connections that the user has opened
+/// before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Identity {
-    /// Index within the class: of the flow in a list, of the user; 0 for all that an arrival process opens.
+    /// Index within the class: of the flow in a list, or of the user; 0 for all connections of an
+    /// arrival process.
     pub user: u32,
-    /// The first of a user's connections is 0.
+    /// Number among the user's connections, from 0.
     pub serial: u32,
 }
 
 impl Identity {
-    /// The first connection of a user.
+    /// Returns the identity of a user's first connection.
     pub const fn first_of(user: u32) -> Self {
         Identity { user, serial: 0 }
     }
 
-    /// What draws go by, no two connections of a class the same. That of a user's first connection is the user's index.
+    /// Returns the index for draws, different for any two connections of a class. That of a user's
+    /// first connection is the user's index.
     pub const fn index(self) -> u64 {
         (self.serial as u64) << 32 | self.user as u64
     }
 }
 
-/// When a population wants to be woken, and for whom.
+/// A requested wake-up of a population, with its user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wake {
-    /// When.
+    /// The instant.
     pub at: Instant,
     /// Index of the user.
     pub user: u32,
 }
 
-/// What a population does when it is woken.
+/// The action of a population that has been woken.
 #[derive(Clone, Debug)]
 pub enum Woken {
     /// It opens a connection.
     Opens(Opening),
-    /// A user asks for more on a connection that is open.
+    /// A user asks for more on an open connection.
     Asks {
-        /// Which one.
+        /// The connection.
         of: Identity,
-        /// What for.
+        /// The objects.
         objects: Vec<PageObject>,
-        /// Wants to be woken again.
+        /// The next wake-up requested.
         wake: Option<Wake>,
     },
-    /// A user closes a connection, on which nothing is under way.
+    /// A user closes an idle connection.
     Closes {
-        /// Which one.
+        /// The connection.
         of: Identity,
-        /// Wants to be woken again.
+        /// The next wake-up requested.
         wake: Option<Wake>,
     },
 }
 
 impl Woken {
-    /// The same, and it wants to be woken so.
+    /// Returns the same action with this request for the next wake-up.
     pub fn waking(mut self, next: Option<Wake>) -> Self {
         match &mut self {
             Woken::Opens(Opening { wake, .. }) | Woken::Asks { wake, .. } | Woken::Closes { wake, .. } => {
@@ -74,7 +77,7 @@ impl Woken {
         self
     }
 
-    /// When and for whom it wants to be woken again.
+    /// Returns the next wake-up requested.
     pub const fn wake(&self) -> Option<Wake> {
         match self {
             Woken::Opens(Opening { wake, .. }) | Woken::Asks { wake, .. } | Woken::Closes { wake, .. } => {
@@ -84,27 +87,29 @@ impl Woken {
     }
 }
 
-/// What a population makes of news.
+/// The reaction of a population to an event.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Reaction {
-    /// Whom it wants to be woken for, and when.
+    /// The wake-up requested.
     pub wake: Option<Wake>,
-    /// The page that has ended with that.
+    /// The page that the event has ended.
     pub page: Option<PageEnded>,
 }
 
 /// A connection that opens.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// Opens this connection now.
+    /// The connection, which opens now.
     pub open: Identity,
-    /// Wants to be woken again: at this instant or later.
+    /// The next wake-up requested, now or later.
     pub wake: Option<Wake>,
-    /// What the connection has from its cloud, where a cloud opens it; else its draws go by its identity.
+    /// The connection's values from its cloud, where a cloud opens it; otherwise its draws follow
+    /// from its identity.
     pub carried: Option<Box<Carried>>,
-    /// What it asks for at once, where it opens for a page; else there is nothing here.
+    /// The objects that it requests at once, where it opens for a page; otherwise empty.
     pub objects: Vec<PageObject>,
-    /// How many exchanges it carries, where its user says so; else that is a draw of its own.
+    /// Number of exchanges that it carries, where its user determines it; otherwise a separate
+    /// draw.
     pub exchanges: Option<u32>,
 }
 
@@ -114,15 +119,15 @@ impl Opening {
     }
 }
 
-/// What becomes of a connection.
+/// An event of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionEvent {
     /// The handshake is complete at the end that opened.
     Opened,
-    /// An exchange has come to its end.
+    /// An exchange has ended.
     ExchangeDone(ExchangeDone),
     /// Both ends have closed, in order.
     Closed,
-    /// It has been reset or given up before all was done.
+    /// It was reset or given up early.
     Failed,
 }

@@ -19,7 +19,7 @@ pub enum PacketSizes {
 }
 
 impl PacketSizes {
-    /// The mean size.
+    /// Returns the mean size.
     pub const fn mean(&self) -> Bytes {
         match self {
             PacketSizes::Fixed(b) | PacketSizes::Exponential(b) => *b,
@@ -30,10 +30,12 @@ impl PacketSizes {
 /// When the packets of a source leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spacing {
-    /// Constant bit rate: each packet takes its own time at the rate, so the rate holds for mixed sizes too.
+    /// Constant bit rate: each packet takes its own time at the rate, so the rate is right for
+    /// mixed sizes too.
     Constant,
-    /// The same with gaps drawn anew for each packet: uniform from half to one and a half of what [`Spacing::Constant`]
-    /// has, and independent, so that the rate holds in the mean. So does ns-2's `Application/Traffic/CBR` with `random_`.
+    /// Like [`Spacing::Constant`], with gaps drawn separately for each packet: uniform from half to
+    /// one and a half of the constant gap, and independent, so the mean rate is right. ns-2's
+    /// `Application/Traffic/CBR` with `random_` does the same.
     Random,
     /// Poisson: exponential gaps, mean packet size over rate.
     Poisson,
@@ -57,15 +59,16 @@ pub struct PacketSource {
 #[derive(Clone, Debug)]
 struct Bursts {
     periods: Periods,
-    /// Packets still to come in this on period.
+    /// Packets left in this on period.
     left: u64,
 }
 
 impl PacketSource {
-    /// Rises by one whenever this moves a result.
+    /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// A source whose first packet leaves at `start`, or one exponential gap after it (Poisson).
+    /// Creates a source whose first packet leaves at `start`, or one exponential gap after it
+    /// (Poisson).
     ///
     /// # Panics
     /// If the rate or the mean size is zero.
@@ -96,12 +99,14 @@ impl PacketSource {
         source
     }
 
-    /// A source that sends packets of `size` at `rate` while it is on, begun at `start`.
+    /// Creates a source that sends packets of `size` at `rate` while it is on, beginning at
+    /// `start`.
     ///
-    /// An on period is a whole number of packets, the nearest to its length at the rate and at least one, and lasts as
-    /// long as they take; then comes the off period. So do ns-2's `Application/Traffic/Exponential` and
-    /// `Application/Traffic/Pareto`, with `Begin::Off`. DEVIATES from them in where draws come from, and in that the
-    /// first off period is not preceded by the time of one packet.
+    /// An on period is a whole number of packets, the nearest to its length at the rate and at
+    /// least one, and lasts as long as they take; then comes the off period. ns-2's
+    /// `Application/Traffic/Exponential` and `Application/Traffic/Pareto` do the same, with
+    /// `Begin::Off`. DEVIATES from them in the source of draws, and in that the first off period is
+    /// not preceded by the time of one packet.
     ///
     /// # Panics
     /// If the rate or the size is zero.
@@ -118,7 +123,7 @@ impl PacketSource {
         let begin = times.begin;
         let mut bursts = Box::new(Bursts { periods: Periods::new(times, on_draws, off_draws), left: 0 });
         match bursts.periods.first() {
-            // What is left of an on period may be less than half a packet.
+            // The remainder of an on period may be less than half a packet.
             Period::On(span)
                 if begin == Begin::Stationary && span.as_secs_f64() < 0.5 * source.mean_gap_s =>
             {
@@ -134,12 +139,12 @@ impl PacketSource {
         source
     }
 
-    /// When the next packet leaves.
+    /// Returns when the next packet leaves.
     pub const fn next_at(&self) -> Instant {
         self.next_at
     }
 
-    /// Emits the packet due at [`PacketSource::next_at`] and moves on: its size.
+    /// Emits the packet due at [`PacketSource::next_at`], moves on, and returns its size.
     pub fn emit(&mut self) -> Bytes {
         let size = match self.sizes {
             PacketSizes::Fixed(b) => b,
@@ -173,25 +178,26 @@ impl PacketSource {
 }
 
 impl Bursts {
-    /// An off period, and the on period after it: how long until that begins.
+    /// Draws an off period and the following on period, and returns the time until the on period
+    /// begins.
     fn pause(&mut self, gap_s: f64) -> Span {
         let off = self.periods.next_off();
         self.begin(gap_s);
         off
     }
 
-    /// An on period of packets that are `gap_s` apart.
+    /// Begins an on period of packets that are `gap_s` apart.
     fn begin(&mut self, gap_s: f64) {
         self.left = packets_of(self.periods.next_on(), gap_s);
     }
 }
 
-/// The packets of an on period: the nearest whole number, at least one.
+/// Returns the number of packets of an on period: the nearest whole number, at least one.
 fn packets_of(on: Span, gap_s: f64) -> u64 {
     ((on.as_secs_f64() / gap_s + 0.5) as u64).max(1)
 }
 
-/// The least whole number not below a positive `x`; `core` has no `ceil`.
+/// Returns the least whole number not below a positive `x`; `core` has no `ceil`.
 fn round_up(x: f64) -> f64 {
     let whole = x as u64 as f64;
     if whole < x { whole + 1.0 } else { whole }
@@ -236,7 +242,8 @@ mod tests {
         }
         let gaps: Vec<f64> = at.windows(2).map(|w| (w[1] - w[0]) / 0.008).collect();
         assert!(gaps.iter().all(|g| (0.5..=1.5).contains(g)));
-        // A uniform draw has a variance of 1/12; what ns-2 2.35 did with `random_ 1` over 9943 packets: 0.289.
+        // A uniform draw has a variance of 1/12; ns-2.35 with `random_ 1` measured 0.289 over 9943
+        // packets.
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let deviation =
             libm::sqrt(gaps.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / gaps.len() as f64);

@@ -11,19 +11,21 @@ use crate::opening::{ConnectionEvent, Identity, Opening, Reaction, Wake, Woken};
 use crate::pages::{Page, PageEnded, PageObject, PagePlan};
 use crate::starts::Starts;
 
-/// Users who fetch one page after the other and think in between. A user opens a connection to each origin of the page when
-/// the page first needs it. A wave of objects begins when all of the wave before have arrived and the client has parsed them.
-/// The page ends with its last object; if a connection fails, the page ends when nothing is under way any more, and has failed.
+/// Users who fetch one page after the other and think in between. A user opens a connection to each
+/// origin of the page when the page first needs it. A wave of objects begins when all of the
+/// previous wave have arrived and the client has parsed them. The page ends with its last object.
+/// If a connection fails, the page has failed and ends when nothing more is in progress.
 ///
-/// Of one user there is one wake to come at most: what happens at several connections at one instant is several wakes at
-/// that instant. Whatever the order in which a host reports what happened at a user's connections, the user does the same.
+/// Each user has at most one pending wake-up: simultaneous events on several connections are
+/// several wake-ups at that instant. The order in which a host reports the events of a user's
+/// connections does not affect the user.
 #[derive(Clone, Debug)]
 pub struct PageUsers {
     firsts: Starts,
     plan: Arc<PagePlan>,
     /// Member i: the pages of user i.
     pages: Stream,
-    /// Member i: the times to think of user i.
+    /// Member i: the thinking times of user i.
     thoughts: Stream,
     users: Vec<User>,
 }
@@ -34,7 +36,7 @@ struct User {
     opened: u32,
     /// Pages begun so far.
     pages: u32,
-    /// By origin, those that are open.
+    /// The open connections, by origin.
     connections: Vec<Option<Open>>,
     page: Option<Box<UnderWay>>,
 }
@@ -51,22 +53,23 @@ struct Open {
 #[derive(Clone, Debug)]
 struct UnderWay {
     page: Page,
-    /// Objects that have been asked for: the first of the page.
+    /// Number of objects requested so far, from the first of the page.
     asked: usize,
-    /// Those of them that have neither arrived nor failed.
+    /// Number of these that have neither arrived nor failed.
     under_way: u32,
-    /// Connections that are still to be closed, counted by origins; the page is over then.
+    /// Connections still to be closed, by origin; the page is then over.
     closing: Option<usize>,
     began: Instant,
-    /// When the latest of what has arrived or failed did so.
+    /// The time of the latest arrival or failure.
     latest: Instant,
     failed: bool,
     opened_connection: bool,
 }
 
 impl PageUsers {
-    /// Users whose first pages begin so (latest first, one for each). What they fetch, and how long they think, are draws of
-    /// the user's member of these two families.
+    /// Creates users whose first pages begin at these times (latest first, one for each). The pages
+    /// that they fetch, and their thinking times, are draws of the user's member of these two
+    /// families.
     pub fn new(starts: Vec<(Instant, u32)>, plan: Arc<PagePlan>, pages: Stream, thoughts: Stream) -> Self {
         let users = alloc::vec![User::default(); starts.len()];
         PageUsers { firsts: Starts::new(starts), plan, pages, thoughts, users }
@@ -90,14 +93,14 @@ impl PageUsers {
         let (woken, wave_is_asked_for) = user.ask_next(wake.user);
         let next = match wave_is_asked_for {
             false => Some(wake),
-            // First pages are a list, and each asks for the next.
+            // First pages are a list, in which each requests the next.
             true if is_first_page && user.is_in_first_wave() => self.firsts.on_wake(wake).wake,
             true => None,
         };
         woken.waking(next)
     }
 
-    /// Closes the next connection of a page that is over; after the last the user thinks.
+    /// Closes the next connection of a page that is over; after the last one the user thinks.
     fn close_next(&mut self, wake: Wake) -> Woken {
         let user = &mut self.users[wake.user as usize];
         let from = user.page.as_ref().and_then(|page| page.closing).unwrap_or_default();
@@ -152,7 +155,7 @@ impl PageUsers {
         }
     }
 
-    /// Nothing that has been asked for is under way any more.
+    /// Ends a wave: nothing that has been requested is in progress.
     fn wave_over(&mut self, of: u32) -> Reaction {
         let user = &mut self.users[of as usize];
         let page = user.page.as_mut().expect("a wave is over");
@@ -175,7 +178,7 @@ impl PageUsers {
         Reaction { wake: Some(wake), page: Some(ended) }
     }
 
-    /// Ends what is under way, at `now`.
+    /// Ends the pages in progress, at `now`.
     pub(crate) fn give_up(&mut self, now: Instant) -> Vec<PageEnded> {
         let ended = self.users.iter_mut().enumerate().filter_map(|(index, user)| {
             let page = user.page.take().filter(|page| page.closing.is_none())?;
@@ -195,7 +198,8 @@ impl PageUsers {
 }
 
 impl User {
-    /// Asks for what is next in the wave, which is all of one origin; whether that is all of the wave.
+    /// Requests the next objects of the wave, all of one origin, and returns whether that completes
+    /// the wave.
     fn ask_next(&mut self, index: u32) -> (Woken, bool) {
         let page = self.page.as_mut().expect("a page is under way");
         let to_come = &page.page.objects[page.asked..];
@@ -228,7 +232,7 @@ impl User {
         (woken, whole_wave)
     }
 
-    /// Whether all that has been asked for is of the page's first wave.
+    /// Returns whether all requested objects belong to the page's first wave.
     fn is_in_first_wave(&self) -> bool {
         self.page.as_ref().is_some_and(|page| page.page.objects[page.asked - 1].wave == 0)
     }
@@ -248,7 +252,7 @@ impl UnderWay {
         }
     }
 
-    /// `pages` is how many the user has begun.
+    /// Returns the ended page; `pages` is the number of pages that the user has begun.
     fn as_ended(&self, user: u32, pages: u32) -> PageEnded {
         let sum = |of: fn(&PageObject) -> u64| Bytes::new(self.page.objects.iter().map(of).sum());
         PageEnded {

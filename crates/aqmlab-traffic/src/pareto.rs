@@ -1,20 +1,22 @@
 //! The Pareto distribution, by mean and shape.
 
-/// `P(X > x) = (least / x)^shape` for `x >= least`: heavy-tailed, of infinite variance for shapes up to 2.
+/// `P(X > x) = (least / x)^shape` for `x >= least`: heavy-tailed, with infinite variance for shapes
+/// up to 2.
 ///
-/// Shapes are above 1, where the mean is finite; it is `least shape / (shape - 1)`. With an upper bound the
-/// distribution is conditional on not exceeding it (a truncated Pareto), and its mean is below that of the whole one.
+/// Shapes are above 1, where the mean is finite: `least shape / (shape - 1)`. With an upper bound
+/// the distribution is conditional on not exceeding it (a truncated Pareto), and its mean is below
+/// that of the whole one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pareto {
     shape: f64,
-    /// Least value, by the mean of the whole distribution.
+    /// Least value, from the mean of the whole distribution.
     least: f64,
     /// `P(X > bound)` of the whole distribution; zero without a bound.
     beyond: f64,
 }
 
 impl Pareto {
-    /// With mean 1; `bound` is in units of that mean.
+    /// Creates the distribution with mean 1; `bound` is in units of that mean.
     ///
     /// # Panics
     /// If the shape is not above 1, or the bound not above the least value.
@@ -28,18 +30,18 @@ impl Pareto {
         Pareto { shape, least, beyond }
     }
 
-    /// The value that the share `u` of all values do not exceed, `0 <= u < 1`.
+    /// Returns the value that the share `u` of all values do not exceed, `0 <= u < 1`.
     pub fn quantile(&self, u: f64) -> f64 {
         let above = 1.0 - u * (1.0 - self.beyond);
         self.least * libm::pow(above, -1.0 / self.shape)
     }
 
-    /// The least value.
+    /// Returns the least value.
     pub const fn least(&self) -> f64 {
         self.least
     }
 
-    /// The mean: 1, less what a bound cuts off.
+    /// Returns the mean: 1, less the part cut off by a bound.
     pub fn mean(&self) -> f64 {
         if self.beyond == 0.0 {
             return 1.0;
@@ -49,8 +51,9 @@ impl Pareto {
         kept / (1.0 - self.beyond)
     }
 
-    /// How much is left of a value at a random moment in it (the equilibrium distribution of a renewal process): the
-    /// quantile `u` of `P(R > r) = integral of P(X > x) from r on / mean`. `None` with a bound.
+    /// Returns the remainder of a value at a random instant in it (the equilibrium distribution of
+    /// a renewal process): the quantile `u` of `P(R > r) = integral of P(X > x) from r on / mean`.
+    /// Returns `None` with a bound.
     pub fn residual(&self, u: f64) -> Option<f64> {
         if self.beyond > 0.0 {
             return None;
@@ -68,7 +71,7 @@ impl Pareto {
 mod tests {
     use super::*;
 
-    /// The mean of `f` over (0, 1) by the midpoint rule.
+    /// Returns the mean of `f` over (0, 1) by the midpoint rule.
     fn mean_of(f: impl Fn(f64) -> f64, steps: u32) -> f64 {
         (0..steps).map(|i| f((f64::from(i) + 0.5) / f64::from(steps))).sum::<f64>() / f64::from(steps)
     }

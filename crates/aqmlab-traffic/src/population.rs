@@ -1,8 +1,8 @@
-//! Who opens connections, and when.
+//! Populations, which open connections.
 //!
-//! A population is driven by its host: it is woken at instants that it has asked for, opens connections, and hears what
-//! becomes of them. What it does for one user follows from what that user has heard and from nothing else, so a host may
-//! serve users in any order, each of them in order of time.
+//! A population is driven by its host: it is woken at instants that it has requested, opens
+//! connections, and is notified of their events. Its actions for one user depend only on the events
+//! reported for that user, so a host may serve users in any order, each of them in order of time.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -22,13 +22,13 @@ use crate::starts::Starts;
 /// The users of a class.
 #[derive(Clone, Debug)]
 pub enum Population {
-    /// Connections of which all starts are known.
+    /// Connections whose starts are all known.
     List(Starts),
-    /// Connections that come whatever becomes of those before.
+    /// Connections that arrive whatever the state of earlier ones.
     Arrivals(Arrivals),
     /// Users who think before each connection but their first.
     Users(Users),
-    /// A cloud of web users, as PackMime-HTTP has them.
+    /// A cloud of web users, as in PackMime-HTTP.
     Cloud(Box<Cloud>),
     /// Users who fetch pages, each over several connections at a time.
     Pages(Box<PageUsers>),
@@ -37,7 +37,8 @@ pub enum Population {
 }
 
 impl Population {
-    /// Clouds draw what they need for their first `count` connections together: see [`PackMime::draw_ahead`].
+    /// Draws in advance, for all clouds together, what they need for their first `count`
+    /// connections: see [`PackMime::draw_ahead`].
     pub fn draw_ahead<'a>(populations: impl Iterator<Item = &'a mut Population>, count: usize) {
         let mut models: Vec<_> = populations
             .filter_map(|population| match population {
@@ -48,7 +49,8 @@ impl Population {
         PackMime::draw_ahead(&mut models, count);
     }
 
-    /// What it wants to be woken for first; nothing if it will never open a connection. To be called once, before all else.
+    /// Returns its first wake-up, or `None` if it will never open a connection. Must be called
+    /// once, before everything else.
     pub fn begin(&mut self) -> Option<Wake> {
         match self {
             Population::List(starts) => starts.next(),
@@ -60,10 +62,10 @@ impl Population {
         }
     }
 
-    /// The instant that it has asked for.
+    /// Handles a wake-up that it has requested.
     ///
     /// # Panics
-    /// If it has not.
+    /// If it has not requested one.
     pub fn on_wake(&mut self, wake: Wake) -> Woken {
         Woken::Opens(match self {
             Population::List(starts) => starts.on_wake(wake),
@@ -75,7 +77,7 @@ impl Population {
         })
     }
 
-    /// What has become of a connection at `now`; whom it wants to be woken for because of that, and when.
+    /// Handles an event of a connection at `now`, and returns the resulting reaction.
     pub fn on_event(&mut self, now: Instant, of: Identity, event: ConnectionEvent) -> Reaction {
         match self {
             Population::List(_) | Population::Arrivals(_) | Population::Cloud(_) => Reaction::default(),
@@ -85,7 +87,8 @@ impl Population {
         }
     }
 
-    /// The run is over at `now`, or the class stops: the pages that are under way, which end with that.
+    /// Handles the end of the run at `now`, or of the class's sending. Returns the pages in
+    /// progress, which end with it.
     pub fn give_up_pages(&mut self, now: Instant) -> Vec<PageEnded> {
         match self {
             Population::Pages(users) => users.give_up(now),
@@ -94,7 +97,7 @@ impl Population {
         }
     }
 
-    /// Bytes that its tables take.
+    /// Returns the memory of its tables in bytes.
     pub fn memory_bytes(&self) -> usize {
         match self {
             Population::List(starts) => starts.memory_bytes(),
@@ -107,7 +110,7 @@ impl Population {
     }
 }
 
-/// See [`Population::Arrivals`]: one user, who never waits for an answer.
+/// See [`Population::Arrivals`]: one user, who never waits for a response.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     gaps: Gaps,
@@ -116,12 +119,12 @@ pub struct Arrivals {
     opened: u32,
 }
 
-/// Times from one arrival to the next.
+/// Times between arrivals.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Gaps {
     /// Exponential: a Poisson process.
     Exponential {
-        /// how many there are in a second, in the mean
+        /// mean number per second
         per_s: f64,
     },
 }
@@ -137,10 +140,10 @@ impl Gaps {
 }
 
 impl Arrivals {
-    /// Rises by one whenever this moves a result.
+    /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// A process that begins at `start`: the first arrival is one gap after it.
+    /// Creates a process that begins at `start`: the first arrival is one gap after it.
     pub fn new(gaps: Gaps, start: Instant, mut draws: Stream) -> Self {
         let next_at = start + gaps.draw(&mut draws);
         Arrivals { gaps, draws, next_at, opened: 0 }
@@ -169,10 +172,10 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// What the model's past takes at most: coefficients, spectra and values.
+    /// Upper bound of the memory of the model's past: coefficients, spectra and values.
     const MEMORY_BYTES: usize = 1 << 20;
 
-    /// A cloud that begins at `start`: the first connection opens one gap after it.
+    /// Creates a cloud that begins at `start`: the first connection opens one gap after it.
     pub fn new(mut model: PackMime, start: Instant) -> Self {
         let OpenedByCloud { gap, carried } = model.open();
         Cloud { model, next_at: start + gap, carried, opened: 0 }
@@ -192,8 +195,8 @@ impl Cloud {
     }
 }
 
-/// See [`Population::Users`]. A user thinks from the moment when the last exchange of his connection is done, or when the
-/// connection has failed or closed before.
+/// See [`Population::Users`]. A user thinks from the end of the last exchange of the current
+/// connection, or from its failure or early close.
 #[derive(Clone, Debug)]
 pub struct Users {
     /// First connections.
@@ -204,21 +207,21 @@ pub struct Users {
     users: Vec<User>,
 }
 
-/// Eight bytes, for there may be many.
+/// Eight bytes because there may be many.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct User {
     /// Connections opened so far.
     opened: u32,
-    /// Waits for something from the last of them.
+    /// Whether the user waits for an event of the last of them.
     waits: bool,
 }
 
 impl Users {
-    /// Rises by one whenever this moves a result.
+    /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Users whose first connections start so (latest first, one for each); times to think are draws of the user's member
-    /// of the family `draws`.
+    /// Creates users whose first connections start at these times (latest first, one for each).
+    /// Thinking times are draws of the user's member of the family `draws`.
     pub fn new(starts: Vec<(Instant, u32)>, think: Arc<Distribution>, draws: Stream) -> Self {
         let users = alloc::vec![User::default(); starts.len()];
         Users { firsts: Starts::new(starts), think, draws, users }
@@ -229,7 +232,7 @@ impl Users {
         let open = Identity { user: wake.user, serial: user.opened };
         user.waits = true;
         user.opened = user.opened.wrapping_add(1);
-        // First connections are a list, and each asks for the next.
+        // First connections are a list, in which each requests the next.
         if open.serial == 0 { self.firsts.on_wake(wake) } else { Opening::of(open, None) }
     }
 

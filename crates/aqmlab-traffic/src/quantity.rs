@@ -1,27 +1,28 @@
-//! What distributions are of: quantities that are counted in whole units.
+//! Quantities that can be drawn, counted in whole units.
 
 use core::fmt;
 
 use aqmlab_units::{Bytes, Rate, Span};
 
-/// No draw exceeds so many units: in nanoseconds 146 years, so that a draw can be added to any instant of a run.
+/// Largest draw in units: 146 years in nanoseconds, so that a draw can be added to any instant of a
+/// run.
 const MOST_UNITS: f64 = (1u64 << 62) as f64;
 
 /// A quantity that can be drawn.
 pub trait Quantity: Copy + PartialEq + PartialOrd + fmt::Debug {
-    /// As a number of units: nanoseconds, bytes, bits a second.
+    /// Returns the number of units: nanoseconds, bytes, bits per second.
     fn units(self) -> u64;
 
-    /// So many units.
+    /// Returns this many units.
     fn of_units(units: u64) -> Self;
 
-    /// `factor` times this, at most 2^62 units; `factor` is not negative.
+    /// Returns `factor` times this, at most 2^62 units; `factor` is not negative.
     fn times(self, factor: f64) -> Self {
         let units = self.units() as f64 * factor + 0.5;
         Self::of_units(units.min(MOST_UNITS) as u64)
     }
 
-    /// This and `other` together.
+    /// Returns the sum of this and `other`.
     fn plus(self, other: Self) -> Self {
         Self::of_units(self.units().saturating_add(other.units()))
     }
@@ -82,20 +83,20 @@ impl fmt::Display for Count {
     }
 }
 
-/// A probability. Drawn ones are multiples of 2^-53, which is as fine as hits are decided.
+/// A probability. Drawn ones are multiples of 2^-53, the resolution of hits.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Probability(f64);
 
 impl Probability {
-    /// Of what never happens.
+    /// The probability zero.
     pub const NEVER: Probability = Probability(0.0);
 
-    /// `p`, if it is one.
+    /// Returns `p` as a probability, if it is one.
     pub fn new(p: f64) -> Option<Self> {
         (0.0..=1.0).contains(&p).then_some(Probability(p))
     }
 
-    /// As a number from 0 to 1.
+    /// Returns it as a number from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }

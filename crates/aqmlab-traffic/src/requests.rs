@@ -1,4 +1,4 @@
-//! Exchanges one after the other on one connection: requests, responses, and the pauses at both ends.
+//! Successive exchanges on one connection: requests, responses, and the pauses at both ends.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -14,7 +14,7 @@ use crate::packmime::WebConnection;
 use crate::quantity::Count;
 use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step};
 
-/// What the connections of a class ask for and get.
+/// The exchanges of the connections of a class.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExchangePlan {
     /// Bytes of each request, at least one.
@@ -23,17 +23,17 @@ pub struct ExchangePlan {
     pub response: Distribution<Bytes>,
     /// Exchanges on each connection, at least one.
     pub per_connection: Distribution<Count>,
-    /// At the client, from the last byte of a response to the next request.
+    /// Pause at the client, from the last byte of a response to the next request.
     pub pause: Distribution,
-    /// At the server, from the last byte of a request to its response.
+    /// Delay at the server, from the last byte of a request to its response.
     pub server_delay: Distribution,
 }
 
 impl ExchangePlan {
-    /// Rises by one whenever this moves a result.
+    /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Its connections on average.
+    /// Returns its average connection.
     pub fn mean_connection(&self) -> MeanConnection {
         let exchanges = self.per_connection.mean().0 as f64;
         let pauses = (exchanges - 1.0) * self.pause.mean().as_secs_f64();
@@ -45,51 +45,52 @@ impl ExchangePlan {
     }
 }
 
-/// One connection's exchanges. The client asks; the server waits for its delay and answers; the client pauses and asks
-/// again. The server closes behind its last response, and the client when it has got that.
+/// One connection's exchanges. The client sends a request; the server waits for its delay and
+/// responds; the client pauses and sends the next request. The server closes after its last
+/// response, and the client when it has received that.
 #[derive(Clone, Debug)]
 pub struct Requests {
     to_come: Exchanges,
-    /// Of the exchange under way, or of the next one while the client pauses.
+    /// Bytes of the request of the current exchange, or of the next one during a pause.
     request: u64,
     server_delay: Span,
     response: u64,
-    /// When the exchange under way began.
+    /// When the current exchange began.
     began: Instant,
-    /// Bytes that the server has got when the request has arrived.
+    /// Bytes at the server when the request has arrived.
     asked: u64,
-    /// Bytes that the client has got when the response has arrived.
+    /// Bytes at the client when the response has arrived.
     answered: u64,
     number: u32,
-    /// No other exchange follows.
+    /// Whether no other exchange follows.
     last: bool,
     stage: Stage,
 }
 
-/// What a connection's exchanges are made from.
+/// The source of a connection's exchanges.
 #[derive(Clone, Debug)]
 enum Exchanges {
     /// Independent draws.
     Drawn(DrawnExchanges),
     /// A connection of PackMime-HTTP.
     Web(Box<WebConnection>),
-    /// Those of a list, from this place on.
+    /// Exchanges of a list, from this position on.
     Listed(Arc<[PlannedExchange]>, usize),
 }
 
-/// Exchange `n` has the draws from `4 n` on of the connection's stream, in the order of [`Place`]; so one quantity more
-/// or less never changes another.
+/// Exchange `n` has the draws from `4 n` on of the connection's stream, in the order of [`Place`],
+/// so an additional quantity never changes another.
 #[derive(Clone, Debug)]
 struct DrawnExchanges {
     plan: Arc<ExchangePlan>,
     draws: Stream,
-    /// What the indices of draws from lists begin with.
+    /// First index for draws from lists.
     first: u32,
-    /// Exchanges on this connection.
+    /// Number of exchanges on this connection.
     count: u32,
 }
 
-/// What the exchange under way waits for.
+/// The event for which the current exchange waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// the arrival of the request
@@ -100,11 +101,11 @@ enum Stage {
     Answered,
     /// the client's pause, after which the next one begins
     ClientPauses,
-    /// nothing: there is none
+    /// nothing: there is no exchange
     Over,
 }
 
-/// Which of an exchange's draws.
+/// The numbers of an exchange's draws.
 #[derive(Clone, Copy)]
 enum Place {
     Request = 0,
@@ -116,8 +117,8 @@ enum Place {
 const PLACES: u64 = 4;
 
 impl Requests {
-    /// The exchanges of the connection `of`. The connection's members of two families of draws: of `numbers`, how many
-    /// there are, and of `draws` all else.
+    /// Creates the exchanges of the connection `of`, from the connection's members of two families
+    /// of draws: `numbers` for their number, and `draws` for everything else.
     pub fn new(plan: Arc<ExchangePlan>, of: Identity, draws: &Stream, numbers: &Stream) -> Self {
         let first = of.user.wrapping_add(of.serial);
         let Count(count) = match plan.per_connection {
@@ -128,23 +129,23 @@ impl Requests {
         Requests::counted(plan, of, draws, count)
     }
 
-    /// The same where it is known how many there are.
+    /// Creates the exchanges where their number is known.
     pub fn counted(plan: Arc<ExchangePlan>, of: Identity, draws: &Stream, count: u32) -> Self {
         let (first, draws) = (of.user.wrapping_add(of.serial), draws.member(of.index()));
         Requests::of(Exchanges::Drawn(DrawnExchanges { plan, draws, first, count }))
     }
 
-    /// The exchanges of a connection of PackMime-HTTP.
+    /// Creates the exchanges of a connection of PackMime-HTTP.
     pub fn of_web(connection: WebConnection) -> Self {
         Requests::of(Exchanges::Web(Box::new(connection)))
     }
 
-    /// The exchanges of a list, from the place `first` on to the one that says it is the last.
+    /// Creates the exchanges of a list, from the position `first` to the one marked as the last.
     pub fn of_list(list: Arc<[PlannedExchange]>, first: usize) -> Self {
         Requests::of(Exchanges::Listed(list, first))
     }
 
-    /// The exchanges of a connection that has not begun, without carrying them out.
+    /// Returns the exchanges of a connection that has not begun, without carrying them out.
     pub fn planned(mut self) -> Vec<PlannedExchange> {
         let mut planned = Vec::new();
         while !planned.last().is_some_and(|exchange: &PlannedExchange| exchange.last) {
@@ -189,7 +190,7 @@ impl Requests {
         }
     }
 
-    /// The next exchange is under way, after a pause of this length.
+    /// Begins the next exchange, and returns the pause before it.
     fn take_next(&mut self) -> Span {
         let PlannedExchange { pause, request, server_delay, response, last } =
             self.to_come.exchange(self.number);
@@ -197,7 +198,7 @@ impl Requests {
         pause
     }
 
-    /// The client writes the next request.
+    /// Makes the client write the next request.
     fn ask(&mut self, now: Instant) -> Step {
         self.asked += self.request;
         self.began = now;
@@ -205,7 +206,7 @@ impl Requests {
         Step { client: Some(Act::Write(self.request)), ..Step::default() }
     }
 
-    /// The server has got the request.
+    /// Handles the arrival of the request at the server.
     fn asked_for(&mut self, now: Instant) -> Step {
         if self.server_delay.is_zero() {
             return self.answer();
@@ -214,7 +215,7 @@ impl Requests {
         Step { wake_at: Some(now + self.server_delay), ..Step::default() }
     }
 
-    /// The server writes the response.
+    /// Makes the server write the response.
     fn answer(&mut self) -> Step {
         self.answered += self.response;
         self.stage = Stage::Answered;
@@ -222,14 +223,14 @@ impl Requests {
         Step { server: Some(act), ..Step::default() }
     }
 
-    /// The client has got the response.
+    /// Handles the arrival of the response at the client.
     fn finish(&mut self, now: Instant) -> Step {
         let done = self.as_done();
         let next = if done.last { self.end() } else { self.pause(now) };
         Step { done: Some(done), ..next }
     }
 
-    /// The exchange that has begun and is not done, as it will be when it is.
+    /// Returns the exchange in progress, in the form that it will have when done.
     pub(crate) const fn under_way(&self) -> Option<ExchangeDone> {
         match self.stage {
             Stage::Asked | Stage::ServerWaits | Stage::Answered => Some(self.as_done()),
@@ -253,7 +254,7 @@ impl Requests {
         Step::default()
     }
 
-    /// The client does nothing for a while, and then begins the next exchange.
+    /// Pauses the client, which then begins the next exchange.
     fn pause(&mut self, now: Instant) -> Step {
         self.number += 1;
         let pause = self.take_next();
@@ -266,7 +267,7 @@ impl Requests {
 }
 
 impl Exchanges {
-    /// Exchange `number`: they are asked for one after the other, and none behind the last.
+    /// Returns exchange `number`. Exchanges are requested in order, and none after the last.
     fn exchange(&mut self, number: u32) -> PlannedExchange {
         match self {
             Exchanges::Drawn(drawn) => drawn.exchange(number),
@@ -291,7 +292,7 @@ impl DrawnExchanges {
         }
     }
 
-    /// A value of exchange `number`.
+    /// Draws a value of exchange `number`.
     fn draw<T: crate::Quantity>(&self, of: &Distribution<T>, number: u32, place: Place) -> T {
         // A constant needs no draw, and most are.
         if let Distribution::Constant(value) = of {

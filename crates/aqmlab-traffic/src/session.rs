@@ -1,4 +1,4 @@
-//! What the applications at both ends of a connection do: write, pause, answer, close.
+//! The applications at both ends of a connection: write, pause, respond, close.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -13,21 +13,22 @@ use crate::pages::{Multiplexed, PageObject};
 use crate::requests::Requests;
 use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step, StreamPosition};
 
-/// The applications at both ends of one connection. Each call says what they do then.
+/// The applications at both ends of one connection. Each call returns their actions.
 ///
-/// What an application does follows from what has arrived at its own end and from its own timers. So a host may take the
-/// arrivals of the two ends in any order that keeps each end's own, and causes before effects.
+/// An application's actions depend only on the arrivals at its own end and on its own timers. A
+/// host may therefore process the arrivals of the two ends in any order that keeps each end's own
+/// order, and causes before effects.
 #[derive(Clone, Debug)]
 pub enum Session {
-    /// Greedy while on; what has not left when an off period begins is withdrawn.
+    /// Greedy while on; data unsent at the beginning of an off period is withdrawn.
     Greedy(Greedy),
-    /// One burst of bytes after the other, with an off period after each has been acknowledged.
+    /// Bursts of bytes, with an off period after each has been acknowledged.
     Bursts(ByteBursts),
     /// One request, one response.
     Single(SingleExchange),
-    /// Any number of exchanges, one after the other.
+    /// Any number of exchanges in succession.
     Requests(Requests),
-    /// Any number of exchanges, many at a time, whenever a user asks.
+    /// Any number of simultaneous exchanges, whenever a user asks.
     Multiplexed(Box<Multiplexed>),
 }
 
@@ -43,14 +44,14 @@ pub struct Greedy {
 pub struct Bursty {
     /// Bytes of each burst.
     pub sizes: Distribution<Bytes>,
-    /// From the moment when all of a burst has been acknowledged to the next burst.
+    /// Time from the acknowledgment of a complete burst to the next burst.
     pub off: Distribution,
     /// Whether an off period comes before the first burst.
     pub begins_off: bool,
 }
 
 impl Bursty {
-    /// Rises by one whenever this moves a result.
+    /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 }
 
@@ -64,17 +65,17 @@ pub struct ByteBursts {
     offs: u64,
     bursts: u64,
     written: u64,
-    /// A burst is on its way.
+    /// Whether a burst is in progress.
     on: bool,
 }
 
-/// A client sends a request; once it has arrived the server answers and closes; the client closes when it has got all.
-/// Without a response the client closes behind its request.
+/// A client that sends a request. Once it has arrived, the server responds and closes; the client
+/// closes when it has received everything. Without a response, the client closes after its request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SingleExchange {
-    /// From the client, may be nothing if there is a response.
+    /// Bytes from the client; may be zero if there is a response.
     pub request: Bytes,
-    /// From the server, may be nothing.
+    /// Bytes from the server; may be zero.
     pub response: Bytes,
     began: Instant,
     answered: bool,
@@ -82,33 +83,34 @@ pub struct SingleExchange {
 }
 
 impl SingleExchange {
-    /// Rises by one whenever this moves a result.
+    /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Not begun yet.
+    /// Creates an exchange that has not begun.
     pub const fn new(request: Bytes, response: Bytes) -> Self {
         SingleExchange { request, response, began: Instant::ZERO, answered: false, done: false }
     }
 }
 
 impl Session {
-    /// A greedy sender with these periods.
+    /// Creates a greedy sender with these periods.
     pub fn greedy(times: Arc<OnOff>, on_draws: Stream, off_draws: Stream) -> Self {
         Session::Greedy(Greedy { periods: Periods::new(times, on_draws, off_draws), on: false })
     }
 
-    /// Bursts of bytes as `plan` has them.
+    /// Creates bursts of bytes as in `plan`.
     pub fn bursts(plan: Arc<Bursty>, size_draws: Stream, off_draws: Stream) -> Self {
         let (offs, bursts, written, on) = (0, 0, 0, false);
         Session::Bursts(ByteBursts { plan, size_draws, off_draws, offs, bursts, written, on })
     }
 
-    /// Asks for these when it opens, and for more whenever its user does.
+    /// Creates a session that requests these objects when it opens, and more whenever its user
+    /// asks.
     pub fn multiplexed(objects: Vec<PageObject>) -> Self {
         Session::Multiplexed(Box::new(Multiplexed::new(objects)))
     }
 
-    /// The connection is about to be opened.
+    /// Handles the opening of the connection.
     pub fn begin(&mut self, now: Instant) -> Step {
         match self {
             Session::Greedy(greedy) => greedy.begin(now),
@@ -119,7 +121,7 @@ impl Session {
         }
     }
 
-    /// The client's user asks for more.
+    /// Handles a request for more by the client's user.
     ///
     /// # Panics
     /// If it is not multiplexed.
@@ -130,8 +132,8 @@ impl Session {
         }
     }
 
-    /// Whether the client does nothing, whatever arrives, until its user asks for more or closes. Only the user
-    /// knows when that is.
+    /// Returns whether the client does nothing, whatever arrives, until its user asks for more or
+    /// closes. Only the user knows that time.
     pub fn is_idle(&self) -> bool {
         match self {
             Session::Multiplexed(many) => many.is_idle(),
@@ -139,7 +141,7 @@ impl Session {
         }
     }
 
-    /// The instant that the session asked for.
+    /// Handles the instant that the session requested.
     pub fn on_timer(&mut self, now: Instant) -> Step {
         match self {
             Session::Greedy(greedy) => greedy.turn(now),
@@ -150,7 +152,8 @@ impl Session {
         }
     }
 
-    /// After each arrival at one end, and again where [`Step::more`] says so. Nothing is written at the other.
+    /// Handles an arrival at one end; called again where [`Step::more`] is set. Nothing is written
+    /// at the other end.
     pub fn on_progress(&mut self, now: Instant, end: End, progress: StreamPosition) -> Step {
         match (self, end) {
             (Session::Bursts(bursts), End::Client) => bursts.look(now, progress.acked),
@@ -161,7 +164,7 @@ impl Session {
         }
     }
 
-    /// The exchanges that have begun and are not done, as they will be when they are.
+    /// Iterates over the exchanges in progress, in the form that they will have when done.
     pub fn under_way(&self) -> impl Iterator<Item = ExchangeDone> {
         let (one, many) = match self {
             Session::Greedy(_) | Session::Bursts(_) => (None, None),
@@ -172,8 +175,8 @@ impl Session {
         one.into_iter().chain(many.into_iter().flat_map(|many| many.under_way()))
     }
 
-    /// The exchanges of a connection that has not begun, without carrying them out; none of one that has no exchanges, or
-    /// several at a time.
+    /// Returns the exchanges of a connection that has not begun, without carrying them out; empty
+    /// for a session without exchanges, or with several at a time.
     pub fn planned(self) -> Vec<PlannedExchange> {
         match self {
             Session::Greedy(_) | Session::Bursts(_) | Session::Multiplexed(_) => Vec::new(),
@@ -187,7 +190,7 @@ impl Session {
         }
     }
 
-    /// At which end the last of the data arrives.
+    /// Returns the end at which the last data arrives.
     pub const fn last_arrives_at(&self) -> End {
         match self {
             Session::Greedy(_) | Session::Bursts(_) => End::Server,
@@ -207,7 +210,7 @@ impl Greedy {
         Step { client: act, wake_at: Some(now + span), ..Step::default() }
     }
 
-    /// From on to off, or back.
+    /// Switches between on and off.
     fn turn(&mut self, now: Instant) -> Step {
         self.on = !self.on;
         let (act, span) = if self.on {
@@ -250,7 +253,7 @@ impl SingleExchange {
         let (request, response) = (self.request.get(), self.response.get());
         match (request, response) {
             (_, 0) => Step { client: Some(Act::WriteLast(request)), ..Step::default() },
-            // Nothing is asked for: the server speaks first.
+            // Nothing is requested: the server sends first.
             (0, _) => self.answer(),
             _ => Step { client: Some(Act::Write(request)), ..Step::default() },
         }

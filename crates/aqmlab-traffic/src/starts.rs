@@ -1,4 +1,4 @@
-//! Starts that are known beforehand.
+//! Starts that are known in advance.
 
 use alloc::vec::Vec;
 
@@ -9,12 +9,12 @@ use crate::opening::{Identity, Opening, Wake};
 /// A first connection for each user: see [`Population::List`](crate::Population::List).
 #[derive(Clone, Debug)]
 pub struct Starts {
-    /// The next one last.
+    /// The starts to come, the next one last.
     to_come: Vec<(Instant, u32)>,
 }
 
 impl Starts {
-    /// When each user's connection starts, latest first.
+    /// Creates a list of the start of each user's connection, latest first.
     pub fn new(starts: Vec<(Instant, u32)>) -> Self {
         debug_assert!(starts.is_sorted_by(|a, b| a.0 >= b.0), "the latest start comes first");
         Starts { to_come: starts }
@@ -27,7 +27,7 @@ impl Starts {
     pub(crate) fn on_wake(&mut self, wake: Wake) -> Opening {
         let next = self.to_come.pop();
         assert_eq!(next, Some((wake.at, wake.user)), "a list is woken for its next start");
-        // The memory is wanted for the connections themselves.
+        // The connections themselves need the memory.
         if self.to_come.len() < self.to_come.capacity() / 4 {
             self.to_come.shrink_to(self.to_come.len() * 2);
         }

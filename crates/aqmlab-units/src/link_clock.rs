@@ -1,13 +1,14 @@
-//! How long a link takes for each packet, without drift.
+//! The time that a link takes for each packet, without drift.
 
 use crate::{Bytes, Rate, Span};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// How long packets take at one rate, in whole nanoseconds and a remainder that is carried to the next packet.
+/// Transmission times of packets at one rate, in whole nanoseconds and a remainder that is carried
+/// to the next packet.
 ///
-/// Networks send packets of few sizes, and a division is slow: quotients are kept, each at the place of its size, and the last
-/// one is at hand.
+/// Networks send packets of few sizes, and a division is slow. Quotients are therefore cached, each
+/// in the slot of its size, and the last one is kept at hand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Serialiser {
     rate: Rate,
@@ -15,10 +16,11 @@ pub struct Serialiser {
     known: [Quotient; PLACES],
 }
 
-/// A power of two. Acknowledgments and full segments of the usual sizes have places of their own.
+/// Number of slots, a power of two. Acknowledgments and full segments of the usual sizes have their
+/// own slots.
 const PLACES: usize = 4;
 
-/// What a size takes: whole nanoseconds, and the rest in units of `1 / rate` ns, below the rate.
+/// The time for a size: whole nanoseconds, and the rest in units of `1 / rate` ns, below the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Quotient {
     size: Bytes,
@@ -27,7 +29,7 @@ struct Quotient {
 }
 
 impl Serialiser {
-    /// The serialiser of `rate`.
+    /// Creates the serialiser of `rate`.
     ///
     /// # Panics
     /// If the rate is zero, or 2^63 bit/s or more.
@@ -38,13 +40,14 @@ impl Serialiser {
         Serialiser { rate, last: nothing, known: [nothing; PLACES] }
     }
 
-    /// The rate.
+    /// Returns the rate.
     pub const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// The time that a packet of `size` takes after what left `remainder`, which is in units of `1 / rate` ns, below
-    /// the rate, and zero before the first packet of a train.
+    /// Returns the time that a packet of `size` takes after `remainder`, which is in units of
+    /// `1 / rate` ns, below the rate, and zero before the first packet of a train. Updates the
+    /// remainder.
     #[inline]
     pub fn serialise(&mut self, size: Bytes, remainder: &mut u64) -> Span {
         if size != self.last.size {
@@ -92,7 +95,7 @@ pub struct LinkClock {
 }
 
 impl LinkClock {
-    /// A clock at `rate`.
+    /// Creates a clock at `rate`.
     ///
     /// # Panics
     /// As [`Serialiser::new`].
@@ -100,18 +103,18 @@ impl LinkClock {
         LinkClock { serialiser: Serialiser::new(rate), remainder: 0 }
     }
 
-    /// The current rate.
+    /// Returns the current rate.
     pub const fn rate(&self) -> Rate {
         self.serialiser.rate()
     }
 
-    /// What is left of a nanosecond after the last packet, in units of `1 / rate` ns.
+    /// Returns the fraction of a nanosecond left after the last packet, in units of `1 / rate` ns.
     #[inline]
     pub const fn remainder(&self) -> u64 {
         self.remainder
     }
 
-    /// The serialiser of the current rate, for what is reckoned beside the clock.
+    /// Returns the serialiser of the current rate, for calculations outside the clock.
     #[inline]
     pub const fn serialiser(&mut self) -> &mut Serialiser {
         &mut self.serialiser
@@ -122,12 +125,13 @@ impl LinkClock {
         *self = LinkClock::new(rate);
     }
 
-    /// Forgets the remainder: the link was idle, and its next packet starts a new back-to-back train.
+    /// Clears the remainder: the link was idle, and its next packet starts a new back-to-back
+    /// train.
     pub const fn restart(&mut self) {
         self.remainder = 0;
     }
 
-    /// The time that the next packet of `size` occupies the link.
+    /// Returns the time that the next packet of `size` occupies the link.
     #[inline]
     pub fn serialise(&mut self, size: Bytes) -> Span {
         self.serialiser.serialise(size, &mut self.remainder)

@@ -9,54 +9,55 @@ const NS_PER_S: u128 = 1_000_000_000;
 pub struct Rate(u64);
 
 impl Rate {
-    /// `n` bit/s.
+    /// Returns `n` bit/s.
     pub const fn bps(n: u64) -> Self {
         Rate(n)
     }
 
-    /// `n` kbit/s.
+    /// Returns `n` kbit/s.
     pub const fn kbit(n: u64) -> Self {
         Rate(n * 1_000)
     }
 
-    /// `n` Mbit/s.
+    /// Returns `n` Mbit/s.
     pub const fn mbit(n: u64) -> Self {
         Rate(n * 1_000_000)
     }
 
-    /// `n` Gbit/s.
+    /// Returns `n` Gbit/s.
     pub const fn gbit(n: u64) -> Self {
         Rate(n * 1_000_000_000)
     }
 
-    /// So many bytes in so much time, rounded down to a bit per second; the greatest rate if they take no time.
+    /// Returns the rate of an amount of bytes per time, rounded down to a bit per second; the
+    /// greatest rate if the time is zero.
     pub fn of(amount: Bytes, time: Span) -> Self {
         let bps = (amount.bits() * NS_PER_S).checked_div(u128::from(time.as_ns()));
         Rate(bps.and_then(|bps| u64::try_from(bps).ok()).unwrap_or(u64::MAX))
     }
 
-    /// What it comes to in so much time, exactly: in 10^-9 bit.
+    /// Returns the exact amount in a time, in 10^-9 bit.
     pub const fn nanobits_in(self, time: Span) -> u128 {
         self.0 as u128 * time.as_ns() as u128
     }
 
-    /// bit/s.
+    /// Returns the rate in bit/s.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// Bytes per second as a float, for laws and plots.
+    /// Returns bytes per second as a float, for laws and plots.
     pub fn bytes_per_s(self) -> f64 {
         self.0 as f64 / 8.0
     }
 
-    /// Packets of `size` per second: the `C` of the AQM papers.
+    /// Returns packets of `size` per second: the `C` of the AQM papers.
     pub fn packets_per_s(self, size: Bytes) -> f64 {
         self.0 as f64 / (8.0 * size.as_f64())
     }
 
-    /// The time that `amount` takes at this rate, rounded down to a nanosecond. A link that sends packet
-    /// after packet uses [`crate::LinkClock`], which keeps the remainder.
+    /// Returns the time that `amount` takes at this rate, rounded down to a nanosecond. A link that
+    /// sends packets in succession uses [`crate::LinkClock`], which keeps the remainder.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -67,7 +68,7 @@ impl Rate {
 }
 
 impl Bytes {
-    /// The number of 10^-9 bit in this many bytes, the unit of [`Rate::nanobits_in`].
+    /// Returns the number of 10^-9 bit in this many bytes, the unit of [`Rate::nanobits_in`].
     pub const fn nanobits(self) -> u128 {
         self.bits() * NS_PER_S
     }

@@ -16,7 +16,7 @@ macro_rules! amount {
         impl $name {
             /// None.
             pub const ZERO: $name = $name(0);
-            /// More than there can be: "no limit".
+            /// The largest number, meaning "no limit".
             pub const MAX: $name = $name(u64::MAX);
 
             #[doc = concat!("`n` ", $what, ".")]
@@ -34,12 +34,12 @@ macro_rules! amount {
                 self.0 as f64
             }
 
-            /// `self - other`, zero if `other` is larger.
+            /// Returns `self - other`, or zero if `other` is larger.
             pub const fn saturating_sub(self, other: $name) -> $name {
                 $name(self.0.saturating_sub(other.0))
             }
 
-            /// Whether it is none at all.
+            /// Returns whether it is zero.
             pub const fn is_zero(self) -> bool {
                 self.0 == 0
             }
@@ -90,7 +90,7 @@ amount!(Bytes, "bytes");
 amount!(Packets, "packets");
 
 impl Bytes {
-    /// The number of bits in this many bytes.
+    /// Returns the number of bits in this many bytes.
     pub const fn bits(self) -> u128 {
         self.0 as u128 * 8
     }

@@ -11,8 +11,8 @@ use core::fmt;
 
 use crate::{Bytes, Instant, Packets, Rate, Span};
 
-/// A size as people write it for a buffer or a threshold: in packets, in bytes, relative to the bandwidth-delay product
-/// of the path, or as the time that it takes to leave.
+/// A size as written for a buffer or a threshold: in packets, in bytes, relative to the
+/// bandwidth-delay product of the path, or as the time that it takes to leave.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
     /// `"36p"`
@@ -21,52 +21,52 @@ pub enum Size {
     Bytes(Bytes),
     /// `"1.5bdp"`: a multiple of capacity times base round-trip time
     Bdp(f64),
-    /// `"20ms"`: what the link sends in that time
+    /// `"20ms"`: the amount that the link sends in that time
     Time(Span),
 }
 
-/// Why a text is not the quantity that was asked for. Prints as a sentence without a full stop.
+/// Why a text is not the requested quantity. It prints as a sentence without a full stop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ParseError {
     /// It does not begin with a decimal number.
     NotANumber {
-        /// what was given
+        /// the text
         text: String,
-        /// what would be right
+        /// the accepted form
         expected: &'static str,
     },
     /// The number has no unit.
     MissingUnit {
-        /// what was given
+        /// the text
         text: String,
-        /// what would be right
+        /// the accepted form
         expected: &'static str,
     },
     /// The unit belongs to another quantity or to none.
     WrongUnit {
-        /// what was given
+        /// the text
         text: String,
         /// its unit
         unit: String,
-        /// what would be right
+        /// the accepted form
         expected: &'static str,
     },
     /// The value is below zero.
     Negative {
-        /// what was given
+        /// the text
         text: String,
     },
     /// The value is finer than the smallest unit.
     TooFine {
-        /// what was given
+        /// the text
         text: String,
         /// the smallest unit
         smallest: &'static str,
     },
     /// The value does not fit.
     TooLarge {
-        /// what was given
+        /// the text
         text: String,
     },
 }
@@ -90,15 +90,15 @@ impl fmt::Display for ParseError {
 
 impl core::error::Error for ParseError {}
 
-/// What a rate looks like, for messages and help.
+/// The form of a rate, for messages and help.
 pub const RATE_FORM: &str = "a rate such as \"10Mbit\" (bit, kbit, Mbit, Gbit, Tbit)";
-/// What a length of time looks like, for messages and help.
+/// The form of a time, for messages and help.
 pub const SPAN_FORM: &str = "a time such as \"40ms\" (ns, us, ms, s, min, h)";
-/// What a number of bytes looks like, for messages and help.
+/// The form of a number of bytes, for messages and help.
 pub const BYTES_FORM: &str = "a size such as \"1500B\" (B, kB, MB, GB, KiB, MiB, GiB)";
-/// What a number of packets looks like, for messages and help.
+/// The form of a number of packets, for messages and help.
 pub const PACKETS_FORM: &str = "a number of packets such as \"36p\"";
-/// What a buffer or threshold looks like, for messages and help.
+/// The form of a buffer or threshold, for messages and help.
 pub const SIZE_FORM: &str = "packets (\"36p\"), bytes (\"123kB\"), bandwidth-delay products (\"1bdp\") or a time at the link's rate (\"20ms\")";
 
 const RATE_UNITS: &[(&str, u64)] =
@@ -170,7 +170,7 @@ pub fn parse_size(text: &str) -> Result<Size, ParseError> {
     }
 }
 
-/// Cuts `"12.5ms"` into `("12.5", "ms")`; blanks between them are allowed.
+/// Splits `"12.5ms"` into `("12.5", "ms")`; blanks between them are allowed.
 fn split<'a>(text: &'a str, expected: &'static str) -> Result<(&'a str, &'a str), ParseError> {
     let trimmed = text.trim();
     let end = trimmed
@@ -191,7 +191,7 @@ fn split<'a>(text: &'a str, expected: &'static str) -> Result<(&'a str, &'a str)
     Ok((number, unit))
 }
 
-/// The length of the exponent that `rest` begins with: `e-05`.
+/// Returns the length of the exponent with which `rest` begins: `e-05`.
 fn exponent_len(rest: &str) -> usize {
     let Some(after) = rest.strip_prefix(['e', 'E']) else { return 0 };
     let signed = after.strip_prefix(['-', '+']).unwrap_or(after);
@@ -199,7 +199,7 @@ fn exponent_len(rest: &str) -> usize {
     if digits == 0 { 0 } else { rest.len() - signed.len() + digits }
 }
 
-/// The value of `plain` in the smallest unit, exactly. `text` is what messages quote.
+/// Returns the value of `plain` in the smallest unit, exactly. Messages quote `text`.
 fn scaled(
     text: &str,
     plain: &str,
@@ -223,7 +223,7 @@ fn scaled(
         .checked_mul(denominator)
         .and_then(|n| n.checked_add(digits(fraction).ok()?))
         .ok_or_else(too_large)?;
-    // An exponent that fits no number is far beyond all others; zero is zero with any.
+    // An exponent that fits no number is far beyond all others; zero stays zero with any exponent.
     let exponent =
         exponent.parse::<i32>().unwrap_or(if exponent.starts_with('-') { i32::MIN } else { i32::MAX });
     let power = 10u128.checked_pow(if mantissa == 0 { 0 } else { exponent.unsigned_abs() });
@@ -243,7 +243,7 @@ fn scaled(
     u64::try_from(numerator / denominator).map_err(|_| too_large())
 }
 
-/// The same error, quoting what the person wrote and not our normal form of it.
+/// Returns the same error with the user's text in place of its normal form.
 fn requote(error: ParseError, original: &str) -> ParseError {
     let text = original.to_string();
     match error {
@@ -253,7 +253,7 @@ fn requote(error: ParseError, original: &str) -> ParseError {
     }
 }
 
-/// Prints `value` in the largest unit that needs at most three decimals, else in the smallest.
+/// Prints `value` in the largest unit that needs at most three decimals, or else in the smallest.
 fn print(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
     let smallest = units.iter().find(|(_, factor)| *factor == 1).expect("each table has the unit 1");
     for &(name, factor) in units.iter().filter(|(_, factor)| value >= *factor) {
@@ -279,7 +279,7 @@ impl fmt::Display for Rate {
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Minutes and hours are understood but not printed: "90s" reads better than "1.5min".
+        // Minutes and hours are accepted but not printed: "90s" reads better than "1.5min".
         print(f, self.as_ns(), &SPAN_UNITS[2..])
     }
 }

@@ -6,8 +6,8 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// A point in time: nanoseconds since the start of the run.
 ///
-/// A run of 584 years overflows it; arithmetic that would overflow panics in debug builds and saturates
-/// where the method says so.
+/// A run of 584 years overflows it. Arithmetic that would overflow panics in debug builds and
+/// saturates where the method says so.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Instant(u64);
 
@@ -21,27 +21,27 @@ impl Instant {
     /// Later than any instant of a run: "never".
     pub const FAR_FUTURE: Instant = Instant(u64::MAX);
 
-    /// The instant `ns` nanoseconds after the start.
+    /// Returns the instant `ns` nanoseconds after the start.
     pub const fn from_ns(ns: u64) -> Self {
         Instant(ns)
     }
 
-    /// Nanoseconds since the start.
+    /// Returns the nanoseconds since the start.
     pub const fn as_ns(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start, as a float for laws and plots.
+    /// Returns the seconds since the start, as a float for laws and plots.
     pub fn as_secs_f64(self) -> f64 {
         Span(self.0).as_secs_f64()
     }
 
-    /// Time since `earlier`; zero if `earlier` is later.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Instant) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// This instant moved by `span`, [`Instant::FAR_FUTURE`] on overflow.
+    /// Returns this instant moved by `span`, or [`Instant::FAR_FUTURE`] on overflow.
     pub const fn saturating_add(self, span: Span) -> Instant {
         Instant(self.0.saturating_add(span.0))
     }
@@ -53,54 +53,54 @@ impl Span {
     /// The longest span.
     pub const MAX: Span = Span(u64::MAX);
 
-    /// `n` nanoseconds.
+    /// Returns `n` nanoseconds.
     pub const fn ns(n: u64) -> Self {
         Span(n)
     }
 
-    /// `n` microseconds.
+    /// Returns `n` microseconds.
     pub const fn us(n: u64) -> Self {
         Span(n * 1_000)
     }
 
-    /// `n` milliseconds.
+    /// Returns `n` milliseconds.
     pub const fn ms(n: u64) -> Self {
         Span(n * 1_000_000)
     }
 
-    /// `n` seconds.
+    /// Returns `n` seconds.
     pub const fn s(n: u64) -> Self {
         Span(n * NS_PER_S)
     }
 
-    /// The span nearest to `seconds`; `None` if negative, not finite or over 584 years.
+    /// Returns the span nearest to `seconds`, or `None` if negative, not finite or over 584 years.
     pub fn try_from_secs_f64(seconds: f64) -> Option<Self> {
         let ns = seconds * NS_PER_S as f64;
         // 2^64 is exact as a float, so this is the true upper end of u64.
         (0.0..18_446_744_073_709_551_616.0).contains(&ns).then_some(Span((ns + 0.5) as u64))
     }
 
-    /// Nanoseconds.
+    /// Returns the nanoseconds.
     pub const fn as_ns(self) -> u64 {
         self.0
     }
 
-    /// Seconds as a float for laws and plots.
+    /// Returns the seconds as a float, for laws and plots.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NS_PER_S as f64
     }
 
-    /// `self - other`, zero if `other` is longer.
+    /// Returns `self - other`, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
 
-    /// `self * factor`, [`Span::MAX`] on overflow.
+    /// Returns `self * factor`, or [`Span::MAX`] on overflow.
     pub const fn saturating_mul(self, factor: u64) -> Span {
         Span(self.0.saturating_mul(factor))
     }
 
-    /// How often `part` fits into this span, rounded down.
+    /// Returns how often `part` fits into this span, rounded down.
     ///
     /// # Panics
     /// If `part` is zero.
@@ -108,7 +108,7 @@ impl Span {
         self.0 / part.0
     }
 
-    /// This span cut into `parts`, rounded down to a nanosecond.
+    /// Returns this span divided by `parts`, rounded down to a nanosecond.
     ///
     /// # Panics
     /// If `parts` is zero.
@@ -116,7 +116,7 @@ impl Span {
         Span(self.0 / parts)
     }
 
-    /// Whether this is no time at all.
+    /// Returns whether this span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -1,9 +1,11 @@
-//! What passes a port, packet by packet, as a pcapng file beside the tables: for Wireshark, tshark and their like.
+//! Packets that pass a port, as a pcapng file in addition to the tables, for Wireshark, tshark and
+//! similar programs.
 //!
-//! A host reports each packet once per port, with its first bytes: when its transmission begins, or when it is dropped.
-//! [`Capture`] writes that down as it comes, so a capture takes no memory that grows. What a reader cannot see in the
-//! bytes (how long the packet waited, why it was marked or dropped) stands in the packet's comment. A capture that cannot
-//! be written gives its file up at once, so that the disk has room for what else there is to write.
+//! A host reports each packet once per port, with its first bytes: when its transmission begins, or
+//! when it is dropped. [`Capture`] writes it at once, so a capture needs constant memory.
+//! Properties that are not visible in the bytes (the waiting time, the reason for a mark or drop)
+//! are in the packet's comment. A capture that cannot be written removes its file at once, so that
+//! the disk has room for the rest of the recording.
 
 mod pcapng;
 
@@ -22,8 +24,8 @@ use pcapng::{Direction, Interface, PcapngWriter, Record, Statistics};
 /// The name of the file in a recording's directory.
 pub const FILE_NAME: &str = "packets.pcapng";
 
-/// Bytes of each packet that are kept if nobody says otherwise: all headers, and no more of the payload than shows what
-/// it is.
+/// Default number of bytes kept of each packet: all headers, and just enough payload to recognise
+/// it.
 pub const DEFAULT_SNAP: u32 = 128;
 
 /// Bytes between two writes to the disk.
@@ -32,35 +34,35 @@ const BUFFER: usize = 1 << 18;
 /// A port that is captured.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CapturedPort {
-    /// Its name: that of the interface in the file.
+    /// Its name, which is that of the interface in the file.
     pub name: String,
     /// The rate of its link.
     pub rate: Rate,
 }
 
-/// A packet as it leaves a port's queue, for the link or for good.
+/// A packet that leaves a port's queue, for the link or as a drop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketAtPort {
-    /// The port, as an index into those that are captured.
+    /// The port, as an index into the captured ones.
     pub port: u32,
     /// When its transmission begins, or when it is dropped.
     pub at: Instant,
-    /// How long it has waited.
+    /// Its waiting time.
     pub waited: Span,
-    /// Why it has been marked at this port, if it has.
+    /// Why it was marked at this port, if it was.
     pub marked: Reasons,
     /// Why it is dropped, if it is.
     pub dropped: Option<Reason>,
-    /// Its length at the network layer, by which queue and link reckon.
+    /// Its length at the network layer, which queue and link use.
     pub wire_len: Bytes,
 }
 
 /// The bytes of a packet, from the IP header on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame<'a> {
-    /// The first ones, as many as there are at hand.
+    /// The first bytes, as many as are available.
     pub head: &'a [u8],
-    /// How many there are in all.
+    /// Total number of bytes.
     pub len: u32,
 }
 
@@ -72,33 +74,33 @@ impl Reasons {
     /// None.
     pub const NONE: Reasons = Reasons(0);
 
-    /// Adds one.
+    /// Adds a reason.
     pub const fn insert(&mut self, reason: Reason) {
         self.0 |= 1 << reason as u8;
     }
 
-    /// Whether `reason` is among them.
+    /// Returns whether `reason` is in the set.
     pub const fn has(self, reason: Reason) -> bool {
         self.0 & 1 << reason as u8 != 0
     }
 
-    /// All of them, in the order of [`Reason::ALL`].
+    /// Iterates over the reasons, in the order of [`Reason::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Reason> {
         Reason::ALL.into_iter().filter(move |&reason| self.has(reason))
     }
 
-    /// As a bit for each reason, that of `Reason::ALL[0]` the lowest.
+    /// Returns one bit per reason, with that of `Reason::ALL[0]` as the lowest.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// The set with these bits, as [`Reasons::bits`] gives them.
+    /// Returns the set with these bits, as returned by [`Reasons::bits`].
     pub const fn from_bits(bits: u8) -> Reasons {
         Reasons(bits)
     }
 }
 
-/// Ports to capture, and the file for them: what a host is given.
+/// Ports to capture, and their file, as passed to a host.
 pub struct PortCapture {
     /// Indices of the plan's links.
     pub links: Vec<usize>,
@@ -106,50 +108,51 @@ pub struct PortCapture {
     pub file: Capture,
 }
 
-/// What became of a capture.
+/// The outcome of a capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaptureReport {
-    /// Each port with the packets that are in the file and those that should be there and are not.
+    /// Each port, with the numbers of packets that are in the file and that are missing from it.
     pub ports: Vec<CapturedPackets>,
 }
 
-/// What became of a port's packets.
+/// The outcome of a port's packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CapturedPackets {
     /// The port.
     pub port: String,
-    /// They are in the file.
+    /// Number of packets in the file.
     pub written: u64,
-    /// They should be there and are not.
+    /// Number of packets missing from the file.
     pub missed: u64,
 }
 
 impl CaptureReport {
-    /// All that should be there and are not.
+    /// Returns the number of all missing packets.
     pub fn missed(&self) -> u64 {
         self.ports.iter().map(|port| port.missed).sum()
     }
 }
 
-/// A capture that could not be written to its end. Its file is gone, and with it all that had been written.
+/// A capture that could not be completed. Its file has been removed.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct CaptureFailure {
-    /// The time of the last packet that was thought to be written, some 256 KiB after the last that was.
+    /// The time of the last packet that seemed to be written, some 256 KiB after the last one that
+    /// was.
     pub at: Instant,
     /// Each port, with no packet written and all of them missed.
     pub ports: Vec<CapturedPackets>,
-    /// What the operating system said.
+    /// The operating system's error.
     pub error: RecordingError,
 }
 
 /// A capture that is being written.
 pub struct Capture {
-    /// `None` after the first error: nothing is written after it.
+    /// `None` after the first error, after which nothing is written.
     file: Option<PcapngWriter<BufWriter<Sink>>>,
     path: PathBuf,
     names: Vec<String>,
-    /// Packets of each port so far, whether the file has them or not.
+    /// Number of packets of each port so far, in the file or not.
     noted: Vec<u64>,
     /// The time of the last packet that was written.
     last: Instant,
@@ -160,7 +163,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begins the file of `ports` in a recording that is being made, with `snap` bytes of each packet.
+    /// Begins the file of `ports` in a recording that is being made, with `snap` bytes of each
+    /// packet.
     ///
     /// # Errors
     /// If the operating system refuses.
@@ -169,7 +173,7 @@ impl Capture {
         Capture::of(Sink::Staged(file), &staged.path_of(FILE_NAME), ports, snap)
     }
 
-    /// The same on any sink; messages name `path`.
+    /// Does the same on any sink; messages name `path`.
     ///
     /// # Errors
     /// If the sink refuses.
@@ -203,7 +207,8 @@ impl Capture {
         })
     }
 
-    /// Writes a packet down. After an error it is only counted: [`Capture::finish`] reports it.
+    /// Writes a packet. After an error it only counts the packet: [`Capture::finish`] reports the
+    /// error.
     pub fn note(&mut self, packet: &PacketAtPort, frame: Frame<'_>) {
         self.noted[packet.port as usize] += 1;
         let Some(file) = &mut self.file else { return };
@@ -215,7 +220,7 @@ impl Capture {
             at_ns: packet.at.as_ns(),
             head: &frame.head[..kept],
             len: frame.len,
-            // What is dropped has come in and does not go out.
+            // A dropped packet has entered and does not leave.
             direction: if packet.dropped.is_some() { Direction::Inbound } else { Direction::Outbound },
             comment: &self.comment,
         };
@@ -225,33 +230,35 @@ impl Capture {
         }
     }
 
-    /// Nothing more is written, and what has been is no more.
+    /// Stops writing, and removes what has been written.
     #[cold]
     fn give_up(&mut self, error: io::Error) {
         self.failed = Some(error);
         let Some(file) = self.file.take() else { return };
-        // What is still in the buffer is not for the disk: dropping it whole would write it.
+        // The contents of the buffer must not reach the disk, where dropping the whole would write
+        // them.
         let (mut sink, _) = file.into_sink().into_parts();
         sink.give_up();
     }
 
-    /// How many ports it has.
+    /// Returns the number of ports.
     pub const fn ports(&self) -> usize {
         self.noted.len()
     }
 
-    /// Bytes of each packet that it keeps.
+    /// Returns the number of bytes kept of each packet.
     pub const fn snap(&self) -> usize {
         self.snap as usize
     }
 
-    /// Whether writing has failed.
+    /// Returns whether writing has failed.
     pub const fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// Ends the file at `end`, or with the last packet if that is later, with the statistics of each port: `missed` packets are
-    /// not there that should be. What is written is on the disk then.
+    /// Completes the file at `end`, or with the last packet if that is later, with the statistics
+    /// of each port: `missed` packets are missing from the file. Everything written is then on the
+    /// disk.
     ///
     /// # Errors
     /// If the operating system has refused anything since the beginning.
@@ -286,12 +293,12 @@ impl Capture {
             file.statistics(&statistics)?;
         }
         file.flush()?;
-        // Some file systems say only now that they have no room.
+        // Some file systems report only now that they have no room.
         file.sink().get_ref().sync()
     }
 }
 
-/// `queueing delay 1234567 ns, marked early`: the delay first, then what else there is to tell.
+/// Writes `queueing delay 1234567 ns, marked early`: first the delay, then other properties.
 fn describe(comment: &mut String, packet: &PacketAtPort, len: u32) {
     let mut say = |text: std::fmt::Arguments<'_>| comment.write_fmt(text).expect("a text takes any text");
     say(format_args!("queueing delay {} ns", packet.waited.as_ns()));

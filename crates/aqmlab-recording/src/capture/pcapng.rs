@@ -1,19 +1,20 @@
 //! The blocks of a pcapng file that a capture needs: a section, its interfaces, packets, statistics
-//! (draft-ietf-opsawg-pcapng; the figures in brackets below are its sections). Little-endian on every machine, so that
-//! equal runs leave equal files.
+//! (draft-ietf-opsawg-pcapng; the numbers in brackets below are its sections). They are
+//! little-endian on every machine, so that equal runs leave equal files.
 //!
-//! Why not a crate: four blocks are written here and none is read, into one buffer that is used again.
+//! No crate is used: this module writes four kinds of blocks into one reused buffer, and reads
+//! none.
 
 use std::io::{self, Write};
 
-/// Octets IPv4 or IPv6 packets begin with: "LINKTYPE_RAW".
+/// The first bytes of a packet are IPv4 or IPv6: "LINKTYPE_RAW".
 const LINKTYPE_RAW: u16 = 101;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-/// The length of the section is not told.
+/// The length of the section is not given.
 const UNKNOWN_LENGTH: u64 = u64::MAX;
 
 // Options: of all blocks [3.5], of sections [4.1], interfaces [4.2], packets [4.3], statistics [4.6].
@@ -37,16 +38,16 @@ pub struct Interface<'a> {
     pub name: &'a str,
     /// Its speed.
     pub bits_per_second: u64,
-    /// Most bytes of a packet that are kept.
+    /// Largest number of bytes kept of a packet.
     pub snap: u32,
 }
 
-/// Which way a packet passes its interface.
+/// The direction of a packet at its interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// It comes in.
+    /// It enters.
     Inbound = 1,
-    /// It goes out.
+    /// It leaves.
     Outbound = 2,
 }
 
@@ -54,44 +55,44 @@ pub enum Direction {
 pub struct Record<'a> {
     /// The number of its interface.
     pub interface: u32,
-    /// When.
+    /// Its time.
     pub at_ns: u64,
     /// Its first bytes.
     pub head: &'a [u8],
-    /// How many it has.
+    /// Its length.
     pub len: u32,
-    /// Which way.
+    /// Its direction.
     pub direction: Direction,
-    /// What else there is to say.
+    /// Further information.
     pub comment: &'a str,
 }
 
-/// What an interface has seen when the capture ends.
+/// The counts of an interface at the end of the capture.
 pub struct Statistics {
     /// The number of the interface.
     pub interface: u32,
     /// The end of the capture.
     pub end_ns: u64,
-    /// Packets that came to be captured.
+    /// Packets to be captured.
     pub received: u64,
-    /// Those among them that are not in the file.
+    /// Packets among them that are not in the file.
     pub dropped: u64,
 }
 
 /// Writes blocks to a sink.
 pub struct PcapngWriter<W> {
     sink: W,
-    /// The block under way.
+    /// The current block.
     block: Vec<u8>,
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Nothing is written yet.
+    /// Creates a writer that has written nothing.
     pub const fn new(sink: W) -> Self {
         PcapngWriter { sink, block: Vec::new() }
     }
 
-    /// Section Header Block [4.1].
+    /// Writes a Section Header Block [4.1].
     pub fn section(&mut self, application: &str) -> io::Result<()> {
         self.begin(SECTION_HEADER);
         self.u32(BYTE_ORDER_MAGIC);
@@ -102,7 +103,8 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// Interface Description Block [4.2]. Interfaces are numbered in the order in which they are described.
+    /// Writes an Interface Description Block [4.2]. Interfaces are numbered in the order of their
+    /// descriptions.
     pub fn interface(&mut self, interface: &Interface<'_>) -> io::Result<()> {
         self.begin(INTERFACE_DESCRIPTION);
         self.u16(LINKTYPE_RAW);
@@ -114,7 +116,7 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// Enhanced Packet Block [4.3].
+    /// Writes an Enhanced Packet Block [4.3].
     pub fn packet(&mut self, record: &Record<'_>) -> io::Result<()> {
         self.begin(ENHANCED_PACKET);
         self.u32(record.interface);
@@ -127,7 +129,7 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// Interface Statistics Block [4.6].
+    /// Writes an Interface Statistics Block [4.6].
     pub fn statistics(&mut self, statistics: &Statistics) -> io::Result<()> {
         self.begin(INTERFACE_STATISTICS);
         self.u32(statistics.interface);
@@ -139,17 +141,17 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// What it writes to.
+    /// Returns its sink.
     pub const fn sink(&self) -> &W {
         &self.sink
     }
 
-    /// The same, when there is nothing more to write.
+    /// Returns its sink when there is nothing more to write.
     pub fn into_sink(self) -> W {
         self.sink
     }
 
-    /// Passes on all that the sink holds back.
+    /// Flushes the sink.
     pub fn flush(&mut self) -> io::Result<()> {
         self.sink.flush()
     }
@@ -160,7 +162,7 @@ impl<W: Write> PcapngWriter<W> {
         self.u32(0); // the length, known at the end
     }
 
-    /// No more options; the length stands at both ends of a block [3.1].
+    /// Ends the options; the length is at both ends of a block [3.1].
     fn end(&mut self) -> io::Result<()> {
         self.u16(END_OF_OPTIONS);
         self.u16(0);
@@ -177,13 +179,13 @@ impl<W: Write> PcapngWriter<W> {
         self.padded(value);
     }
 
-    /// Fields end at multiples of four octets.
+    /// Pads fields to multiples of four octets.
     fn padded(&mut self, bytes: &[u8]) {
         self.block.extend_from_slice(bytes);
         self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    /// The upper half first, whatever the byte order [4.3].
+    /// Writes the upper half first, whatever the byte order [4.3].
     fn timestamp(&mut self, ns: u64) {
         self.u32((ns >> 32) as u32);
         self.u32(ns as u32);

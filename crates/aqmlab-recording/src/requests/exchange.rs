@@ -8,33 +8,33 @@ use aqmlab_units::{Bytes, Instant};
 pub struct Exchange {
     /// The class's number.
     pub class: u32,
-    /// The connection that carries it: whose, and which of that user's.
+    /// The connection that carries it: its user, and its number among that user's.
     pub of: Identity,
-    /// Its number on that connection, the first is 0.
+    /// Its number on that connection, from 0.
     pub number: u32,
     /// Whether it opens the connection.
     pub opens_connection: bool,
-    /// When the client handed the request to TCP.
+    /// When the client passed the request to TCP.
     pub start: Instant,
-    /// What the client writes.
+    /// Bytes that the client writes.
     pub request: Bytes,
-    /// What the server answers.
+    /// Bytes that the server responds.
     pub response: Bytes,
 }
 
-/// How an exchange ended.
+/// The end of an exchange.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Ending {
     /// The last byte of the response has arrived.
     Completed,
-    /// Its connection has been reset or given up.
+    /// Its connection was reset or given up.
     Failed,
-    /// The run is over, or its class has stopped sending, and it has neither been completed nor failed.
+    /// The run is over, or its class has stopped sending, and it has neither completed nor failed.
     Censored,
 }
 
 impl Ending {
-    /// The word in recordings.
+    /// Returns the word in recordings.
     pub const fn name(self) -> &'static str {
         match self {
             Ending::Completed => "completed",
@@ -44,7 +44,7 @@ impl Ending {
     }
 }
 
-/// Which exchange of a class.
+/// The identity of an exchange in its class.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ExchangeId {
     pub of: Identity,
@@ -52,7 +52,7 @@ pub struct ExchangeId {
 }
 
 impl Exchange {
-    /// Which of its class it is.
+    /// Returns its identity in its class.
     pub(super) const fn id(&self) -> ExchangeId {
         ExchangeId { of: self.of, number: self.number }
     }

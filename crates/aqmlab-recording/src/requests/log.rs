@@ -1,4 +1,4 @@
-//! A row for each exchange, written in batches.
+//! One row per exchange, written in batches.
 
 use aqmlab_units::Instant;
 
@@ -11,14 +11,14 @@ use crate::table::Table;
 /// Rows of one row group of the file.
 const BATCH: usize = 1 << 15;
 
-/// Rows on their way into a file.
+/// Rows that wait to be written to a file.
 pub struct Log {
     file: Result<TableWriter, RecordingError>,
     /// The name of each class.
     classes: Vec<String>,
-    /// Not written yet, in no order.
+    /// Rows not written yet, in no order.
     waiting: Vec<Row>,
-    /// It is tried to write some of them when there are so many.
+    /// Number of rows at which it tries to write some of them.
     full_at: usize,
 }
 
@@ -29,14 +29,14 @@ struct Row {
 }
 
 impl Row {
-    /// Rows are in this order, whatever the order in which the host has told them.
+    /// The order of the rows in the file, whatever the order of the host's reports.
     fn order(&self) -> (Instant, u32, ExchangeId) {
         (self.at, self.exchange.class, self.exchange.id())
     }
 }
 
 impl Log {
-    /// Rows of exchanges of these classes.
+    /// Creates a log of exchanges of these classes.
     ///
     /// # Panics
     /// If `file` is another table.
@@ -45,7 +45,7 @@ impl Log {
         Log { file: Ok(file), classes, waiting: Vec::new(), full_at: BATCH }
     }
 
-    /// Keeps a row until it is written; after an error, for nothing.
+    /// Keeps a row until it is written; ignores it after an error.
     pub fn note(&mut self, exchange: &Exchange, how: Ending, at: Instant) {
         if self.file.is_ok() {
             self.waiting.push(Row { exchange: *exchange, how, at });
@@ -56,7 +56,8 @@ impl Log {
         self.waiting.len() >= self.full_at
     }
 
-    /// Writes what ended before `settled`: no row is to come that belongs before those.
+    /// Writes the exchanges that ended before `settled`: no row that belongs before them is still
+    /// to come.
     pub fn write_until(&mut self, settled: Instant) {
         self.waiting.sort_unstable_by_key(Row::order);
         let due = self.waiting.partition_point(|row| row.at < settled);
@@ -64,7 +65,7 @@ impl Log {
         self.full_at = self.waiting.len() + BATCH;
     }
 
-    /// Writes the first `rows` that wait.
+    /// Writes the first `rows` waiting rows.
     fn write(&mut self, rows: usize) {
         let Ok(file) = &mut self.file else { return };
         if rows == 0 {
@@ -100,7 +101,7 @@ impl Log {
         self.waiting.capacity() * size_of::<Row>()
     }
 
-    /// Writes the rest and ends the file.
+    /// Writes the rest and completes the file.
     ///
     /// # Errors
     /// If any row could not be written.

@@ -1,16 +1,18 @@
-//! Requests: how long clients wait for what they ask for. The same for every host.
+//! Requests: the waiting times of clients. The same for every host.
 //!
-//! An exchange is a request and its response. Its response time counts from the moment when the client hands the request
-//! to TCP (the set-up of the connection included where the exchange opens it) to the arrival of the response's last byte.
-//! What counts is what ends within the measured interval `(t0, t1]`, whenever it began; what has not ended at `t1` is
-//! *censored*, and kept with the time that it has waited by then. `docs/recording.md` has the tables.
+//! An exchange is a request and its response. Its response time lasts from the instant at which the
+//! client passes the request to TCP (including the set-up of the connection if the exchange opens
+//! it) to the arrival of the response's last byte. Exchanges that end within the measured interval
+//! `(t0, t1]` count, whenever they began. An exchange that has not ended at `t1` is *censored*, and
+//! kept with its waiting time so far. `docs/recording.md` describes the tables.
 //!
-//! Pages are recorded alike, in tables of their own: a page counts as one exchange, from its first connection's opening to
-//! the last byte of its last object. Their bands are by the bytes of the page.
+//! Pages are recorded in the same way, in their own tables. A page counts as one exchange, from the
+//! opening of its first connection to the last byte of its last object. Their bands are by the
+//! bytes of the page.
 //!
-//! A host says of each exchange once how it ended. It may say so ahead of its clock, and in any order: histograms, sums and
-//! the sample do not depend on the order, and rows are written in the order of their ends. What no server answers is no
-//! request.
+//! A host reports the end of each exchange once. It may report ahead of its clock, and in any
+//! order: histograms, sums and the sample do not depend on the order, and rows are written in the
+//! order of their ends. Data that no server answers is not a request.
 
 mod exchange;
 mod log;
@@ -29,16 +31,17 @@ use crate::schema::{self, Schema};
 use crate::streamed::{StreamedTable, TableWriter};
 use crate::table::Table;
 
-/// Bands of sizes, each a factor wider than the one before: below `first`, below `first` times the factor, and so on; the
-/// last has no upper end.
+/// Bands of sizes, each wider than the one before by a factor: below `first`, below `first` times
+/// the factor, and so on. The last has no upper end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SizeBands {
-    /// The least size of each band but the first, ascending.
+    /// The least size of each band except the first, ascending.
     starts: Vec<Bytes>,
 }
 
 impl SizeBands {
-    /// This many bands. `None` where there is none, where they are not rising, or where one begins beyond 2^63 bytes.
+    /// Creates this many bands. Returns `None` if there is none, if they do not increase, or if one
+    /// begins beyond 2^63 bytes.
     pub fn by_factor(first: Bytes, factor: u64, count: u32) -> Option<Self> {
         if count == 0 || first.is_zero() || factor < 2 {
             return None;
@@ -51,52 +54,52 @@ impl SizeBands {
         Some(SizeBands { starts })
     }
 
-    /// How many there are.
+    /// Returns the number of bands.
     pub fn count(&self) -> usize {
         self.starts.len() + 1
     }
 
-    /// The number of the band of this size.
+    /// Returns the number of the band of this size.
     pub fn of(&self, size: Bytes) -> usize {
         self.starts.partition_point(|&start| start <= size)
     }
 
-    /// The least and the greatest size of a band, the last of which has no greatest.
+    /// Returns the least and the greatest size of a band. The last band has no greatest size.
     pub fn edges(&self, band: usize) -> (Bytes, Option<Bytes>) {
         let low = band.checked_sub(1).map_or(Bytes::ZERO, |before| self.starts[before]);
         (low, self.starts.get(band).map(|&next| Bytes::new(next.get() - 1)))
     }
 }
 
-/// What is recorded of requests.
+/// What to record of requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestSettings {
     /// The run's seed, from which the sample is drawn.
     pub seed: u64,
-    /// The begin of the measured interval.
+    /// The beginning of the measured interval.
     pub t0: Instant,
-    /// The name of each class; of those only that make requests.
+    /// The name of each class that makes requests; `None` for the others.
     pub classes: Vec<Option<String>>,
-    /// Whether each class fetches pages, which are recorded beside its requests.
+    /// Whether each class fetches pages, which are recorded in addition to its requests.
     pub fetches_pages: Vec<bool>,
-    /// How responses are told apart by their sizes.
+    /// The size bands of responses.
     pub bands: SizeBands,
-    /// How many completed exchanges the sample of each class has at most.
+    /// Largest number of completed exchanges in the sample of each class.
     pub sample: usize,
 }
 
-/// What is known of the requests of a run.
+/// The state of the requests of a run.
 pub struct RequestRecorder {
     t0: Instant,
     bands: SizeBands,
-    /// By class; none for one that makes no requests.
+    /// Requests by class; `None` for a class that makes no requests.
     classes: Vec<Option<Class>>,
-    /// The same of pages.
+    /// Pages by class.
     pages: Vec<Option<Class>>,
     log: Option<Log>,
 }
 
-/// What a run's requests put into its recording.
+/// The recording of a run's requests.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RequestRecord {
     /// [`schema::REQUEST_SUMMARY`], [`schema::REQUEST_HISTOGRAMS`], [`schema::REQUEST_SAMPLE`].
@@ -109,13 +112,14 @@ pub struct RequestRecord {
 
 struct Class {
     name: String,
-    /// The draws by which the sample is chosen: member of a connection, number of an exchange.
+    /// The draws that select the sample: by the member of a connection, and the number of an
+    /// exchange.
     draws: Stream,
     bands: Vec<Band>,
     sample: Sample,
 }
 
-/// What has ended in the measured interval, of one class and with a response of one band.
+/// The exchanges of one class, with responses in one band, that ended in the measured interval.
 #[derive(Clone, Default)]
 struct Band {
     completed: u64,
@@ -125,9 +129,9 @@ struct Band {
     response_bytes: u64,
     response_time_sum_ns: u128,
     response_time_max: Option<Span>,
-    /// Of the completed ones.
+    /// Response times of completed exchanges.
     response_time_ns: Histogram,
-    /// Of the censored ones.
+    /// Waiting times of censored exchanges.
     waited_ns: Histogram,
 }
 
@@ -141,7 +145,8 @@ impl std::fmt::Debug for RequestRecorder {
 }
 
 impl RequestRecorder {
-    /// Nothing has ended yet. With `rows`, which is a table of [`schema::REQUESTS`], every exchange is written there.
+    /// Creates a recorder in which nothing has ended. With `rows`, a table of [`schema::REQUESTS`],
+    /// every exchange is written there.
     ///
     /// # Panics
     /// If `rows` is another table.
@@ -162,7 +167,7 @@ impl RequestRecorder {
         RequestRecorder { t0, bands, classes, pages, log }
     }
 
-    /// An exchange has ended at `at`.
+    /// Records the end of an exchange at `at`.
     ///
     /// # Panics
     /// If its class makes no requests.
@@ -177,7 +182,8 @@ impl RequestRecorder {
         }
     }
 
-    /// A page has ended at `at`; see the module for what stands for it. Of pages there are no rows.
+    /// Records the end of a page at `at`; see the module for its representation. Pages have no
+    /// rows.
     ///
     /// # Panics
     /// If its class fetches no pages.
@@ -188,20 +194,21 @@ impl RequestRecorder {
         }
     }
 
-    /// No exchange will be reported any more that ended before `clock`, the host's. Rows up to there may be written: a host
-    /// says so now and then, and holds as many rows as there are in between.
+    /// Declares that no further exchange will be reported that ended before `clock`, the host's.
+    /// Rows up to there may be written. A host calls this occasionally; the rows in between are
+    /// held in memory.
     pub fn settle(&mut self, clock: Instant) {
         if let Some(log) = self.log.as_mut().filter(|log| log.is_full()) {
             log.write_until(clock);
         }
     }
 
-    /// Why rows could not be written, if they could not: from then on there are none.
+    /// Returns why rows could not be written, if so; from then on there are none.
     pub fn failure(&self) -> Option<&RecordingError> {
         self.log.as_ref().and_then(Log::failure)
     }
 
-    /// Bytes that it takes, estimated from its lengths.
+    /// Returns its memory in bytes, estimated from its lengths.
     pub fn memory_bytes(&self) -> usize {
         let of_class = |class: &Class| {
             let bins = |band: &Band| band.response_time_ns.memory_bytes() + band.waited_ns.memory_bytes();
@@ -211,7 +218,7 @@ impl RequestRecorder {
         classes + self.log.as_ref().map_or(0, Log::memory_bytes)
     }
 
-    /// The tables. What was under way has been reported as [`Ending::Censored`].
+    /// Returns the tables. Exchanges in progress have been reported as [`Ending::Censored`].
     ///
     /// # Errors
     /// If rows could not be written.
@@ -227,7 +234,8 @@ impl RequestRecorder {
     }
 }
 
-/// The tables of these schemas; in the histograms `kind` is the time of what was completed.
+/// Returns the tables of these schemas; in the histograms, `kind` is the time of completed
+/// exchanges.
 fn tables(
     bands: &SizeBands,
     classes: Vec<Option<Class>>,
@@ -264,7 +272,7 @@ impl Class {
         }
     }
 
-    /// The exchange may come into the sample.
+    /// Offers the exchange to the sample.
     fn draw(&mut self, exchange: &Exchange, took: Span) {
         let key = self.draws.member(exchange.of.index()).at(exchange.number.into());
         self.sample.offer(Kept { key, id: exchange.id(), exchange: *exchange, response_time: took });

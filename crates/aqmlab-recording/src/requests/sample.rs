@@ -8,11 +8,12 @@ use aqmlab_units::Span;
 use super::exchange::{Exchange, ExchangeId};
 use crate::table::Table;
 
-/// Of all that were offered those with the least keys. Keys are draws that go by the identity of what has them, so each set
-/// of this size is equally likely, and the sample is the same in whatever order a host finds exchanges done.
+/// The items with the least keys among all those offered. A key is a draw by the identity of its
+/// item, so each set of this size is equally likely, and the sample does not depend on the order in
+/// which a host reports exchanges.
 pub struct Sample {
     size: usize,
-    /// The greatest key first.
+    /// The items, the greatest key first.
     kept: BinaryHeap<Kept>,
 }
 
@@ -26,7 +27,7 @@ pub struct Kept {
 }
 
 impl Ord for Kept {
-    /// By the keys; between equal ones the exchange decides.
+    /// Orders by the keys; the exchange decides between equal ones.
     fn cmp(&self, other: &Self) -> Ordering {
         (self.key, self.id).cmp(&(other.key, other.id))
     }
@@ -39,12 +40,12 @@ impl PartialOrd for Kept {
 }
 
 impl Sample {
-    /// An empty sample of at most `size`.
+    /// Creates an empty sample of at most `size`.
     pub fn new(size: usize) -> Self {
         Sample { size, kept: BinaryHeap::new() }
     }
 
-    /// It is in the sample if it is among those with the least keys.
+    /// Adds an item if it is among those with the least keys.
     pub fn offer(&mut self, kept: Kept) {
         if self.kept.len() < self.size {
             self.kept.push(kept);
@@ -55,12 +56,12 @@ impl Sample {
         }
     }
 
-    /// Bytes that it takes.
+    /// Returns its memory in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.kept.capacity() * size_of::<Kept>()
     }
 
-    /// Its rows, by the begin of the exchanges.
+    /// Appends its rows, by the beginning of the exchanges.
     pub fn push(self, table: &mut Table, class: &str) {
         let mut kept = self.kept.into_vec();
         kept.sort_unstable_by_key(|kept| (kept.exchange.start, kept.id));

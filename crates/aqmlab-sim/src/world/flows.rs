@@ -1,4 +1,4 @@
-//! Flows: they start, send, wait for their timers and end.
+//! The life of flows: start, transmissions, timers, end.
 
 use std::cmp::Reverse;
 
@@ -18,7 +18,7 @@ use crate::packet::{FlowId, SimPacket, Toward};
 use crate::scheduler::FlowObject;
 
 impl<Q: EventQueue> World<'_, Q> {
-    /// A population has been woken.
+    /// Handles the wake-up of a population.
     pub(super) fn wake_population(&mut self, class: u32, user: u32) {
         let opener = &mut self.classes[class as usize].opener;
         let woken = opener.population.on_wake(Wake { at: self.now, user });
@@ -31,13 +31,13 @@ impl<Q: EventQueue> World<'_, Q> {
         self.classes[class as usize].opener.schedule(&mut self.scheduler, wake);
     }
 
-    /// The next flow or connection of a class begins.
+    /// Starts the next flow or connection of a class.
     fn start(&mut self, class: u32, Opening { open, carried, objects, exchanges, .. }: Opening) {
         let c = &mut self.classes[class as usize];
         let number = if c.opener.is_list {
             c.opener.first_number + open.user
         } else {
-            // Behind the numbers of all flows; after four billion connections from there again.
+            // After the numbers of all flows; after four billion connections, these numbers repeat.
             self.opened = self.opened.checked_add(1).unwrap_or(self.flows);
             self.opened
         };
@@ -71,7 +71,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.begin(flow);
     }
 
-    /// A user asks for more on a connection, or closes it if that is for nothing.
+    /// Lets a user ask for more on a connection, or close it if there is nothing to ask for.
     fn ask(&mut self, class: u32, of: Identity, objects: &[PageObject]) {
         let Some(&flow) = self.classes[class as usize].opener.open.get(&of) else { return };
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
@@ -86,13 +86,13 @@ impl<Q: EventQueue> World<'_, Q> {
         self.serve(flow, End::Client);
     }
 
-    /// What a flow or connection of a class is, which starts now.
+    /// Returns the body of a flow or connection of a class that starts now.
     fn body(&mut self, plan: &ClassPlan, of: Identity, source: FlowSource) -> Body {
         let applications = match source {
             FlowSource::Packets(source) => return Body::Packets(Box::new(Datagrams::new(source))),
             FlowSource::Session(session) => {
                 let new = Applications { session, wakes_at: Instant::FAR_FUTURE, of };
-                // In the memory of a connection that has ended, if there is one.
+                // Reuses the memory of an ended connection, if there is one.
                 Some(match self.spare.pop() {
                     Some(mut spare) => {
                         *spare = new;
@@ -107,7 +107,7 @@ impl<Q: EventQueue> World<'_, Q> {
         Body::Tcp(Connection::new(tcp, applications, plan.send_jitter(of, self.seed)))
     }
 
-    /// The application's first act.
+    /// Carries out the application's first action.
     fn begin(&mut self, flow: FlowRef) {
         let f = self.in_transit.flows.of_packet(flow.slot);
         let workload = &self.plan.classes[usize::from(f.id.class)].workload;
@@ -138,7 +138,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// A source's packet is due.
+    /// Emits the packet of a source that is due.
     pub(super) fn emit(&mut self, flow: FlowRef) {
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
         let Body::Packets(d) = &mut f.body else { return self.wake_session(flow) };
@@ -174,7 +174,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// A session's applications act again.
+    /// Makes a session's applications act again.
     fn wake_session(&mut self, flow: FlowRef) {
         let connection = self.in_transit.flows.of_packet(flow.slot).connection();
         let Some(applications) = &mut connection.applications else { return };
@@ -195,8 +195,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.scheduler.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow });
     }
 
-    /// A class stops sending. Its flows stop one after the other in the order of their numbers, each by an event of its own,
-    /// and what begins later stops at once.
+    /// Stops a class. Its flows stop in the order of their numbers, each by its own event, and
+    /// later ones stop at once.
     pub(super) fn stop_class(&mut self, class: u32) {
         let living = self.in_transit.flows.living().filter(|(_, flow)| u32::from(flow.id.class) == class);
         let mut stopping: Vec<_> = living.map(|(at, flow)| (flow.id.number, at)).collect();
@@ -206,7 +206,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.stop_next(class);
     }
 
-    /// The next of the flows that stop with their class has its event.
+    /// Schedules the stop of the next flow of a stopping class.
     fn stop_next(&mut self, class: u32) {
         if let Some((number, flow)) = self.classes[class as usize].stopping.as_mut().and_then(Vec::pop) {
             self.schedule_stop(class, number, flow);
@@ -242,7 +242,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
         connection.armed[end as usize] = Instant::FAR_FUTURE;
         match connection.endpoint(end).deadline() {
-            // The deadline has moved since, and the event moves after it.
+            // The deadline has moved since, and the event moves with it.
             Some(at) if at > self.now => {
                 if !is_list && connection.lets_stragglers_pass(end) {
                     return;
@@ -258,7 +258,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// What an end has held back may leave.
+    /// Releases what an end has held back.
     pub(super) fn send_delayed(&mut self, at: FlowRef, end: End) {
         let Some(flow) = self.in_transit.flows.get_mut(at) else { return };
         let class = usize::from(flow.id.class);
@@ -266,7 +266,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.serve_fully(at, end);
     }
 
-    /// A receiver has got all that its sender had to send, or a client its response.
+    /// Counts a completion: a receiver has got everything from its sender, or a client its
+    /// response.
     pub(super) fn count_completed(&mut self, class: u16, what: Completed) {
         if self.schedule.is_measuring() && self.completions.count(usize::from(class), what) {
             self.stop(StoppedBy::Completed);

@@ -1,4 +1,4 @@
-//! The simulation loop: takes the next event, lets it happen, schedules what follows.
+//! The simulation loop: takes the next event, handles it, schedules its consequences.
 
 mod flows;
 mod packets;
@@ -25,72 +25,77 @@ use crate::routes::Routes;
 use crate::scheduler::{FlowObject, Scheduler};
 use crate::watch::{TableFull, Watch};
 
-/// Events between two looks at the control.
+/// Number of events between two readings of the control.
 const CONTROL_INTERVAL: u64 = 1 << 16;
 
-/// How a run is gone about. All ways give the same recording.
+/// The way in which a run is computed. All ways give the same recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ways {
-    /// An event for every departure and for every hop.
+    /// An event per departure and per hop.
     Plain,
     /// Ports that look ahead, and fused hops.
     Fused,
-    /// The same, and what nobody can see before is done ahead of time.
+    /// The same, with everything done ahead of time that cannot be observed earlier.
     Ahead,
 }
 
-/// A network in motion.
+/// A running network.
 pub struct World<'a, Q: EventQueue> {
     plan: &'a Plan,
     seed: u64,
     now: Instant,
     scheduler: Scheduler<Q>,
-    /// Where nothing looks on all the time, a packet is dealt with at its host as soon as its arrival is known, if nothing else can
-    /// happen there before: it needs no event for the last part of its way.
+    /// Whether hosts are processed ahead. Without continuous observation, a packet is processed at
+    /// its host as soon as its arrival is known, if nothing else can happen there before. It then
+    /// needs no event for the last part of its path.
     serves_ahead: bool,
-    /// The latest instant as of which anything has been done ahead of time.
+    /// The latest instant for which anything has been done ahead of time.
     done_as_of: Instant,
     /// Every link with its port.
     pub links: Vec<Link>,
-    /// Flows, their packets, and what becomes of them.
+    /// Flows, their packets, and the packets' fates.
     pub in_transit: InTransit,
     /// Classes of flows, in the plan's order.
     pub classes: Vec<Class>,
-    /// What goes into the recording.
+    /// The recording.
     pub recorder: Recorder,
-    /// What becomes of requests, if a class makes some.
+    /// The recorder of requests, if a class makes any.
     pub requests: Option<Box<RequestRecorder>>,
-    /// What goes there one change and one packet at a time, if that is asked for.
+    /// The recording of single changes and packets, if requested.
     pub watch: Option<Box<Watch>>,
-    /// Packets of flows without access links on their way into the first queue.
+    /// Packets of flows without access links that are about to enter their first queue.
     outbox: Vec<SimPacket>,
-    /// Empty but while what has been held is released: see [`Link::held`].
+    /// Empty except while held packets are released: see [`Link::held`].
     releasing: VecDeque<Held>,
-    /// Of connections that have ended: memory for the applications of the next ones.
+    /// Memory of ended connections, for the applications of later ones.
     #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
     spare: Vec<Box<Applications>>,
-    /// The number of flows of the plan, and the number of the last connection that is not one of them.
+    /// The number of flows in the plan, and the number of the last connection that is not one of
+    /// them.
     flows: u32,
     opened: u32,
     /// Flows completed since the end of the warm-up, where they may end the run.
     completions: Completions,
-    /// Events processed, up to the last look at the control: a figure of the engine, not of the network.
+    /// Events processed up to the last reading of the control: a property of the engine, not of the
+    /// network.
     pub events: u64,
-    /// Events from the last look at the control to the next, and how many of them are still to come.
+    /// Events from the last reading of the control to the next, and the number of them still to
+    /// come.
     stride: u64,
     until_poll: u64,
     /// Samples, the end of the warm-up, the end of the run.
     schedule: Schedule,
-    /// When the next milestone comes: nothing is done at queues as of later. Zero where nothing is done there ahead of time.
+    /// When the next milestone is due; queues are not advanced beyond it. Zero where nothing is
+    /// done there ahead of time.
     next_look: Instant,
-    /// When flows are sampled next or the warm-up ends, whichever is earlier.
+    /// When flows are sampled next, or the warm-up ends if that is earlier.
     next_snapshot: Instant,
     /// The link that a stop condition watches.
     watched: Option<u32>,
 }
 
 impl<'a, Q: EventQueue> World<'a, Q> {
-    /// The network of `plan` at time zero.
+    /// Creates the network of `plan` at time zero.
     ///
     /// # Errors
     /// If a discipline refuses its parameters.
@@ -157,7 +162,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             let wake = opener.population.begin();
             opener.schedule(&mut self.scheduler, wake);
             if let Some(stop_at) = self.plan.classes[class].stop_at {
-                // At the place of its first flow's stop: before all of them.
+                // At the position of its first flow's stop: before all of them.
                 let (number, class) = (opener.first_number, class as u32);
                 let at = Instant::ZERO + stop_at;
                 self.scheduler.timer(at, number, FlowObject::Stop, Notice::StopClass { class });
@@ -198,13 +203,14 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         unreachable!("the end of the run is an event")
     }
 
-    /// Whether something has been done as of an instant after the end of the run, or of that instant, because nobody knew that
-    /// it would end so early.
+    /// Returns whether something has been done for an instant at or after the end of the run,
+    /// because the early end was not known.
     pub fn has_passed_its_end(&self) -> bool {
         self.schedule.ended().is_some_and(|(at, why)| why == StoppedBy::Completed && self.done_as_of >= at)
     }
 
-    /// Every [`CONTROL_INTERVAL`] events, and when the run is to stop: why it does, if it does.
+    /// Reads the control every [`CONTROL_INTERVAL`] events and when the run is to stop. Returns the
+    /// reason for the stop, if there is one.
     #[cold]
     fn poll_control(&mut self, control: &Control) -> Result<Option<StoppedBy>, RunError> {
         self.events += self.stride;
@@ -227,10 +233,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
     }
 
-    /// Whether a trace or a packet recording has outgrown its limit, or a capture or rows of requests could not be written.
+    /// Checks that no trace or packet recording has exceeded its limit, and that captures and rows
+    /// of requests could be written.
     ///
     /// # Errors
-    /// [`RunError::TooManyRows`] or [`RunError::File`], if so.
+    /// [`RunError::TooManyRows`] or [`RunError::File`], otherwise.
     pub fn check_watch(&mut self) -> Result<(), RunError> {
         if let Some(watch) = &mut self.watch
             && watch.capture_has_failed()
@@ -248,10 +255,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
     }
 
-    /// The run ends with the event under way.
+    /// Ends the run with the current event.
     fn stop(&mut self, why: StoppedBy) {
         self.schedule.end(self.now, why);
-        // The loop need not look at each event whether the run is to stop: this one is the last before it looks.
+        // The loop does not check for a stop at each event: this event becomes the last before the
+        // next check.
         self.stride -= self.until_poll - 1;
         self.until_poll = 1;
     }
@@ -271,19 +279,19 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
     }
 
-    /// The current time.
+    /// Returns the current time.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// The begin of the measured interval.
+    /// Returns the beginning of the measured interval.
     pub fn measured_from(&self) -> Instant {
         self.schedule.t0()
     }
 
     // --- samplers -------------------------------------------------------------------------------------
 
-    /// The next milestone of the run has an event.
+    /// Schedules the next milestone of the run.
     fn schedule_milestone(&mut self) {
         if let Some((at, milestone)) = self.schedule.next() {
             if self.serves_ahead {
@@ -312,14 +320,14 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.release_held();
     }
 
-    /// Hosts are served ahead of one sample of flows, not of two.
+    /// Hosts are processed ahead of at most one sample of flows.
     fn foresee_snapshots(&mut self) {
         let (next_sample, warmup_end) =
             (self.schedule.at(Milestone::SampleFlows), self.schedule.at(Milestone::WarmupEnd));
         self.next_snapshot = next_sample.min(warmup_end);
         let mut until = next_sample.saturating_add(self.plan.record.flows);
         if self.plan.stop.completed.is_some() {
-            // What completes is counted from the end of the warm-up on.
+            // Completions are counted from the end of the warm-up on.
             until = until.min(warmup_end);
         }
         for class in &mut self.classes {
@@ -339,15 +347,15 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.watch_stop_condition();
     }
 
-    /// From now on the stop condition's link is watched.
+    /// Starts watching the stop condition's link.
     fn watch_stop_condition(&mut self) {
         self.watched = self.plan.stop.condition.as_ref().map(|stop| stop.link as u32);
     }
 
     // --- the end --------------------------------------------------------------------------------------
 
-    /// What is still in the network: on links, in access links, in queues and in transmission. A packet at a port
-    /// that looks ahead is on its way to the next place already.
+    /// Returns the packets still in the network: on links, in access links, in queues and in
+    /// transmission. A packet at a port that looks ahead is already on its way to the next place.
     pub fn resident(&self) -> Tally {
         let mut tally = self.scheduler.packets();
         self.held().for_each(|packet| tally.count(packet.wire_len()));
@@ -362,15 +370,15 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         tally
     }
 
-    /// The packets on their way between two links without an event.
+    /// Iterates over the packets between two links that have no event.
     fn held(&self) -> impl Iterator<Item = &SimPacket> {
         self.links.iter().flat_map(|link| link.held.iter().map(|held| &held.packet))
     }
 
-    /// Whether the options of all packets that have gone are gone too, and no others.
+    /// Checks that the table of options holds those of all packets in the network and no others.
     ///
     /// # Errors
-    /// What is held and what was found.
+    /// The counts held and found.
     pub fn check_options(&self) -> Result<(), OptionImbalance> {
         let plain = self.links.iter().filter(|l| !l.port.looks_ahead());
         let waiting = plain.map(|l| l.port.backlog().packets.get() + u64::from(l.port.is_sending()));
@@ -378,7 +386,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.in_transit.options.check(self.scheduler.packets_with_options() + held, waiting.sum())
     }
 
-    /// Bytes that the run's own tables take now, estimated from their lengths.
+    /// Returns the current memory of the run's own tables in bytes, estimated from their lengths.
     fn memory_bytes(&self) -> u64 {
         let scheduler = self.scheduler.queue.memory_bytes();
         let waiting: u64 = self.links.iter().map(|l| l.port.backlog().packets.get()).sum();
@@ -392,15 +400,16 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     }
 }
 
-/// Whether nobody looks at flows or queues but at instants that are known ahead. The end of a run by the number of what has
-/// completed is seen to by [`World::has_passed_its_end`].
+/// Returns whether flows and queues are observed only at instants that are known in advance.
+/// [`World::has_passed_its_end`] handles the end of a run by the number of completions.
 fn is_unobserved(plan: &Plan) -> bool {
     plan.stop.condition.is_none() && Watch::of(plan, None).is_none()
 }
 
-/// Departures are foreseen where the discipline allows it. A stop condition looks at its link after each change, so
-/// that one keeps an event for each; so do the links after it, whose departures of that instant the run does not see
-/// any more when it ends with one of that link. A port that is watched must hear of each departure when it happens.
+/// Makes ports look ahead where the discipline permits it. A stop condition reads its link after
+/// each change, so that link keeps an event per departure. So do the links after it: if the run
+/// ends with an event of that link, it must not have seen their departures of that instant. A
+/// watched port must report each departure when it happens.
 fn look_ahead(plan: &Plan, links: &mut [Link], watch: Option<&Watch>) {
     let before = plan.stop.condition.as_ref().map_or(links.len(), |stop| stop.link);
     for (number, link) in links[..before].iter_mut().enumerate() {

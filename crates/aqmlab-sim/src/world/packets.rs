@@ -1,4 +1,4 @@
-//! Packets on their way: into queues, out of them, over links, to their hosts, or lost.
+//! The path of packets: into queues, out of them, over links, to their hosts, or to their loss.
 
 use aqmlab_network::{End, queue_stop_is_reached};
 use aqmlab_qdisc::Packet;
@@ -15,8 +15,8 @@ use crate::network::Held;
 use crate::packet::{FlowId, SimPacket};
 use crate::routes::{Next, Onward};
 
-/// Calls the port of a link, which does not look ahead, with the observer that hears of its packets: one that writes them
-/// down where that is asked for, elsewhere the network itself.
+/// Calls the port of a link that does not look ahead, with the observer of its packets: the
+/// recorder where one is requested, otherwise the network itself.
 macro_rules! at_port {
     ($world:ident, $link:ident, ($port:ident, $observer:ident) => $call:expr) => {{
         let $port = &mut $world.links[$link as usize].port;
@@ -46,10 +46,10 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Where hops are not fused, and where something is recorded one by one.
+    /// Moves a packet where hops are not fused, and where single events are recorded.
     #[inline(never)]
     fn forward_elsewhere(&mut self, packet: &SimPacket) {
-        // Looked up once more: to hand it over would cost the packets that do not come here.
+        // A second lookup: passing the result would slow down the packets that do not come here.
         match self.in_transit.routes.next(packet.place()) {
             Next::Access(link, _) | Next::Risk(link) => self.enter_access(link, *packet),
             Next::AttendedAccess(link, _) => self.enter_access(link, *packet),
@@ -60,12 +60,13 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// A packet enters one of its flow's own links with an event of its own, as where hops are not fused.
+    /// Moves a packet onto one of its flow's own links by its own event, as where hops are not
+    /// fused.
     fn enter_access(&mut self, link: AccessLink, packet: SimPacket) {
         let FlowId { slot, class, .. } = packet.flow();
         let serialisers = &mut self.classes[usize::from(class)].serialisers;
         let flow = self.in_transit.flows.of_packet(slot);
-        // What is foreseen of its host waits for it.
+        // Precomputed events of its host wait for it.
         flow.pending.one_more();
         if !self.scheduler.over_access(flow.own_links(), serialisers, link, self.now, packet) {
             flow.pending.one_less();
@@ -73,7 +74,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// A packet enters its flow's passage through a delay stage in a router, at `at`.
+    /// Moves a packet into its flow's passage through a delay stage in a router, at `at`.
     #[inline(never)]
     fn enter_stage(&mut self, at: Instant, number: u8, mut packet: SimPacket) {
         let stages = self.in_transit.flows.of_packet(packet.flow().slot).router_stages_mut();
@@ -86,7 +87,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// A packet is lost at an event of its own.
+    /// Drops a packet at its own event.
     fn lose_on_its_way(&mut self, packet: SimPacket) {
         if let Some(watch) = &mut self.watch {
             watch.lost(self.now, &packet);
@@ -95,13 +96,13 @@ impl<Q: EventQueue> World<'_, Q> {
         self.reap();
     }
 
-    /// [`World::forward`] where speed does not matter.
+    /// Does the same as [`World::forward`] where speed does not matter.
     #[inline(never)]
     pub(super) fn forward_seldom(&mut self, mut packet: SimPacket) {
         self.forward(&mut packet);
     }
 
-    /// A packet reaches the queue of a link, from which it will go `onward`.
+    /// Passes a packet to the queue of a link, from which it will go `onward`.
     #[inline(always)]
     fn enqueue(&mut self, link: u32, onward: Onward, packet: &mut SimPacket) {
         let port = &mut self.links[link as usize].port;
@@ -119,14 +120,14 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// The same where each departure is an event.
+    /// Does the same where each departure is an event.
     #[inline(never)]
     fn enqueue_and_wait(&mut self, link: u32, packet: SimPacket) {
         let free_at = at_port!(self, link, (port, observer) => port.arrive(self.now, packet, observer));
         self.schedule_link(link, free_at);
     }
 
-    /// The link has sent a packet to the last bit: it travels on, and the next one starts.
+    /// Ends a link's transmission: the packet travels on, and the next one starts.
     pub(super) fn link_free(&mut self, link: u32) {
         let mut departure = at_port!(self, link, (port, observer) => port.link_free(self.now, observer));
         let Next::Queue { onward, .. } = self.in_transit.routes.next(departure.packet.place()) else {
@@ -136,8 +137,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.schedule_link(link, departure.next_end);
     }
 
-    /// A packet has left a link's port, or will have, at `sent`: it is on its way over the link.
-    /// (By reference: where it is copied is decided behind the branches.)
+    /// Moves a packet that has left, or will leave, a link's port at `sent` onto the link. (It is
+    /// passed by reference because the branches decide where it is copied.)
     #[inline(always)]
     fn leave(&mut self, link: u32, onward: Onward, sent: Instant, packet: &mut SimPacket) {
         let l = &mut self.links[link as usize];
@@ -159,8 +160,9 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// A packet comes out of `link` at `at`, to a queue that only this link feeds: it enters at once, as of then, and so on
-    /// along its path. Where somebody looks at queues before, it waits for that.
+    /// Moves a packet that leaves `link` at `at` into a queue that only this link feeds. It enters
+    /// at once, at that time, and continues along its path. If queues are observed before that
+    /// time, it waits for the observation.
     #[inline(never)]
     fn leave_for_queue(&mut self, mut at: Instant, mut link: u32, packet: &mut SimPacket) {
         loop {
@@ -186,7 +188,8 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// A packet comes out of a link at `at`, to the queue of the link `next`, and may not enter it yet.
+    /// Holds a packet that leaves a link at `at` for the queue of the link `next` and may not enter
+    /// it yet.
     fn hold(&mut self, at: Instant, from: u32, next: u32, packet: SimPacket) {
         let turn = self.links[from as usize].turns.take(at);
         if self.serves_ahead {
@@ -196,21 +199,21 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// A look at queues is over: what has waited for that enters its next queue, as of its arrival there, if no other look
-    /// comes before.
+    /// Releases the held packets after an observation of queues. Each enters its next queue at its
+    /// arrival time, unless there is another observation before that.
     pub(super) fn release_held(&mut self) {
         for link in 0..self.links.len() {
-            // What is held anew goes into other memory, which this is the next time.
+            // Newly held packets go into other memory, which alternates with this one.
             std::mem::swap(&mut self.releasing, &mut self.links[link].held);
             while let Some(Held { at, from, mut packet, .. }) = self.releasing.pop_front() {
-                // Back to the place that it came from, from where it sets out again.
+                // The packet returns to its previous place and leaves it again.
                 packet.step_back();
                 self.leave_for_queue(at, from, &mut packet);
             }
         }
     }
 
-    /// From now on nothing is done ahead of time: whatever arrives does so by an event.
+    /// Stops processing ahead of time: from now on, every arrival is an event.
     pub(super) fn serve_in_time(&mut self) {
         self.serves_ahead = false;
         self.next_look = Instant::ZERO;
@@ -221,14 +224,14 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Ports that look ahead do what is due by now.
+    /// Makes ports that look ahead process what is due by now.
     pub(super) fn catch_up(&mut self) {
         for link in &mut self.links {
             link.port.catch_up(self.now);
         }
     }
 
-    /// The instant that a shaper asked for.
+    /// Handles the instant that a shaper asked for.
     pub(super) fn link_deadline(&mut self, link: u32) {
         let l = &mut self.links[link as usize];
         if l.deadline != Some(self.now) {
@@ -239,8 +242,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.schedule_link(link, free_at);
     }
 
-    /// After each change of a port: schedules the end of a transmission that has begun; if none has, the
-    /// deadline of a shaper.
+    /// Schedules, after each change of a port, the end of a transmission that has begun, or else
+    /// the deadline of a shaper.
     #[inline]
     fn schedule_link(&mut self, link: u32, free_at: Option<Instant>) {
         if let Some(at) = free_at {
@@ -274,7 +277,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Takes out flows whose last packet has gone.
+    /// Removes flows whose last packet has left.
     #[inline]
     pub(super) fn reap(&mut self) {
         if self.in_transit.flows.has_finished() {
@@ -295,14 +298,14 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// A packet is lost on its flow's own link.
+    /// Drops a packet on its flow's own link.
     pub(super) fn lose(&mut self, packet: SimPacket) {
         self.in_transit.fates.lost.count(packet.wire_len());
         self.in_transit.options.forget(&packet);
         self.in_transit.flows.packet_gone(packet.flow().slot);
     }
 
-    /// Packets of flows without access links enter their first queue.
+    /// Passes packets of flows without access links to their first queue.
     #[inline(always)]
     pub(super) fn send_outbox(&mut self) {
         if !self.outbox.is_empty() {

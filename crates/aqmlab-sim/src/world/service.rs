@@ -1,4 +1,5 @@
-//! The service of an endpoint: what happens at a host when a packet reaches it, a timer fires or an application acts.
+//! The processing of an endpoint when a packet reaches its host, a timer fires or an application
+//! acts.
 
 use aqmlab_network::{End, Milestone, recorded_exchange};
 use aqmlab_qdisc::{Ecn, Packet};
@@ -19,7 +20,7 @@ use crate::packet::{Begin, FlowId, SimPacket, Toward};
 use crate::scheduler::{FlowObject, Scheduler};
 use crate::watch::Watch;
 
-/// What a service needs of a world besides the flow and its class.
+/// The parts of a world, besides the flow and its class, that the processing needs.
 macro_rules! hosts {
     ($world:ident, $now:expr, $watch:expr) => {
         Hosts {
@@ -35,20 +36,20 @@ macro_rules! hosts {
 }
 
 impl<Q: EventQueue> World<'_, Q> {
-    /// A packet reaches the host that receives. (Two copies of one code, one for each end, are quicker than one for
-    /// both.)
+    /// Handles a packet that reaches the receiving host. (Two copies of the code, one per end, are
+    /// faster than one for both.)
     #[inline(never)]
     pub(super) fn at_server(&mut self, packet: &SimPacket, passed: u8) {
         self.at_host(packet, passed, End::Server, false);
     }
 
-    /// A packet reaches the host that sends.
+    /// Handles a packet that reaches the sending host.
     #[inline(never)]
     pub(super) fn at_client(&mut self, packet: &SimPacket, passed: u8) {
         self.at_host(packet, passed, End::Client, false);
     }
 
-    /// A packet reaches a host where applications look how far their streams have come.
+    /// Handles a packet that reaches a host where applications watch the position of their streams.
     #[inline(never)]
     pub(super) fn at_attended_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
         self.at_host(packet, passed, end, true);
@@ -67,7 +68,8 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// A packet reaches a host where something is recorded one by one, or one that delays what it sends.
+    /// Handles a packet that reaches a host where single events are recorded, or one that delays
+    /// what it sends.
     #[inline(never)]
     pub(super) fn at_watched_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
         if let Some(watch) = &mut self.watch {
@@ -81,19 +83,20 @@ impl<Q: EventQueue> World<'_, Q> {
         self.conclude(slot, outcome);
     }
 
-    /// A packet enters its flow's own link to the host that receives, at `at`.
+    /// Moves a packet onto its flow's own link to the receiving host, at `at`.
     #[inline(never)]
     pub(super) fn leave_for_server(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
         self.leave_for_host(at, packet, passed, AccessLink::ServerIn, false);
     }
 
-    /// A packet enters its flow's own link to the host that sends, at `at`.
+    /// Moves a packet onto its flow's own link to the sending host, at `at`.
     #[inline(never)]
     pub(super) fn leave_for_client(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
         self.leave_for_host(at, packet, passed, AccessLink::ClientIn, false);
     }
 
-    /// A packet enters its flow's own link to a host where applications look how far their streams have come, at `at`.
+    /// Moves a packet onto its flow's own link to a host where applications watch the position of
+    /// their streams, at `at`.
     #[inline(never)]
     pub(super) fn leave_for_attended_host(
         &mut self,
@@ -105,8 +108,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.leave_for_host(at, packet, passed, last, true);
     }
 
-    /// The packet's arrival becomes an event, or it is dealt with now, as of then, if nothing else can happen at its
-    /// host before.
+    /// Schedules the packet's arrival, or processes it now, for that time, if nothing else can
+    /// happen at its host before.
     #[inline(always)]
     fn leave_for_host(
         &mut self,
@@ -122,13 +125,14 @@ impl<Q: EventQueue> World<'_, Q> {
         let class = &mut self.classes[usize::from(class)];
         let passage = flow.own_links().pass(&mut class.serialisers, last, at, packet.wire_len());
         let (due, turn) = passage.expect("the last access link does not lose");
-        // Out of the queue's link and over this one.
+        // Leaves the queue's link and passes this one.
         packet.pass();
         packet.pass();
         if self.serves_ahead {
             let in_time = due <= class.served_until;
             let ordinary = in_time && packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended);
-            // What opens or closes a connection is seen by whatever looks at flows next, and waits for that.
+            // The next observation of flows sees a packet that opens or closes a connection, so
+            // such a packet waits for it.
             if ordinary || in_time && due <= self.next_snapshot && flow.changes_alone(end, due) {
                 if due > self.next_snapshot {
                     let [warmup_end, sample] = [Milestone::WarmupEnd, Milestone::SampleFlows];
@@ -150,12 +154,12 @@ impl<Q: EventQueue> World<'_, Q> {
         self.scheduler.arrival_from_own_link(due, last, turn, *packet);
     }
 
-    /// After a change of an endpoint that no arrival has made: a timer, or the application.
+    /// Processes an endpoint after a change without an arrival: a timer, or the application.
     pub(super) fn serve(&mut self, at: FlowRef, end: End) {
         self.serve_as(at, end, Sending::MayWait);
     }
 
-    /// The same where what an endpoint has held back may leave.
+    /// Does the same where data that an endpoint has held back may leave.
     pub(super) fn serve_fully(&mut self, at: FlowRef, end: End) {
         self.serve_as(at, end, Sending::AtOnce);
     }
@@ -168,7 +172,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.conclude(at.slot, outcome);
     }
 
-    /// What follows from a service besides what it has done to the flow itself.
+    /// Handles the consequences of processing outside the flow itself.
     #[cold]
     fn conclude(&mut self, slot: u32, outcome: Served) {
         for (completed, what) in
@@ -179,7 +183,7 @@ impl<Q: EventQueue> World<'_, Q> {
                 self.count_completed(class, what);
             }
         }
-        // Before its last packets go: if the first queue drops them, the flow is gone with them.
+        // Before its last packets leave: if the first queue drops them, the flow ends with them.
         if outcome.over {
             self.in_transit.flows.look_whether_finished(slot);
         }
@@ -190,8 +194,8 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 }
 
-/// One end of a flow is about to be served as of `due`, after a snapshot that is still to come: the end of the warm-up, or
-/// a sample, if it is `sampled`.
+/// Keeps the state of one end of a flow that is about to be processed for `due`, which is after a
+/// pending snapshot: the end of the warm-up, or a sample, if it is `sampled`.
 #[cold]
 fn keep_snapshots(
     flow: &mut Flow,
@@ -208,7 +212,7 @@ fn keep_snapshots(
     }
 }
 
-/// What of the world a service needs besides the flow and its class.
+/// The parts of the world, besides the flow and its class, that the processing needs.
 struct Hosts<'a, Q: EventQueue> {
     now: Instant,
     scheduler: &'a mut Scheduler<Q>,
@@ -216,43 +220,43 @@ struct Hosts<'a, Q: EventQueue> {
     options: &'a mut OptionTable,
     outbox: &'a mut Vec<SimPacket>,
     requests: &'a mut Option<Box<RequestRecorder>>,
-    /// Known to be `None` where a packet reaches a host at which nothing is recorded: there it costs nothing.
+    /// Known to be `None` where a packet reaches a host without recording, where it costs nothing.
     watch: Option<&'a mut Watch>,
 }
 
-/// How an endpoint that is served sends.
+/// The way in which a processed endpoint sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// Whatever it may: it has no delay of its own, or that is over.
+    /// It sends all that it may because it has no delay of its own, or the delay is over.
     AtOnce,
-    /// What does not wait for a delay of its own, if it has one.
+    /// It sends what does not wait for a delay of its own, if it has one.
     MayWait,
 }
 
-/// Where a packet has come to.
+/// The end of a packet's path.
 struct Reached {
     end: End,
-    /// The links that it has passed.
+    /// Number of links that it has passed.
     passed: u8,
-    /// Whether there may be a session that wants to know of the arrival.
+    /// Whether there may be a session that must be notified of the arrival.
     attended: bool,
 }
 
-/// What a service leaves to be done.
+/// The actions left after processing.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Served {
-    /// The receiver has got everything, just now.
+    /// Whether the receiver has just got everything.
     completed: bool,
-    /// So many responses have come to their client, just now.
+    /// Number of responses that have just reached their client.
     answered: u32,
-    /// Both ends have closed.
+    /// Whether both ends have closed.
     over: bool,
-    /// There are packets in the outbox.
+    /// Whether there are packets in the outbox.
     to_send: bool,
 }
 
 impl<Q: EventQueue> Hosts<'_, Q> {
-    /// A packet reaches its host.
+    /// Handles a packet that reaches its host.
     #[inline(always)]
     fn arrive(
         &mut self,
@@ -281,7 +285,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// The same for a call out of line, which takes it by value: so the fields of the one that stays need no memory.
+    /// Returns a copy for an out-of-line call, which takes it by value, so that the fields of the
+    /// original need no memory.
     #[inline(always)]
     fn reborrow(&mut self) -> Hosts<'_, Q> {
         Hosts {
@@ -295,7 +300,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// [`Hosts::serve`] for a segment whose options are kept at `place`.
+    /// Does the same as [`Hosts::serve`] for a segment whose options are kept at `place`.
     #[inline(never)]
     fn serve_with_options(
         mut self,
@@ -324,8 +329,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         Served { answered, ..served }
     }
 
-    /// An endpoint takes what arrives (a segment; was it marked?), sends what it has to send, tells what it has to
-    /// tell, and its timer is seen to. Where nothing waits, no session wants to know of the arrival either.
+    /// Passes an arrival (a segment, and whether it was marked) to an endpoint, sends what it has
+    /// to send, handles its events, and updates its timer. Where nothing waits, no session needs
+    /// the notification either.
     #[inline(always)]
     fn serve(
         &mut self,
@@ -364,7 +370,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let waits = sending == Sending::MayWait && connection.delays.is_some();
         loop {
             self.send(&mut context, connection.endpoint(end), end, waits);
-            // The receiving application closes when it has been told that its peer has.
+            // The receiving application closes when it is notified that its peer has closed.
             match stream_change(connection.endpoint(end), &mut opened) {
                 StreamChange::None => break,
                 StreamChange::Over { in_order } => {
@@ -393,7 +399,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         if waits {
             delay_sending(self.scheduler, self.now, connection, id.number, at, end, profile);
         }
-        // An end of one of many connections that only lets stragglers pass takes no event for the end of that.
+        // An end of one of many connections that only waits for late packets has no event at the
+        // end of the wait.
         if sending == Sending::AtOnce || opener.is_list || !connection.lets_stragglers_pass(end) {
             self.see_to_timer(connection, id.number, at, end);
         }
@@ -404,7 +411,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         Served { completed: complete, answered, over, to_send }
     }
 
-    /// An end's application looks how far its streams have come: how many requests have been answered.
+    /// Notifies an end's application of the position of its streams, and returns the number of
+    /// requests answered.
     #[inline(never)]
     fn notify_session(
         mut self,
@@ -437,7 +445,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// An exchange is done: whether a request has been answered with that.
+    /// Records a completed exchange, and returns whether it answers a request.
     fn exchange_done(self, opener: &mut Opener, class: u16, of: Identity, done: ExchangeDone) -> bool {
         let mut answered = false;
         if let Some(requests) = self.requests
@@ -450,7 +458,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         answered
     }
 
-    /// The population that has opened a connection learns from the client's end what becomes of it.
+    /// Notifies the population that opened a connection of its state, at the client's end.
     #[cold]
     fn notify_population(
         self,
@@ -464,8 +472,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// Sends all that an endpoint has to send: over its flow's own link, or into the outbox if it has none. If its delay
-    /// `waits`, what does not wait for that.
+    /// Sends everything that an endpoint has to send: over its flow's own link, or into the outbox
+    /// if it has none. If its delay `waits`, sends only what does not wait.
     #[inline(always)]
     fn send(&mut self, context: &mut SendContext, endpoint: &mut Endpoint, end: End, waits: bool) {
         let own_link = match end {
@@ -510,8 +518,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// An endpoint has one valid timer event: made when its deadline comes before the pending one; when that fires
-    /// early, it is made again.
+    /// Maintains the one valid timer event of an endpoint: it is scheduled when the deadline is
+    /// before the pending one, and again when that fires early.
     #[inline(always)]
     fn see_to_timer(&mut self, connection: &mut Connection, number: u32, at: FlowRef, end: End) {
         let deadline = connection.endpoint(end).deadline().map(|at| at.max(self.now));
@@ -524,7 +532,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     }
 }
 
-/// What an endpoint still has to send waits.
+/// Delays the data that an endpoint still has to send.
 #[inline(never)]
 fn delay_sending<Q: EventQueue>(
     scheduler: &mut Scheduler<Q>,
@@ -543,20 +551,20 @@ fn delay_sending<Q: EventQueue>(
     scheduler.timer(now + delay, number, object, Notice::SendDelayed { flow, end });
 }
 
-/// What sending needs of a flow and its class.
+/// The parts of a flow and its class that sending needs.
 struct SendContext<'a> {
     profile: &'a Profile,
     serialisers: &'a mut Serialisers,
-    /// Where the packets' path begins.
+    /// The beginning of the packets' path.
     begin: Begin,
     id: &'a FlowId,
     in_flight: &'a mut u32,
     access: &'a mut Option<AccessLinks>,
-    /// Something is in the outbox.
+    /// Whether anything is in the outbox.
     sent_out: bool,
 }
 
-/// Which way an end's packets go.
+/// Returns the direction of an end's packets.
 #[inline]
 const fn sends_toward(end: End) -> Toward {
     match end {
@@ -565,14 +573,14 @@ const fn sends_toward(end: End) -> Toward {
     }
 }
 
-/// What of an endpoint's events concerns the flow.
+/// The events of an endpoint that concern the flow.
 enum StreamChange {
     None,
-    /// The other side has sent all it will send.
+    /// The other side has sent everything.
     PeerClosed,
-    /// The endpoint is closed, in whatever way.
+    /// The endpoint is closed, for any reason.
     Over {
-        /// in order, and not by a reset or for want of answers
+        /// whether it closed in order, not by a reset or for lack of answers
         in_order: bool,
     },
 }

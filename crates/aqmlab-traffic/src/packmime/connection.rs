@@ -1,4 +1,4 @@
-//! What one connection carries: exchanges, and the pauses between them.
+//! The contents of one connection: exchanges, and the pauses between them.
 
 use aqmlab_random::Stream;
 use aqmlab_units::Span;
@@ -6,11 +6,12 @@ use aqmlab_units::Span;
 use super::variates::{gamma, normal, weibull};
 use crate::step::PlannedExchange;
 
-/// Responses up to this size say that nothing has changed: all of their connection are alike.
+/// Responses up to this size report that nothing has changed; all responses of their connection are
+/// of this kind.
 const NOT_MODIFIED: u64 = 275;
 
-/// Pauses of persistent connections. Their binary logarithms are normal about `location`, with `scale`
-/// as standard deviation.
+/// Pauses of persistent connections. Their binary logarithms are normally distributed with mean
+/// `location` and standard deviation `scale`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pauses {
     location: f64,
@@ -18,7 +19,8 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Those before the first object of a page but the first, and those before the other objects of a page.
+    /// Draws the pauses before the first objects of later pages, and those before the other objects
+    /// of a page.
     pub fn both(draws: &mut Stream) -> [Self; 2] {
         [Pauses::drawn(draws, (3.22, 0.73), 1.85, 1.21), Pauses::drawn(draws, (-4.15, 3.12), 2.35, 1.57)]
     }
@@ -35,7 +37,7 @@ impl Pauses {
     }
 }
 
-/// None is longer; a run is shorter.
+/// Longest pause; a run is shorter.
 const LONGEST: Span = Span::s(1 << 32);
 
 /// The exchanges of one connection, as an iterator.
@@ -44,7 +46,7 @@ pub struct WebConnection {
     /// Bytes of each request: one draw for the whole connection.
     request: u64,
     first_response: u64,
-    /// Between pages and within them; drawn when the first is needed, unless they are the cloud's.
+    /// Pauses between pages and within them; drawn when first needed, unless they are the cloud's.
     pauses: Option<[Pauses; 2]>,
     structure: Stream,
     draws: Stream,
@@ -52,15 +54,15 @@ pub struct WebConnection {
     others: Option<(f64, f64)>,
     is_multipage: bool,
     pages_left: u32,
-    /// Objects of the page to come.
+    /// Objects left in the page.
     objects_left: u32,
     begins_page: bool,
     number: u32,
 }
 
 impl WebConnection {
-    /// A connection with these sizes, which carries more than one exchange only if it may be `persistent`. `draws` is its
-    /// own stream.
+    /// Creates a connection with these sizes, which carries more than one exchange only if it may
+    /// be `persistent`. `draws` is its own stream.
     pub fn new(
         request: u64,
         first_response: u64,
@@ -99,7 +101,7 @@ impl WebConnection {
         pauses[usize::from(!self.begins_page)].draw(draws)
     }
 
-    /// Decides how many objects the next page has.
+    /// Draws the number of objects of the next page.
     fn begin_page(&mut self) {
         self.pages_left -= 1;
         self.begins_page = true;

@@ -1,16 +1,17 @@
 //! A long filter applied to a process block by block, in the frequency domain.
 //!
-//! The filter is cut into pieces of a block each; the spectra of past input are kept, so that a block
-//! costs two short transforms and one product for each piece (uniformly partitioned overlap-save: Wefers,
-//! "Partitioned convolution algorithms for real-time auralization", 2015, chapter 5).
+//! The filter is divided into pieces of one block each, and the spectra of past input are kept, so
+//! a block costs two short transforms and one product per piece (uniformly partitioned
+//! overlap-save: Wefers, "Partitioned convolution algorithms for real-time auralization", 2015,
+//! chapter 5).
 
 use alloc::vec::Vec;
 
-/// Values in a block.
+/// Number of values in a block.
 pub const BLOCK: usize = 128;
-/// A transform is over two blocks.
+/// Size of a transform: two blocks.
 const SIZE: usize = 2 * BLOCK;
-/// The others follow by symmetry, for values are real.
+/// Number of stored bins; the others follow by symmetry because values are real.
 const BINS: usize = BLOCK + 1;
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -25,20 +26,21 @@ impl Complex {
     }
 }
 
-/// The filter and the input that it still needs.
+/// The filter and its relevant input.
 #[derive(Clone, Debug)]
 pub struct Convolution {
     /// Spectra of the filter's pieces, the one for the latest input first.
     pieces: Vec<[Complex; BINS]>,
-    /// Spectra of the input, as many; those of two blocks each.
+    /// Spectra of the input, equally many, of two blocks each.
     inputs: Vec<[Complex; BINS]>,
-    /// Where in `inputs` the latest is; older ones follow, around the end.
+    /// Index of the latest spectrum in `inputs`; older ones follow cyclically.
     latest: usize,
     twiddles: Vec<Complex>,
 }
 
 impl Convolution {
-    /// The filter with these coefficients, that for the latest input first, and no input yet.
+    /// Creates the filter with these coefficients, that for the latest input first, and no input
+    /// yet.
     pub fn new(filter: &[f64]) -> Self {
         let twiddles = (0..BLOCK)
             .map(|i| {
@@ -52,8 +54,8 @@ impl Convolution {
         made
     }
 
-    /// Takes the block before the last and the last block of input, the latest value last, and returns what the
-    /// filter makes of all input in the block that follows.
+    /// Takes the block before the last and the last block of input, the latest value last, and
+    /// returns the filter's response to all input in the following block.
     pub fn next_block(&mut self, input: &[f64]) -> [f64; BLOCK] {
         debug_assert_eq!(input.len(), SIZE);
         let count = self.pieces.len();
@@ -78,7 +80,7 @@ impl Convolution {
         core::array::from_fn(|i| all[i])
     }
 
-    /// The later block of the values with this spectrum.
+    /// Returns the later block of the values with this spectrum.
     fn values(&self, spectrum: &[Complex; BINS]) -> [f64; BLOCK] {
         // The inverse is the transform of the conjugate; of real values, the conjugate of half the spectrum is its
         // other half.
@@ -90,7 +92,7 @@ impl Convolution {
         core::array::from_fn(|i| all[BLOCK + i].re / SIZE as f64)
     }
 
-    /// The discrete Fourier transform, in place (Cooley and Tukey, radix 2).
+    /// Computes the discrete Fourier transform in place (Cooley and Tukey, radix 2).
     fn transform(&self, values: &mut [Complex; SIZE]) {
         for i in 0..SIZE {
             let reversed = i.reverse_bits() >> (usize::BITS - SIZE.trailing_zeros());
@@ -132,7 +134,7 @@ mod tests {
             given.extend(&input[from..block * BLOCK]);
             let found = convolution.next_block(&given);
             for (i, found) in found.into_iter().enumerate() {
-                // The latest input that the filter sees in the block is a block old.
+                // The latest input that the filter sees in the block is one block old.
                 let at = block * BLOCK + i - BLOCK;
                 let expected: f64 =
                     filter.iter().enumerate().filter(|&(m, _)| m <= at).map(|(m, h)| h * input[at - m]).sum();

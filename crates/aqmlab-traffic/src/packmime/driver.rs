@@ -1,5 +1,5 @@
-//! The Gaussian process behind arrivals, request sizes and delays: in part fractional noise, in part
-//! noise without memory.
+//! The Gaussian process behind arrivals, request sizes and delays: partly fractional noise, partly
+//! white noise.
 
 use alloc::vec::Vec;
 
@@ -8,8 +8,8 @@ use aqmlab_random::Stream;
 use super::fractional::{Fractional, variance};
 use super::variates::normal;
 
-/// Standard normal variables that depend on each other over long ranges:
-/// `z(i) = e (x(i) + x(i - 1)) + n w(i)`, where `x` is fractional noise and `w` has no memory.
+/// Standard normal variables with long-range dependence: `z(i) = e (x(i) + x(i - 1)) + n w(i)`,
+/// where `x` is fractional noise and `w` is white noise.
 #[derive(Clone, Debug)]
 pub struct Driver {
     fractional: Fractional,
@@ -23,8 +23,8 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// The process with parameter `d`, predicted from `order` values; `noise_share` is the part of its
-    /// variance that has no memory.
+    /// Creates the process with parameter `d`, predicted from `order` values; `noise_share` is the
+    /// share of its variance that is white noise.
     pub fn new(d: f64, order: usize, noise_share: f64, draws: &Stream) -> Self {
         let mut fractional = Fractional::new(d, order, draws.member(0));
         // Its lag-1 autocorrelation is d / (1 - d).
@@ -38,14 +38,14 @@ impl Driver {
         }
     }
 
-    /// Draws values of the fractional noise of several processes before they are asked for: see
+    /// Draws values of the fractional noise of several processes in advance: see
     /// [`Fractional::draw_ahead`].
     pub fn draw_ahead<'a>(drivers: impl Iterator<Item = &'a mut Driver>, count: usize) {
         let mut processes: Vec<_> = drivers.map(|driver| &mut driver.fractional).collect();
         Fractional::draw_ahead(&mut processes, count);
     }
 
-    /// The next variable.
+    /// Returns the next variable.
     pub fn next(&mut self) -> f64 {
         let x = self.fractional.next();
         let sum = x + core::mem::replace(&mut self.before, x);
@@ -57,7 +57,7 @@ impl Driver {
 mod tests {
     use super::*;
 
-    /// `e^2 / (1 - v)` as the source has it.
+    /// `e^2 / (1 - v)` as in the source.
     #[test]
     fn weights_are_those_of_the_source() {
         for (d, constant) in [(0.31, 0.254_82), (0.32, 0.243_55), (0.33, 0.232_04)] {

@@ -9,30 +9,30 @@ use super::variates::normal;
 
 /// A fractional ARIMA(0, d, 0) process with innovations of variance 1, as an autoregression.
 ///
-/// Value `t` is its best linear prediction from the `order` values before it, plus an innovation. The
-/// coefficients are those of the partial autocorrelations `d / (t - d)`, by the recursion of Durbin and
-/// Levinson; from value `order` on they stay as they are (Hosking, "Fractional differencing",
-/// Biometrika 68, 1981).
+/// Value `t` is its best linear prediction from the `order` values before it, plus an innovation.
+/// The coefficients are those of the partial autocorrelations `d / (t - d)`, by the recursion of
+/// Durbin and Levinson. From value `order` on they are constant (Hosking, "Fractional
+/// differencing", Biometrika 68, 1981).
 #[derive(Clone, Debug)]
 pub struct Fractional {
     d: f64,
     order: usize,
     innovations: Stream,
-    /// Coefficients of the prediction, that of the latest value first; once there are `order` of them,
-    /// those of the last [`BLOCK`] values only, that of the latest value last.
+    /// Coefficients of the prediction, that of the latest value first. Once there are `order` of
+    /// them, only those of the last [`BLOCK`] values, that of the latest value last.
     coefficients: Vec<f64>,
     /// Standard deviation of the next innovation.
     deviation: f64,
-    /// Once there are `order` coefficients: the two last whole blocks and the values since then. Before
-    /// that all values.
+    /// All values. Once there are `order` coefficients, only the last two whole blocks and the
+    /// values since then.
     values: Vec<f64>,
-    /// So many of the last values have been drawn before they were asked for.
+    /// Number of the last values that have been drawn in advance.
     ahead: usize,
-    /// Once there are `order` coefficients.
+    /// Present once there are `order` coefficients.
     old: Option<Old>,
 }
 
-/// What values that are at least a block old add to the predictions of a block.
+/// The contribution of values that are at least one block old to the predictions of a block.
 #[derive(Clone, Debug)]
 struct Old {
     filter: Convolution,
@@ -40,10 +40,11 @@ struct Old {
 }
 
 impl Fractional {
-    /// The process with `0 < d < 1/2`, predicted from `order` values, more than two blocks of them.
+    /// Creates the process with `0 < d < 1/2`, predicted from `order` values, more than two blocks
+    /// of them.
     ///
     /// # Panics
-    /// If `d` or `order` is none of these.
+    /// If `d` or `order` is out of range.
     pub fn new(d: f64, order: usize, innovations: Stream) -> Self {
         assert!(d > 0.0 && d < 0.5 && order > 2 * BLOCK);
         Fractional {
@@ -58,9 +59,10 @@ impl Fractional {
         }
     }
 
-    /// Draws values of several processes before they are asked for, side by side, until each has drawn `count` (fewer than
-    /// its order). Processes that have the same parameters and have drawn as many values so far share the work on their
-    /// coefficients; others are left as they are. All values stay what they would have been.
+    /// Draws values of several processes in advance and in parallel, until each has drawn `count`
+    /// (fewer than its order). Processes with the same parameters and the same number of values so
+    /// far share the work on their coefficients; others are left unchanged. All values stay what
+    /// they would have been.
     pub fn draw_ahead(processes: &mut [&mut Fractional], count: usize) {
         for some in processes.chunks_mut(LANES) {
             let (d, order, drawn) = (some[0].d, some[0].order, some[0].values.len());
@@ -71,7 +73,7 @@ impl Fractional {
         }
     }
 
-    /// The next value.
+    /// Returns the next value.
     pub fn next(&mut self) -> f64 {
         if self.ahead > 0 {
             let place = self.values.len() - self.ahead;
@@ -102,7 +104,7 @@ impl Fractional {
         }
     }
 
-    /// From now on coefficients stay as they are.
+    /// Fixes the coefficients from now on.
     fn settle(&mut self) {
         let mut filter = Convolution::new(&self.coefficients[BLOCK - 1..]);
         let windows = (self.order + 1 - BLOCK).div_ceil(BLOCK);
@@ -118,7 +120,7 @@ impl Fractional {
         self.values = self.values[self.order - 2 * BLOCK..].to_vec();
     }
 
-    /// A block is whole, and another one begins.
+    /// Begins a new block after a complete one.
     fn begin_block(&mut self) {
         self.values.drain(..BLOCK);
         if let Some(old) = &mut self.old {
@@ -127,11 +129,12 @@ impl Fractional {
     }
 }
 
-/// So many processes are drawn side by side.
+/// Number of processes that are drawn in parallel.
 const LANES: usize = 8;
 
-/// Processes with the same parameters, which have drawn as many values so far, draw until they have `count`, none of which
-/// is asked for yet. Each sum has the order of [`Fractional::prediction`], so that each value is the same to the last bit.
+/// Draws, for processes with the same parameters and the same number of values so far, until they
+/// have `count`, in advance. Each sum has the order of [`Fractional::prediction`], so each value is
+/// the same to the last bit.
 fn draw_side_by_side(processes: &mut [&mut Fractional], count: usize) {
     let Fractional { d, mut deviation, ref values, .. } = *processes[0];
     let drawn = values.len();
@@ -156,7 +159,7 @@ fn draw_side_by_side(processes: &mut [&mut Fractional], count: usize) {
     }
 }
 
-/// The predictions from the values in `rows`.
+/// Returns the predictions from the values in `rows`.
 fn predictions(coefficients: &[f64], rows: &[[f64; LANES]]) -> [f64; LANES] {
     let mut sums = [-0.0; LANES];
     for (c, row) in coefficients.iter().zip(rows.iter().rev()) {
@@ -167,8 +170,8 @@ fn predictions(coefficients: &[f64], rows: &[[f64; LANES]]) -> [f64; LANES] {
     sums
 }
 
-/// The coefficients of the prediction from `t` values, from those of the prediction from one less: by what factor the
-/// standard deviation of the innovation shrinks.
+/// Computes the coefficients of the prediction from `t` values from those of the prediction from
+/// one value less. Returns the factor by which the standard deviation of the innovation shrinks.
 fn extend(coefficients: &mut Vec<f64>, d: f64, t: usize) -> f64 {
     let partial = d / (t as f64 - d);
     let (near, rest) = coefficients.split_at_mut((t - 1) / 2);
@@ -183,7 +186,8 @@ fn extend(coefficients: &mut Vec<f64>, d: f64, t: usize) -> f64 {
     libm::sqrt(1.0 - partial * partial)
 }
 
-/// The sum of products, by several sums side by side: the next addition need not wait for the one before.
+/// Returns the sum of products, by several parallel sums: an addition need not wait for the
+/// previous one.
 fn product(a: &[f64], b: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
@@ -197,7 +201,7 @@ fn product(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// The variance of the process.
+/// Returns the variance of the process.
 pub fn variance(d: f64) -> f64 {
     libm::exp(libm::lgamma(1.0 - 2.0 * d) - 2.0 * libm::lgamma(1.0 - d))
 }
@@ -226,7 +230,7 @@ mod tests {
             let found = process.coefficients[j - 1];
             assert!((found / expected - 1.0).abs() < 1e-11, "{j}: {found} against {expected}");
         }
-        // What remains is the variance of the innovation: 1 in the limit, and above it before.
+        // The remainder is the variance of the innovation, which decreases to 1 in the limit.
         let expected = libm::exp(
             libm::lgamma(t as f64 + 1.0) + libm::lgamma(t as f64 + 1.0 - 2.0 * d)
                 - 2.0 * libm::lgamma(t as f64 + 1.0 - d),
@@ -234,8 +238,9 @@ mod tests {
         assert!((process.deviation * process.deviation / expected - 1.0).abs() < 1e-11);
     }
 
-    /// Values drawn ahead and side by side are, to the last bit, those that each process draws alone: before, at and after
-    /// the end of what was drawn ahead, and where coefficients settle.
+    /// Values drawn in advance and in parallel are, to the last bit, those that each process draws
+    /// alone: before, at and after the end of the values drawn in advance, and where coefficients
+    /// become constant.
     #[test]
     fn values_drawn_ahead_are_those_drawn_alone() {
         let (d, order) = (0.31, 400);
@@ -258,7 +263,7 @@ mod tests {
         }
     }
 
-    /// Those that differ are not drawn side by side.
+    /// Processes that differ are not drawn in parallel.
     #[test]
     fn processes_that_differ_are_left_alone() {
         let mut first = process(0.31, 400);
@@ -272,12 +277,12 @@ mod tests {
         assert!(first.values.is_empty() && begun.values.len() == 1);
     }
 
-    /// Blocks are what one value at a time would be.
+    /// Blocks equal single values drawn one at a time.
     #[test]
     fn a_block_is_a_value_at_a_time() {
         let (d, order) = (0.33, 1000);
         let mut process = process(d, order);
-        // Another that is about to look back one value further has all coefficients still.
+        // A process about to use one more past value still has all coefficients.
         let mut longer = Fractional { order: order + 1, ..process.clone() };
         let mut values: Vec<f64> = (0..order).map(|_| longer.next()).collect();
         (0..order).for_each(|_| _ = process.next());

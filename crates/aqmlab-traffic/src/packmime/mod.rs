@@ -1,12 +1,13 @@
 //! PackMime-HTTP: the web traffic of a cloud of users, connection by connection.
 //!
-//! Connections open at a rate, whatever becomes of those before. Gaps between them, request sizes and
-//! delays depend on each other over long ranges, the less the higher the rate.
+//! Connections open at a rate, whatever the state of earlier ones. Gaps between them, request sizes
+//! and delays have long-range dependence, which decreases with the rate.
 //!
-//! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith and M. C. Weigle, "Stochastic models
-//! for generating synthetic HTTP source traffic", INFOCOM 2004, as ns-2.35 has it (`packmime/`). In ns-2.30
-//! and before, all parameters and tables are the same; pauses on persistent connections are those of
-//! [`PausesOf::Connection`] there, and of [`PausesOf::Cloud`] from ns-2.31 on.
+//! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith and M. C. Weigle, "Stochastic
+//! models for generating synthetic HTTP source traffic", INFOCOM 2004, as implemented in ns-2.35
+//! (`packmime/`). Up to ns-2.30, all parameters and tables are the same; pauses on persistent
+//! connections are those of [`PausesOf::Connection`] there, and those of [`PausesOf::Cloud`] from
+//! ns-2.31 on.
 
 mod connection;
 mod convolution;
@@ -28,21 +29,21 @@ use driver::Driver;
 pub(crate) use variates::normal;
 use variates::weibull;
 
-/// Values from which gaps and delays are predicted.
+/// Number of values from which gaps and delays are predicted.
 const ORDER: usize = 1000;
-/// The same of request sizes.
+/// Number of values from which request sizes are predicted.
 const REQUEST_ORDER: usize = 5000;
 
-/// For what location and spread of pauses on persistent connections are drawn.
+/// The scope of the draws of location and spread of pauses on persistent connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PausesOf {
-    /// Once for the cloud, as ns-2.31 and later do: pauses of a whole run hang on one draw.
+    /// Once for the cloud, as in ns-2.31 and later: the pauses of a whole run depend on one draw.
     Cloud,
-    /// For each connection, which is what the paper's model means, and what ns-2.30 does.
+    /// For each connection, as the paper's model means and ns-2.30 does.
     Connection,
 }
 
-/// A cloud of users. Connection after connection, in the order in which they open.
+/// A cloud of users: its connections, in the order in which they open.
 #[derive(Clone, Debug)]
 pub struct PackMime {
     gaps: Driver,
@@ -50,13 +51,13 @@ pub struct PackMime {
     client_delays: Driver,
     server_delays: Driver,
     gap_shape: f64,
-    /// Seconds.
+    /// Scale of the gaps in seconds.
     gap_scale: f64,
     responses: Responses,
     pauses: Option<[Pauses; 2]>,
     /// Whether connections may carry more than one exchange.
     persistent: bool,
-    /// Member i: all that only connection i needs.
+    /// Member i: all draws of connection i alone.
     connections: Stream,
     opened: u64,
 }
@@ -64,25 +65,25 @@ pub struct PackMime {
 /// A connection as it opens.
 #[derive(Clone, Debug)]
 pub struct OpenedByCloud {
-    /// Since the opening of the connection before.
+    /// Time since the opening of the previous connection.
     pub gap: Span,
     /// Its delays and exchanges.
     pub carried: Carried,
 }
 
-/// What a connection has from its cloud.
+/// The values that a connection has from its cloud.
 #[derive(Clone, Debug)]
 pub struct Carried {
-    /// From the client to its edge of the network, one way.
+    /// Delay from the client to its edge of the network, one way.
     pub client_delay: Span,
-    /// From the server to its edge of the network, one way.
+    /// Delay from the server to its edge of the network, one way.
     pub server_delay: Span,
     /// Its exchanges.
     pub exchanges: WebConnection,
 }
 
 impl Carried {
-    /// From an end to its edge of the network, one way.
+    /// Returns the delay from an end to its edge of the network, one way.
     pub const fn delay(&self, of: End) -> Span {
         match of {
             End::Client => self.client_delay,
@@ -92,16 +93,16 @@ impl Carried {
 }
 
 impl PackMime {
-    /// Rises by one whenever this moves a result.
+    /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Its connections on average, by integration of the source's tables. The tail of responses is heavy: the mean of
-    /// few connections falls short.
+    /// Its average connection, by integration of the source's tables. The tail of responses is
+    /// heavy, so the mean of few connections is too small.
     pub const MEAN_CONNECTION: MeanConnection =
         MeanConnection { exchanges: 1.2, bytes: [700.0, 9100.0], waits_s: 0.33 };
 
-    /// A cloud that opens `rate` connections a second, `rate > 0`. `draws` is the cloud's own family of
-    /// streams.
+    /// Creates a cloud that opens `rate` connections per second, `rate > 0`. `draws` is the cloud's
+    /// own family of streams.
     pub fn new(rate: f64, pauses_of: PausesOf, draws: &Stream) -> Self {
         let log_rate = libm::log2(rate);
         let share = |offset: f64, slope: f64| logistic(offset + slope * log_rate);
@@ -125,14 +126,15 @@ impl PackMime {
         }
     }
 
-    /// The same of HTTP/1.0: each connection carries one exchange. All else that it draws stays the same.
+    /// Returns the cloud with HTTP/1.0: each connection carries one exchange. All its other draws
+    /// stay the same.
     pub const fn without_persistence(mut self) -> Self {
         self.persistent = false;
         self
     }
 
-    /// Draws what several clouds need for their first `count` connections before these open. Side by side that is many times
-    /// quicker than cloud by cloud; all values stay what they would have been.
+    /// Draws in advance what several clouds need for their first `count` connections. In parallel
+    /// this is many times faster than cloud by cloud; all values stay what they would have been.
     pub fn draw_ahead(clouds: &mut [&mut PackMime], count: usize) {
         let drivers: [fn(&mut PackMime) -> &mut Driver; 4] = [
             |cloud| &mut cloud.gaps,
@@ -145,7 +147,7 @@ impl PackMime {
         }
     }
 
-    /// The next connection.
+    /// Returns the next connection.
     pub fn open(&mut self) -> OpenedByCloud {
         let own = self.connections.member(self.opened);
         self.opened += 1;
@@ -165,14 +167,15 @@ impl PackMime {
         }
     }
 
-    /// Weibull: its quantile at the probability of a normal variable.
+    /// Returns a Weibull gap: the quantile at the probability of a normal variable.
     fn gap(&mut self) -> f64 {
         let above = variates::above(self.gaps.next());
         self.gap_scale * libm::pow(-libm::log(above), 1.0 / self.gap_shape)
     }
 }
 
-/// First responses: runs of downloads and of answers from the cached state in turn, a download first.
+/// First responses: runs of downloads and of answers from the cached state in turn, beginning with
+/// downloads.
 #[derive(Clone, Debug)]
 struct Responses {
     runs: Stream,
@@ -190,7 +193,7 @@ impl Responses {
         Responses { runs: draws.member(0), sizes: draws.member(1), shapes, is_cached: true, left_in_run: 0 }
     }
 
-    /// Bytes of the next response.
+    /// Returns the bytes of the next response.
     fn next(&mut self) -> u64 {
         if self.left_in_run == 0 {
             self.is_cached = !self.is_cached;
@@ -208,7 +211,7 @@ impl Responses {
     }
 }
 
-/// Bytes of a request, from a standard normal variable.
+/// Returns the bytes of a request, from a standard normal variable.
 fn request_size(z: f64) -> u64 {
     let size = if z <= 0.0 {
         tables::REQUEST_LOWER_HALF.at(variates::cumulative(z) / 0.5)
@@ -218,8 +221,8 @@ fn request_size(z: f64) -> u64 {
     whole(size)
 }
 
-/// One way from a host to its edge of the network, from a standard normal variable. What the table has, in milliseconds, is
-/// there and back.
+/// Returns the one-way delay from a host to its edge of the network, from a standard normal
+/// variable. The table's values, in milliseconds, are round-trip delays.
 fn delay(of: End, z: f64) -> Span {
     let (table, power) = match of {
         End::Client => (&tables::CLIENT_DELAY, 5),
@@ -229,17 +232,18 @@ fn delay(of: End, z: f64) -> Span {
     seconds((1..power).fold(root, |product, _| product * root) / 2.0 / 1e3)
 }
 
-/// How far clients and servers are from their edges of the network, one way, whatever the rate of their cloud.
+/// The one-way distances of clients and servers from their edges of the network, for clouds of any
+/// rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostDelay;
 
 impl HostDelay {
-    /// A draw that depends on no other.
+    /// Returns an independent draw.
     pub fn draw(of: End, draws: &mut Stream) -> Span {
         delay(of, normal(draws))
     }
 
-    /// The mean, to a tenth of a millisecond.
+    /// Returns the mean, to a tenth of a millisecond.
     pub const fn mean(of: End) -> Span {
         match of {
             End::Client => Span::us(13_400),
@@ -247,13 +251,13 @@ impl HostDelay {
         }
     }
 
-    /// None is shorter.
+    /// Returns the minimum.
     pub fn least(of: End) -> Span {
         delay(of, f64::NEG_INFINITY)
     }
 }
 
-/// Whole bytes, at least one.
+/// Returns whole bytes, at least one.
 fn whole(size: f64) -> u64 {
     (size as u64).max(1)
 }

@@ -3,7 +3,7 @@
 //! Source: the tables of `PackMimeHTTP` in ns-2.35, which are fits to traces of Cao, Cleveland, Gao,
 //! Jeffay, Smith and Weigle (INFOCOM 2004).
 
-/// A function given by at least two points, their abscissas rising.
+/// A function given by at least two points with increasing abscissas.
 #[derive(Debug)]
 pub struct Knots {
     x: &'static [f64],
@@ -11,8 +11,8 @@ pub struct Knots {
 }
 
 impl Knots {
-    /// The value at `x` on the line through the two points around it. Beyond the outermost points
-    /// the line through the last two on that side goes on.
+    /// Returns the value at `x` on the line through the two points around it. Beyond the outermost
+    /// points, the line through the last two on that side continues.
     pub fn at(&self, x: f64) -> f64 {
         let right = self.x.partition_point(|&knot| knot <= x).clamp(1, self.x.len() - 1);
         let (x0, x1) = (self.x[right - 1], self.x[right]);

@@ -1,13 +1,15 @@
-//! What web pages weigh: quantiles of the Web Almanac.
+//! Page weights: quantiles of the Web Almanac.
 //!
-//! Source: HTTP Archive, "Web Almanac 2025", chapter 13, "Page Weight", by J. Indigo and R. Barrett, the charts by
-//! device (<https://almanac.httparchive.org/en/2025/page-weight>), from the crawl of July 2025. Copyright The HTTP
-//! Archive; licensed under the Apache License, Version 2.0, of which `LICENSE-APACHE` at the project's root is a
-//! copy. Changed: the numbers stand here as arrays, without the charts and the text around them.
+//! Source: HTTP Archive, "Web Almanac 2025", chapter 13, "Page Weight", by J. Indigo and R.
+//! Barrett, the charts by device (<https://almanac.httparchive.org/en/2025/page-weight>), from the
+//! crawl of July 2025. Copyright The HTTP Archive; licensed under the Apache License, Version 2.0,
+//! of which `LICENSE-APACHE` at the project's root is a copy. Changed: the numbers are arrays here,
+//! without the charts and their text.
 //!
-//! A KB has 1,024 bytes, as in the chapter's queries. A size that is printed as 0 KB is taken for a quarter of one.
+//! A KB has 1,024 bytes, as in the chapter's queries. A size printed as 0 KB counts as a quarter of
+//! a KB.
 
-/// Which of the two crawls.
+/// One of the two crawls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Device {
     /// By a desktop computer.
@@ -51,8 +53,9 @@ const TWO: [f64; 2] = [FIVE[0], FIVE[4]];
 /// either side.
 const FURTHEST: f64 = 4.0;
 
-/// The quantiles of a positive quantity at standard normal variables `z`. Between two of them the logarithm is
-/// linear in the normal variable; so it is beyond the first and the last, with the slope of the outermost pair.
+/// The quantiles of a positive quantity at standard normal variables `z`. Between two of them the
+/// logarithm is linear in the normal variable. Beyond the first and the last it continues with the
+/// slope of the outermost pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantiles {
     z: &'static [f64],
@@ -69,7 +72,7 @@ const fn two(values: &'static [f64; 2]) -> Quantiles {
 }
 
 impl Quantiles {
-    /// The value at the standard normal variable `z`.
+    /// Returns the value at the standard normal variable `z`.
     pub fn at(&self, z: f64) -> f64 {
         let z = z.clamp(-FURTHEST, FURTHEST);
         let right = self.z.partition_point(|&knot| knot <= z).clamp(1, self.z.len() - 1);
@@ -80,7 +83,7 @@ impl Quantiles {
 }
 
 impl Device {
-    /// Bytes of a page: "Page weight distribution by device".
+    /// Returns the bytes of a page: "Page weight distribution by device".
     pub const fn weight(self) -> Quantiles {
         match self {
             Device::Desktop => five(&[607.0, 1275.0, 2412.0, 4570.0, 9179.0]),
@@ -88,7 +91,7 @@ impl Device {
         }
     }
 
-    /// Requests of a page: "Distribution of request volume by device type".
+    /// Returns the requests of a page: "Distribution of request volume by device type".
     pub const fn requests(self) -> Quantiles {
         let of = match self {
             Device::Desktop => five(&[27.0, 46.0, 77.0, 122.0, 185.0]),
@@ -97,12 +100,13 @@ impl Device {
         Quantiles { unit: 1.0, ..of }
     }
 
-    /// Bytes of an object before the page is scaled to its weight.
+    /// Returns the bytes of an object before the page is scaled to its weight.
     ///
-    /// Scripts: "JavaScript file size distribution by device"; fonts: "Distribution of font response sizes by device
-    /// type"; images: "Image response size distribution by device". Of the others the chapter has p10 and p90 only, in
-    /// "Distribution of response sizes by content type", whose values for scripts, fonts and images are twice those of
-    /// the other charts; so half of it stands here: of 59 KB for HTML, 50 for CSS and 3 for XML.
+    /// Scripts: "JavaScript file size distribution by device"; fonts: "Distribution of font
+    /// response sizes by device type"; images: "Image response size distribution by device". For
+    /// the others the chapter has only p10 and p90, in "Distribution of response sizes by content
+    /// type". Its values for scripts, fonts and images are twice those of the other charts, so half
+    /// of its values are used here: of 59 KB for HTML, 50 for CSS and 3 for XML.
     pub const fn object(self, of: ObjectType) -> Quantiles {
         match (of, self) {
             (ObjectType::Document, _) => two(&[0.25, 29.5]),
@@ -119,7 +123,7 @@ impl Device {
 }
 
 impl ObjectType {
-    /// The wave in which it is asked for, where there are three.
+    /// Returns the wave in which it is requested, where there are three.
     pub const fn wave(self) -> u32 {
         match self {
             ObjectType::Document => 0,

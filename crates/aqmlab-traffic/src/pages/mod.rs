@@ -1,12 +1,14 @@
-//! Web pages of today: what a page consists of, and in which order it is fetched.
+//! Present-day web pages: their contents, and the order in which they are fetched.
 //!
-//! A page is a document and the objects in it. They are asked for in waves: the document; scripts, style sheets and
-//! fonts; images and data. A wave begins when all objects of the one before have arrived. Each origin of the page has one
-//! connection, on which responses follow each other in the order of their requests ([`Multiplexed`]).
+//! A page is a document and the objects in it. They are requested in waves: the document; scripts,
+//! style sheets and fonts; images and data. A wave begins when all objects of the previous one have
+//! arrived. Each origin of the page has one connection, on which responses arrive in the order of
+//! their requests ([`Multiplexed`]).
 //!
-//! Page weight and number of objects are drawn, rank-correlated; types and sizes of the objects are drawn, and the sizes
-//! are then scaled so that their sum is the page's weight. So the marginals of weight and of the number of objects are
-//! those of the source, and those of the sizes are not: within a page sizes have the source's ratios.
+//! Page weight and number of objects are drawn with a rank correlation. Types and sizes of the
+//! objects are drawn, and the sizes are then scaled so that their sum is the page's weight. The
+//! marginal distributions of weight and number of objects are therefore those of the source. Those
+//! of the sizes are not: only their ratios within a page are.
 
 mod almanac;
 mod multiplexed;
@@ -23,80 +25,80 @@ use crate::distribution::Distribution;
 use crate::packmime::normal;
 use crate::quantity::Count;
 
-/// What the pages of a class are like, and how its users fetch them.
+/// The properties of the pages of a class, and the way in which its users fetch them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PagePlan {
-    /// Whose tables hold.
+    /// The device whose tables apply.
     pub device: Device,
-    /// Bytes of all objects of a page; `None`: the device's.
+    /// Bytes of all objects of a page; `None` uses the device's.
     pub weight: Option<Distribution<Bytes>>,
-    /// Objects of a page, the document included; `None`: the device's.
+    /// Objects of a page, including the document; `None` uses the device's.
     pub objects: Option<Distribution<Count>>,
     /// Spearman's rank correlation of weight and number of objects, where both are the device's.
     pub correlation: f64,
     /// The share of scripts, style sheets, fonts and images among the objects in the document, in this order; the rest is
     /// data.
     pub shares: [f64; 4],
-    /// How deep dependencies are: from 1, where all is asked for at once, to 3.
+    /// Depth of dependencies, from 1 (everything is requested at once) to 3.
     pub waves: u32,
     /// Origins of a page, from 1 to 255.
     pub origins: Distribution<Count>,
     /// Bytes of each request.
     pub request: Distribution<Bytes>,
-    /// At the server, from the last byte of a request to its response.
+    /// Delay at the server, from the last byte of a request to its response.
     pub server_delay: Distribution,
-    /// At the client, from the last byte of a wave to the requests of the next.
+    /// Time at the client, from the last byte of a wave to the requests of the next.
     pub parse: Distribution,
-    /// From the end of a page to the user's next.
+    /// Time from the end of a user's page to the next page.
     pub think: Distribution,
     /// Whether connections stay open for the user's next page.
     pub keeps_connections: bool,
 }
 
-/// An object as it is asked for.
+/// An object as it is requested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageObject {
-    /// The first is 0.
+    /// Number of its wave, from 0.
     pub wave: u8,
-    /// Whose connection carries it; the document's is 0.
+    /// Origin whose connection carries it; the document's is 0.
     pub origin: u8,
     /// Bytes of the request, at least one.
     pub request: u64,
-    /// At the server, from the last byte of the request to the response.
+    /// Delay at the server, from the last byte of the request to the response.
     pub server_delay: Span,
     /// Bytes of the response, at least one.
     pub response: u64,
 }
 
-/// A page as it is drawn.
+/// A drawn page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page {
-    /// In the order in which they are asked for: by wave, then by origin.
+    /// The objects in the order of their requests: by wave, then by origin.
     pub objects: Vec<PageObject>,
-    /// Before the second wave, and before the third.
+    /// Parsing times before the second wave, and before the third.
     pub parse: [Span; 2],
 }
 
-/// What has become of a page.
+/// The outcome of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageEnded {
-    /// Whose it was.
+    /// Its user.
     pub user: u32,
-    /// Its number among the user's pages; the first is 0.
+    /// Its number among the user's pages, from 0.
     pub number: u32,
-    /// How many objects it has.
+    /// Number of its objects.
     pub objects: u32,
     /// Whether its document opened a connection.
     pub opened_connection: bool,
-    /// When its first connection was opened, or its document asked for on one that was open.
+    /// When its first connection was opened, or its document requested on an open one.
     pub began: Instant,
-    /// When its last object arrived, or what was under way failed.
+    /// When its last object arrived, or what was in progress failed.
     pub at: Instant,
     /// Bytes of its requests.
     pub request: Bytes,
     /// Bytes of its objects.
     pub weight: Bytes,
-    /// Whether a connection failed before all had arrived.
+    /// Whether a connection failed before all objects had arrived.
     pub failed: bool,
 }
 
@@ -104,7 +106,7 @@ pub struct PageEnded {
 const EMBEDDED: [ObjectType; 4] =
     [ObjectType::Script, ObjectType::Style, ObjectType::Font, ObjectType::Image];
 
-/// Which of a page's own draws.
+/// The numbers of a page's own draws.
 #[derive(Clone, Copy)]
 enum OfPage {
     Weight = 0,
@@ -113,7 +115,7 @@ enum OfPage {
     Parse = 3,
 }
 
-/// Which of an object's draws.
+/// The numbers of an object's draws.
 #[derive(Clone, Copy)]
 enum OfObject {
     Type = 0,
@@ -126,10 +128,10 @@ enum OfObject {
 const OF_OBJECT: u64 = 5;
 
 impl PagePlan {
-    /// Rises by one whenever this moves a result.
+    /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Page number `page` of a user, whose family of draws `draws` is.
+    /// Draws page number `page` of a user whose family of draws is `draws`.
     pub fn draw(&self, user: u32, page: u32, draws: &Stream) -> Page {
         let index = u64::from(user) + u64::from(page);
         let own = draws.member(page.into()).member(0);
@@ -139,7 +141,7 @@ impl PagePlan {
         let mut objects = self.objects(index, count, origins, &draws.member(page.into()).member(1));
         scale(&mut objects, weight);
         let mut objects: Vec<PageObject> = objects.into_iter().map(|(object, _)| object).collect();
-        // The document stays first, and objects of one wave and origin in the order of the draws.
+        // The document stays first; objects of one wave and origin stay in the order of the draws.
         objects.sort_by_key(|object| (object.wave, object.origin));
         let mut parse = of_page(OfPage::Parse);
         Page { objects, parse: [(); 2].map(|()| self.parse.draw(index, &mut parse)) }
@@ -147,7 +149,7 @@ impl PagePlan {
 
     fn weight_and_count(&self, index: u64, draws: impl Fn(OfPage) -> Stream) -> (u64, u64) {
         let z = normal(&mut draws(OfPage::Weight));
-        // Normal variables with this correlation have the given one of their ranks (Pearson 1907).
+        // Normal variables with this correlation have the given rank correlation (Pearson 1907).
         let r = 2.0 * libm::sin(core::f64::consts::PI / 6.0 * self.correlation);
         let own = normal(&mut draws(OfPage::Objects));
         let weight = match &self.weight {
@@ -161,7 +163,7 @@ impl PagePlan {
         (weight, count.max(1))
     }
 
-    /// The objects, the document first, each with its size before scaling.
+    /// Draws the objects, the document first, each with its size before scaling.
     fn objects(&self, index: u64, count: u64, origins: u64, draws: &Stream) -> Vec<(PageObject, f64)> {
         let object = |number: u64| {
             let draw = |which: OfObject| draws.from_draw(number * OF_OBJECT + which as u64);
@@ -182,7 +184,7 @@ impl PagePlan {
         (0..count).map(object).collect()
     }
 
-    /// The type of an object in a document; `u` is uniform.
+    /// Returns the type of an object in a document; `u` is uniform.
     fn type_at(&self, u: f64) -> ObjectType {
         let mut below = 0.0;
         for (of, share) in EMBEDDED.into_iter().zip(self.shares) {
@@ -195,8 +197,8 @@ impl PagePlan {
     }
 }
 
-/// Gives each object its share of the weight, in proportion to its size, and at least one byte: together they have the
-/// weight to the byte, or one byte each if that is more.
+/// Assigns each object its share of the weight, in proportion to its size, and at least one byte.
+/// Their sum is the weight to the byte, or one byte each if that is more.
 fn scale(objects: &mut [(PageObject, f64)], weight: u64) {
     let all: f64 = objects.iter().map(|(_, size)| size).sum();
     let shared = weight.saturating_sub(objects.len() as u64);

@@ -8,27 +8,30 @@ use aqmlab_units::{Bytes, Instant};
 use super::PageObject;
 use crate::step::{Act, End, ExchangeDone, Step};
 
-/// The applications at both ends of a connection that carries many exchanges at once, as HTTP/2 and HTTP/3 do.
+/// The applications at both ends of a connection that carries many exchanges at once, like HTTP/2
+/// and HTTP/3.
 ///
-/// The client writes its requests at once, whatever else is under way. The server works on all that have arrived at the
-/// same time, each for its own delay, and writes responses in the order of the requests, which is what RFC 9218 says of
-/// responses that are of no use before they are whole. A response whose turn it is not waits, although it is ready. Frames
-/// of different responses are not interleaved, and there are no priorities. The client closes.
+/// The client writes its requests at once, whatever else is in progress. The server processes all
+/// arrived requests in parallel, each with its own delay, and writes responses in the order of the
+/// requests, as RFC 9218 recommends for responses that are useless until complete. A response that
+/// is ready waits for its turn. Frames of different responses are not interleaved, and there are no
+/// priorities. The client closes.
 #[derive(Clone, Debug)]
 pub struct Multiplexed {
-    /// What it asks for when it opens.
+    /// The objects that it requests when it opens.
     first: Vec<PageObject>,
-    /// Asked for and not answered in full, in the order of the requests.
+    /// Requested objects whose responses are incomplete, in the order of the requests.
     under_way: VecDeque<Exchange>,
-    /// Of those: whose requests the server has got, and whose responses it has written.
+    /// Among these, the number whose requests have arrived, and the number whose responses are
+    /// written.
     arrived: usize,
     written: usize,
-    /// Bytes that the client has written, and the server.
+    /// Bytes that the client has written, and bytes that the server has written.
     asked: u64,
     answered: u64,
     /// The number of the next exchange.
     number: u32,
-    /// The server waits for the response whose turn it is.
+    /// Whether the server waits for the response whose turn it is.
     waits: bool,
 }
 
@@ -37,16 +40,16 @@ struct Exchange {
     number: u32,
     object: PageObject,
     began: Instant,
-    /// Bytes that the server has got when the request has arrived.
+    /// Bytes at the server when the request has arrived.
     asked: u64,
     /// When the response is ready, once the request has arrived.
     ready: Instant,
-    /// Bytes that the client has got when the response has arrived, once it is written.
+    /// Bytes at the client when the response has arrived, once it is written.
     answered: u64,
 }
 
 impl Multiplexed {
-    /// Asks for these when it opens.
+    /// Creates a connection that requests these objects when it opens.
     pub(crate) fn new(first: Vec<PageObject>) -> Self {
         Multiplexed {
             first,
@@ -65,7 +68,7 @@ impl Multiplexed {
         self.ask(now, &first)
     }
 
-    /// The client asks for these.
+    /// Makes the client request these objects.
     pub(crate) fn ask(&mut self, now: Instant, objects: &[PageObject]) -> Step {
         let before = self.asked;
         for &object in objects {
@@ -77,7 +80,7 @@ impl Multiplexed {
         Step { client: Some(Act::Write(self.asked - before)), ..Step::default() }
     }
 
-    /// The response whose turn it is is ready.
+    /// Handles the instant at which the response whose turn it is becomes ready.
     pub(crate) fn on_timer(&mut self, now: Instant) -> Step {
         self.waits = false;
         self.answer(now)
@@ -98,7 +101,7 @@ impl Multiplexed {
         if self.waits { Step::default() } else { self.answer(now) }
     }
 
-    /// The server writes what is ready and has its turn, and waits for the next.
+    /// Writes the responses that are ready and have their turn, and waits for the next.
     fn answer(&mut self, now: Instant) -> Step {
         let before = self.answered;
         let mut wake_at = None;
@@ -117,7 +120,7 @@ impl Multiplexed {
         Step { server: (new > 0).then_some(Act::Write(new)), wake_at, ..Step::default() }
     }
 
-    /// The oldest response, if it has arrived.
+    /// Returns the oldest response, if it has arrived.
     fn take_response(&mut self, delivered: u64) -> Step {
         let is_there = |of: &Exchange| of.answered <= delivered;
         if self.written == 0 || !is_there(&self.under_way[0]) {
@@ -130,12 +133,12 @@ impl Multiplexed {
         Step { done, more, ..Step::default() }
     }
 
-    /// Whether it has nothing to do until it is asked.
+    /// Returns whether it has nothing to do until the next request.
     pub(crate) fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// The exchanges that have begun and are not done.
+    /// Iterates over the exchanges that have begun and are not done.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = ExchangeDone> {
         self.under_way.iter().copied().map(Exchange::as_done)
     }
