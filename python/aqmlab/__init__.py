@@ -111,7 +111,7 @@ __all__ = [
     "write_vectors",
 ]
 
-# Imported as they are asked for: the answer to `--help` should wait for none of them.
+# Imported on demand, so that `--help` need not wait for any of them.
 _NAMES = {
     "aqmlab.answers": ("Answer", "answer"),
     "aqmlab.api": (

@@ -1,4 +1,4 @@
-"""The answer: metrics of every cell, or of every class of traffic in it, each a mean over seeds."""
+"""The answer: metrics of every cell, or of every class of traffic in it, each as a mean over seeds."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ HEADLINE = (
     "jain_index",
     "timeouts_per_flow",
 )
-"""What an answer has, with the metrics that a scenario names, unless asked for something else."""
+"""The default metrics of an answer, besides those that a scenario names."""
 
 Settings = tuple[tuple[str, str], ...]
 """Axis and label of a case, in the order of the axes."""
 
 
 class Row(NamedTuple):
-    """What a figure is of: a cell, and everybody in it or one class of traffic."""
+    """The subject of a figure: a cell, and all traffic in it or one class."""
 
     cell: Cell
     class_name: str
@@ -49,29 +49,30 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer(Framed):
-    """Metrics by cell and, where asked for, by class of traffic.
+    """Metrics by cell and, on request, by class of traffic.
 
-    Printed, it is the table of the command line. As a data frame (:meth:`to_frame`) it has a row per run, or
-    per run and class, with a column per axis, ``arm``, ``class`` where there are rows of classes, ``seed``
-    and one per metric.
+    Printed, it is the table of the command line. As a data frame (:meth:`to_frame`) it has a row
+    per run, or per run and class, with a column per axis, ``arm``, ``class`` where there are rows
+    of classes, ``seed`` and one per metric.
 
-    Methods take a cell or, where there are no swept values, the name of an arm; and the class, where there
-    are rows of several.
+    Methods take a cell or, where there are no swept values, the name of an arm; and the class,
+    where there are rows of several.
 
     Attributes
     ----------
     results
-        Whose it is.
+        The results that it summarises.
     asked_queue
-        Where, as it was asked for; ``None`` is the queue that each cell is judged by.
+        The queue as requested; ``None`` is the queue by which each cell is judged.
     class_name
-        Of whom; ``*`` is everybody whose data cross the queue, queue ``*`` all of them.
+        The class of traffic; ``*`` is all traffic whose data cross the queue, or with queue ``*``
+        all traffic.
     by_class
         Whether there is a row for each class.
     metrics
-        What was asked for.
+        The metrics requested.
     by_name
-        Whether they were named, and not the usual ones.
+        Whether the metrics were named, instead of the default ones.
     values
         By row, metric name and seed; ``None`` where the metric is not defined.
     """
@@ -86,12 +87,12 @@ class Answer(Framed):
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Cell by cell, and in each the classes."""
+        """The rows, cell by cell, with the classes within each cell."""
         return tuple(self.values)
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """Those that have a row, in the order of the scenario."""
+        """The arms that have a row, in the order of the scenario."""
         return tuple(dict.fromkeys(row.cell.arm for row in self.values))
 
     @property
@@ -102,7 +103,7 @@ class Answer(Framed):
 
     @property
     def shown(self) -> tuple[Metric, ...]:
-        """The metrics that were named, or of the usual ones those that any run has a value of."""
+        """The metrics that were named, or the default ones of which some run has a value."""
         return self.metrics if self.by_name else self._there
 
     @cached_property
@@ -125,12 +126,12 @@ class Answer(Framed):
         return {row.cell.arm: row.cell for row in self.values}
 
     def number(self, cell: Cell) -> int:
-        """Place of a cell among all."""
+        """Return the index of a cell among all cells."""
         return self._numbers[cell]
 
     @cached_property
     def queues(self) -> tuple[str, ...]:
-        """The queues that the figures are of."""
+        """The queues to which the figures refer."""
         if self.asked_queue is not None:
             return (self.asked_queue,)
         cells = (cell for cell in self.results.cells if self.results.runs_of(cell))
@@ -138,13 +139,13 @@ class Answer(Framed):
 
     @property
     def queue(self) -> str:
-        """The queue that the figures are of; the first one where cells are judged by several."""
+        """The queue to which the figures refer; the first one where cells are judged by several."""
         return self.queues[0]
 
     def by_seed(
         self, of: Cell | str, metric: str, class_name: str | None = None
     ) -> Mapping[int, float | None]:
-        """The value of each run.
+        """Return the value of each run.
 
         Raises
         ------
@@ -173,7 +174,7 @@ class Answer(Framed):
         return row
 
     def estimate(self, of: Cell | str, metric: str, class_name: str | None = None) -> Estimate | None:
-        """Mean over the seeds, with a 95 % t interval where there are at least two.
+        """Return the mean over the seeds, with a 95 % t interval where there are at least two.
 
         Raises
         ------
@@ -185,23 +186,23 @@ class Answer(Framed):
     def difference(
         self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
     ) -> Estimate | None:
-        """Mean of ``of - other`` over the seeds that both have run."""
+        """Return the mean of ``of - other`` over the seeds that both have run."""
         return self.contrast(of, other, metric, class_name).estimate
 
     def contrast(
         self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
     ) -> Difference:
-        """:meth:`difference` with the relative change, the p value and the seeds that only one side has."""
+        """Return :meth:`difference` with relative change, p value and the seeds that only one side has."""
         return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
 
     def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
-        """``"3 of 10"`` where only some seeds have the figure: those without it may be the bad ones."""
+        """Return ``"3 of 10"`` where some seeds lack the figure: those without it may be the bad ones."""
         values = self.by_seed(of, metric, class_name).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
 
     def parts(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> tuple[str, str]:
-        """Mean and half-width as texts; of a class, a figure that no seed changes has no half-width."""
+        """Return mean and half-width as texts; a class's figure that no seed changes has no half-width."""
         est = self.estimate(of, metric.name, class_name)
         mean, half = estimate_parts(est, metric.unit)
         if not self.by_class or est is None or half not in ("", "0"):
@@ -209,13 +210,13 @@ class Answer(Framed):
         return (f"{est.mean:.0f}" if metric.unit == "" and est.mean.is_integer() else mean), ""
 
     def text(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> str:
-        """``38.72 ±0.21``, as tables have it; with ``(3 of 10)`` where only some seeds have the figure."""
+        """Return ``38.72 ±0.21``, as in tables; with ``(3 of 10)`` where only some seeds have the figure."""
         mean, half = self.parts(of, metric, class_name)
         some = self.defined_in(of, metric.name, class_name)
         return (f"{mean} ±{half}" if half else mean) + (f" ({some})" if some else "")
 
     def without_chance(self) -> tuple[str, ...]:
-        """Arms of which all seeds gave exactly the same: nothing in them is random, no interval is due."""
+        """The arms in which all seeds gave the same values: nothing is random, so there is no interval."""
         fixed = {
             arm: all(_all_the_same(self.values[row]) for row in self.values if row.cell.arm == arm)
             for arm in self.arms
@@ -223,7 +224,7 @@ class Answer(Framed):
         return tuple(arm for arm in self.arms if fixed[arm])
 
     def chance_note(self) -> str:
-        """What :meth:`without_chance` finds, in words; empty if it finds nothing."""
+        """Return a sentence about :meth:`without_chance`, empty if there are no such arms."""
         fixed = self.without_chance()
         return f"nothing is random in {', '.join(fixed)}: all seeds gave the same" if fixed else ""
 
@@ -234,14 +235,14 @@ class Answer(Framed):
 
     @property
     def crossed_by(self) -> tuple[str, ...]:
-        """Those whose data cross the queue in some cell: figures of flows are of theirs."""
+        """The classes whose data cross the queue in some cell; figures of flows refer to these."""
         crossing = {
             name for queue in self.queues for plan in self.results.plans for name in classes_at(plan, queue)
         }
         return tuple(name for name in self.classes if name in crossing)
 
     def where_text(self) -> str:
-        """Of which queue and whom the figures are, in words."""
+        """Return the queue and the traffic of the figures, in words."""
         if self.by_class:
             if self.asked_queue == EVERY_QUEUE:
                 return "each class on its whole way"
@@ -259,8 +260,9 @@ class Answer(Framed):
     def grid(self, most: int | None = None) -> Grid:
         """The answer as text.
 
-        Without swept values and classes a row per metric that any run has a value of, and a column per arm;
-        else a row per cell or class, the first ``most`` of them if given.
+        Without swept values and classes, it has a row per metric of which some run has a value, and
+        a column per arm. Otherwise it has a row per cell or class, limited to the first ``most`` if
+        given.
         """
         if not self.results.axes and not self.by_class:
             grid = Grid("", *(Column(arm, right=True) for arm in self.arms), turns=True)
@@ -282,7 +284,7 @@ class Answer(Framed):
         return grid
 
     def footnote(self) -> str:
-        """What the figures are of, over which seeds, and what is missing."""
+        """Return the subject of the figures, the seeds, and the missing values, in words."""
         seeds = self.results.finished_seeds
         one_case = not self.results.axes
         asked = self.by_class or one_case or self.asked_queue is not None or self.class_name != EVERY_CLASS
@@ -332,7 +334,7 @@ class Answer(Framed):
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The answer as plain data: what ``--json`` prints."""
+        """Return the answer as plain data, as printed by ``--json``."""
         return {
             "format_version": 2,
             "title": self.results.title,
@@ -394,14 +396,14 @@ def answer(
     results
         From :func:`aqmlab.run`, :func:`aqmlab.load` or a sweep.
     metrics
-        Names; if not given those of :data:`HEADLINE` and the scenario's own, and of classes those of
+        Names; by default those of :data:`HEADLINE` and the scenario's own, and for classes those of
         :data:`BY_CLASS`.
     queue
-        Where, which is also whose: figures of flows are of those whose data cross it. If not given, the queue
-        that each cell is judged by (:meth:`Results.queue_of`), and each class on its whole way. ``*`` is the
-        whole network.
+        The queue; figures of flows refer to the flows whose data cross it. By default, the queue by
+        which each cell is judged (:meth:`Results.queue_of`), and each class on its whole path.
+        ``*`` is the whole network.
     class_name
-        A traffic class; everybody if not given.
+        A traffic class; by default all traffic.
     by
         ``"class"`` for a row per class of traffic whose data cross the queue.
 
@@ -433,7 +435,7 @@ def answer(
 def _values(
     results: Results, row: Row, metrics: Sequence[Metric], queue: str | None
 ) -> dict[str, Mapping[int, float | None]]:
-    """The values of a row; none where another cell has the queue and this one does not."""
+    """Return the values of a row; none where another cell has the queue and this one does not."""
     cell, class_name = row
     if queue not in (None, EVERY_QUEUE) and queue not in _queues(results, cell):
         return {m.name: dict.fromkeys(run.seed for run in results.runs_of(cell)) for m in metrics}
@@ -445,7 +447,7 @@ def _queues(results: Results, cell: Cell) -> set[str]:
 
 
 def _rows(results: Results, queue: str | None, class_name: str, *, by_class: bool) -> list[Row]:
-    """What there are figures of; a cell without a finished run has a row where its case has swept values."""
+    """Return the rows with figures; a cell without finished runs has one where its case has swept values."""
     cells = [cell for cell in results.cells if results.runs_of(cell) or (results.axes and not by_class)]
     if not by_class:
         return [Row(cell, class_name) for cell in cells]

@@ -1,4 +1,4 @@
-"""What can be done: each command of the command line is one of these functions."""
+"""The public functions: each command of the command line is one of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LookOptions(TypedDict, total=False):
-    """How a figure looks; :func:`plot` says what each means."""
+    """The look of a figure; :func:`plot` explains each option."""
 
     width: str | float | None
     height: str | float | None
@@ -31,7 +31,7 @@ class LookOptions(TypedDict, total=False):
 
 
 class FigureOptions(LookOptions, total=False):
-    """What a figure is of, and how it looks; :func:`plot` says what each means."""
+    """The subject of a figure, and its look; :func:`plot` explains each option."""
 
     queue: str | None
     flows: str | Sequence[str]
@@ -48,18 +48,19 @@ class FigureOptions(LookOptions, total=False):
 
 
 def show(scenario: Scenario) -> dict[str, Any]:
-    """What a scenario resolves to, without running it.
+    """Return the resolved form of a scenario, without running it.
 
     Returns
     -------
     dict
-        ``title``, ``question``, ``seeds``, ``warnings`` and ``arms``; each arm with ``name``, ``digest``,
-        ``plan`` and ``parameters`` (``path``, ``value`` with unit, ``origin``, ``source``, ``help``).
+        ``title``, ``question``, ``seeds``, ``warnings`` and ``arms``; each arm with ``name``,
+        ``digest``, ``plan`` and ``parameters`` (``path``, ``value`` with unit, ``origin``,
+        ``source``, ``help``).
 
     Raises
     ------
     ScenarioError
-        With everything that is wrong.
+        With all its errors.
     """
     return resolve(scenario)
 
@@ -72,7 +73,7 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     path
         The directory of an experiment, a run or a sweep, or of one simulated and live.
     output
-        The file to write; ``report.html`` in that directory if not given.
+        The file to write; by default ``report.html`` in that directory.
 
     Returns
     -------
@@ -87,19 +88,19 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
 
 
 def score_claims(path: Path | str, file: Path | str | None = None) -> tuple[Scored, ...]:
-    """Score claims by the runs of a recording or a sweep.
+    """Score claims against the runs of a recording or a sweep.
 
     Parameters
     ----------
     path
         Its directory.
     file
-        A TOML file with the ``[[claim]]`` tables to score; those of the scenario if not given.
+        A TOML file with the ``[[claim]]`` tables to score; by default those of the scenario.
 
     Returns
     -------
     tuple of aqmlab.claims.Scored
-        Each with its ``verdict`` and every comparison that was made.
+        Each claim with its ``verdict`` and all its comparisons.
 
     Raises
     ------
@@ -115,23 +116,23 @@ def score_claims(path: Path | str, file: Path | str | None = None) -> tuple[Scor
 def plot(
     path: Path | str, kind: str, output: Path | str | None = None, **options: Unpack[FigureOptions]
 ) -> Path:
-    """Draw one figure into a file; :func:`figure` makes one to be changed.
+    """Draw one figure into a file; :func:`figure` returns one that can be changed.
 
     Parameters
     ----------
     path
         The directory of an experiment, a run or a sweep.
     kind
-        Of an experiment or a run ``"series"``, ``"delay-cdf"``, ``"goodput-delay"``, ``"variance-time"``,
-        ``"box"``, ``"bar"``; of flows ``"goodput-rtt"``, ``"cumulative-ack"``; of single flows, if recorded,
-        ``"cwnd"``, ``"srtt"`` (``trace``), ``"time-sequence"``, ``"ladder"`` (``packets``).
-        Of a sweep ``"lines"``, ``"heat"``, ``"differences"``, ``"goodput-delay"``, ``"delay-cdf"``,
-        ``"box"``, ``"bar"``. Of requests, in either, ``"response-cdf"``, ``"response-ccdf"``,
-        ``"response-scatter"``, ``"response-quantiles"``; of web pages ``"page-cdf"``, ``"page-ccdf"``,
-        ``"page-scatter"``, ``"page-quantiles"``.
+        Of an experiment or a run ``"series"``, ``"delay-cdf"``, ``"goodput-delay"``,
+        ``"variance-time"``, ``"box"``, ``"bar"``; of flows ``"goodput-rtt"``, ``"cumulative-ack"``;
+        of single flows, if recorded, ``"cwnd"``, ``"srtt"`` (``trace``), ``"time-sequence"``,
+        ``"ladder"`` (``packets``). Of a sweep ``"lines"``, ``"heat"``, ``"differences"``,
+        ``"goodput-delay"``, ``"delay-cdf"``, ``"box"``, ``"bar"``. Of requests, in either,
+        ``"response-cdf"``, ``"response-ccdf"``, ``"response-scatter"``, ``"response-quantiles"``;
+        of web pages ``"page-cdf"``, ``"page-ccdf"``, ``"page-scatter"``, ``"page-quantiles"``.
     output
-        The file; its ending chooses PDF, SVG or PNG, and for most kinds CSV (the numbers).
-        ``figures/<kind>.pdf`` in the directory if not given.
+        The file. Its extension selects PDF, SVG or PNG, and for most kinds CSV (the numbers). By
+        default ``figures/<kind>.pdf`` in the directory.
     queue
         The queue to draw; the bottleneck if not given.
     flows
@@ -139,34 +140,35 @@ def plot(
     arms
         The arms to draw, for the figures of flows, of a sweep, boxes and bars; all if not given.
     from_s, until_s
-        The time to show, for the figures of flows; all of the run if not given. Times of requests or pages,
-        for ``"response-cdf"`` (0 to 2 s if not given), ``"page-cdf"`` (0 to 20 s) and ``"response-ccdf"``,
-        ``"page-ccdf"`` (all).
+        The time to show, for the figures of flows; all of the run if not given. Times of requests
+        or pages, for ``"response-cdf"`` (0 to 2 s if not given), ``"page-cdf"`` (0 to 20 s) and
+        ``"response-ccdf"``, ``"page-ccdf"`` (all).
     metrics
-        Names, for ``"lines"``, ``"heat"``, ``"differences"``, ``"box"`` and ``"bar"``; the 95th percentile of
-        queueing delay if not given, and goodput in boxes and bars.
+        Names, for ``"lines"``, ``"heat"``, ``"differences"``, ``"box"`` and ``"bar"``; the 95th
+        percentile of queueing delay if not given, and goodput in boxes and bars.
     x, by
-        Axes of a sweep: along each plot, and a plot for each label, which is upward in ``"heat"`` and
-        ``"differences"``; those with the most labels if not given.
+        Axes of a sweep: along each plot, and a plot for each label, which is upward in ``"heat"``
+        and ``"differences"``; those with the most labels if not given.
     where
         Labels at which other axes are held, by axis; their first ones if not given.
     over
-        What ``"box"`` and ``"bar"`` are of: ``"seeds"``, or ``"flows"`` (their goodput).
+        The values of ``"box"`` and ``"bar"``: those of ``"seeds"``, or of ``"flows"`` (their
+        goodput).
     class_name
-        Whose response or page times; everybody's if not given.
+        The class whose response or page times are drawn; by default all classes.
     reference
-        The arm whose response or page times are drawn in grey behind the others; the one called
-        ``uncongested`` if not given.
+        The arm whose response or page times are drawn in grey behind the others; by default the one
+        called ``uncongested``.
     width, height
-        The size: ``"88mm"``, ``"9cm"``, ``"3.5in"``, ``"252pt"``, ``"1col"``, or a number of inches. If only
-        one is given, the other one follows the figure's proportions.
+        The size: ``"88mm"``, ``"9cm"``, ``"3.5in"``, ``"252pt"``, ``"1col"``, or a number of
+        inches. If only one is given, the other one follows the figure's proportions.
     font_size
-        Of its letters, in points; 8 if neither this nor a style says another.
+        Font size in points; 8 unless this or a style sets another.
     title
         Whether it has a title.
     style
-        ``"paper"`` (if not given), ``"slides"``, ``"gray"``, the name of a style sheet of matplotlib, or such
-        a file.
+        ``"paper"`` (the default), ``"slides"``, ``"gray"``, the name of a style sheet of
+        matplotlib, or such a file.
 
     Returns
     -------
@@ -180,11 +182,12 @@ def plot(
 
 
 def figure(path: Path | str, kind: str, **options: Unpack[FigureOptions]) -> Figure:
-    """Make one figure of matplotlib, to be changed, shown in a notebook and saved.
+    """Return one figure of matplotlib, to be changed, shown in a notebook and saved.
 
     Parameters
     ----------
-    path, kind, queue, flows, arms, from_s, until_s, metrics, x, by, where, over, class_name, reference
+    path, kind, queue, flows, arms, from_s, until_s, metrics, x, by, where, over, class_name,
+    reference
         As :func:`plot` has them.
     width, height, font_size, title, style
         As :func:`plot` has them.
@@ -201,7 +204,7 @@ def figure(path: Path | str, kind: str, **options: Unpack[FigureOptions]) -> Fig
 
 
 class _Choices(TypedDict):
-    """What a figure is of, and how it looks, checked."""
+    """The subject of a figure, and its look, checked."""
 
     queue: str | None
     view: View
@@ -238,22 +241,23 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
     bench: Bench | None = None,
     **options: Unpack[LookOptions],
 ) -> Path:
-    """Draw a discipline's law, by the compiled discipline.
+    """Draw a discipline's law, computed by the compiled discipline.
 
     Parameters
     ----------
     name
-        ``red``, ``ared`` or ``scred``: probability against average queue, with the ``max_p`` of
-        the start.
-        ``pi``, ``rem`` or ``blue``: probability and backlog over time, after a step in the offered load.
+        ``red``, ``ared`` or ``scred``: probability against average queue, with the initial
+        ``max_p``. ``pi``, ``rem`` or ``blue``: probability and backlog over time, after a step in
+        the offered load.
     settings
         Parameters as in a scenario file: ``{"max_p": 0.1}``.
     output
-        The file; its ending chooses PDF, SVG, PNG or CSV (the numbers). ``law-<name>.pdf`` if not given.
+        The file. Its extension selects PDF, SVG, PNG or CSV (the numbers). By default
+        ``law-<name>.pdf``.
     presets
-        One line for each preset, with ``settings`` on top.
+        One line per preset, with ``settings`` in addition.
     seed
-        Of the discipline's draws.
+        Seed of the discipline's draws.
     bench
         The link, and the load on it: :class:`aqmlab.laws.Bench`.
     width, height, font_size, title, style
@@ -277,18 +281,18 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
 
 
 def schema(of: str = "scenario") -> dict[str, Any]:
-    """JSON Schema of a kind of file.
+    """Return the JSON Schema of a kind of file.
 
     Parameters
     ----------
     of
-        ``"scenario"``, the language; ``"plan"``, what a scenario resolves to; ``"manifest"``, what a run says
-        of itself in ``manifest.json``.
+        ``"scenario"``, the language; ``"plan"``, the resolved form of a scenario; ``"manifest"``,
+        the description of a run in ``manifest.json``.
 
     Raises
     ------
     UsageError
-        If there is no schema of that.
+        If there is no such schema.
     """
     from aqmlab import _core
 
@@ -297,21 +301,21 @@ def schema(of: str = "scenario") -> dict[str, Any]:
 
 
 def metric_list() -> list[dict[str, Any]]:
-    """All metrics, each as :func:`metric_show` has it."""
+    """Return all metrics, each in the form of :func:`metric_show`."""
     from aqmlab.metrics import all_metrics
 
     return [metric.to_json() for metric in all_metrics()]
 
 
 def metric_show(name: str) -> dict[str, Any]:
-    """One metric.
+    """Return one metric.
 
     Returns
     -------
     dict
-        ``name``, ``label``, ``unit``, ``definition``, ``formula`` and ``over`` (the recorded table that it
-        is computed from), ``source``, ``better`` (``"less"``, ``"more"`` or
-        empty), ``asked_of`` (which of ``queue``, ``class`` and ``window`` it depends on), ``from_samples``,
+        ``name``, ``label``, ``unit``, ``definition``, ``formula`` and ``over`` (the recorded table
+        that it is computed from), ``source``, ``better`` (``"less"``, ``"more"`` or empty),
+        ``asked_of`` (which of ``queue``, ``class`` and ``window`` it depends on), ``from_samples``,
         and ``parameters`` (``name``, ``unit``, ``definition``, ``default``, which may be null).
 
     Raises

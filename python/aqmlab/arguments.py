@@ -1,4 +1,4 @@
-"""What callers hand in, as plain Python values: numbers of NumPy, and one name where a list may stand."""
+"""Conversion of callers' arguments to plain Python values: NumPy's numbers, and single names for lists."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from aqmlab.errors import UsageError
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 (of any type)
-    """A number, or an array, of NumPy as one of Python; anything else as it is."""
+    """Return a number, or an array, of NumPy as one of Python; anything else unchanged."""
     return value.tolist() if type(value).__module__ == "numpy" else value
 
 
 def whole(value: object, what: str) -> int:
-    """A whole number of any type that is one.
+    """Return a whole number as ``int``, whatever its type.
 
     Raises
     ------
     UsageError
-        If it is none, not even ``3.0``.
+        If it is not a whole number; ``3.0`` is not one either.
     """
     try:
         return index(value)  # type: ignore[arg-type]
@@ -29,7 +29,7 @@ def whole(value: object, what: str) -> int:
 
 
 def names(given: str | Iterable[str] | None) -> tuple[str, ...] | None:
-    """A list of names; a single name is a list of one, and nothing stays nothing."""
+    """Return a list of names; a single name becomes a list of one, and nothing stays nothing."""
     if given is None:
         return None
     if isinstance(given, str):

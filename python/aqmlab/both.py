@@ -1,4 +1,4 @@
-"""A scenario simulated and live: two experiments or two sweeps, and how they differ, case by case."""
+"""A scenario simulated and live: two experiments or two sweeps, and their differences, case by case."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from aqmlab.comparison import Compared, Comparison
 
 SIMULATED, LIVE = "simulated", "live"
-"""What the two sides are called; of experiments their folders, too."""
+"""The names of the two sides, also those of the folders of experiments."""
 
 FILE = "both.json"
-"""The file that distinguishes such a directory from that of an experiment or a sweep. Of sweeps it has the
-directory of each side, from its own."""
+"""The file that distinguishes such a directory from that of an experiment or a sweep.
+
+For sweeps it names the directory of each side, relative to its own.
+"""
 
 
 _SUMMED_UP = {
@@ -41,7 +43,7 @@ class Both:
     simulated, live
         The two experiments or sweeps: the same plans, the same seeds.
     comparison
-        What is different live, for each metric and arm, or cell of a sweep.
+        The differences of the live runs, per metric and arm, or cell of a sweep.
     """
 
     path: Path
@@ -59,17 +61,17 @@ class Both:
 
     @property
     def sides(self) -> Mapping[str, Results]:
-        """The two by what they are called."""
+        """The two sides by their names."""
         return {SIMULATED: self.simulated, LIVE: self.live}
 
     @property
     def verdicts(self) -> tuple[Faithfulness, ...]:
-        """Those on the live runs."""
+        """The verdicts on the live runs."""
         return verdicts(self.live.runs)
 
     @property
     def summary(self) -> str:
-        """How far live and simulated are apart, in one sentence over all arms, or cells of a sweep."""
+        """Return the distance of live from simulated, in one sentence over all arms, or cells of a sweep."""
         parts = []
         for name, called in _SUMMED_UP.items():
             apart = [
@@ -88,7 +90,7 @@ class Both:
 
     @property
     def note(self) -> str:
-        """What the intervals are of, and how many comparisons they are."""
+        """Return the subject of the intervals, and the number of comparisons."""
         seeds = self.live.finished_seeds
         if len(seeds) == 1:
             said = f"One run of each (seed {seeds[0]}): no interval, so a difference may be chance."
@@ -103,7 +105,7 @@ class Both:
         return f"{said} {several}." if several else said
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data: what ``--json`` prints."""
+        """Return it as plain data, as printed by ``--json``."""
         return {
             "format_version": 1,
             "title": self.live.title,
@@ -120,12 +122,12 @@ def _range(percent: Sequence[float]) -> str:
 
 
 def is_both(path: Path | str) -> bool:
-    """Whether a directory is what :func:`aqmlab.run_both` or :func:`aqmlab.beside` leaves."""
+    """Return whether a directory was made by :func:`aqmlab.run_both` or :func:`aqmlab.beside`."""
     return (Path(path) / FILE).is_file()
 
 
 def of_sides(path: Path, simulated: Results, live: Results) -> Both:
-    """Two sides that are open already, with how they differ; ``path`` is the directory of both."""
+    """Return two sides that are already open, with their differences; ``path`` is the directory of both."""
     from aqmlab.comparison import compare_sides
     from aqmlab.pairing import side_of
 
@@ -135,7 +137,7 @@ def of_sides(path: Path, simulated: Results, live: Results) -> Both:
 
 
 def grouped(both: Both) -> Mapping[str, list[tuple[str, Compared]]]:
-    """The comparisons as tables, each row with its head: of one case a table an arm, else one a metric."""
+    """Return the comparisons as tables: for one case a table per arm, otherwise one per metric."""
     if both.live.axes:
         metrics: dict[str, list[tuple[str, Compared]]] = {}
         for one in both.comparison.compared:

@@ -16,11 +16,11 @@ class Axis:
     Attributes
     ----------
     name
-        As the scenario has it; of a plain key the full path: ``topology.rate``.
+        Name in the scenario; for a plain key the full path: ``topology.rate``.
     short
         The shortest tail of the name that no other axis has: ``rate``.
     keys
-        What it sets.
+        The keys that it sets.
     labels
         Its values as texts, in the order of the scenario.
     """
@@ -47,7 +47,7 @@ class Cell:
     arm: str
 
     def label(self, axis: str) -> str:
-        """The value of an axis, which may be named by any tail that is its own: ``rate``, ``queue.limit``."""
+        """Return the label of an axis, given by any unique tail of its name: ``rate``, ``queue.limit``."""
         names = [name for name, _ in self.settings]
         return self.settings[_named(names, axis, names)][1]
 
@@ -58,7 +58,7 @@ class Cell:
 
 
 def axis_named(axes: Sequence[Axis], name: str) -> Axis:
-    """An axis by its name, or by any tail of it that no other axis has.
+    """Return an axis by its name, or by any tail of it that no other axis has.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def axis_named(axes: Sequence[Axis], name: str) -> Axis:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Of each dotted name the shortest tail that is no tail of another."""
+    """Return, for each dotted name, the shortest tail that is no tail of another."""
     return [_short(name, [other for other in names if other != name]) for name in names]
 
 
@@ -80,7 +80,7 @@ def _short(name: str, others: Sequence[str]) -> str:
 
 
 def _named(names: Sequence[str], given: str, shorts: Sequence[str]) -> int:
-    """Index of the axis that a name, or a tail of one, means."""
+    """Return the index of the axis that a name, or a tail of one, means."""
     if given in names:
         return names.index(given)
     found = [i for i, name in enumerate(names) if name.endswith(f".{given}")]
@@ -93,7 +93,7 @@ def _named(names: Sequence[str], given: str, shorts: Sequence[str]) -> int:
 
 
 def axes_of(about: Mapping[str, Any]) -> tuple[Axis, ...]:
-    """The axes of a scenario, as the core returns them and as ``sweep.json`` has them."""
+    """Return the axes of a scenario, from the form of the core or of ``sweep.json``."""
     return tuple(
         Axis(str(axis["name"]), str(axis["short"]), tuple(axis["keys"]), tuple(map(str, axis["labels"])))
         for axis in about["axes"]

@@ -10,11 +10,13 @@ from typing import Any, TypeAlias
 from aqmlab.errors import UsageError
 
 Progress: TypeAlias = Callable[[Mapping[str, Any]], object]
-"""Told ten times a second: ``scripts_done``, ``scripts_total`` (``None`` if time ends it), ``findings``."""
+"""Receives, ten times per second, ``scripts_done``, ``scripts_total`` (``None`` if time ends it),
+``findings``.
+"""
 
 ALL = "all"
 SEEDS = 200
-"""Scripts for each preset and word where nothing else is asked for."""
+"""Default number of scripts per preset and word."""
 MOST_SEEDS = 10_000_000
 
 
@@ -34,23 +36,24 @@ def check(  # noqa: PLR0913 (keyword arguments)
     name
         The discipline, or ``"all"``.
     seeds
-        How many random scripts for each preset and word; 200 if neither this nor ``for_s`` is given.
+        Number of random scripts per preset and word; 200 if neither this nor ``for_s`` is given.
     for_s
-        Instead: run scripts for so many seconds.
+        Alternatively, the number of seconds for which to run scripts.
     seed
-        The first script; 0 if not given, or with ``for_s`` any, so that no two hunts are the same.
+        The first script; by default 0, or a random one with ``for_s``, so that no two searches are
+        the same.
     workers
-        Threads; one per processor by default. What is found does not depend on it.
+        Number of threads; one per processor by default. The findings do not depend on it.
     progress
-        Told how far the scripts are.
+        Receives the progress of the scripts.
 
     Returns
     -------
     dict
-        ``passed``, ``first_seed``, ``items`` of the contract (``name``, ``counts``: what is counted) and
-        ``disciplines``; each with ``name``, ``variants``, ``scripts``, ``checks`` (a count for each item) and
-        ``findings`` (``variant``, ``seed``, ``item``, ``what``, ``operation``, ``script``: the shortest that
-        shows it; empty if the discipline panicked).
+        ``passed``, ``first_seed``, ``items`` of the contract (``name``, ``counts``: what is
+        counted) and ``disciplines``; each with ``name``, ``variants``, ``scripts``, ``checks`` (a
+        count for each item) and ``findings`` (``variant``, ``seed``, ``item``, ``what``,
+        ``operation``, ``script``: the shortest that shows it; empty if the discipline panicked).
 
     Raises
     ------
@@ -98,6 +101,6 @@ def _first_seed(seed: int | None, *, anywhere: bool) -> int:
 
 
 def smallest_finding(entry: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Of a discipline's findings the one with the shortest script; a panic, which has none, before all."""
+    """Return the finding of a discipline with the shortest script; a panic, which has none, comes first."""
     findings: list[dict[str, Any]] = entry["findings"]
     return min(findings, key=lambda f: (len(f["script"]), f["seed"]), default=None)

@@ -1,4 +1,4 @@
-"""Classes of traffic: NewReno beside SACK, short beside long round-trip times, UDP beside TCP."""
+"""Classes of traffic: NewReno with SACK, short with long round-trip times, UDP with TCP."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BY_CLASS = (
     "retransmissions",
     "round_trip_mean_s",
 )
-"""What is shown of a class unless asked for something else."""
+"""The default metrics of a class."""
 
 
 def classes_of(results: Results) -> tuple[str, ...]:

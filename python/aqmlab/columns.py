@@ -1,7 +1,7 @@
-"""The columns of recorded tables under their present names, whatever version has written them.
+"""The columns of recorded tables under their present names, whatever version wrote them.
 
-Format version 3 gave some columns names that say what they hold. Tables are read through
-:func:`parquet_source`, so that nothing else knows an earlier name.
+Format version 3 gave some columns more accurate names. Tables are read through
+:func:`parquet_source`, so that no other code knows an earlier name.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
         "measured_lost_packets": "measured_lost_outside_queues_packets",
     },
 }
-"""By table, the present name of each column that had another one."""
+"""By table, the present name of each renamed column."""
 
 
 class TableFile(NamedTuple):
-    """A file of a table, and whether its columns have the names of before :data:`RENAMED_IN`."""
+    """A file of a table, and whether its columns have the names from before :data:`RENAMED_IN`."""
 
     path: str
     early: bool
 
 
 def has_early_names(format_version: int) -> bool:
-    """Whether the tables of a recording have the names of before :data:`RENAMED_IN`."""
+    """Return whether the tables of a recording have the names from before :data:`RENAMED_IN`."""
     return format_version < RENAMED_IN
 
 
 def parquet_source(table: str, files: Sequence[TableFile], *, union_by_name: bool) -> str:
-    """What follows ``FROM`` in SQL: the rows of files under the present names, with the column ``filename``.
+    """Return the SQL after ``FROM`` for rows of files under the present names, with a column ``filename``.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def parquet_source(table: str, files: Sequence[TableFile], *, union_by_name: boo
     files
         At least one.
     union_by_name
-        Whether the files may differ in their columns otherwise; what a file lacks is null.
+        Whether the files may differ in other columns; missing values are null.
     """
 
     def read(paths: Iterable[str]) -> str:
@@ -77,7 +77,7 @@ def parquet_source(table: str, files: Sequence[TableFile], *, union_by_name: boo
 def without_columns(
     connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[TableFile]
 ) -> dict[str, str]:
-    """The files that lack a renamed column, under the name that their version has, each with a sentence.
+    """Return the files that lack a renamed column under the name of their version, each with a sentence.
 
     Raises
     ------

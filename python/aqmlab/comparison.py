@@ -1,7 +1,8 @@
-"""Two things side by side: arms, recordings or cells of a sweep, by their metrics.
+"""Comparisons of two arms, recordings or cells of a sweep by their metrics.
 
-Where both sides ran the same seeds with the same traffic, each seed makes a pair, for its arrivals and start
-times are common to both; else the two sets of runs are independent, and compared as such.
+Where both sides ran the same seeds with the same traffic, each seed makes a pair because both sides
+share its arrivals and start times. Otherwise the two sets of runs are independent, and compared as
+such.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from aqmlab.stats.multiple import MultipleComparisons, adjusted, multiple_compar
 from aqmlab.stats.sentence import relative_sentence, sentence
 
 MAIN = ("queueing_delay_p95_s", "goodput_bps", "drop_percent")
-"""What is compared, with what the scenario asks for, where there are several cases and no metric is named."""
+"""The default metrics, besides those of the scenario, where there are several cases."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,9 +40,9 @@ class Compared:
     Attributes
     ----------
     case
-        What the case is, where there are several; empty for the only one.
+        The case, where there are several; empty for a single case.
     metric
-        What was compared.
+        The metric compared.
     first, second
         Means of the two sides with their intervals.
     found
@@ -49,7 +50,7 @@ class Compared:
     adjusted_p
         :attr:`found` after correction for multiple comparisons (Holm).
     unpaired
-        Why seeds make no pairs; empty where they do.
+        Why seeds do not make pairs; empty where they do.
     sentence
         The difference in words.
     """
@@ -68,7 +69,7 @@ class Compared:
         return f"<Compared {self.metric.name}{case}: {self.sentence}>"
 
     def texts(self) -> tuple[str, str, str, str]:
-        """First, second, difference and relative difference as tables have them."""
+        """Return first, second, difference and relative difference as texts for tables."""
         unit, relative = self.metric.unit, self.found.relative.estimate
         mark = " n.s." if self.unclear else ""
         return (
@@ -85,27 +86,27 @@ class Compared:
 
     @property
     def unclear(self) -> bool:
-        """Whether it was tested and does not stand."""
+        """Whether it was tested and is not significant."""
         return self.found.p_value is not None and not self.stands
 
     @property
     def stands(self) -> bool:
-        """Whether it can be told from zero when all comparisons are taken together."""
+        """Whether it is significant when all comparisons are taken together."""
         return self.adjusted_p is not None and self.adjusted_p <= 1.0 - CONFIDENCE
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Framed):
-    """All comparisons of two sides; as a data frame a row per case and metric.
+    """All comparisons of two sides. As a data frame it has a row per case and metric.
 
     Attributes
     ----------
     first, second
-        What the sides are called.
+        Names of the sides.
     compared
-        Metric by metric, and in each the cases.
+        The comparisons, metric by metric, with the cases of each.
     multiple
-        How many comparisons were made, and what remains of them together.
+        The number of comparisons, and those significant after correction.
     unmatched
         Cells of one side that the other does not have.
     """
@@ -135,7 +136,7 @@ class Comparison(Framed):
         return self._grid([*cases, ""], rows)
 
     def grids(self) -> Iterator[Grid]:
-        """The same as a table of the metrics, or where there are several cases one of each metric."""
+        """Return a table of the metrics, or where there are several cases one table per metric."""
         if not any(one.case for one in self.compared):
             yield self.grid_under("", ((one.title, one) for one in self.compared))
             return
@@ -143,7 +144,7 @@ class Comparison(Framed):
             yield self.grid_under(title, ((one.case, one) for one in of_metric))
 
     def grid_under(self, title: str, rows: Iterable[tuple[str, Compared]]) -> Grid:
-        """Some of the comparisons under a title, each with the head of its row."""
+        """Return some of the comparisons under a title, each with the head of its row."""
         return self._grid([title], (([head], one) for head, one in rows))
 
     def _grid(self, keys: Sequence[str], rows: Iterable[tuple[Sequence[str], Compared]]) -> Grid:
@@ -163,11 +164,11 @@ class Comparison(Framed):
 
     @property
     def unpaired(self) -> tuple[str, ...]:
-        """Why seeds make no pairs, each reason once; empty where they do everywhere."""
+        """Why seeds do not make pairs, each reason once; empty where they all do."""
         return tuple(dict.fromkeys(one.unpaired for one in self.compared if one.unpaired))
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison as plain data: what ``--json`` prints."""
+        """Return the comparison as plain data, as printed by ``--json``."""
         return {
             "format_version": 1,
             "first": self.first,
@@ -191,10 +192,10 @@ def compare_sides(  # noqa: PLR0913 (keyword arguments)
     usual: Sequence[str] | None = None,
     names: tuple[str, str] | None = None,
 ) -> Comparison:
-    """:func:`aqmlab.compare` for results that are open already.
+    """Compare results that are already open, as :func:`aqmlab.compare` does.
 
-    ``usual`` are the metrics that are compared, with those that the scenario asks for, where none is named;
-    ``names`` what the sides are called, if not by what they differ in.
+    ``usual`` are the default metrics, in addition to those of the scenario; ``names`` are the names
+    of the sides, by default their differences.
     """
     pairs, unmatched = match(one, other)
     names = names or named(one, other)
@@ -210,7 +211,7 @@ def compare_sides(  # noqa: PLR0913 (keyword arguments)
                 results.values(metric.name, of, queue=queue, class_name=class_name) for results, of in sides
             ]
             entry = _compared(case, metric, values, names, why_not_paired(*sides[0], *sides[1]))
-            # What nobody asked for by name and nobody has is left out.
+            # Metrics that were not named and have no values are left out.
             if metrics is not None or entry.first is not None or entry.second is not None:
                 compared.append(entry)
     if not compared:
@@ -231,7 +232,7 @@ def _compared(
 
 
 def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -> str:
-    """Why the seeds of two cells make no pairs; empty where they do."""
+    """Return why the seeds of two cells do not make pairs; empty where they do."""
     runs, against = results.runs_of(cell), others.runs_of(other)
     if not runs or not against:
         return ""
@@ -244,13 +245,13 @@ def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -
 
 
 def _drawing(manifest: Manifest) -> dict[str, int]:
-    """The parts of a run that decide when its traffic comes, whatever the queues do."""
+    """Return the parts of a run that decide its arrivals, whatever the queues do."""
     deciding = ("random", "scenario", "traffic", PROGRAM)
     return {name: version for name, version in manifest.parts.items() if name.partition(".")[0] in deciding}
 
 
 def _other_traffic(plan: Plan, other: Plan) -> str:
-    """How the draws of the traffic of two plans differ: classes, numbers of flows, starts, sizes, periods."""
+    """Return the differences between two plans' traffic: classes, flows, starts, sizes, periods."""
     ours, theirs = ({entry.name: _draws(entry) for entry in which.classes} for which in (plan, other))
     for name in [*ours, *(name for name in theirs if name not in ours)]:
         if name not in ours or name not in theirs:
@@ -262,7 +263,7 @@ def _other_traffic(plan: Plan, other: Plan) -> str:
 
 
 def _draws(entry: TrafficClass) -> dict[str, Any]:
-    """Of a class what its random draws depend on. How its TCP behaves is what an arm may change."""
+    """Return the settings on which a class's random draws depend. An arm may change how its TCP behaves."""
     rtt = entry.access.rtt_ns if entry.access else None
     return {
         "count": entry.count,
@@ -274,7 +275,7 @@ def _draws(entry: TrafficClass) -> dict[str, Any]:
 
 
 def _counted(compared: Sequence[Compared]) -> tuple[tuple[Compared, ...], MultipleComparisons]:
-    """The same with p values that count how many they are."""
+    """Return the comparisons with p values corrected for their number."""
     p_values = [one.found.p_value for one in compared]
     counted = zip(compared, adjusted(p_values), strict=True)
     return tuple(replace(one, adjusted_p=p) for one, p in counted), multiple_comparisons(p_values)

@@ -1,4 +1,4 @@
-"""The queue disciplines that there are, as plain data."""
+"""The queue disciplines, as plain data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def aqm_list() -> list[dict[str, Any]]:
-    """All queue disciplines: ``name``, ``title``, ``summary``, ``maturity``, ``decides``."""
+    """Return all queue disciplines: ``name``, ``title``, ``summary``, ``maturity``, ``decides``."""
     from aqmlab import _core
 
     content: list[dict[str, Any]] = json.loads(_core.aqm_list())
@@ -15,16 +15,16 @@ def aqm_list() -> list[dict[str, Any]]:
 
 
 def aqm_show(name: str) -> dict[str, Any]:
-    """One discipline, also with ``params`` and ``presets``.
+    """Return one discipline, also with ``params`` and ``presets``.
 
-    A parameter has ``name``, ``kind``, ``values`` (its range), ``unit`` (those it may be written with),
-    ``default``, ``source``, ``help`` and ``aliases`` (``of``, ``name``, ``meaning``);
-    a preset ``name``, ``title`` and ``values``.
+    A parameter has ``name``, ``kind``, ``values`` (its range), ``unit`` (the accepted units),
+    ``default``, ``source``, ``help`` and ``aliases`` (``of``, ``name``, ``meaning``); a preset
+    ``name``, ``title`` and ``values``.
 
     Raises
     ------
     UsageError
-        If there is none of that name.
+        If there is no discipline of that name.
     """
     from aqmlab import _core
 

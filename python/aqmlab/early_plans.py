@@ -1,4 +1,4 @@
-"""Plans of format versions before 3, in which quantities were texts: what they are in the present form."""
+"""Conversion of plans of format versions before 3, in which quantities were texts, to the present form."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _UNITS = ("ns", "bps", "bytes", "packets")
 
 
 def present(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """A plan of an earlier version in the form of today's.
+    """Return a plan of an earlier version in the present form.
 
     Raises
     ------
     KeyError, TypeError, ValueError
-        If it is none, or a quantity in it cannot be read.
+        If it is not a plan, or a quantity in it cannot be read.
     """
     return {
         **plan,
@@ -95,7 +95,7 @@ def _settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def _setting(text: str) -> tuple[str, int | str | None]:
-    """Unit and number of a parameter's value; without a unit it is a word."""
+    """Return unit and number of a parameter's value; a value without a unit is a word."""
     if text == "unlimited":
         return "", None
     for unit in _UNITS:

@@ -1,7 +1,7 @@
-"""What can go wrong, as exceptions.
+"""The exceptions of aqmlab.
 
-Every error that aqmlab raises on purpose is an :class:`AqmlabError`; its text is written for the person who
-made the request. ``exit_code`` is what the command line ends with.
+Every error that aqmlab raises on purpose is an :class:`AqmlabError`, with a text for the user.
+``exit_code`` is the exit code of the command line.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import TypedDict
 
 
 class Problem(TypedDict):
-    """One thing that is wrong with a scenario, and where."""
+    """One error in a scenario, with its location."""
 
     line: int
-    """Line in the file, the first is 1; 0 where no place can be named."""
+    """Line in the file, from 1; 0 where no place can be named."""
     column: int
-    """Column in characters, the first is 1; 0 where no place can be named."""
+    """Column in characters, from 1; 0 where no place can be named."""
     path: str
-    """The key it is about, such as ``topology.queue.min_th``; may be empty."""
+    """The key, such as ``topology.queue.min_th``; may be empty."""
     message: str
-    """The offending value and what would be right."""
+    """The offending value and the accepted ones."""
 
 
 class AqmlabError(Exception):
@@ -35,7 +35,7 @@ class ScenarioError(AqmlabError):
     Attributes
     ----------
     errors
-        Everything found wrong with it, in the order of the file.
+        All its errors, in the order of the file.
     """
 
     exit_code = 2
@@ -60,12 +60,12 @@ class RecordingError(AqmlabError):
 
 
 class DamageError(RecordingError):
-    """Files of recordings are not as they were written.
+    """Files of recordings have been changed.
 
     Attributes
     ----------
     reasons
-        A sentence for each of them, with its path.
+        A sentence per file, with its path.
     """
 
     def __init__(self, reasons: Iterable[str], remedy: str = "") -> None:
@@ -74,17 +74,17 @@ class DamageError(RecordingError):
 
 
 class HostError(AqmlabError):
-    """The machine cannot do it: no permission, no space, not enough memory."""
+    """The machine is not able to do it: no permission, no space, not enough memory."""
 
     exit_code = 3
 
 
 class MemoryCapError(HostError):
-    """A run that needs more memory than it was allowed."""
+    """A run that needs more memory than allowed."""
 
 
 def called(name: str, message: str) -> AqmlabError:
-    """The error of a class of this module, by its name; of one that there is not, a defect."""
+    """Return the error of a class of this module by its name; an unknown name is a defect."""
     found = globals().get(name)
     if isinstance(found, type) and issubclass(found, AqmlabError):
         return found(message)
@@ -92,16 +92,16 @@ def called(name: str, message: str) -> AqmlabError:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
-    """A name that is not there, with the nearest one, or all that are.
+    """Return the error of an unknown name, with the nearest one or all known names.
 
     Parameters
     ----------
     what
-        What it would be the name of: ``"metric"``.
+        The kind of thing: ``"metric"``.
     name
-        As it was given.
+        The name as given.
     known
-        The names that there are.
+        The known names.
     """
     import difflib
 

@@ -1,6 +1,6 @@
-"""Experiments: every arm of a scenario of one case with every seed, in a directory of their own.
+"""Experiments: every arm of a single-case scenario with every seed, in a separate directory.
 
-The runs are simulated (:func:`run`), live (:func:`run_live`), or the one and the other (:func:`run_both`).
+The runs are simulated (:func:`run`), live (:func:`run_live`), or both (:func:`run_both`).
 """
 
 from __future__ import annotations
@@ -63,27 +63,27 @@ def run(  # noqa: PLR0913 (keyword arguments)
     output
         The directory to make, which must not exist; ``runs/<utc>-<title>-<digest>`` if not given.
     seed, runs
-        The first seed and how many; as in the scenario if not given.
+        The first seed, and the number of seeds; by default as in the scenario.
     arms
         Names of the arms to run, or one name; all if not given.
     jobs
         Runs in parallel on this machine; one per processor by default. Results do not depend on it.
     executor
-        Where runs are done, as of :func:`aqmlab.sweep`; a cluster brings whole recordings unless it says
+        The executor, as in :func:`aqmlab.sweep`; a cluster returns whole recordings unless set
         otherwise.
     pcap
-        Ports whose packets go into ``packets.pcapng`` of each recording, by the names of their links;
-        ``["all"]`` for all.
+        Ports whose packets go into ``packets.pcapng`` of each recording, by the names of their
+        links; ``["all"]`` for all.
     pcap_bytes
         Bytes of each packet that it keeps; 128 if not given.
     progress
-        Receives how far the runs are (:class:`~aqmlab.sweeps.progress.Progress`), about ten times a second.
+        Receives the progress of the runs (:class:`~aqmlab.sweeps.progress.Progress`), about ten
+        times per second.
     report
         Whether to make ``report.html``.
     resume
-        Whether to go on with what is in ``output`` (in the latest directory of the same runs below
-        ``runs``, if not given): runs that are there as they were written are kept, others are done. Without
-        such a directory it begins.
+        Whether to continue in ``output`` (by default the latest directory of the same runs below
+        ``runs``): intact runs are kept, others are made. Without such a directory, it starts anew.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     RunError
         If runs failed; the others are kept.
     HostError
-        If this machine cannot: no permission, no space, not enough memory.
+        If this machine is not able to: no permission, no space, not enough memory.
     KeyboardInterrupt
         If interrupted; finished runs are kept.
     """
@@ -128,29 +128,29 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
 ) -> Results:
     """Run every arm of a scenario with every seed between real TCP stacks.
 
-    It takes as long as the runs last. Runs follow each other, all arms of a seed before the next seed, so
-    that what changes slowly on the machine meets all arms.
+    It takes as long as the runs last. All arms of a seed run before the next seed, so that slow
+    changes of the machine affect all arms.
 
     Parameters
     ----------
     scenario, output, seed, runs, arms, pcap, pcap_bytes, progress, report, resume
         As of :func:`run`.
     force
-        Whether to run also what the router expects to be too much for this machine.
+        Whether to run even if the router expects the load to exceed this machine's capacity.
     interrupted
         Called once, when a run has been asked to end.
 
     Returns
     -------
     Results
-        The finished runs, faithful or not: :func:`aqmlab.faithfulness.verdicts` says which.
+        The finished runs, faithful or not: :func:`aqmlab.faithfulness.verdicts` returns which.
 
     Raises
     ------
     ScenarioError, UsageError
         If the request is wrong; nothing is written then.
     HostError
-        If this machine cannot: ``aqmlab doctor`` says why.
+        If this machine is not able to; ``aqmlab doctor`` reports why.
     RunError
         If runs failed; the others are kept.
     KeyboardInterrupt
@@ -181,14 +181,15 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
 ) -> Both:
     """Run a scenario live, then simulate it, and compare.
 
-    Live comes first: a machine that cannot, says so before it has simulated for an hour.
+    Live runs come first, so that a machine that cannot make them reports this before an hour of
+    simulation.
 
     Parameters
     ----------
     scenario, output, seed, runs, arms, jobs, pcap, pcap_bytes, progress, report, resume
         As of :func:`run`.
     executor
-        Where it is simulated, as of :func:`run`; live runs are of this machine.
+        The executor of the simulation, as in :func:`run`; live runs use this machine.
     force, interrupted
         As of :func:`run_live`.
 
@@ -220,7 +221,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
 
 
 def _begun_both(cases: Cases, output: Path | str | None) -> Path | None:
-    """The directory in which a scenario was begun live and simulated, if there is one."""
+    """Return the directory in which a scenario was begun live and simulated, if there is one."""
     if output is not None:
         path = Path(output)
         if path.exists() and not both.is_both(path):
@@ -232,7 +233,7 @@ def _begun_both(cases: Cases, output: Path | str | None) -> Path | None:
 
 
 class _Wishes(NamedTuple):
-    """How the runs of an experiment are to be done."""
+    """The options of the runs of an experiment."""
 
     resume: bool
     jobs: int = 1
@@ -243,7 +244,7 @@ class _Wishes(NamedTuple):
 
 
 def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
-    """Do the runs of one host."""
+    """Make the runs of one host."""
     place = (begun(cases, output) if wishes.resume else None) or begin(cases, output)
 
     def live_executor() -> Executor:
@@ -273,14 +274,14 @@ def _reported(found: _Found, report: bool) -> _Found:
 
 @contextmanager
 def _nothing_empty_left(place: ExperimentDirectory) -> Iterator[None]:
-    """If what is done in it fails before a run has finished, remove the directory."""
+    """Remove the directory if the block fails before a run has finished."""
     try:
         yield
     except BaseException as error:
         try:
             place.remove_if_empty()
         except OSError as left:
-            # What went wrong first is what to report.
+            # The first error is the one to report.
             error.add_note(f"`{left.filename}` cannot be removed: {left.strerror}")
         raise
 

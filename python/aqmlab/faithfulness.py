@@ -1,4 +1,4 @@
-"""Whether a live run shows what the disciplines do, or what this machine was too slow for."""
+"""The verdict on a live run: whether it shows the disciplines, or the limits of this machine."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FAITHFUL = "faithful"
 NOT_FAITHFUL = "NOT FAITHFUL"
 
 PACKETS_FILE = "`packets.pcapng`"
-"""What remarks on a capture call its file."""
+"""The name of the file of captured packets in remarks."""
 
 _LOST_UNSEEN = ("write_error", "no_slot", "oversize")
-"""Causes of ``drops`` that are on no queue's books; what was lost within hosts is a check of its own."""
+"""Causes in ``drops`` that no queue's books contain; losses within hosts have a separate check."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class FaithfulnessCheck:
     name
         A word for programs: ``"lateness"``.
     passed
-        Whether it held.
+        Whether it holds.
     sentence
         The figure and its limit.
     """
@@ -42,20 +42,20 @@ class FaithfulnessCheck:
 
 @dataclass(frozen=True)
 class Faithfulness:
-    """What the router said of itself, from the manifest of one run.
+    """The router's report on one run, from its manifest.
 
-    What the manifest does not have, because an earlier aqmlab wrote it, is ``None`` here.
+    Values that an earlier version of aqmlab did not write are ``None``.
 
     Attributes
     ----------
     arm, seed
-        Of which run.
+        Arm and seed of the run.
     checks
-        All conditions, those that held among them.
+        All conditions, including those that hold.
     reasons
         Why the run is not faithful, a phrase each with its figure and limit; empty if it is.
     live
-        Everything that the manifest has of it.
+        The whole report in the manifest.
     """
 
     arm: str
@@ -66,12 +66,12 @@ class Faithfulness:
 
     @property
     def faithful(self) -> bool:
-        """Whether all conditions held."""
+        """Whether all conditions hold."""
         return not self.reasons
 
     @property
     def interrupted(self) -> bool:
-        """Whether somebody ended the run before its time; what there is of it may be faithful."""
+        """Whether the user ended the run early; its first part may be faithful."""
         return bool(self.live.get("interrupted"))
 
     @property
@@ -81,29 +81,29 @@ class Faithfulness:
         return f"{said} (interrupted)" if self.interrupted else said
 
     def lateness_s(self, quantile: str) -> float | None:
-        """How late packets were written: ``"p50"``, ``"p99"``, ``"p999"`` or ``"max"``, in seconds."""
+        """Return the lateness of packets: ``"p50"``, ``"p99"``, ``"p999"`` or ``"max"``, in seconds."""
         return _seconds(self.part("lateness").get(f"{quantile}_ns"))
 
     def ping_s(self, quantile: str) -> float | None:
-        """Round trips between two hosts without any router, just before the run: as :meth:`lateness_s`."""
+        """Return round trips between two hosts without a router, before the run, as :meth:`lateness_s`."""
         return _seconds(self.part("ping").get(f"{quantile}_ns"))
 
     @property
     def stalls(self) -> Sequence[Mapping[str, Any]]:
-        """The stalls that are listed: ``at_ns``, ``length_ns``."""
+        """The listed stalls: ``at_ns``, ``length_ns``."""
         return tuple(
             stall for stall in self.live.get("stalls") or () if {"at_ns", "length_ns"} <= stall.keys()
         )
 
     @property
     def stalls_s(self) -> tuple[tuple[float, float], ...]:
-        """Begins and ends of the stalls that are listed, in seconds since the start of the run."""
+        """Beginnings and ends of the listed stalls, in seconds since the start of the run."""
         times = ((int(stall["at_ns"]), int(stall["length_ns"])) for stall in self.stalls)
         return tuple((at / 1e9, (at + length) / 1e9) for at, length in times)
 
     @property
     def stall_count(self) -> int | None:
-        """How many stalls there were, those that are not listed among them."""
+        """The number of all stalls, listed or not."""
         listed = len(self.stalls) if "stalls" in self.live else None
         count: int | None = self.live.get("stall_count", listed)
         return count
@@ -121,10 +121,10 @@ class Faithfulness:
 
     @property
     def lost_unseen(self) -> int | None:
-        """Packets that were lost and are on no queue's books.
+        """Number of lost packets that no queue's books contain.
 
-        Within the hosts, refused by them when they were written, too long, or without room in the
-        router. What is no IP packet is none of them, nor what is still on its way.
+        They were lost within the hosts, refused by them, too long, or without room in the router.
+        Packets other than IP, and packets in flight, do not count.
         """
         hidden = [check.get("value") for check in self.live["checks"] if check["name"] == "hidden_drops"]
         counts = [*hidden, *(self.part("drops").get(cause) for cause in _LOST_UNSEEN)]
@@ -141,22 +141,22 @@ class Faithfulness:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What there is to know besides, of the stacks and of the capture."""
+        """Further remarks, on the stacks and on the capture."""
         return tuple(map(str, self.live.get("remarks") or ()))
 
     @property
     def stack_remarks(self) -> tuple[str, ...]:
-        """The remarks on the stacks: what of the scenario the kernel does in its own way."""
+        """The remarks on the stacks: settings of the scenario that the kernel does not follow."""
         return tuple(remark for remark in self.remarks if PACKETS_FILE not in remark)
 
     @property
     def capture_remarks(self) -> tuple[str, ...]:
-        """The remarks on the file of packets: what is missing."""
+        """The remarks on the file of packets: missing packets."""
         return tuple(remark for remark in self.remarks if PACKETS_FILE in remark)
 
     @property
     def capture_failure(self) -> str:
-        """Why there is no file of packets although one was asked for; empty if there is, or none was."""
+        """Why a requested file of packets is missing; empty otherwise."""
         failure = self.live.get("capture_failure")
         if failure is None:
             return ""
@@ -167,11 +167,11 @@ class Faithfulness:
         )
 
     def part(self, name: str) -> Mapping[str, Any]:
-        """An object of the manifest's ``live``; empty if an earlier aqmlab did not write it."""
+        """Return an object of the manifest's ``live``; empty if an earlier version did not write it."""
         return self.live.get(name) or {}
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data; what an earlier aqmlab did not write is null, or empty."""
+        """Return it as plain data; values that an earlier version did not write are null or empty."""
         return {
             "arm": self.arm,
             "seed": self.seed,
@@ -204,12 +204,12 @@ def _without_bins(distribution: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def faithfulness_of(run: Run) -> Faithfulness | None:
-    """The verdict on a run; ``None`` if it was simulated.
+    """Return the verdict on a run, or ``None`` if it was simulated.
 
     Raises
     ------
     RecordingError
-        If the manifest says that it was live, and not whether it was faithful.
+        If the manifest marks it as live without a verdict.
     """
     live = run.manifest.live
     if live is None:
@@ -230,7 +230,7 @@ _OF_A_CLASS = re.compile(r"class `([^`]*)`: (.*)", re.DOTALL)
 
 
 def grouped(remarks: Iterable[str]) -> list[str]:
-    """Remarks without repetition: what is so in several classes is told once, with their names."""
+    """Return remarks without repetition: those that apply to several classes appear once, with the names."""
     classes: dict[str, list[str]] = {}
     for remark in remarks:
         found = _OF_A_CLASS.fullmatch(remark)
@@ -246,12 +246,12 @@ def grouped(remarks: Iterable[str]) -> list[str]:
 
 
 def verdicts(runs: Iterable[Run]) -> tuple[Faithfulness, ...]:
-    """The verdicts on the live ones among some runs."""
+    """Return the verdicts on the live runs among some runs."""
     return tuple(verdict for run in runs if (verdict := faithfulness_of(run)) is not None)
 
 
 def combined(found: Iterable[Faithfulness]) -> str:
-    """One line for several runs: ``faithful: 8 of 8 runs``, or what is wrong with the first that is not."""
+    """Return one line for several runs: ``faithful: 8 of 8 runs``, or the reason of the first that is not."""
     found = tuple(found)
     bad = [verdict for verdict in found if not verdict.faithful]
     if not bad:

@@ -1,4 +1,4 @@
-"""Numbers as people read them: one scale per unit, as many digits as the interval allows."""
+"""Numbers for display: one scale per unit, and as many digits as the interval justifies."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ NO_VALUE = "–"
 
 
 def display_unit(unit: str, like: float | None = None) -> str:
-    """The unit that a value in ``unit`` is shown in.
+    """Return the unit in which a value in ``unit`` is shown.
 
-    ``like`` is the largest of what is shown together, where that is known: times of a second and more are in
-    seconds.
+    ``like`` is the largest of the values shown together, where known: times of a second and more
+    are in seconds.
     """
     return _scale(unit, like)[1]
 
 
 def display_value(value: float, unit: str, like: float | None = None) -> float:
-    """``value`` in the unit that it is shown in."""
+    """Return ``value`` in the unit in which it is shown."""
     return value * _scale(unit, like)[0]
 
 
@@ -36,13 +36,13 @@ def _scale(unit: str, like: float | None) -> tuple[float, str]:
 
 
 def fixed(value: float, places: int) -> str:
-    """``value`` with so many places; zero has no sign."""
+    """Return ``value`` with this many places; zero has no sign."""
     text = f"{value:.{places}f}"
     return text if float(text) else text.removeprefix("-")
 
 
 def change_text(share: float) -> str:
-    """A relative change: ``+1.2 %``, ``−3.4 %``; ``0.0 %`` has no sign, and one from zero is no number."""
+    """Return a relative change: ``+1.2 %``, ``−3.4 %``; ``0.0 %`` has no sign."""
     if not math.isfinite(share):
         return NO_VALUE
     text = f"{100 * share:+.1f} %"
@@ -50,7 +50,7 @@ def change_text(share: float) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """``value`` with about ``digits`` significant digits and no exponent."""
+    """Return ``value`` with about ``digits`` significant digits and no exponent."""
     if value == 0 or not math.isfinite(value):
         return fixed(value, 0)
     places = min(max(digits - 1 - math.floor(math.log10(abs(value))), 0), 6)
@@ -58,7 +58,7 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def time_text(seconds: float, digits: int = 6) -> str:
-    """``40 s``, ``0.5 s``, ``96 us``: at most so many significant digits and no exponent."""
+    """Return ``40 s``, ``0.5 s``, ``96 us``: with a limited number of significant digits and no exponent."""
     plain = f"{seconds:.{digits}g}"
     if seconds == 0 or not math.isfinite(seconds) or (abs(seconds) >= 1e-3 and "e" not in plain):
         return f"{plain} s"
@@ -69,12 +69,12 @@ def time_text(seconds: float, digits: int = 6) -> str:
 
 
 def shown(value: float | None, places: int = 0, scale: float = 1.0) -> str:
-    """``value`` times ``scale`` with so many places; a dash for one that is not known."""
+    """Return ``value`` times ``scale`` with this many places, or a dash for an unknown one."""
     return NO_VALUE if value is None else fixed(scale * value, places)
 
 
 def decimal_places(half: float) -> int:
-    """Decimal places that an interval of this half-width deserves.
+    """Return the decimal places that an interval of this half-width justifies.
 
     The Particle Data Group's rule: two digits of the uncertainty if they are below 35, else one.
     """
@@ -98,19 +98,19 @@ def estimate_parts(est: Estimate | None, unit: str, like: float | None = None) -
     half = display_value(est.half_width, unit, like)
     if half == 0:
         return number(mean), "0"
-    # Two digits of the half-width; the mean has no use for more places than that.
+    # Two digits of the half-width; more places would be meaningless for the mean.
     places = min(max(1 - math.floor(math.log10(half)), 0), 5)
     return fixed(mean, places), fixed(half, places)
 
 
 def estimate_text(est: Estimate | None, unit: str) -> str:
-    """``38.72 ± 0.21``, or the mean alone where there is no interval."""
+    """Return ``38.72 ± 0.21``, or the mean alone where there is no interval."""
     mean, half = estimate_parts(est, unit)
     return f"{mean} ± {half}" if half else mean
 
 
 def with_unit(label: str, unit: str) -> str:
-    """``goodput [Mbit/s]``: what a row or column of values in ``unit`` is called."""
+    """Return ``goodput [Mbit/s]``: the heading of values in ``unit``."""
     of = display_unit(unit)
     return f"{label} [{of}]" if of else label
 

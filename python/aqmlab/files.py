@@ -1,4 +1,4 @@
-"""Files that are there whole or as they were before, however the process or the machine ends."""
+"""Atomic writing of files: they are complete or unchanged, however the process or the machine ends."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CLAIMS_FILE = "claims.json"
 
 
 def slug(title: str) -> str:
-    """A title as part of a file's name."""
+    """Return a title as part of a file's name."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].rstrip("-") or "experiment"
 
 
 def json_text(content: object, *, indent: int | None = None, compact: bool = False) -> str:
-    """JSON that every reader takes: a number that is none, or infinite, is ``null``."""
+    """Return JSON that every reader accepts: NaN and infinite numbers become ``null``."""
     separators = (",", ":") if compact else None
 
     def text(of: object) -> str:
@@ -46,10 +46,11 @@ def _finite(content: object) -> object:
 
 
 def write_whole(file: Path, content: str | bytes) -> None:
-    """Write a file under another name, then give it its own.
+    """Write a file under a temporary name, then rename it.
 
-    The other name belongs to this call alone, so that two processes may write one file: the last one wins.
-    Links are followed. A device or a pipe (``/dev/stdout``) is written to and never replaced.
+    The temporary name belongs to this call alone, so two processes may write the same file: the
+    last one wins. Links are followed. A device or a pipe (``/dev/stdout``) is written to and never
+    replaced.
 
     Raises
     ------
@@ -75,12 +76,12 @@ def write_whole(file: Path, content: str | bytes) -> None:
 
 
 def save(file: Path, content: str | bytes) -> None:
-    """:func:`write_whole`, for a file that somebody asked for.
+    """Write a file that the user requested, by :func:`write_whole`.
 
     Raises
     ------
     HostError
-        If it cannot be written: the file is named.
+        If it cannot be written; the message names the file.
     """
     try:
         write_whole(file, content)

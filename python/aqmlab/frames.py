@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 TEXT, WHOLE, REAL, YES_OR_NO = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN"
 
 Columns = Mapping[str, tuple[str, Sequence[Any]]]
-"""By name: what the values are (:data:`TEXT`, ...), and the values; ``None`` where there is none."""
+"""By name: the kind of the values (:data:`TEXT`, ...), and the values; ``None`` where undefined."""
 
 LIBRARIES = ("pandas", "polars")
 
 
 class Framed:
-    """What can become a data frame.
+    """A base class of results that can become a data frame.
 
     ``polars.DataFrame(it)``, ``pandas.DataFrame.from_arrow(it)``, ``pyarrow.table(it)`` and
     ``narwhals.from_arrow(it, ...)`` take it as it is: it has the Arrow PyCapsule interface.
@@ -37,12 +37,12 @@ class Framed:
         return _relation(self._frame_columns()).__arrow_c_stream__(requested_schema)
 
     def to_frame(self, library: str | None = None) -> Any:  # noqa: ANN401 (of a package that we do not need)
-        """A data frame.
+        """Return a data frame.
 
         Parameters
         ----------
         library
-            ``"pandas"`` or ``"polars"``; if not given, the first of them that is installed.
+            ``"pandas"`` or ``"polars"``; by default the first of them that is installed.
 
         Returns
         -------
@@ -71,7 +71,7 @@ class _Frame(Framed):
 
 
 def of_arrays(own: Mapping[str, Sequence[Any]], arrays: Mapping[str, Any]) -> Framed:
-    """A frame of lists of one kind each and of NumPy arrays, in which masked values are none."""
+    """Return a frame of uniform lists and of NumPy arrays, in which masked values are null."""
     kinds = {"i": WHOLE, "u": WHOLE, "f": REAL, "b": YES_OR_NO}
     return _Frame(
         {
@@ -86,7 +86,7 @@ def of_arrays(own: Mapping[str, Sequence[Any]], arrays: Mapping[str, Any]) -> Fr
 
 
 def column_names(wanted: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Names of columns that differ from each other and from those ``taken``: ``rate``, ``rate_2``."""
+    """Return names of columns that differ from each other and from those ``taken``: ``rate``, ``rate_2``."""
     used = set(taken)
     found = []
     for name in wanted:
@@ -116,7 +116,7 @@ def _library(asked: str | None) -> tuple[Any, str]:
 
 
 def _pandas(pandas: Any, columns: Columns) -> Any:  # noqa: ANN401 (as above)
-    """A frame of pandas without pyarrow, which its own way by Arrow needs."""
+    """Return a frame of pandas without pyarrow, which pandas needs for Arrow."""
     kinds = {REAL: "float64", WHOLE: "Int64", YES_OR_NO: "boolean"}
     series = {}
     for name, (kind, values) in columns.items():

@@ -1,9 +1,9 @@
 """Tables of text that fit a width and lose nothing.
 
-A table that is too wide first breaks its heads and its prose between words; then it is turned, or its columns
-are folded into blocks below each other, each with the first columns again; in the last resort each row is
-printed as a record, one line per column. No name and no number is ever cut, and only a word that is longer
-than the line itself is broken.
+A table that is too wide first breaks its heads and its prose between words. Then it is transposed,
+or its columns are folded into blocks below each other, each repeating the first columns. As a last
+resort, each row is printed as a record, one line per column. Names and numbers are never cut, and a
+word is broken only if it is longer than the line.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from itertools import zip_longest
 _GAP = 3
 _LEAST_WIDTH = 20
 _LEAST_PROSE = 12
-"""A column of prose gets no narrower than this, nor than its longest word."""
+"""Least width of a column of prose, unless its longest word is longer."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A text and the style of Rich that it is printed in on a terminal."""
+    """A text and its style of Rich on a terminal."""
 
     text: str
     style: str = ""
@@ -51,7 +51,7 @@ Line = list[Span]
 
 
 def text_width() -> int | None:
-    """The columns that there are: ``COLUMNS``, or the terminal's; ``None`` where the output has no width."""
+    """The width of the output: ``COLUMNS``, or the terminal's; ``None`` where it has no width."""
     given = os.environ.get("COLUMNS", "")
     if given.isascii() and given.isdecimal() and int(given):
         return max(int(given), _LEAST_WIDTH)
@@ -69,10 +69,10 @@ class Grid:
     columns
         The columns, or their heads.
     keys
-        How many of the first columns tell what a row is; they are repeated where the table is folded. With 0,
-        it is never folded.
+        Number of first columns that identify a row; they are repeated where the table is folded.
+        With 0, it is never folded.
     turns
-        Whether rows may become columns where that takes fewer lines.
+        Whether the table may be transposed where that takes fewer lines.
     """
 
     def __init__(self, *columns: Column | str, keys: int = 1, turns: bool = False) -> None:
@@ -97,7 +97,7 @@ class Grid:
         whole = self._block(every, self._grown(every, least, full, width)) if fits else None
         if not self.keys or any(column.prose for column in self.columns):
             records = self._records(width)
-            # A table is easier to compare along its columns: a record is to save a line.
+            # Columns are easier to compare in a table, so records must save a line.
             return records if whole is None or len(records) + len(self.rows) < len(whole) else whole
         if whole is not None:
             return whole
@@ -113,7 +113,7 @@ class Grid:
         return text_of(self.lines(text_width()))
 
     def html(self) -> str:
-        """The table in HTML, escaped, with its looks in its own attributes."""
+        """Return the table in HTML, escaped, with its style in its own attributes."""
         from html import escape
 
         def cell(tag: str, text: str, column: Column) -> str:
@@ -136,11 +136,11 @@ class Grid:
             yield from row[column].text.split("\n")
 
     def _full(self, column: int) -> int:
-        """The width at which nothing breaks."""
+        """Return the width at which nothing breaks."""
         return max(map(cell_width, (self.columns[column].head, *self._texts(column))))
 
     def _least(self, column: int, *, words: bool = False) -> int:
-        """The width at which heads, and cells of prose, break between words only."""
+        """Return the width at which heads, and cells of prose, break between words only."""
         head = _longest_word(self.columns[column].head)
         if not (self.columns[column].prose or words):
             return max(head, *map(cell_width, self._texts(column)), 0)
@@ -150,7 +150,7 @@ class Grid:
     def _grown(
         self, columns: Sequence[int], least: Sequence[int], full: Sequence[int], width: int
     ) -> list[int]:
-        """Widths from ``least`` up to ``full``: what is left goes to prose, then to what is narrowest."""
+        """Return widths from ``least`` up to ``full``: spare width goes to prose, then to narrow columns."""
         widths = [least[i] for i in columns]
         left = width - self._total(widths)
         while left > 0:
@@ -167,7 +167,7 @@ class Grid:
         return sum(widths) + _GAP * max(len(widths) - 1, 0)
 
     def _folded(self, width: int, least: list[int], full: list[int]) -> list[Line] | None:
-        """Blocks of as many columns as fit; ``None`` where not even one fits beside the first ones."""
+        """Return blocks of as many columns as fit; ``None`` where none fits after the first ones."""
         keys = list(range(self.keys))
         least = list(least)
         if self._total([least[i] for i in keys]) > width // 2:
@@ -187,7 +187,7 @@ class Grid:
         return lines or None
 
     def _turned(self) -> Grid | None:
-        """Rows as columns; ``None`` where a cell has more than one line."""
+        """Return rows as columns, or ``None`` where a cell has more than one line."""
         if any("\n" in span.text for row in self.rows for span in row):
             return None
         heads = [Column(row[0].text, right=True) for row in self.rows]
@@ -231,7 +231,7 @@ class Grid:
         return line
 
     def _records(self, width: int) -> list[Line]:
-        """Each row by itself: what it is, then one line per column."""
+        """Return each row by itself: its key, then one line per column."""
         heads = [column.head for column in self.columns[self.keys :]]
         wide = min(max(map(cell_width, heads), default=0), max(width // 3, _longest_word(" ".join(heads))))
         wide = min(wide, width // 2)
@@ -271,7 +271,7 @@ def text_of(lines: Iterable[Line]) -> str:
 
 
 def cell_width(text: str) -> int:
-    """The columns of a terminal that a text takes."""
+    """Return the width of a text in columns of a terminal."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len

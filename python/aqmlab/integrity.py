@@ -1,8 +1,9 @@
-"""Whether files are as they were written.
+"""Checks that files are unchanged.
 
-A table's file has its SHA-256 in the manifest. A JSON file that numbers depend on (``manifest.json``,
-``experiment.json``, ``sweep.json``) is *sealed*: its last member ``file_digest`` is the SHA-256 of all bytes
-before it. A file is read for its digest once in a process, unless size, time or inode change.
+A table's file has its SHA-256 in the manifest. A JSON file that numbers depend on
+(``manifest.json``, ``experiment.json``, ``sweep.json``) is *sealed*: its last member
+``file_digest`` is the SHA-256 of all bytes before it. A file is read for its digest once per
+process, unless size, time or inode change.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from typing import Any
 from aqmlab.errors import DamageError, RecordingError
 
 FORMAT_VERSION = 4
-"""The ``format_version`` of recordings and experiments that this version writes; it reads all up to it."""
+"""The ``format_version`` that this version writes; it reads all earlier ones."""
 SEALED_FROM = 2
 """The first ``format_version`` whose JSON files are sealed, and whose tables have digests of their files."""
 
 _MEMBER = b'"file_digest"'
 _READ_BYTES = 1 << 20
 _digests: dict[str, tuple[tuple[int, ...], str]] = {}
-"""What was found of files, by path."""
+"""The digests of files, by path."""
 
 
 def sealed(content: Mapping[str, Any]) -> str:
-    """The text of a JSON object with its seal."""
+    """Return the text of a JSON object with its seal."""
     members = {key: value for key, value in content.items() if key != "file_digest"}
     text = json.dumps(members, indent=1, ensure_ascii=False, allow_nan=False)
     head = text.removesuffix("\n}") + ",\n "
@@ -37,14 +38,14 @@ def sealed(content: Mapping[str, Any]) -> str:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file of a recording, whose seal holds if it has one.
+    """Return the JSON object in a file of a recording, after checking its seal, if it has one.
 
     Raises
     ------
     RecordingError
         If it cannot be read.
     DamageError
-        If it holds something else, or is not as it was written.
+        If it holds something else, or has been changed.
     """
     try:
         data = path.read_bytes()
@@ -70,7 +71,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def file_digest(path: Path | str) -> str:
-    """The SHA-256 of a file, in hexadecimal.
+    """Return the SHA-256 of a file, in hexadecimal.
 
     Raises
     ------
@@ -93,16 +94,17 @@ def file_digest(path: Path | str) -> str:
 def damaged_tables(
     path: Path, digests: Mapping[str, str | None], only: Iterable[str] | None = None
 ) -> dict[str, str]:
-    """The tables of a run whose files are not as they were written, each with a sentence.
+    """Return the tables of a run whose files have been changed, each with a sentence.
 
     Parameters
     ----------
     path
         The directory of the run.
     digests
-        Of the files of its tables, by name. A table without one is of an early version, and not looked at.
+        Digests of the files of its tables, by name. A table without one is of an early version, and
+        not checked.
     only
-        Names of the tables to look at; all if not given.
+        Names of the tables to check; by default all.
     """
     found = {}
     for name in digests if only is None else only:
@@ -123,7 +125,7 @@ def damaged_tables(
 
 
 def table_digest(path: Path, names: Mapping[str, str] | None = None) -> str:
-    """The digest of a table's content, as ``docs/recording.md`` has it, from the file alone.
+    """Return the digest of a table's contents, as defined in ``docs/recording.md``, from the file alone.
 
     Parameters
     ----------
@@ -166,7 +168,7 @@ _KINDS = {
     ("DOUBLE", True): 7,
     ("DECIMAL(38,0)", True): 8,
 }
-"""The number of a column's type, by what DuckDB calls it and whether a value may be absent."""
+"""The number of a column's type, by DuckDB's name and whether a value may be absent."""
 _REQUIRED = {6: 1, 7: 3, 8: 5}
 
 
@@ -176,7 +178,7 @@ def _value(kind: int, value: Any) -> bytes:  # noqa: ANN401 (as DuckDB has it)
     if kind == 1:
         return struct.pack("<Q", value)
     if kind == 3:
-        # There is one NaN.
+        # All NaNs are equal.
         return struct.pack("<d", value) if value == value else struct.pack("<Q", 0x7FF8000000000000)  # noqa: PLR0124
     return _text(value) if kind == 4 else int(value).to_bytes(16, "little")
 

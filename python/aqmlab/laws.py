@@ -1,4 +1,4 @@
-"""What a discipline's law does, by the compiled discipline: its curve, or its response to a step in load."""
+"""A discipline's law, computed by the compiled discipline: its curve, or its response to a step in load."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 CURVES = ("red", "ared", "scred")
 """Disciplines with a probability that depends on the average queue."""
 RESPONSES = ("pi", "rem", "blue")
-"""Disciplines with a probability that depends on what has happened so far."""
+"""Disciplines with a probability that depends on past events."""
 SAMPLES = 600
 """Points of a response."""
 PACKET = "1.5kB"
@@ -29,16 +29,16 @@ LONGEST_S = 1e5
 
 @dataclass(frozen=True)
 class Bench:
-    """The link and, for responses, the load on it: datagrams of 1500 B at even distances, whatever is lost.
+    """The link and, for responses, the load on it: evenly spaced datagrams of 1500 B, whatever is lost.
 
     Attributes
     ----------
     rate, delay
-        Of the link; the base round-trip time is twice the delay.
+        Rate and delay of the link; the base round-trip time is twice the delay.
     load, step_load
-        Network-layer load as a share of the rate, outside of the step and during it.
+        Network-layer load as a share of the rate, outside the step and during it.
     duration_s
-        How long; the step lasts from a sixth to two thirds of it.
+        Duration; the step lasts from a sixth to two thirds of it.
     """
 
     rate: str = "10Mbit"
@@ -49,7 +49,7 @@ class Bench:
 
     @property
     def step_s(self) -> tuple[float, float]:
-        """Begin and end of the step."""
+        """Beginning and end of the step."""
         return self.duration_s / 6, self.duration_s * 2 / 3
 
 
@@ -59,7 +59,7 @@ class Curve:
 
     label: str
     unit: str
-    """Of the average: packets or bytes."""
+    """Unit of the average: packets or bytes."""
     avg: Floats
     p: Floats
 
@@ -82,7 +82,7 @@ def law_curves(
     averages: Sequence[float] | None = None,
     bench: Bench | None = None,
 ) -> list[Curve]:
-    """Probability against average queue; where ``max_p`` moves, with the one of the start.
+    """Return the probability by average queue; where ``max_p`` moves, with the initial one.
 
     Parameters
     ----------
@@ -91,11 +91,11 @@ def law_curves(
     settings
         Parameters as in a scenario file.
     presets
-        One curve for each preset, with ``settings`` on top.
+        One curve per preset, with ``settings`` in addition.
     averages
-        Where; from 0 to beyond the average at which everything is chosen if not given.
+        The averages; by default from 0 to beyond the average at which every packet is chosen.
     bench
-        The link that automatic parameters are computed for.
+        The link for which automatic parameters are computed.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def law_responses(
     seed: int = 1,
     bench: Bench | None = None,
 ) -> list[Response]:
-    """Response of the probability to a step in the offered load, in the simulator and without TCP.
+    """Return the response of the probability to a step in the offered load, in the simulator, without TCP.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def law_responses(
     settings, presets
         As for :func:`law_curves`.
     seed
-        Of the discipline's draws.
+        Seed of the discipline's draws.
     bench
         The link and the load.
 
@@ -168,9 +168,10 @@ def law_warnings(
     presets: bool = False,
     bench: Bench | None = None,
 ) -> list[str]:
-    """What is allowed in the parameters but suspicious: gains, say, that are unstable for so many flows.
+    """Return warnings about allowed but suspicious parameters, such as gains that are unstable.
 
-    Not what the bench does on purpose: during the step its load exceeds the link whatever the queue.
+    The bench's deliberate overload is not included: during the step its load exceeds the link,
+    whatever the queue.
 
     Parameters
     ----------
@@ -197,12 +198,12 @@ def law_warnings(
 
 
 def parse_settings(words: Sequence[str]) -> dict[str, Any]:
-    """Parameters from ``key=value`` words; a value is a TOML value, or else a text: ``5p``, ``paper``.
+    """Return parameters from ``key=value`` words; a value is a TOML value, or else a text: ``5p``, ``paper``.
 
     Raises
     ------
     UsageError
-        For a word without a key or a value, and for a key that comes twice.
+        For a word without a key or a value, and for a repeated key.
     """
     settings: dict[str, Any] = {}
     for word in words:
@@ -231,7 +232,7 @@ def _check_name(name: str, possible: Sequence[str]) -> None:
 
 
 def _arms(name: str, settings: Mapping[str, Any], presets: bool) -> dict[str, dict[str, Any]]:
-    """A queue for each preset, or one named after the discipline."""
+    """Return a queue per preset, or one named after the discipline."""
     from aqmlab.disciplines import aqm_show
 
     entry = aqm_show(name)
@@ -242,12 +243,12 @@ def _arms(name: str, settings: Mapping[str, Any], presets: bool) -> dict[str, di
 
 
 def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Bench) -> tuple[str, str]:
-    """The bench with an arm for each queue; as TOML text with a name for messages.
+    """Return the bench with an arm per queue, as TOML text with a name for messages.
 
     Raises
     ------
     UsageError
-        If the bench's load is no step, or lasts too long.
+        If the bench's load is not a step, or lasts too long.
     """
     from aqmlab import _core
     from aqmlab.scenario import read
@@ -289,13 +290,13 @@ def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Benc
 
 
 def wrong_parameter(name: str, error: ScenarioError) -> UsageError:
-    """The problems of a scenario that the person has not written, without places in it."""
+    """Return the problems of a scenario that the user has not written, without its locations."""
     messages = dict.fromkeys(_message(problem) for problem in error.errors)
     return UsageError(f"{name}: {'; '.join(messages) or error}")
 
 
 def _message(problem: Problem) -> str:
-    """What is wrong, with the parameter's name."""
+    """Return the error, with the parameter's name."""
     key = problem["path"].rpartition("topology.queue")[2].lstrip(".")
     message = problem["message"]
     return f"{key} {message}" if key and key not in message else message

@@ -1,4 +1,4 @@
-"""Opening what runs have left: what was asked for, and the recordings of it that are there."""
+"""Opening the results of runs: the request, and its existing recordings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SWEEP_FORMAT = 2
 
 
 class SweepFile:
-    """``sweep.json``, opened; an experiment says the same of one case.
+    """``sweep.json``, opened; an experiment has the same facts for a single case.
 
     Parameters
     ----------
@@ -67,13 +67,13 @@ class SweepFile:
 
 
 class Kept(Protocol):
-    """Where recordings are kept by name."""
+    """A place where recordings are kept by name."""
 
     def has(self, name: str) -> bool:
-        """Whether the run is there, whole."""
+        """Return whether the run is there and complete."""
 
     def path_of(self, name: str) -> Path:
-        """Where its recording is, or would be."""
+        """Return the actual or future path of its recording."""
 
 
 class Recordings:
@@ -82,11 +82,11 @@ class Recordings:
     Parameters
     ----------
     place
-        Where they are.
+        Their place.
     file
-        Which they are.
+        Their names.
     experiment
-        What ``experiment.json`` says, if it is one.
+        The contents of ``experiment.json``, for an experiment.
     """
 
     def __init__(self, place: Kept, file: SweepFile, experiment: Mapping[str, Any] | None = None) -> None:
@@ -98,12 +98,12 @@ class Recordings:
         self._reader = Reader() if experiment is None else Reader(remedy(file.path))
 
     def results(self, among: Container[str] | None = None) -> Results:
-        """What is there now.
+        """Return the present results.
 
         Parameters
         ----------
         among
-            Names of the runs that may be there; all are looked for if not given.
+            Names of the runs to look for; by default all.
         """
         missing = [
             lacking
@@ -144,7 +144,7 @@ class Recordings:
         return found
 
     def _opened(self, cell: Cell, seed: int, digest: str, *, to_look: bool) -> Missing | None:
-        """Open a recording; if that cannot be, say why."""
+        """Open a recording, or report why that fails."""
         raise_if_stopped()
         if not to_look:
             return Missing(cell, seed, NOT_RUN)
@@ -242,7 +242,7 @@ def load_recording(path: Path | str) -> Results:
 
 
 def remedy(path: Path) -> str:
-    """What to do about damaged runs of an experiment."""
+    """Return what to do about damaged runs of an experiment."""
     if (path / EXPERIMENT_FILE).is_file():
         return f"`aqmlab run SCENARIO --resume -o {path}` does what is damaged or missing, and keeps the rest"
     return "run it again, or restore the directory from a copy"

@@ -18,16 +18,16 @@ METRICS = ("drop_percent", "mark_percent", "notification_percent")
 
 @dataclass(frozen=True)
 class KindRow:
-    """What became of the packets of one kind, of one class, at one queue.
+    """The fates of the packets of one kind and class at one queue.
 
     Attributes
     ----------
     cell, queue, class_name, kind
-        Of what.
+        The subject.
     packets
-        How many arrived in the measured interval, over the seeds.
+        Number of arrivals in the measured interval, over the seeds.
     values
-        Of each of :data:`METRICS`, over the seeds in which it is defined.
+        Value of each of :data:`METRICS`, over the seeds in which it is defined.
     """
 
     cell: Cell
@@ -49,16 +49,16 @@ def metrics() -> list[Metric]:
 
 
 def losses_by_kind(results: Results) -> Iterator[KindRow]:
-    """A row for each kind of packets, where any packet of its class was dropped or marked at a queue.
+    """Return a row per kind of packets, where any packet of its class was dropped or marked at a queue.
 
-    Cell by cell, in each the queues in the order of the plan, and the classes. Kinds of which nothing was
-    lost are there beside the others, and those of which there was no packet are not.
+    The order is by cell, then by queue as in the plan, then by class. Kinds without losses are
+    included; kinds without packets are not.
     """
     return (row for cell in results.cells if results.runs_of(cell) for row in _of_cell(results, cell))
 
 
 def kinds_with_losses(rows: Sequence[KindRow]) -> list[str]:
-    """The kinds of which a packet was dropped or marked."""
+    """Return the kinds of which a packet was dropped or marked."""
     lossy = {row.kind for row in rows if row.values[-1] is not None and row.values[-1].mean > 0}
     return [kind for kind in KINDS if kind in lossy]
 

@@ -1,4 +1,4 @@
-"""What this machine has to give: processors and memory."""
+"""The resources of this machine: processors and memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def job_count(jobs: int | None, called: str = "jobs") -> int:
 
 
 def memory_cap(jobs: int) -> int:
-    """Bytes that one of ``jobs`` runs may take, so that all leave a fifth of what is free; 0 if not known."""
+    """Return the bytes that each of ``jobs`` runs may take, leaving a fifth of the free memory; else 0."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -1,6 +1,6 @@
-"""Manifests: what runs say of themselves in ``manifest.json``, and the one place that reads them.
+"""Manifests: the descriptions of runs in ``manifest.json``, and the one place that reads them.
 
-``aqmlab schema manifest`` prints what there is. Those of earlier versions are read as well.
+``aqmlab schema manifest`` prints the schema. Manifests of earlier versions are read as well.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from aqmlab.integrity import FORMAT_VERSION, read_json
 from aqmlab.plan import Plan
 
 PARTS_SINCE = 4
-"""The first format version in which each part of the program has a version of its own."""
+"""The first format version in which each part of the program has its own version."""
 PROGRAM = "program"
-"""The name for the whole program where one version was all."""
+"""The name of the whole program in manifests with a single version."""
 
 
 @dataclass(frozen=True)
@@ -40,35 +40,36 @@ class TableFacts:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a run says of itself.
+    """The description of a run.
 
     Attributes
     ----------
     format_version, aqmlab_version
-        Of the files, of the program.
+        Versions of the files and of the program.
     parts
-        The parts of the program that decided the result, each with its version. Before format 4 there was one
-        version for all: then it is that of the part :data:`PROGRAM`, or 0 in the earliest recordings.
+        The parts of the program that decided the result, each with its version. Before format 4
+        there was one version for all: then it is that of the part :data:`PROGRAM`, or 0 in the
+        earliest recordings.
     host
         ``"sim"`` or ``"live"``.
     title, arm, seed
-        Of which run.
+        Identity of the run.
     plan, plan_digest
-        What was run, and the digest of what decides its result but for the seed.
+        The plan, and the digest of everything except the seed that decides its result.
     t0_ns, t1_ns
-        Begin and end of the measured interval.
+        Beginning and end of the measured interval.
     stopped_by
-        What ended the run.
+        The cause of the run's end.
     tables
-        By name.
+        The tables, by name.
     links
-        In the plan's order.
+        The links, in the plan's order.
     books_balanced
         Whether the run's books balance.
     events, wall_s
-        What the engine processed, and how long that took.
+        The events that the engine processed, and the time that it took.
     live
-        What only the live router knows of its run; ``None`` for a simulated one.
+        The facts that only the live router knows; ``None`` for a simulated run.
     left_behind
         Tables that the run had, and that were not brought from the worker of a cluster.
     """
@@ -95,7 +96,7 @@ class Manifest:
 
     @property
     def run_digest(self) -> str | None:
-        """What names the run in a store; ``None`` before parts had versions."""
+        """The name of the run in a store; ``None`` before parts had versions."""
         from aqmlab import _core
 
         if PROGRAM in self.parts:
@@ -120,7 +121,7 @@ _REQUIRED: dict[str, type] = {
     "tables": dict,
     "aqmlab_version": str,
 }
-"""What a manifest must hold to be read."""
+"""The members that a manifest must have to be read."""
 
 
 def read_manifest(folder: Path, plans: MutableMapping[str, Plan] | None = None) -> Manifest:
@@ -131,12 +132,13 @@ def read_manifest(folder: Path, plans: MutableMapping[str, Plan] | None = None) 
     folder
         The recording.
     plans
-        By digest, those of runs opened before: many seeds have one plan, which is then read and kept once.
+        The plans of runs opened before, by digest: many seeds share a plan, which is read and kept
+        once.
 
     Raises
     ------
     RecordingError
-        If there is none, or it is incomplete, corrupt or of a later format: with the file, and what is wrong.
+        If it is missing, incomplete, corrupt or of a later format, with the file and the error.
     """
     file = folder / "manifest.json"
     content = read_json(file)

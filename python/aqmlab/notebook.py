@@ -1,4 +1,4 @@
-"""What a notebook shows of results: HTML without scripts, readable on light ground and on dark."""
+"""Results in notebooks: HTML without scripts, readable on light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def title(text: str) -> str:
 
 
 def said(text: str) -> str:
-    """A line."""
+    """Return a line."""
     return f"<p style='margin:0.3em 0'>{escape(text)}</p>"
 
 
 def note(text: str) -> str:
-    """A line of less weight."""
+    """Return a less prominent line."""
     return f"<p style='margin:0.3em 0;{_SOFT}'>{escape(text)}</p>"
 
 
@@ -43,7 +43,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
-    """``seed 1``, ``seeds 1 to 10``; all of them where one is left out."""
+    """Return ``seed 1``, ``seeds 1 to 10``; all of them where one is missing."""
     if not seeds:
         return "no seeds"
     if len(seeds) == 1:
@@ -60,7 +60,7 @@ def names_text(names: Sequence[str], most: int = 6) -> str:
 
 
 def comparison_html(found: Comparison) -> str:
-    """A row per comparison, and what they say together."""
+    """Return a row per comparison, and their joint conclusion."""
     rest = [text for text in (found.multiple.note, *found.unpaired) if text]
     return block(title(f"{found.second} against {found.first}"), found.grid().html(), *map(note, rest))
 

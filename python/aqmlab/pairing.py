@@ -20,13 +20,13 @@ class Side:
     Attributes
     ----------
     text
-        As it was asked for.
+        The request.
     results
-        Where they are.
+        Their path.
     fixed
         The arm and the labels that were asked for, by ``arm`` or the name of the axis.
     cells
-        Those that have them.
+        The results that contain them.
     """
 
     text: str
@@ -35,7 +35,7 @@ class Side:
     cells: tuple[Cell, ...]
 
     def open(self) -> tuple[str, ...]:
-        """What its cells differ in: names of axes, and ``arm``."""
+        """The axes in which its cells differ, including ``arm``."""
         names = [*(axis.name for axis in self.results.axes), ARM]
         return tuple(name for name in names if len({_place(cell)[name] for cell in self.cells}) > 1)
 
@@ -51,12 +51,13 @@ def side_of(results: Results, which: str, text: str = "") -> Side:
 
 
 def match(one: Side, other: Side) -> tuple[list[tuple[str, Cell, Cell]], tuple[str, ...]]:
-    """Cells that belong together, each with what the case is, and the cells that are alone.
+    """Return pairs of cells, each with its case, and the cells without a counterpart.
 
     Raises
     ------
     UsageError
-        If one side leaves something open that the other does not have, or no two cells belong together.
+        If one side leaves something open that the other does not have, or no two cells belong
+        together.
     """
     open_ = one.open()
     if set(open_) != set(other.open()):
@@ -77,7 +78,7 @@ def match(one: Side, other: Side) -> tuple[list[tuple[str, Cell, Cell]], tuple[s
 
 
 def named(one: Side, other: Side) -> tuple[str, str]:
-    """Short names of the sides: what they differ in; their paths where they differ in nothing else."""
+    """Return short names of the sides: their differences, or their paths where nothing else differs."""
     open_ = set(one.open())
     ours, theirs = (_place(s.cells[0]) for s in (one, other))
     differing = [

@@ -1,4 +1,4 @@
-"""What a path holds that somebody names: results, or a side of a comparison."""
+"""The meaning of a path given by a user: results, or a side of a comparison."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_sweep(path: Path | str) -> bool:
 
 
 def load_both(path: Path | str) -> Both:
-    """Open what :func:`aqmlab.run_both` or :func:`aqmlab.beside` left.
+    """Open a directory made by :func:`aqmlab.run_both` or :func:`aqmlab.beside`.
 
     Raises
     ------
@@ -64,21 +64,21 @@ def load_both(path: Path | str) -> Both:
 
 
 def side(text: str, beside: Side | None = None) -> Side:
-    """What ``PATH`` or ``PATH:WHICH`` means.
+    """Return the side that ``PATH`` or ``PATH:WHICH`` means.
 
     Parameters
     ----------
     text
-        As on the command line.
+        The text, as on the command line.
     beside
         The other side: an empty path is its path.
 
     Raises
     ------
     UsageError
-        For an arm, axis or label that is not there.
+        For an unknown arm, axis or label.
     RecordingError
-        If the path holds no recording. Of many the others are left out that cannot be read.
+        If the path holds no recording. Of many, unreadable ones are left out.
     """
     path, which = _split(text)
     if path == "" and beside is None:
@@ -96,19 +96,20 @@ def compare(
     queue: str | None = None,
     class_name: str = EVERY_CLASS,
 ) -> Comparison:
-    """How the second differs from the first.
+    """Compare the second with the first.
 
     Parameters
     ----------
     first, second
-        ``PATH`` of an experiment, a run or a sweep; or ``PATH:WHICH`` with the name of an arm, labels of
-        axes, or both: ``runs/demo:RED``, ``runs/store/sweeps/x:RED,rate=5Mbit,count=20``. The path of the
-        second may be empty if it is that of the first. What neither names is gone through case by case.
+        ``PATH`` of an experiment, a run or a sweep; or ``PATH:WHICH`` with the name of an arm,
+        labels of axes, or both: ``runs/demo:RED``, ``runs/store/sweeps/x:RED,rate=5Mbit,count=20``.
+        The path of the second may be empty if it is that of the first. Axes that neither names are
+        compared case by case.
     metrics
-        Names; those of every table and those that the scenario asks for if not given, or :data:`MAIN` where
+        Names; by default those of every table and those of the scenario, or :data:`MAIN` where
         there are several cases.
     queue, class_name
-        Where and of whom; the queue that each cell is judged by, and everybody, if not given.
+        The queue and the class; by default the queue by which each cell is judged, and all traffic.
 
     Raises
     ------
@@ -122,7 +123,10 @@ def compare(
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Path and what follows it: a directory's name may have colons, so the longest that exists."""
+    """Return path and the text after it.
+
+    A directory's name may have colons, so the longest existing one counts.
+    """
     ends = [match.start() for match in re.finditer(":", text)] + [len(text)]
     for end in reversed(ends):
         if end and Path(text[:end]).exists():

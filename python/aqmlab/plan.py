@@ -1,6 +1,7 @@
-"""Plans as scenarios resolve to them and recordings hold them: the one place that reads them.
+"""Plans, the resolved form of scenarios, also in recordings: the one place that reads them.
 
-Quantities are numbers of SI units with the unit in the name. ``aqmlab schema plan`` prints what there is.
+Quantities are numbers of SI units with the unit in the name. ``aqmlab schema plan`` prints the
+schema.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ class Link:
     name, source, target
         Its name, and the routers that it leaves and reaches.
     rate_bps, delay_ns, overhead_bytes
-        Capacity, propagation delay, and what is added to each packet.
+        Capacity, propagation delay, and overhead per packet.
     mean_packet_bytes
         The mean packet of the traffic that crosses it; 0 in plans that do not have it.
     queue
         The name of the discipline.
     settings
-        The discipline's effective parameters, each under its name with the unit: ``min_th_packets``.
+        The discipline's effective parameters, each under its name with the unit:
+        ``min_th_packets``.
     """
 
     name: str
@@ -71,7 +73,7 @@ class Link:
 
     @property
     def units_a_packet(self) -> float:
-        """What a packet is in the average of the queue's law: 1, or its bytes if the law measures them."""
+        """The unit of the queue's average per packet: 1, or the packet's bytes if the law measures them."""
         return float(self.settings["mean_packet_bytes"]) if self.settings.get("measure") == "bytes" else 1.0
 
     def packets(self, name: str) -> float | None:
@@ -99,17 +101,17 @@ class TrafficClass:
     name, count
         The class's name, and the number of its flows.
     kind
-        Of traffic: ``"bulk"``.
+        Kind of traffic: ``"bulk"``.
     path, return_path
         Names of the links from the sender to the receiver, and back.
     workload
-        What else there is about the kind: ``bytes``, ``rate_bps``, ``on_ns``.
+        Further values of the kind: ``bytes``, ``rate_bps``, ``on_ns``.
     tcp
         The endpoints' effective parameters; ``None`` for datagrams.
     access
         Each flow's own links, if it has any.
     start_ns
-        When flows start; ``None`` where a file says so.
+        When flows start; ``None`` where a file gives the times.
     """
 
     name: str
@@ -149,12 +151,12 @@ class TrafficClass:
 
     @property
     def rtt(self) -> str | None:
-        """The base round-trip time as scenarios write it; ``None`` without links of its own."""
+        """The base round-trip time as scenarios write it; ``None`` without access links."""
         return drawn_text(self.access.rtt_ns, "ns") if self.access else None
 
     @property
     def what(self) -> str:
-        """What a flow does, in a few words."""
+        """The workload of a flow, in a few words."""
         workload = self.workload
         if self.tcp is not None:
             return f"TCP{' with ECN' if self.tcp.get('ecn') else ''}{self._amount}"
@@ -171,7 +173,7 @@ class TrafficClass:
 
     @property
     def _amount(self) -> str:
-        """What a TCP connection sends, as far as it does not send for ever."""
+        """The amount that a TCP connection sends, unless it sends for ever."""
         workload = self.workload
         if self.kind == TRACE:
             return f", connections of {workload['file']}"
@@ -210,7 +212,7 @@ class DelayRule:
 
 @dataclass(frozen=True)
 class PacketRecord:
-    """Which packets are recorded one by one: at which links, whose, which events, from when until when."""
+    """The packets that are recorded one by one: links, flows, events, beginning and end."""
 
     links: tuple[str, ...]
     of_all_flows: bool
@@ -232,7 +234,7 @@ class Plan:
     packets
         The packets that are recorded one by one, if any are.
     origins
-        Where each value came from, by its path in a scenario.
+        Origin of each value, by its path in a scenario.
     """
 
     nodes: tuple[str, ...]
@@ -245,7 +247,7 @@ class Plan:
 
     @staticmethod
     def of(content: Mapping[str, Any]) -> Plan:
-        """Read a plan as ``_core`` tells it or a manifest has it, of whatever version.
+        """Read a plan from ``_core`` or from a manifest of any version.
 
         Raises
         ------
@@ -274,7 +276,7 @@ class Plan:
         return next((link for link in self.links if link.name == name), None)
 
     def ends(self, entry: TrafficClass) -> tuple[str, str]:
-        """The routers at which the senders or clients of a class are, and its receivers or servers."""
+        """Return the routers of the senders or clients of a class, and of its receivers or servers."""
         links = {link.name: link for link in self.links}
         return links[entry.path[0]].source, links[entry.path[-1]].target
 
@@ -297,7 +299,7 @@ class Plan:
         return frozenset(entry.name for entry in self.classes if not crosses(entry.route))
 
     def units_a_packet(self, queue: str) -> float:
-        """What a packet is in the average of a queue's law; 1 where there is no such queue."""
+        """Return the unit of a queue's average per packet; 1 where there is no such queue."""
         link = self.link(queue)
         return 1.0 if link is None else link.units_a_packet
 

@@ -14,20 +14,20 @@ from aqmlab.recording import Run, Tables
 RUNS_READ_TOGETHER = 500
 """Runs whose tables one query reads at most."""
 FLOWS_READ_TOGETHER = 200_000
-"""The same in flows: a row that is being read takes a kilobyte."""
+"""The same limit in flows: a row being read takes a kilobyte."""
 RUNS_KEPT = 4 * RUNS_READ_TOGETHER
 """Runs of which counts and distributions are kept in memory at most."""
 FLOWS_KEPT = 4_000_000
-"""The same in flows, with what is of one query: half a gigabyte."""
+"""The same limit in flows, including those of one query: half a gigabyte."""
 
 
 class Reader:
-    """Reads what metrics need of runs: of many at a time, and keeps what it found of the last few thousand.
+    """Reads what metrics need of runs, many at a time, and caches the last few thousand.
 
     Parameters
     ----------
     remedy
-        What to do about damage, where that is known.
+        The remedy for damage, where known.
     """
 
     def __init__(self, remedy: str = "") -> None:
@@ -57,7 +57,7 @@ class Reader:
             self._flows_kept -= len(oldest.flows)
 
     def unreadable(self, runs: Sequence[Run]) -> dict[Path, str]:
-        """Which of some runs cannot be read, and why."""
+        """Return the runs that cannot be read, with the reasons."""
         found = {}
         for run in runs:
             try:
@@ -83,7 +83,7 @@ def _batches(runs: Sequence[Run]) -> Iterator[list[Run]]:
 
 
 def _flows_of(run: Run) -> int:
-    """How many flows a run has, by its manifest."""
+    """Return the number of flows of a run, by its manifest."""
     try:
         return run.flow_count
     except (KeyError, TypeError, ValueError):

@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     import duckdb
 
 _RECORDING = "recording"
-"""The part of the program whose version says which columns tables have."""
+"""The part of the program whose version determines the columns of tables."""
 _BY_CLIENT = ("received_by_client_bytes", "measured_received_by_client_bytes")
 _ADDED: Mapping[str, tuple[tuple[str, int, tuple[str, ...]], ...]] = {
     "flows": ((PROGRAM, 5, ("received_bytes", "measured_received_bytes")), (_RECORDING, 2, _BY_CLIENT)),
     "flow_series": ((PROGRAM, 5, ("received_bytes",)),),
 }
-"""By table, the part of the program and its version from which on it has certain columns; else they are null.
-One program in all its parts was before any version of single parts."""
+"""By table, the part of the program and its version from which on it has certain columns; earlier,
+they are null. A single version for the whole program is earlier than any version of a part.
+"""
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +42,7 @@ class Run:
     path
         Its directory.
     manifest
-        What it says of itself.
+        Its description.
     """
 
     path: Path
@@ -62,7 +63,7 @@ class Run:
 
     @property
     def t0_ns(self) -> int:
-        """Begin of the measured interval, in nanoseconds since the start of the run."""
+        """Beginning of the measured interval, in nanoseconds since the start of the run."""
         return self.manifest.t0_ns
 
     @property
@@ -82,7 +83,7 @@ class Run:
 
     @property
     def flow_count(self) -> int:
-        """How many flows it had."""
+        """Number of its flows."""
         return self.manifest.tables["flows"].rows
 
     def file(self, table: str) -> TableFile:
@@ -106,7 +107,7 @@ class Run:
         Parameters
         ----------
         tables
-            Names of those to look at; all if not given.
+            Names of the tables to check; by default all.
         """
         return tuple(damaged_tables(self.path, self.manifest.file_digests, tables).values())
 
@@ -124,9 +125,9 @@ class Tables:
     Parameters
     ----------
     runs
-        Which.
+        The runs.
     remedy
-        What to do about damage, where that is known.
+        The remedy for damage, where known.
     """
 
     def __init__(self, runs: Sequence[Run], remedy: str = "") -> None:
@@ -178,9 +179,9 @@ class Tables:
         table
             Its name: ``"summary"``.
         columns
-            What to select, in SQL; ``run`` is the index into ``runs``.
+            The SQL selection; ``run`` is the index into ``runs``.
         clauses
-            What follows ``FROM``, in SQL: ``"WHERE class = '*' ORDER BY run"``.
+            The SQL clauses after ``FROM``: ``"WHERE class = '*' ORDER BY run"``.
         runs
             All if not given.
 
@@ -192,7 +193,7 @@ class Tables:
         return self.select(table, f"SELECT {columns} FROM {table} {clauses}", runs)
 
     def select(self, table: str, statement: str, runs: Sequence[Run] | None = None) -> list[Any]:
-        """Like :meth:`rows`, by a whole statement in SQL, in which the table goes by its name."""
+        """Return rows like :meth:`rows`, by a complete SQL statement that uses the table's name."""
         rows: list[Any] = self._query(table, statement, runs, "fetchall")
         return rows
 
@@ -227,7 +228,7 @@ class Tables:
         paths = [file.path for file in files]
 
         def ask() -> Any:  # noqa: ANN401 (as DuckDB has it)
-            # DuckDB reads as it is asked for rows: damage may show in either call.
+            # DuckDB reads on demand, so damage may show in either call.
             result = connection.execute(f"WITH {table} AS ({numbered}) {statement}", {"files": paths})
             return getattr(result, fetch)()
 
@@ -241,7 +242,7 @@ class Tables:
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        # Of its own, so that threads that read different runs do not share one.
+        # A separate cursor, so that threads that read different runs do not share one.
         return _database().cursor()
 
 
@@ -261,7 +262,8 @@ def load_run(path: Path, plans: dict[str, Plan] | None = None) -> Run:
     path
         Its directory.
     plans
-        By digest, those of runs opened before: many seeds have one plan, which is then read and kept once.
+        The plans of runs opened before, by digest: many seeds share a plan, which is read and kept
+        once.
 
     Raises
     ------
@@ -278,7 +280,7 @@ def load_run(path: Path, plans: dict[str, Plan] | None = None) -> Run:
 def _unreadable(
     connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[TableFile], error: Exception
 ) -> RecordingError:
-    """Name the file that is to blame: a query over many does not always say."""
+    """Name the damaged file, which a query over many does not always identify."""
     for file in files:
         reason = damage(connection, file.path)
         if reason:
@@ -290,7 +292,7 @@ def _unreadable(
 
 
 def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
-    """What is wrong with one Parquet file, which is read to its end; empty if nothing is."""
+    """Return what is wrong with one Parquet file, read to its end; empty if nothing is."""
     import duckdb
 
     statement = "SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t"

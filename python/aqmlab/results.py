@@ -1,7 +1,7 @@
-"""Results: what has run, and what statistics, claims and reports ask of it.
+"""Results: recordings, and the queries of statistics, claims and reports.
 
-A *case* is one combination of the swept values, a *cell* a case under one arm, and a *run* a cell with a
-seed. An experiment has one case, without settings.
+A *case* is one combination of the swept values, a *cell* a case under one arm, and a *run* a cell
+with a seed. An experiment has one case, without settings.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 NOT_RUN = "not run"
 UNCONGESTED = "uncongested"
-"""What the arm is called that the others are seen against, in whichever case."""
+"""The name of the arm that serves as the reference of the others, in any case."""
 
 Value = float | None
 
 
 class Missing(NamedTuple):
-    """A run that was asked for and is not there."""
+    """A requested run that does not exist."""
 
     cell: Cell
     seed: int
@@ -56,17 +56,17 @@ class Missing(NamedTuple):
     """Whether there is a recording, which cannot be read."""
 
 
-# Equal only to itself: what is computed from it is kept with it.
+# Equal only to itself, because computed values are cached with it.
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Results:
-    """What has run: recordings by cell and seed, and their metrics.
+    """The results of runs: recordings by cell and seed, and their metrics.
 
     Attributes
     ----------
     path
         The directory of the experiment, of its only run, or of the sweep.
     title, question
-        As in the scenario.
+        Title and question of the scenario.
     axes
         The swept dimensions in the order of the scenario; none of an experiment.
     arms
@@ -78,18 +78,18 @@ class Results:
     finished
         The runs that have finished, by cell and seed.
     claims
-        As the scenario has them: ``name``, ``text``, ``expect``, ``where``, ``strength``, ``source``, and
-        ``line`` and ``column`` of the first character of ``expect``.
+        Claims of the scenario: ``name``, ``text``, ``expect``, ``where``, ``strength``, ``source``,
+        and ``line`` and ``column`` of the first character of ``expect``.
     metrics
         Names of those that the scenario asks for besides those of every experiment.
     missing
-        What was asked for and has no finished run, with the reason.
+        Requested runs that have not finished, with the reasons.
     warnings
-        What is allowed in the scenario but suspicious.
+        Warnings about allowed but suspicious settings of the scenario.
     details
-        What ``experiment.json`` has of an experiment.
+        The contents of ``experiment.json`` for an experiment.
     reader
-        What has been read of the recordings.
+        The data read from the recordings.
     """
 
     path: Path
@@ -136,7 +136,7 @@ class Results:
         }
 
     def runs_of(self, of: Cell | str) -> tuple[Run, ...]:
-        """The finished runs of a cell or of an arm, seeds ascending."""
+        """Return the finished runs of a cell or of an arm, by ascending seeds."""
         if isinstance(of, str):
             return tuple(run for cell in self.cells if cell.arm == of for run in self._of_cells[cell])
         return self._of_cells[of]
@@ -153,7 +153,7 @@ class Results:
 
     @cached_property
     def version(self) -> str:
-        """The version of aqmlab that made the runs; several where they are of several."""
+        """The version of aqmlab that made the runs; several if they differ."""
         return ", ".join(sorted({run.manifest.aqmlab_version for run in self.runs}))
 
     def to_frame(
@@ -164,14 +164,14 @@ class Results:
         queue: str | None = None,
         class_name: str = EVERY_CLASS,
     ) -> Any:  # noqa: ANN401 (of a package that we do not need)
-        """A data frame with a row per run: its axes, ``arm``, ``seed`` and one column per metric.
+        """Return a data frame with a row per run: its axes, ``arm``, ``seed`` and one column per metric.
 
         Parameters
         ----------
         metrics, queue, class_name
-            As of :func:`aqmlab.answer`.
+            As in :func:`aqmlab.answer`.
         library
-            ``"pandas"`` or ``"polars"``; if not given, the first of them that is installed.
+            ``"pandas"`` or ``"polars"``; by default the first of them that is installed.
 
         Raises
         ------
@@ -199,12 +199,12 @@ class Results:
     def select(
         self, arm: str | None = None, labels: Mapping[str, str] = MappingProxyType({})
     ) -> tuple[Cell, ...]:
-        """The cells of an arm (of all if not given) with given labels by axis.
+        """Return the cells of an arm (by default of all) with given labels by axis.
 
         Raises
         ------
         UsageError
-            For an arm, axis or label that is not there, with the nearest name.
+            For an unknown arm, axis or label, with the nearest name.
         """
         if arm is not None and arm not in self.arms:
             raise unknown("arm", arm, self.arms)
@@ -266,25 +266,26 @@ class Results:
         cell
             One of ``cells``.
         queue
-            Where, which is also whose: flows count whose data cross it. ``*`` is the whole network;
-            :meth:`queue_of` the cell and the class if not given.
+            The queue; flows count if their data cross it. ``*`` is the whole network; by default
+            :meth:`queue_of` the cell and the class.
         class_name
-            A traffic class; everybody if not given.
+            A traffic class; by default all traffic.
         window
-            From and until in seconds since the start of the run, for a metric that takes one; the measured
-            interval if not given.
+            Beginning and end in seconds since the start of the run, for a metric that accepts a
+            window; by default the measured interval.
         parameters
-            Of the metric, by name.
+            Parameters of the metric, by name.
         kind
-            Of packets, for a metric that can be asked of one: ``"syn"``, ``"data"``, ``"ack"``, ``"fin"``,
-            ``"other"``; all if not given.
+            Kind of packets, for a metric that accepts one: ``"syn"``, ``"data"``, ``"ack"``,
+            ``"fin"``, ``"other"``; by default all.
         router
-            At which the hosts are whose data count, for a metric that can be asked of one; all if not given.
+            Router of the hosts whose data count, for a metric that accepts one; by default all.
 
         Raises
         ------
         UsageError
-            For an unknown metric, queue, class, kind, router or parameter, or where the metric takes no such.
+            For an unknown metric, queue, class, kind, router or parameter, or one that the metric
+            does not accept.
         RecordingError
             If a recording cannot be read.
         """
@@ -308,16 +309,17 @@ class Results:
         Parameters
         ----------
         function
-            ``"cdf_gap"``, how far they are apart at most, or ``"cdf_crossing"``, the share of requests that
-            take longer than the time at which the first falls behind the other.
+            ``"cdf_gap"``, how far they are apart at most, or ``"cdf_crossing"``, the share of
+            requests that take longer than the time at which the first falls behind the other.
         one, other
-            ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as :meth:`values` takes
-            them. The metric is a value of a distribution function, which counts up to the time that is given.
+            ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as
+            :meth:`values` takes them. The metric is a value of a distribution function, which
+            counts up to the time that is given.
 
         Raises
         ------
         UsageError
-            If a metric is no value of a distribution function, and as :meth:`values`.
+            If a metric is not a value of a distribution function, and as :meth:`values`.
         RecordingError
             If a recording cannot be read.
         """
@@ -382,11 +384,11 @@ class Results:
         return queue
 
     def queue_of(self, cell: Cell, class_name: str = EVERY_CLASS) -> str:
-        """The queue that a cell, or a class in it, is judged by unless one is named.
+        """Return the queue by which a cell, or a class in it, is judged by default.
 
-        It is the one called ``bottleneck``, or else the one whose link was busiest over all runs of all
-        cells; a cell that has no queue of that name is judged by its own busiest one, and a class whose data
-        do not cross it by the busiest one that they cross.
+        It is the one called ``bottleneck``, or else the one whose link was busiest over all runs of
+        all cells. A cell without a queue of that name is judged by its own busiest one. A class
+        whose data do not cross it is judged by the busiest one that they cross.
         """
         runs = self.measured(cell)
         everywhere = self._bottleneck
@@ -438,7 +440,7 @@ class Results:
         return replace(self, finished=rest, missing=(*self.missing, *lost))
 
     def damage(self) -> RecordingError | None:
-        """What to tell of recordings that are there and cannot be read; ``None`` if there are none."""
+        """Return the error about unreadable recordings, or ``None`` if there are none."""
         reasons = list(dict.fromkeys(missing.reason for missing in self.missing if missing.damaged))
         if not reasons:
             return None
@@ -458,7 +460,7 @@ class Results:
 
     @cached_property
     def _distinct(self) -> list[Run]:
-        # Cells may share a run: two settings that come to the same plan.
+        # Cells may share a run, if two settings resolve to the same plan.
         return list({run.path: run for run in self.runs}.values())
 
     @cached_property
@@ -467,7 +469,7 @@ class Results:
 
 
 def of_runs(runs: Iterable[Run], *, arms: Sequence[str], seeds: Sequence[int], **about: Any) -> Results:  # noqa: ANN401 (what :class:`Results` has)
-    """Results without swept values: a cell for each arm; what is not among the runs has not been run."""
+    """Return results without swept values: one cell per arm. Missing runs have not been run."""
     cells = {arm: Cell((), arm) for arm in arms}
     finished = {(cells[run.arm], run.seed): run for run in runs}
     missing = [
@@ -495,7 +497,7 @@ def bottleneck(runs: Sequence[Measured]) -> str:
 
 
 def _judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
-    """A queue if the data of a class cross it, or else the one of those they cross whose link was busiest."""
+    """Return a queue that the data of a class cross, or else the busiest one among those that they cross."""
     names = set(named_classes(class_name))
     if class_name == EVERY_CLASS or any(names - run.run.plan.elsewhere(queue) for run in runs):
         return queue

@@ -23,14 +23,14 @@ MOST_FLOWS = 10
 
 @dataclass(frozen=True, repr=False)
 class Series(Framed):
-    """Values by time; as a data frame a row per bin.
+    """Values by time. As a data frame it has a row per bin.
 
     Attributes
     ----------
     t_s
         Ends of the bins, in seconds since the start of the run.
     values
-        By name: ``backlog_packets``, ``arrivals_bps``, ``avg``, ``p``, ...
+        Values by name: ``backlog_packets``, ``arrivals_bps``, ``avg``, ``p``, ...
     """
 
     t_s: Floats
@@ -45,7 +45,7 @@ class Series(Framed):
 
 @dataclass(frozen=True, repr=False)
 class RunSeries:
-    """What figures show of one run and one queue."""
+    """The series of one run and one queue that figures show."""
 
     run: Run
     queue: Series
@@ -54,7 +54,7 @@ class RunSeries:
     cwnd: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
     """By flow ("ftp 3") and ``mean``: times in s, congestion windows in segments."""
     stalls: Sequence[tuple[float, float]] = ()
-    """Of a live run: begins and ends in s of those times that it lists at which the router stood still."""
+    """For a live run: beginnings and ends in s of its listed stalls of the router."""
 
     def __repr__(self) -> str:
         lines = ", ".join([*self.law, *(f"cwnd of {name}" for name in self.cwnd)])
@@ -67,13 +67,13 @@ def run_series(tables: Tables, runs: Sequence[Run], queue: str, bins: int = MOST
     Parameters
     ----------
     tables
-        What the runs belong to.
+        The tables of the runs.
     runs
-        Which ones.
+        The runs.
     queue
         The queue's name.
     bins
-        At most so many points in each line.
+        Largest number of points in each line.
     """
     if not runs:
         return []

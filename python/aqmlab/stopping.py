@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HEARD_S = 0.05
-"""How often the main thread looks for signals while it waits, and a query that is to end is interrupted.
+"""Interval of checks for signals by a waiting main thread, and of interrupts of a query that is to end.
 
-A library may have set `SA_RESTART` for a signal that Python handles (polars does for SIGINT). The kernel then
-resumes what the signal interrupts, so that a wait without end is never left.
+A library may have set `SA_RESTART` for a signal that Python handles (polars does for SIGINT). The
+kernel then resumes the interrupted call, so an endless wait would never end.
 """
 _here = threading.local()
 """Its ``stop`` is the request that the thread heeds, if it heeds one."""
 
 
 class Stopped(BaseException):
-    """The thread was asked to end what it is at."""
+    """The thread was asked to end its work."""
 
 
 class Stop:
-    """A request to end what a thread is at."""
+    """A request to end a thread's work."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -45,7 +45,7 @@ class Stop:
         return self._asked.is_set()
 
     def ask(self) -> None:
-        """Make it. May be made again: a query that was about to begin has not heard of the first."""
+        """Make the request. It may be repeated: a query that was about to begin has missed the first one."""
         self._asked.set()
         with self._lock:
             for connection in self._queries:
@@ -53,7 +53,7 @@ class Stop:
 
     @contextmanager
     def heeded(self) -> Iterator[None]:
-        """In this block the thread that we are in heeds it."""
+        """Make the current thread obey the request in this block."""
         before = getattr(_here, "stop", None)
         _here.stop = self
         try:
@@ -63,7 +63,7 @@ class Stop:
 
     @contextmanager
     def interrupting(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """In this block the queries of a connection are interrupted when it is made."""
+        """Interrupt the queries of a connection when the request is made in this block."""
         with self._lock:
             self._queries.append(connection)
         try:
@@ -74,7 +74,7 @@ class Stop:
 
 
 def raise_if_stopped() -> None:
-    """End here what the thread is at, if it was asked to.
+    """End the thread's work here if requested.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def raise_if_stopped() -> None:
 
 
 def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
-    """What DuckDB answers; the query is interrupted when the thread is to end, or by a signal.
+    """Return DuckDB's result; the query is interrupted when the thread is to end, or by a signal.
 
     Parameters
     ----------
@@ -116,16 +116,16 @@ def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
 
 
 def wait_heeding_signals(event: threading.Event) -> None:
-    """Wait for an event; a signal is handled soon after it has come, whatever set its handler."""
+    """Wait for an event; a signal is handled soon after its arrival, whatever set its handler."""
     while not event.wait(HEARD_S):
         pass
 
 
 def _heard(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
-    """What DuckDB answers in another thread.
+    """Return DuckDB's result from another thread.
 
-    DuckDB checks for signals between its tasks only, and may wait without end for the tasks of other threads.
-    The main thread therefore waits in Python.
+    DuckDB checks for signals between its tasks only, and may wait without end for the tasks of
+    other threads. The main thread therefore waits in Python.
     """
     found: list[T] = []
     wrong: list[BaseException] = []

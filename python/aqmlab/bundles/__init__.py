@@ -1,4 +1,4 @@
-"""Bundles: what has run and what it takes to repeat it, in one file, with hashes; for a referee, offline."""
+"""Bundles: runs and everything needed to repeat them offline in one file, with hashes."""
 
 from aqmlab.bundles.check import Checked, check_bundle
 from aqmlab.bundles.write import bundle

@@ -1,4 +1,4 @@
-"""Checking a bundle: every file by its SHA-256, and a seed run again by the digests of its tables."""
+"""Checking a bundle: every file by its SHA-256, and a repeated seed by the digests of its tables."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from aqmlab.verification import verify
 
 @dataclass(frozen=True)
 class Repeated:
-    """One run that was done again.
+    """One repeated run.
 
     Attributes
     ----------
     arm, seed
         Of the run.
     tables
-        How many tables were compared.
+        Number of tables compared.
     differ
-        Names of those whose content is another one.
+        Names of the tables whose contents differ.
     parts
-        Parts of the program that have another version here, with both: ``qdisc.red 1, here 2``.
+        Parts of the program with another version here, with both versions: ``qdisc.red 1, here 2``.
     """
 
     arm: str
@@ -46,18 +46,18 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found in a bundle whose files are as they were written.
+    """The findings for a bundle whose files are unchanged.
 
     Attributes
     ----------
     path
         The file.
     title
-        Of the experiment or the sweep.
+        Title of the experiment or the sweep.
     files, recordings
-        How many were checked.
+        Numbers of those checked.
     repeated
-        The runs that were done again; none unless asked for.
+        The repeated runs; none unless requested.
     """
 
     path: Path
@@ -68,30 +68,31 @@ class Checked:
 
     @property
     def same(self) -> bool:
-        """Whether every run that was done again gave the same tables."""
+        """Whether every repeated run gave the same tables."""
         return not any(run.differ for run in self.repeated)
 
 
 def check_bundle(file: Path | str, *, rerun: bool = False, seed: int | None = None) -> Checked:
-    """Check that every file of a bundle is as it was written; on request repeat a seed of it.
+    """Check that every file of a bundle is unchanged and, on request, repeat one of its seeds.
 
     Parameters
     ----------
     file
-        As :func:`bundle` has written it.
+        A file written by :func:`bundle`.
     rerun
-        Whether to repeat a seed in every arm, of a sweep in its first case, and compare all tables.
+        Whether to repeat a seed in every arm (for a sweep in its first case) and compare all
+        tables.
     seed
-        Which; the first that finished if not given.
+        The seed to repeat; by default the first finished one.
 
     Raises
     ------
     DamageError
-        If a file is missing, is another one or is too many.
+        If a file is missing, changed or added.
     RecordingError
-        If there is no bundle, or one of a later format.
+        If there is no bundle, or if its format is later.
     UsageError
-        If there is no such seed, or its runs are live: those come out differently each time.
+        If there is no such seed, or its runs are live, which differ each time.
     """
     file = Path(file)
     with tempfile.TemporaryDirectory(prefix="aqmlab-bundle-") as made:
@@ -107,7 +108,7 @@ def check_bundle(file: Path | str, *, rerun: bool = False, seed: int | None = No
 
 
 def _unpacked(file: Path, folder: Path) -> Mapping[str, Any]:
-    """The content of ``bundle.json``; all files are in the folder, each with its SHA-256."""
+    """Return the contents of ``bundle.json``; all files are then in the folder, checked by their SHA-256."""
     try:
         with zipfile.ZipFile(file) as archive:
             names = [info.filename for info in archive.infolist()]
@@ -154,7 +155,7 @@ def _index(file: Path, index: Path) -> Mapping[str, Any]:
         )
     if not (isinstance(about.get("files"), dict) and isinstance(about.get("directory"), str)):
         raise DamageError([f"`{file}`: `{INDEX}` has no list of files"])
-    # Of a name that leads out of the folder nothing is written.
+    # A name that leads out of the folder stops everything before a file is written.
     for name in [about["directory"], *about["files"]]:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name:
@@ -177,7 +178,7 @@ def _repeated(place: Path, again: Path, seed: int | None) -> tuple[Repeated, ...
 
 
 def _run_again(results: Results, place: Path, again: Path, seed: int) -> Mapping[str, Run]:
-    """The runs of a seed by arm, of a sweep those of its first case."""
+    """Return the runs of a seed by arm; for a sweep, those of its first case."""
     scenario = place / SCENARIO
     if not results.axes:
         from aqmlab.experiment import run
@@ -203,7 +204,7 @@ def _compared(old: Run, new: Run) -> Repeated:
 
 
 def as_json(checked: Checked) -> dict[str, Any]:
-    """What was found, as plain data."""
+    """Return the findings as plain data."""
     content = {
         "format_version": 1,
         "path": str(checked.path),

@@ -1,4 +1,4 @@
-"""The versions of packages on this machine: installed ones of Python, and the lock of the Rust ones."""
+"""The versions of packages on this machine: Python packages, and the lock file of the Rust crates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAME = re.compile(r"[\w.-]+")
 
 
 def requirements() -> str:
-    """The installed versions of the package and of all that it requires, as pip reads them."""
+    """Return the installed versions of the package and of all that it requires, in pip's format."""
     found: dict[str, str] = {}
     ahead = ["aqmlab"]
     while ahead:
@@ -31,7 +31,7 @@ def requirements() -> str:
 
 
 def cargo_lock() -> bytes | None:
-    """The lock of the Rust crates, where the package is that of a clone."""
+    """Return the lock file of the Rust crates, where the package is that of a clone."""
     file = Path(__file__).resolve().parents[3] / "Cargo.lock"
     return file.read_bytes() if file.is_file() else None
 

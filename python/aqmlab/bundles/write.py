@@ -25,9 +25,9 @@ INDEX = "bundle.json"
 SCENARIO = "scenario.toml"
 EXPERIMENT, STORE = "experiment", "store"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The time of all members: the same runs give the same bytes."""
+"""The time stamp of all members, so that the same runs give the same bytes."""
 _KEPT = (".toml", ".json", ".csv", ".html")
-"""The endings of files that aqmlab writes beside the runs."""
+"""The extensions of files that aqmlab writes in addition to the runs."""
 _README = """\
 {title}
 
@@ -49,7 +49,7 @@ def bundle(path: Path | str, output: Path | str | None = None, *, summaries: boo
     path
         The directory of an experiment or a sweep.
     output
-        The file; the title with ``.zip`` if not given.
+        The file; by default the title with ``.zip``.
     summaries
         Whether to leave out the tables of single flows, packets and requests over time.
 

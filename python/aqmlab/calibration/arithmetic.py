@@ -1,4 +1,4 @@
-"""What mean sizes say of a load: where a search begins, not what it finds."""
+"""Estimates of a load from mean sizes, as the starting point of a search."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _empirical_mean(points: Sequence[tuple[float, float]]) -> float:
 
 
 def load_bps(population: Population, asked: Load) -> float | None:
-    """About what a population of the written number offers of a kind of load; ``None`` if not known."""
+    """Return the approximate load of a kind that a population as written offers, or ``None`` if unknown."""
     sent = _bytes_sent(population)
     if sent is None:
         return None
@@ -63,7 +63,7 @@ def load_bps(population: Population, asked: Load) -> float | None:
 
 
 def _bytes_sent(population: Population) -> tuple[float, float, float] | None:
-    """Exchanges of a connection, and mean bytes of a request and of a response."""
+    """Return the exchanges of a connection, and the mean bytes of a request and of a response."""
     workload = population.of.workload
     if population.of.kind == PACKMIME:
         return _EXCHANGES, _REQUEST_BYTES, _RESPONSE_BYTES
@@ -75,7 +75,7 @@ def _bytes_sent(population: Population) -> tuple[float, float, float] | None:
 
 
 def _cycle_s(population: Population, exchanges: float) -> float:
-    """A user's time from one connection to the next."""
+    """Return the time from one connection of a user to the next."""
     workload, access = population.of.workload, population.of.access
     rtt_ns = mean_of(access.rtt_ns) if access else 0.0
     waits_ns = exchanges * (mean_of(workload["server_delay_ns"]) + 2 * rtt_ns)
@@ -84,7 +84,7 @@ def _cycle_s(population: Population, exchanges: float) -> float:
 
 
 def tail_index(population: Population, asked: Load) -> float | None:
-    """The index of the Pareto tail of what is sent, where its variance is infinite; else ``None``."""
+    """Return the Pareto index of the tail of the data sent, if its variance is infinite, else ``None``."""
     if population.of.kind == PACKMIME:
         return PACKMIME_TAIL if asked.responses else _REQUEST_TAIL
     drawn = population.of.workload.get("response_bytes" if asked.responses else "request_bytes")

@@ -1,4 +1,4 @@
-"""Calibration as callers have it: what may be asked for, and what the answer is."""
+"""Calibration for callers: the request, and the answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from aqmlab.scenario import DICT_NAME, Scenario, read
 
 RUNS = 10
 _ROUNDING = 0.01
-"""A difference from the target by rounding to whole users that is worth a word."""
+"""A difference from the target, caused by rounding to whole users, above which a remark is made."""
 FASTER = 10.0
 
 
@@ -57,41 +57,45 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     scenario
         A TOML file, or its content as a dict.
     classes
-        A class of connections that open at a rate, or of users; or several, whose numbers keep their ratio.
+        A class of connections that open at a rate, or of users; or several such classes, whose
+        numbers keep their ratio.
     target
-        The load of all of them together: a share of the link's rate (``"35 %"``), or a rate (``"3.5Mbit"``).
+        Their total load: a share of the link's rate (``"35 %"``), or a rate (``"3.5Mbit"``).
     on
         The link on which it is measured, in either direction.
     direction
-        ``"responses"``, the way that the classes' responses take, ``"requests"``, or ``"named"``: just the
-        link that ``on`` names.
+        ``"responses"``, the direction of the classes' responses, ``"requests"``, or ``"named"``:
+        just the link that ``on`` names.
     count
-        ``"wire"``: bytes with headers, acknowledgments and what the link adds; or ``"payload"``.
+        ``"wire"``: bytes with headers, acknowledgments and the link's overhead; or ``"payload"``.
     faster
-        How many times as fast the links are made.
+        Factor by which the links are made faster.
     keep
-        Links that keep their rates, such as shared access links; ``"access*"`` is all whose names begin so.
+        Links that keep their rates, such as shared access links; ``"access*"`` means all whose
+        names begin like this.
     others
-        Classes that send as well, and whose load does not count; all others are left out.
+        Classes that also send but whose load does not count; all others are left out.
     runs, seed
-        Seeds of each value, at least two, and the first of them; that of the scenario if not given.
+        Number of seeds per value, at least two, and the first of them; by default that of the
+        scenario.
     duration, warmup
         When measurement ends and begins, such as ``"300s"``; as in the scenario if not given.
     arm, where
-        Under which arm, and at which labels by axis, where the load depends on them.
+        The arm, and the labels by axis, where the load depends on them.
     allow_overload
-        Whether the target may be more than the link carries.
+        Whether the target may exceed the link's capacity.
     write
-        The file for a copy of the scenario with the value; that of the scenario itself changes it in place.
+        The file for a copy of the scenario with the value; the scenario's own file is changed in
+        place.
     store, jobs
-        As in :func:`aqmlab.sweep`: a calibration that is interrupted goes on where it was.
+        As in :func:`aqmlab.sweep`: an interrupted calibration is resumed.
     progress
-        Receives what is being run and how far it is.
+        Receives the current run and its progress.
 
     Returns
     -------
     Calibration
-        The value with its interval, and how much the load differs between seeds.
+        The value with its interval, and the variation of the load between seeds.
 
     Raises
     ------
@@ -135,7 +139,7 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     own = arms_with_their_own(text, [one.path for one in chosen], arm)
     calibration = _result(trials, first, answer, own)
     if write is not None:
-        # As it stands, with the ends of its lines.
+        # Line ends stay as they are.
         calibration.write(text if source is None else source.read_bytes().decode(), arm, Path(write))
     return calibration
 
@@ -166,7 +170,7 @@ def _interval(case: Case, warmup: str | None, duration: str | None) -> tuple[int
 
 
 def _check_links(network: Uncongested, case: Case, asked: Load) -> None:
-    """Whether the links can be as fast, and the load small enough beside them."""
+    """Check that the links can be made this fast, and that the load is small enough relative to them."""
     if not (math.isfinite(network.faster) and network.faster >= 1):
         raise UsageError(f"links `{network.faster:g}` times as fast are no faster; give 1 or more")
     for pattern in network.keep:
@@ -214,7 +218,7 @@ def _result(trials: Trials, case: Case, answer: Found, own: str) -> Calibration:
 
 
 def _remarks(first: Population, answer: Found, asked: Load) -> Iterator[str]:
-    """What to know of the value of the first class."""
+    """Return remarks about the value of the first class."""
     wide = answer.wide
     if not wide.proportional:
         one = "one user" if first.closed else "one connection per second"

@@ -1,4 +1,4 @@
-"""The load as a function of the value, what seeds do to it, and how far a heavy tail limits it."""
+"""The load as a function of the value, its variation between seeds, and the limits set by a heavy tail."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from aqmlab.stats import CONFIDENCE, Estimate, estimate, t_quantile
 from aqmlab.stats.quantiles import interpolated
 
 SHARES = (0.01, 0.03)
-"""Accuracies of the mean load whose price is computed."""
+"""Accuracies of the mean load whose cost is computed."""
 NOTICEABLE = 0.02
-"""A change of the load per unit that is worth a word."""
+"""A change of the load per unit above which a remark is made."""
 _NEARLY_NORMAL = 1000
 """Degrees of freedom from which Student's t is normal to a part in a thousand."""
 
@@ -27,12 +27,13 @@ class Fit:
     slope
         Load per unit in bit/s, over seeds.
     value, low, high
-        Where the line reaches the target, and the ends of the interval of that; ``None`` if the slope's
-        interval reaches zero.
+        The value at which the line reaches the target, and the ends of its interval; ``None`` if
+        the slope's interval reaches zero.
     least, most
-        The values from which to which it was fitted.
+        The smallest and the largest value of the fit.
     change
-        By how much the load per unit differs at the greatest from that at the least, relative to the slope.
+        Difference between the load per unit at the largest and at the smallest value, relative to
+        the slope.
     """
 
     slope: Estimate
@@ -45,20 +46,21 @@ class Fit:
 
     @property
     def half_width(self) -> float:
-        """Of the slope's interval, relative to the slope."""
+        """Half-width of the slope's interval, relative to the slope."""
         return math.inf if self.slope.half_width is None else self.slope.half_width / self.slope.mean
 
     @property
     def proportional(self) -> bool:
-        """Whether nothing noticeable speaks against a load in proportion to the value."""
+        """Whether the load is proportional to the value, without a noticeable deviation."""
         return not (self.change.excludes_zero() and abs(self.change.mean) > NOTICEABLE)
 
 
 def fit(loads: Loads, target_bps: float) -> Fit:
     """Fit load = slope x value to the loads of each seed; the interval is over seeds.
 
-    A seed's slope is the sum of its loads by that of the values: the best linear estimate where the variance
-    of a load grows with the value, as that of sums of independent connections does.
+    A seed's slope is the sum of its loads divided by that of the values: the best linear estimate
+    where the variance of a load grows with the value, as that of sums of independent connections
+    does.
 
     Raises
     ------
@@ -78,16 +80,16 @@ def fit(loads: Loads, target_bps: float) -> Fit:
 
 @dataclass(frozen=True)
 class Spread:
-    """How much the load of one run differs between seeds.
+    """The variation of the load of one run between seeds.
 
     Attributes
     ----------
     mean
-        Of the loads in bit/s, with its interval.
+        Mean of the loads in bit/s, with its interval.
     variation
-        Standard deviation by mean.
+        Standard deviation divided by the mean.
     least, p10, median, p90, most
-        Of the loads, in bit/s.
+        Extremes and quantiles of the loads, in bit/s.
     """
 
     mean: Estimate
@@ -100,7 +102,7 @@ class Spread:
 
 
 def spread(loads: Sequence[float]) -> Spread:
-    """The spread of the loads of some seeds, at least two."""
+    """Return the spread of the loads of several seeds, at least two."""
     found, ordered = _of(loads), sorted(loads)
     variance = math.fsum((load - found.mean) ** 2 for load in ordered) / (len(ordered) - 1)
     p10, median, p90 = (interpolated(ordered, q) for q in (0.1, 0.5, 0.9))
@@ -109,16 +111,16 @@ def spread(loads: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True)
 class Needed:
-    """What the mean load takes to be known to a share of it.
+    """The cost of knowing the mean load to a relative accuracy.
 
     Attributes
     ----------
     share
         Half-width of its interval, relative.
     seeds
-        Runs of the present length.
+        Number of runs of the present length.
     seconds
-        Measured time of one run in their place.
+        Measured time of a single run instead.
     """
 
     share: float
@@ -127,19 +129,20 @@ class Needed:
 
 
 def needed(share: float, spread: Spread, interval_s: float, tail: float | None) -> Needed:
-    """What it takes to know the mean load to a share of it.
+    """Return the cost of knowing the mean load to a relative accuracy.
 
-    Runs of one length have a finite variance, for no connection carries more than its links do in that time:
-    an interval over seeds narrows with the square root of their number. One longer run does the same only if
-    sizes have a variance. With a Pareto tail of index a < 2, the mean of n sizes differs from its limit by
-    n^(1/a - 1) (Samorodnitsky and Taqqu, Stable Non-Gaussian Random Processes, 1994, section 1.8).
+    Runs of one length have a finite variance because no connection carries more than its links do
+    in that time. An interval over seeds therefore narrows with the square root of their number. One
+    longer run does the same only if sizes have a variance. With a Pareto tail of index a < 2, the
+    mean of n sizes differs from its limit by n^(1/a - 1) (Samorodnitsky and Taqqu, Stable
+    Non-Gaussian Random Processes, 1994, section 1.8).
 
     Parameters
     ----------
     share
         Half-width of the interval, relative to the mean.
     spread
-        Between runs.
+        The spread between runs.
     interval_s
         Measured time of one run.
     tail
@@ -147,17 +150,17 @@ def needed(share: float, spread: Spread, interval_s: float, tail: float | None) 
     """
     times = t_quantile(CONFIDENCE, _NEARLY_NORMAL) * spread.variation / share
     exponent = narrowing(tail)
-    # Shorter runs than these are not what is asked for.
+    # Shorter runs than these are of no use.
     return Needed(share, _seeds(share, spread.variation), interval_s * max(times, 1.0) ** (1 / exponent))
 
 
 def narrowing(tail: float | None) -> float:
-    """The exponent by which the interval of a run narrows as its measured time grows."""
+    """Return the exponent with which the interval of a run narrows as its measured time grows."""
     return 0.5 if tail is None else 1 - 1 / tail
 
 
 def _seeds(share: float, variation: float) -> int:
-    """The least number of runs whose t interval is as narrow."""
+    """Return the smallest number of runs whose t interval is this narrow."""
 
     def wide(n: int) -> bool:
         return t_quantile(CONFIDENCE, min(n - 1, _NEARLY_NORMAL)) * variation / math.sqrt(n) > share

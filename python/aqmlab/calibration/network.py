@@ -1,4 +1,4 @@
-"""A scenario with its links uncongested, and with only the classes whose load is asked for."""
+"""A scenario with its links uncongested, and with only the calibrated classes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from aqmlab.plan import Link, Plan, quantity_text
 from aqmlab.scenario import resolve
 
 QUEUE = {"kind": "droptail", "limit": "10s"}
-"""What every link has in place of its own queue: room for what it sends in ten seconds."""
+"""The replacement of every link's own queue: room for what it sends in ten seconds."""
 
 _LEFT_OUT = ("sweep", "claim", "arm", "stop", "metrics", "live", "question", "runs", "seed")
 _NOT_FOLLOWED = ("record", "stop", "live", "duration", "warmup", "question")
-"""What arms may change and a calibration has for itself."""
+"""Keys that arms may change and that a calibration sets itself."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ class Case:
     Attributes
     ----------
     content
-        The case's scenario, in the one form in which arms have dotted paths.
+        The case's scenario, in a form in which arms have dotted paths.
     arm
         The arm's name.
     plan
-        What they resolve to.
+        The resolved scenario.
     warmup_ns, end_ns
-        When measurement begins, and when a run ends at the latest.
+        Beginning of the measurement, and latest end of a run.
     ends_early
-        Whether something else may end a run sooner.
+        Whether another condition may end a run earlier.
     seed
-        The scenario's first.
+        The scenario's first seed.
     swept
         Paths that the sweep sets.
     """
@@ -58,7 +58,7 @@ class Case:
 
 
 def cases(text: str, name: str, arm: str | None, where: Mapping[str, str]) -> Iterator[Case]:
-    """The cases of a scenario at chosen labels, under one arm or all.
+    """Return the cases of a scenario at the given labels, under one arm or all.
 
     Raises
     ------
@@ -101,22 +101,22 @@ def cases(text: str, name: str, arm: str | None, where: Mapping[str, str]) -> It
 
 @dataclass(frozen=True)
 class Uncongested:
-    """How a scenario's links are made uncongested, and who sends.
+    """The rules that make a scenario's links uncongested, and the classes that send.
 
     Attributes
     ----------
     populations
-        The classes that are calibrated.
+        The calibrated classes.
     others
-        Names of classes that send as well.
+        Names of other classes that send.
     faster
-        How many times as fast links are.
+        Factor by which links are faster.
     keep
         Names of links that keep their rates; ``*`` stands for any characters.
     warmup_ns, end_ns
         When measurement begins and ends.
     folder
-        Where files that a class reads are, if their names are relative.
+        Folder of the files that a class reads by relative names.
     """
 
     populations: Sequence[Population]
@@ -128,11 +128,11 @@ class Uncongested:
     folder: Path
 
     def is_kept(self, link: str) -> bool:
-        """Whether a link keeps its rate."""
+        """Return whether a link keeps its rate."""
         return any(fnmatchcase(link, pattern) for pattern in self.keep)
 
     def rate_bps(self, link: Link) -> int:
-        """The rate that a link has."""
+        """Return the rate of a link in the changed scenario."""
         return link.rate_bps if self.is_kept(link.name) else round(self.faster * link.rate_bps)
 
     @property
@@ -141,7 +141,7 @@ class Uncongested:
         return frozenset({one.name for one in self.populations} | set(self.others))
 
     def scenario(self, case: Case) -> dict[str, Any]:
-        """The scenario of a case, of one arm and without a sweep; populations as they are written."""
+        """Return the scenario of a case, for one arm and without a sweep; populations are as written."""
         content = {key: value for key, value in case.content.items() if key not in _LEFT_OUT}
         title = str(content.get("title", "scenario"))
         content |= {
@@ -155,12 +155,12 @@ class Uncongested:
         return content
 
     def _entry(self, entry: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A class of traffic, with the place of its file where the scenario's own folder is another."""
+        """Return a class of traffic, with an absolute path of its file if necessary."""
         file = {"file": str((self.folder / entry["file"]).resolve())} if "file" in entry else {}
         return {**entry, **file}
 
     def _changes(self, case: Case) -> dict[str, Any]:
-        """What the arm changes, and after that what makes links uncongested."""
+        """Return the changes of the arm, followed by those that make links uncongested."""
         own = (
             (each, value)
             for path, value in _arm(case).items()
@@ -169,13 +169,13 @@ class Uncongested:
         )
         changes: dict[str, Any] = {}
         for path, value in (*own, *self._network(case)):
-            # What comes last holds, also where the arm sets the same or part of it.
+            # Later changes take precedence, even where the arm sets the same path or a part of it.
             changes.pop(path, None)
             changes[path] = value
         return changes
 
     def _written_out(self, path: str) -> Iterator[str]:
-        """A path, or one for each class that sends where a star stands for several."""
+        """Expand a path to one per sending class, where a star stands for several."""
         first, _, rest = path.partition(".")
         name, _, key = rest.partition(".")
         if first != "traffic" or "*" not in name:
@@ -192,7 +192,7 @@ class Uncongested:
             yield f"{place}.{prefix}faults", {}
         for planned in case.plan.classes:
             if planned.name in self.senders:
-                # Its rule takes the slowest link, which is faster now.
+                # Its rule uses the slowest link, which is faster now.
                 access = quantity_text(planned.access.rate_bps, "bps") if planned.access else "none"
                 yield f"traffic.{planned.name}.access_rate", access
             else:
@@ -201,7 +201,7 @@ class Uncongested:
             yield one.path, one.toml(one.written)
 
     def _with_rates(self, links: Sequence[Link]) -> Iterator[str]:
-        """Links with their rates; one and its way back of the same rate are named together."""
+        """Name links with their rates; a link and its reverse link of the same rate are named together."""
         back: set[str] = set()
         for i, link in enumerate(links):
             if link.name in back:
@@ -217,7 +217,7 @@ class Uncongested:
             yield f"`{link.name}`{both} ({quantity_text(self.rate_bps(link), 'bps')})"
 
     def differences(self, case: Case) -> tuple[str, ...]:
-        """What is not as in the scenario, in words."""
+        """Return the differences from the scenario, in words."""
         said = []
         for kept, what in (
             (False, f"links {self.faster:g} times as fast"),
@@ -242,7 +242,7 @@ def _arm(case: Case) -> Mapping[str, Any]:
 
 
 def _placed(case: Case) -> Iterator[tuple[Link, str, str]]:
-    """Each link, the path of the table that describes it, and how its keys begin there."""
+    """Return each link with the path of its table, and the prefix of its keys there."""
     links = {link.name: link for link in case.plan.links}
     kind = case.content["topology"]["kind"]
     if kind == "dumbbell":
@@ -263,7 +263,7 @@ def _placed(case: Case) -> Iterator[tuple[Link, str, str]]:
 
 
 def the_same(found: Sequence[tuple[Case, Mapping[str, Any]]], more: str) -> None:
-    """Refuse cases that differ in what the load depends on.
+    """Refuse cases that differ in settings on which the load depends.
 
     Raises
     ------

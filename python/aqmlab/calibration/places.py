@@ -1,4 +1,4 @@
-"""Where a load is measured, and how much it is to be."""
+"""The place of a load measurement, and the target load."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESPONSES = "responses"
 REQUESTS = "requests"
 NAMED = "named"
 DIRECTIONS = (RESPONSES, REQUESTS, NAMED)
-"""The way that responses take, the way that requests take, the link just as it is named."""
+"""The direction of responses, that of requests, and the link as named."""
 
 WIRE = "wire"
 PAYLOAD = "payload"
@@ -23,18 +23,18 @@ COUNTS = (WIRE, PAYLOAD)
 
 @dataclass(frozen=True)
 class Load:
-    """A load that is asked for.
+    """A requested load.
 
     Attributes
     ----------
     bps
-        How much.
+        The load in bit/s.
     link
-        Where it is measured, as the scenario has it.
+        The link on which it is measured.
     count
-        ``"wire"``: bytes with headers and what the link adds; or ``"payload"``.
+        ``"wire"``: bytes with headers and the link's overhead; or ``"payload"``.
     responses
-        Whether it is mainly of responses, not of requests.
+        Whether it consists mainly of responses, not requests.
     """
 
     bps: float
@@ -48,24 +48,24 @@ class Load:
 
 
 def measured_link(plan: Plan, name: str, direction: str, classes: Sequence[TrafficClass]) -> Link:
-    """The directed link on which the load of some classes is measured.
+    """Return the directed link on which the load of some classes is measured.
 
     Parameters
     ----------
     plan
-        Which has the links.
+        The plan that contains the links.
     name
-        Of the link, in either direction.
+        Name of the link, in either direction.
     direction
         One of :data:`DIRECTIONS`.
     classes
-        Those whose load it is.
+        The classes whose load is measured.
 
     Raises
     ------
     UsageError
-        If there is no such link or direction, or a class does not cross it, or the classes cross it in
-        different directions.
+        If there is no such link or direction, or a class does not cross it, or the classes cross it
+        in different directions.
     """
     if direction not in DIRECTIONS:
         raise unknown("direction", direction, DIRECTIONS)
@@ -87,7 +87,7 @@ def measured_link(plan: Plan, name: str, direction: str, classes: Sequence[Traff
 
 
 def _crossed(plan: Plan, link: Link, one: TrafficClass, direction: str) -> Link:
-    """The link or its way back, whichever a class's responses or requests cross."""
+    """Return the link or its reverse link, whichever a class's responses or requests cross."""
     way = one.return_path if direction == RESPONSES else one.path
     both = [link, *(each for each in plan.links if (each.source, each.target) == (link.target, link.source))]
     crossed = next((each for each in both if each.name in way), None)
@@ -107,12 +107,12 @@ def _misses(one: TrafficClass, name: str) -> UsageError:
 
 
 def target_bps(text: str, link: Link, *, allow_overload: bool = False) -> float:
-    """A load in bit/s, from a share of a link's rate (``"35 %"``) or a rate (``"3.5Mbit"``).
+    """Return a load in bit/s, from a share of a link's rate (``"35 %"``) or a rate (``"3.5Mbit"``).
 
     Raises
     ------
     UsageError
-        If it is neither, or zero, or more than the link carries where that is not allowed.
+        If it is neither, or zero, or exceeds the link's rate where that is not allowed.
     """
     wanted = _share(text) * link.rate_bps if text.rstrip().endswith("%") else _rate(text)
     if wanted <= 0:

@@ -11,7 +11,7 @@ from aqmlab.figures import listed, number
 from aqmlab.plan import Plan, TrafficClass
 
 MOST_USERS = 10**12
-"""As in the scenario language."""
+"""The limit of the scenario language."""
 MOST_A_SECOND = 10.0**9
 LEAST_A_SECOND = 1e-6
 
@@ -23,11 +23,11 @@ class Population:
     Attributes
     ----------
     of
-        The class as it is planned.
+        The class in the plan.
     key
-        What the scenario calls the number: ``"rate"`` or ``"users"``.
+        The key of the number in the scenario: ``"rate"`` or ``"users"``.
     written
-        The number that the scenario has.
+        The number in the scenario.
     """
 
     of: TrafficClass
@@ -46,53 +46,53 @@ class Population:
 
     @property
     def closed(self) -> bool:
-        """Whether users wait for their responses before they go on."""
+        """Whether users wait for responses before they continue."""
         return self.key == "users"
 
     @property
     def unit(self) -> str:
-        """What it counts, for tables."""
+        """The unit of the number, for tables."""
         return "users" if self.closed else "connections/s"
 
     @property
     def most(self) -> float:
-        """The greatest number that a scenario may have."""
+        """The largest number that a scenario accepts."""
         return MOST_USERS if self.closed else MOST_A_SECOND
 
     def rounded(self, value: float) -> float:
-        """The nearest number that a scenario can have: whole users, a rate of four significant digits."""
+        """Return the nearest number that a scenario accepts: whole users, or a rate of four digits."""
         if self.closed:
             return float(max(round(value), 1))
         value = max(value, LEAST_A_SECOND)
         return round(value, 3 - math.floor(math.log10(value)))
 
     def text(self, value: float) -> str:
-        """A number for people: ``43.2/s``, ``250 users``."""
+        """Return a number for display: ``43.2/s``, ``250 users``."""
         return f"{self.digits(value)}{' users' if self.closed else '/s'}"
 
     def toml(self, value: float) -> str | int:
-        """A number as a scenario has it: ``"43.2/s"``, ``250``."""
+        """Return a number in the notation of a scenario: ``"43.2/s"``, ``250``."""
         value = self.rounded(value)
         return int(value) if self.closed else f"{self.digits(value)}/s"
 
     def digits(self, value: float) -> str:
-        """A number without what it counts: ``43.2``, ``250``."""
+        """Return a number without its unit: ``43.2``, ``250``."""
         return f"{value:.0f}" if self.closed else shortest(value)
 
 
 def shortest(value: float) -> str:
-    """Four significant digits, without zeros at the end."""
+    """Return four significant digits, without trailing zeros."""
     text = number(value) if value >= 1e-3 else f"{value:.4g}"
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def populations(plan: Plan, names: Sequence[str]) -> tuple[Population, ...]:
-    """The populations of these names.
+    """Return the populations with these names.
 
     Raises
     ------
     UsageError
-        If there is no class of a name, or it is no population.
+        If there is no class with a name, or it is not a population.
     """
     classes = {one.name: one for one in plan.classes}
     for name in names:
@@ -113,7 +113,7 @@ def populations(plan: Plan, names: Sequence[str]) -> tuple[Population, ...]:
 
 
 def population_of(one: TrafficClass) -> Population | None:
-    """A class as a population; ``None`` if it is none."""
+    """Return a class as a population, or ``None`` if it is not one."""
     if "rate_per_s" in one.workload:
         return Population(one, "rate", float(one.workload["rate_per_s"]))
     if one.workload.get("think_ns") is not None:

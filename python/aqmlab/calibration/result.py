@@ -1,4 +1,4 @@
-"""What a calibration finds, as a table, in words and for programs."""
+"""The result of a calibration: as a table, in words and for programs."""
 
 from __future__ import annotations
 
@@ -18,34 +18,35 @@ from aqmlab.grid import Column, Grid
 
 @dataclass(frozen=True)
 class Calibration:
-    """The number of connections a second, or of users, that offers a load on uncongested links.
+    """The connection rate, or number of users, that offers a load on uncongested links.
 
     Attributes
     ----------
     classes
-        The classes whose load it is; their numbers keep the ratio that the scenario has.
+        The calibrated classes; their numbers keep the ratio in the scenario.
     values
-        Their numbers, by name, as a scenario can have them: ``{"web": 43.2}``.
+        Their numbers, by name, as a scenario accepts them: ``{"web": 43.2}``.
     asked
-        The load, where it was measured, and of which bytes.
+        The load, the place of its measurement, and the bytes that count.
     fit
-        The line through the loads around the value of the first class, and where it reaches the target.
+        The line through the loads around the value of the first class, and where it reaches the
+        target.
     proportional
-        Whether nothing noticeable speaks against a load in proportion to the value.
+        Whether the load is proportional to the value, without a noticeable deviation.
     spread
-        How much the load of one run differs between seeds at that value.
+        The variation of the load of one run between seeds at that value.
     needed
-        What it takes to know the mean load more exactly.
+        The cost of knowing the mean load more accurately.
     tail
         Index of a Pareto tail with infinite variance, if a class has one.
     runs, interval_s
         Seeds, and the measured time of each run.
     loads
-        By value of the first class and seed, in bit/s: around the value, and at it.
+        By value of the first class and by seed, in bit/s: around the value, and at it.
     differences
-        How the network that was run differs from the scenario's.
+        Differences of the network in the runs from the scenario's.
     remarks
-        What to know before the value is used.
+        Remarks to consider before the value is used.
     """
 
     classes: tuple[Population, ...]
@@ -72,7 +73,7 @@ class Calibration:
         return "\n".join(lines)
 
     def grid(self) -> Grid:
-        """The values that were run, and the load at each."""
+        """Return the values that were run, and the load at each."""
         first = self.classes[0]
         columns = (first.unit, "load [Mbit/s]", f"of `{self.asked.link.name}` [%]", "between seeds [%]")
         table = Grid(*(Column(head, right=True) for head in columns))
@@ -88,7 +89,7 @@ class Calibration:
         return table
 
     def sentences(self) -> tuple[str, ...]:
-        """What was found, in words."""
+        """The result, in words."""
         return (self.sentence, self._seeds, self._accuracy, *self.remarks)
 
     @property
@@ -142,11 +143,11 @@ class Calibration:
         Parameters
         ----------
         text
-            The scenario's own.
+            The scenario's text.
         arm
-            The one whose value it is, where arms have values of their own.
+            The arm of the value, where arms have their own values.
         file
-            Which may be the scenario's.
+            The file, which may be the scenario's.
 
         Raises
         ------
@@ -157,7 +158,7 @@ class Calibration:
         write_values(text, values, arm, file)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, for programs."""
+        """Return everything, for programs."""
         first = self.classes[0]
         return {
             "format_version": 1,
@@ -211,6 +212,6 @@ class Calibration:
 
 
 def _round(value: float) -> str:
-    """Two digits of what is estimated: ``96``, ``4 100``, ``4.8e+06``."""
+    """Return two digits of an estimate: ``96``, ``4 100``, ``4.8e+06``."""
     value = float(f"{value:.2g}")
     return f"{value:,.0f}".replace(",", " ") if value < 1e6 else f"{value:.1e}"

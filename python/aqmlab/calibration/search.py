@@ -1,4 +1,4 @@
-"""The search: from a first guess to the value whose own fit says that it is right."""
+"""The search: from a first guess to a value that its own fit confirms."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ from aqmlab.errors import UsageError
 from aqmlab.figures import display_value, number
 
 _PILOTS = 2
-"""Seeds of the runs that look for the right order of magnitude."""
+"""Number of seeds in the runs that search for the order of magnitude."""
 _MOST_PILOTS = 12
 _GREATEST_STEP = 16.0
 _NEAR = 1.5
 """A pilot within this factor of the target is near enough."""
 _WIDE, _NARROW = 1.25, 1.05
-"""Values are run around the expected one from it by this factor to it times this factor: wide enough to see
-whether the load is proportional, and narrow where it is not."""
+"""Values are run around the expected one, between it divided by this factor and multiplied by it:
+wide enough to show whether the load is proportional, and narrow where it is not.
+"""
 _MOST_ROUNDS = 8
 _CLOSE = 0.01
-"""A fit that moves the value by less than this, or by less than half of its own interval, is the last."""
+"""A fit that moves the value by less than this, or by less than half of its own interval, is the last one."""
 _FOLLOWS = 0.25
-"""A load that grows by less than this part of what its value grows by does not follow it any more."""
+"""A load whose relative growth is less than this part of the value's growth no longer follows it."""
 
 
 class Found(NamedTuple):
-    """Where the search ended.
+    """The end of the search.
 
     Attributes
     ----------
     fit
-        The last one.
+        The last fit.
     wide
-        The last one over a wide range of values: whether the load is proportional.
+        The last fit over a wide range of values, which shows whether the load is proportional.
     value
-        Its value, as a scenario can have it.
+        Its value, as a scenario accepts it.
     loads
-        By value and seed: those of the fit, and those at the value.
+        Loads by value and seed: those of the fit, and those at the value.
     """
 
     fit: Fit
@@ -48,10 +49,11 @@ class Found(NamedTuple):
 
 
 def search(trials: Trials, runs: int) -> Found:
-    """The value at which the load is the target.
+    """Return the value at which the load is the target.
 
-    What a class draws may depend on the value itself (as PackMime-HTTP does, weakly), and users of slow links
-    wait for each other. So the line is fitted around the value, and again until it does not move it.
+    The draws of a class may depend on the value itself (weakly in PackMime-HTTP), and users of slow
+    links wait for each other. The line is therefore fitted around the value, and again until the
+    value stays.
 
     Raises
     ------
@@ -79,7 +81,7 @@ def search(trials: Trials, runs: int) -> Found:
 
 
 def _guess(trials: Trials) -> float:
-    """What mean sizes say, or else what is written."""
+    """Return the estimate from mean sizes, or else the written number."""
     parts = [load_bps(one, trials.asked) for one in trials.network.populations]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
@@ -88,7 +90,7 @@ def _guess(trials: Trials) -> float:
 
 
 def _pilot(trials: Trials, value: float) -> float:
-    """A value whose load is near the target, by few runs of each."""
+    """Return a value whose load is near the target, from few runs per value."""
     target_bps = trials.asked.bps
     before: tuple[float, float] | None = None
     for _ in range(_MOST_PILOTS):
@@ -114,7 +116,7 @@ def _pilot(trials: Trials, value: float) -> float:
 
 
 def _possible(trials: Trials, value: float) -> float:
-    """The nearest number that a scenario can have.
+    """Return the nearest number that a scenario accepts.
 
     Raises
     ------
@@ -135,13 +137,13 @@ def _possible(trials: Trials, value: float) -> float:
 
 
 def _around(trials: Trials, value: float, factor: float) -> list[float]:
-    """Values around one, at least two."""
+    """Return values around one, at least two."""
     values = sorted({trials.first.rounded(part * value) for part in (1 / factor, 1.0, factor)})
     return values if len(values) > 1 else [values[0], values[0] + 1]
 
 
 def _check_grows(trials: Trials, before: tuple[float, float], now: tuple[float, float]) -> None:
-    """Complain of a load that stays where it is, whatever the value."""
+    """Raise an error if the load stays constant whatever the value."""
     grown, by = now[1] - before[1], now[0] / before[0] - 1
     if now[1] >= trials.asked.bps or (before[1] and grown > _FOLLOWS * by * before[1]):
         return

@@ -17,23 +17,26 @@ from aqmlab.sweeps.progress import Progress
 from aqmlab.sweeps.sweep import sweep
 
 MOST_BUSY = 0.3
-"""Share of the time that a link may be busy and still count as uncongested: Poisson arrivals of equal packets
-would wait for a fifth of a transmission time on average (M/D/1)."""
+"""Share of the time that a link may be busy and still count as uncongested.
+
+Poisson arrivals of equal packets would then wait for a fifth of a transmission time on average
+(M/D/1).
+"""
 
 Loads = Mapping[float, Mapping[int, float]]
 """Load in bit/s by value and seed."""
 
 Watcher = Callable[[str, Progress], object]
-"""Receives what is being run and how far it is."""
+"""Receives the current run and its progress."""
 
 
 class CongestedError(UsageError):
-    """A link that is to be uncongested is not.
+    """A link that should be uncongested is congested.
 
     Attributes
     ----------
     loads
-        What was offered all the same, by value and seed.
+        The loads that were nevertheless offered, by value and seed.
     """
 
     def __init__(self, message: str, loads: Loads) -> None:
@@ -50,9 +53,9 @@ class Trials:
     scenario
         The uncongested one.
     network
-        How it was made.
+        The rules by which it was made.
     asked
-        The load that is sought.
+        The requested load.
     seed
         The first seed.
     store, jobs, watcher
@@ -70,23 +73,23 @@ class Trials:
 
     @property
     def first(self) -> Population:
-        """The population whose number is sought; those of the others follow by their ratio."""
+        """The population whose number is sought; the others follow by their ratio."""
         return self.network.populations[0]
 
     def others_at(self, value: float) -> list[float]:
-        """The numbers of all populations where the first one's is given."""
+        """Return the numbers of all populations for the given number of the first one."""
         factor = value / self.first.written
         return [value, *(one.rounded(factor * one.written) for one in self.network.populations[1:])]
 
     def loads(self, values: Sequence[float], runs: int, what: str) -> Loads:
-        """The load at each value by seed.
+        """Return the load at each value by seed.
 
         Raises
         ------
         CongestedError
             If a link drops packets, or is busy more than :data:`MOST_BUSY` of the time.
         UsageError
-            If a value is more than this machine can run.
+            If a value exceeds the capacity of this machine.
         """
         watcher = self.watcher
         try:
@@ -117,7 +120,7 @@ class Trials:
         return loads
 
     def _swept(self, values: Sequence[float]) -> dict[str, Any]:
-        """The scenario with one case for each value."""
+        """Return the scenario with one case per value."""
         (arm,) = self.scenario["arm"]
         numbers = [self.others_at(value) for value in values]
         axis: dict[str, Any] = {"name": "value", "labels": [self.first.text(value) for value in values]}
@@ -127,7 +130,7 @@ class Trials:
         return {**self.scenario, "arm": [own], "sweep": {"zip": [axis]}}
 
     def _load(self, run: Measured) -> float:
-        """Bits of the populations that arrived at the link, by the measured interval."""
+        """Return the bits of the populations that arrived at the link, divided by the measured interval."""
         total = 0
         for one in self.network.populations:
             counts = run.queues.get((self.asked.link.name, one.name))
@@ -135,7 +138,7 @@ class Trials:
                 continue
             packets = counts["arrivals_packets"]
             if self.asked.count == PAYLOAD:
-                # Without losses no packet has options, so each has the same header.
+                # Without losses no packet has options, so all have the same header.
                 total -= packets * int((one.of.tcp or {})["header_bytes"])
             else:
                 total += packets * self.asked.link.overhead_bytes
@@ -143,7 +146,7 @@ class Trials:
         return 8 * total / run.interval_s
 
     def _congestion(self, run: Measured) -> str:
-        """What speaks against calling the links uncongested; empty if nothing does."""
+        """Return the evidence that links are congested; empty if there is none."""
         for link in run.run.plan.links:
             counts = run.queues.get((link.name, EVERY_CLASS))
             if counts is None:

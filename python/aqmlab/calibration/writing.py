@@ -13,11 +13,11 @@ from aqmlab.figures import listed
 from aqmlab.files import save
 
 Values = Mapping[str, str | int]
-"""What a path of the scenario is to hold: ``{"traffic.web.rate": "43.2/s"}``."""
+"""New values of paths of the scenario: ``{"traffic.web.rate": "43.2/s"}``."""
 
 
 def check_destination(text: str, source: Path | None, destination: Path) -> None:
-    """Whether a copy of a scenario could be written there, before anything is run.
+    """Check, before anything is run, that a copy of a scenario can be written there.
 
     Raises
     ------
@@ -39,9 +39,9 @@ def check_destination(text: str, source: Path | None, destination: Path) -> None
 
 
 def write_values(text: str, values: Values, arm: str | None, destination: Path) -> None:
-    """Write a scenario with other values to a file, everything else as it stands.
+    """Write a scenario with other values to a file, with everything else unchanged.
 
-    A value goes where the arm has its own, or else to the class itself.
+    A value replaces the arm's own, if there is one, or else the class's.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def write_values(text: str, values: Values, arm: str | None, destination: Path) 
 
 
 def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str:
-    """A remark about arms that set one of the values themselves, and keep it; empty if there is none."""
+    """Return a remark about arms that set one of the values themselves and keep it, or an empty text."""
     content = tomllib.loads(text)
     own = [
         f"`{each['name']}`"
@@ -79,7 +79,7 @@ def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str
 
 
 def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (as tomlkit has it)
-    """The table and the key in it that a dotted path means, in whatever form it is written.
+    """Return the table and the key in it that a dotted path means, in any notation.
 
     Where a star stands for several names, the key is one for this path alone.
     """

@@ -1,12 +1,15 @@
-"""Claims: statements about metrics and arms in a small grammar of our own, scored by the runs.
+"""Claims: statements about metrics and arms in a small grammar, scored against the runs.
 
-``docs/claims.md`` has the grammar, and how a claim is scored. From its text to its verdict it passes
+``docs/claims.md`` describes the grammar and the scoring. From its text to its verdict, a claim
+passes
 
-* :mod:`~aqmlab.claims.parse`, which makes a tree of it, and before any run :mod:`~aqmlab.claims.check`;
+* :mod:`~aqmlab.claims.parse`, which makes a tree of it, and before any run
+  :mod:`~aqmlab.claims.check`;
 * :mod:`~aqmlab.claims.decide`, which decides conditions of many comparisons,
-  :mod:`~aqmlab.claims.measure`, which says what one comparison is about, and :mod:`~aqmlab.claims.seeds`, by
-  which that has an interval over the seeds;
-* :mod:`~aqmlab.claims.score` and :mod:`~aqmlab.claims.text`, which make ``claims.json`` and sentences of it.
+  :mod:`~aqmlab.claims.measure`, which defines the quantity of one comparison, and
+  :mod:`~aqmlab.claims.seeds`, which computes its interval over the seeds;
+* :mod:`~aqmlab.claims.score` and :mod:`~aqmlab.claims.text`, which write ``claims.json`` and
+  sentences.
 """
 
 from aqmlab.claims.claim import Claim, check_claims, read_claims

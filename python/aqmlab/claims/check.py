@@ -1,6 +1,7 @@
-"""What can be said against a claim before any run: names, units, and what is compared with what.
+"""Checks of a claim before any run: names, units, and the sides of comparisons.
 
-Each expression has a unit and a *level*: a constant, a value of each seed, or a figure over the seeds.
+Each expression has a unit and a *level*: a constant, a value of each seed, or a figure over the
+seeds.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ from aqmlab.claims.values import constant
 from aqmlab.metrics import Metric, all_metrics, find
 
 MOST_COMPARISONS = 10_000
-"""Of one claim."""
+"""Largest number of comparisons in a claim."""
 
 
 class Level(IntEnum):
-    """What a value is of."""
+    """The level of a value."""
 
     CONSTANT = 0
     SEED = 1
@@ -53,14 +54,14 @@ class Level(IntEnum):
 
 @dataclass(frozen=True)
 class ValueKind:
-    """What is known of an expression without a run.
+    """The properties of an expression that are known without a run.
 
     Attributes
     ----------
     unit, level
-        Its dimension, and what it is of.
+        Its dimension, and its level.
     bare
-        Whether it is made of numbers without units.
+        Whether it consists of numbers without units.
     """
 
     unit: Unit
@@ -70,7 +71,7 @@ class ValueKind:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What is fixed around a node, and whether it is asked of each seed."""
+    """The bindings around a node, and whether it is evaluated per seed."""
 
     bound: frozenset[str]
     of_seed: bool = False
@@ -80,16 +81,16 @@ class _Scope:
 
 
 def check(claim: Condition, names: Names, where: Bindings | None = None) -> None:
-    """Complain about a claim that cannot be scored.
+    """Raise an error for a claim that cannot be scored.
 
     Parameters
     ----------
     claim
         Its tree.
     names
-        What it may speak of.
+        The names that it may use.
     where
-        What is fixed from outside.
+        The outer bindings.
 
     Raises
     ------
@@ -100,7 +101,7 @@ def check(claim: Condition, names: Names, where: Bindings | None = None) -> None
 
 
 def kind_of(node: Expression, names: Names, bound: Bindings) -> ValueKind:
-    """Unit and level of an expression that has been checked."""
+    """Return unit and level of an expression that has been checked."""
     return _Checker(names).expression(node, _Scope(frozenset(bound)))
 
 
@@ -261,7 +262,7 @@ class _Checker:
         return replace(kind, unit=self._pointwise(node, kind.unit))
 
     def _of_curves(self, node: Call, scope: _Scope) -> ValueKind:
-        """Two values of distribution functions at the same place."""
+        """Check the values of two distribution functions at the same place."""
         places = []
         for part in map(_expression, node.arguments):
             kind = self.expression(part, scope)
@@ -320,7 +321,7 @@ class _Checker:
         return replace(kind, bare=False)
 
     def _correlated(self, node: Call, inner: _Scope) -> None:
-        """What is correlated has a value of each seed for each of at least two labels."""
+        """Check that correlated quantities have a value per seed for at least two labels."""
         if math.prod(len(self._names.options(choice)) for choice in node.over) < 2:
             raise MisplacedError(node.over[0].at, f"`{node.function}` needs two labels at least")
         for part in map(_expression, node.arguments):
@@ -389,7 +390,7 @@ class _Checker:
         return ValueKind(unit_of_metric(metric.unit)[1])
 
     def _of_a_part(self, node: MetricOf, metric: Metric, fixed: set[str]) -> None:
-        """Not every metric is of a kind of packets or of a router, and none of those of a window then."""
+        """Check the kind of packets and the router, which not every metric accepts, and none in a window."""
         for key, takes, what in (
             (KIND, metric.by_kind, "a kind of packet"),
             (ROUTER, metric.by_router, "a router"),
@@ -472,7 +473,7 @@ class _Checker:
 
 
 def is_zero(node: Expression) -> bool:
-    """Whether it is the number 0 without a unit, which can be compared with anything."""
+    """Return whether it is the number 0 without a unit, which can be compared with anything."""
     return isinstance(node, Number) and not node.unit and float(node.digits) == 0
 
 

@@ -1,4 +1,4 @@
-"""Claims as scenarios and files hold them."""
+"""Claims in scenarios and files."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Claim:
     expect
         The statement in the grammar of ``docs/claims.md``.
     text
-        The same in words; may be empty.
+        The statement in words; may be empty.
     where
-        Labels that hold in the whole of it, by axis.
+        Labels that apply to the whole expression, by axis.
     strength
-        ``"firm"``: it failing is an error of somebody's. ``"soft"``: it is only reported.
+        ``"firm"``: a failure is an error. ``"soft"``: a failure is only reported.
     source
-        Who says so.
+        The source of the claim.
     origin
-        Where it stands.
+        Its location.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Claim:
 
     @staticmethod
     def of_entry(entry: Mapping[str, Any], file: str = "") -> Claim:
-        """A claim as recordings and ``_core.Sweep`` describe it."""
+        """Return a claim from the form of recordings and ``_core.Sweep``."""
         name, expect = str(entry["name"]), str(entry["expect"])
         line, column = int(entry.get("line") or 0), int(entry.get("column") or 0)
         return Claim(
@@ -69,17 +69,17 @@ class Claim:
 
     @cached_property
     def tree(self) -> Condition:
-        """What the text means.
+        """Return the tree of the text.
 
         Raises
         ------
         ScenarioError
-            If it is no claim.
+            If it is not a claim.
         """
         return parse(self.expect, self.origin)
 
     def bound(self, names: Names) -> dict[str, str]:
-        """What ``where`` fixes, by full names."""
+        """Return the bindings of ``where``, by full names."""
         fixed = {}
         for axis, of in self.where.items():
             key = names.key(label(axis))
@@ -87,12 +87,12 @@ class Claim:
         return fixed
 
     def check(self, names: Names) -> None:
-        """Complain if it cannot be scored.
+        """Raise an error if it cannot be scored.
 
         Raises
         ------
         ScenarioError
-            With the place: an unknown name, units that do not fit, a cell that is not said.
+            With the location: an unknown name, units that do not fit, an incomplete cell.
         """
         try:
             bound = self.bound(names)
@@ -104,12 +104,12 @@ class Claim:
             raise self.error(error.at, str(error)) from error
 
     def asks(self, names: Names) -> tuple[MetricQuery, ...]:
-        """Every metric that it asks, and of which cell, once it was checked.
+        """Return every metric that it uses, with the cell, once it has been checked.
 
         Raises
         ------
         ScenarioError
-            If it asks for the label beyond the end of an axis.
+            If it refers to a label beyond the end of an axis.
         """
         try:
             return tuple(asked_by(self.tree, names, self.bound(names)))
@@ -117,21 +117,21 @@ class Claim:
             raise self.error(error.at, str(error)) from error
 
     def error(self, at: int, message: str) -> ScenarioError:
-        """A complaint about a character of the text."""
+        """Return an error about a character of the text."""
         return self.origin.error(self.expect, at, message)
 
 
 def check_claims(entries: Iterable[Mapping[str, Any]], names: Names, file: str = "") -> None:
-    """Complain about every claim that cannot be scored; before runs that would be for nothing.
+    """Raise an error for all claims that cannot be scored, before any run.
 
     Parameters
     ----------
     entries
-        As ``_core.Sweep.about()`` has them.
+        Claims in the form of ``_core.Sweep.about()``.
     names
-        What they may speak of.
+        The names that they may use.
     file
-        For messages.
+        File name for messages.
 
     Raises
     ------
@@ -148,14 +148,14 @@ def check_claims(entries: Iterable[Mapping[str, Any]], names: Names, file: str =
 
 
 def _refuse(wrong: Sequence[ScenarioError]) -> None:
-    """Tell all that is wrong with claims at once, a line each."""
+    """Raise all errors of claims at once, one per line."""
     if wrong:
         problems = [problem for error in wrong for problem in error.errors]
         raise ScenarioError("\n".join(map(str, wrong)), problems)
 
 
 def read_claims(file: Path | str) -> tuple[Claim, ...]:
-    """The ``[[claim]]`` tables of a TOML file; whatever else is in it is not looked at.
+    """Return the ``[[claim]]`` tables of a TOML file; everything else in it is ignored.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def read_claims(file: Path | str) -> tuple[Claim, ...]:
 
 
 def _wrong_with(entry: object) -> Iterator[str]:
-    """What is wrong with the keys and values of a claim's table."""
+    """Return the errors in the keys and values of a claim's table."""
     if not isinstance(entry, dict):
         yield "it is no table"
         return

@@ -1,4 +1,4 @@
-"""What is kept of a claim: each comparison, what was compared in it, and where."""
+"""The record of a claim: its comparisons, with their sides and places."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Operand:
     estimate
         The mean over the seeds, or the figure, with its 95 % interval; without ends for a constant.
     difference
-        Whether it is the distance of two measured figures: that of percentages is in percentage points.
+        Whether it is the difference of two measured figures, which for percentages is in percentage
+        points.
     """
 
     text: str
@@ -31,30 +32,31 @@ class Operand:
 
     @property
     def constant(self) -> bool:
-        """Whether it is a number of the claim, and nothing measured."""
+        """Whether it is a number of the claim, without a measurement."""
         return self.estimate.method == "constant"
 
 
 @dataclass(frozen=True)
 class ClaimComparison:
-    """One comparison of a claim, with what was compared.
+    """One comparison of a claim, with its sides.
 
     Attributes
     ----------
     text
         The comparison.
     at
-        What ``for``, ``over`` and ``where`` fix for it: axis as people call it, and label.
+        The bindings of ``for``, ``over`` and ``where``: short name of the axis, and label.
     left, right
-        What was compared; ``right`` is ``None`` for a range.
+        The sides; ``right`` is ``None`` for a range.
     found
-        What the verdict is about: the difference of the sides, their ratio, or the left side alone.
+        The quantity of the verdict: the difference of the sides, their ratio, or the left side
+        alone.
     effect
-        Which of these: ``"difference"``, ``"ratio"``, ``"value"``.
+        The kind of this quantity: ``"difference"``, ``"ratio"``, ``"value"``.
     unit
-        Of the sides, and of the difference.
+        Unit of the sides and of the difference.
     verdict
-        By itself, at 95 %.
+        Verdict on this comparison alone, at 95 %.
     """
 
     text: str
@@ -68,16 +70,16 @@ class ClaimComparison:
 
 
 def shown(bound: Bindings, names: Names) -> tuple[tuple[str, str], ...]:
-    """What is fixed: axes as people call them, and labels."""
+    """Return bindings: short names of axes, and labels."""
     return tuple((names.short(key), label) for key, label in bound.items())
 
 
 def labelled(node: Expression, bound: Bindings, common: Bindings, names: Names) -> str:
-    """An expression, and what is fixed for it alone: ``x at buffer 4p``."""
+    """Return an expression with its own bindings: ``x at buffer 4p``."""
     own = {key: label for key, label in bound.items() if key not in common}
     return f"{node} at {place(own, names)}" if own else str(node)
 
 
 def place(bound: Bindings, names: Names) -> str:
-    """What is fixed, in words: ``buffer 4p, count 20``."""
+    """Return bindings in words: ``buffer 4p, count 20``."""
     return ", ".join(f"{axis} {label}" for axis, label in shown(bound, names))

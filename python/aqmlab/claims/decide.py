@@ -1,12 +1,12 @@
-"""Whether a claim holds: each comparison by its interval, and conditions of many of them.
+"""Decisions on claims: each comparison by its interval, and conditions of many comparisons.
 
-A condition that needs ``k`` of ``m`` comparisons (all of them: ``and``, ``for all``; one: ``or``, ``for
-some``) holds if ``k`` of them do, each decided at ``alpha / (m - k + 1)``, and fails if ``m - k + 1`` fail,
-each decided at ``alpha / k``. Then it is decided wrongly with a probability of at most ``alpha``, however
-the comparisons depend on each other: if only ``t < k`` are true, ``k - t`` of the other ``m - t`` would have
-to be decided wrongly, of which by Markov's inequality the probability is at most
-``(m - t) / (k - t) * alpha / (m - k + 1) <= alpha``. For "all hold" this is the intersection-union test,
-every comparison at its own 95 %; for "one holds" it is Bonferroni's.
+A condition that needs ``k`` of ``m`` comparisons (all of them: ``and``, ``for all``; one: ``or``,
+``for some``) holds if ``k`` of them do, each decided at ``alpha / (m - k + 1)``, and fails if ``m -
+k + 1`` fail, each decided at ``alpha / k``. Then it is decided wrongly with a probability of at
+most ``alpha``, however the comparisons depend on each other: if only ``t < k`` are true, ``k - t``
+of the other ``m - t`` would have to be decided wrongly, of which by Markov's inequality the
+probability is at most ``(m - t) / (k - t) * alpha / (m - k + 1) <= alpha``. For "all hold" this is
+the intersection-union test, every comparison at its own 95 %; for "one holds" it is Bonferroni's.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ from aqmlab.stopping import raise_if_stopped
 
 ALPHA = 1.0 - CONFIDENCE
 SHARE_OF_ANY = 0.15
-"""Share of the seeds that ``any`` would have shown where it fails: twenty seeds show it with 95 %."""
+"""Share of failing seeds that ``any`` would have detected: twenty seeds detect it with 95 %."""
 
 
 @dataclass(frozen=True)
 class _Levels:
-    """Probabilities of a wrong ``holds`` and of a wrong ``fails`` that are allowed."""
+    """The allowed probabilities of a wrong ``holds`` and of a wrong ``fails``."""
 
     holds: float = ALPHA
     fails: float = ALPHA
@@ -72,12 +72,12 @@ class _Levels:
         return _Levels(self.fails, self.holds)
 
     def of_one(self, need: int, count: int) -> _Levels:
-        """For each of ``count`` parts of which ``need`` must hold."""
+        """Return the levels for each of ``count`` parts of which ``need`` must hold."""
         return _Levels(self.holds / (count - need + 1), self.fails / need)
 
 
 class Decider:
-    """Decides conditions over results, and keeps the parts of what was compared."""
+    """Decides conditions over results, and keeps the parts of all comparisons."""
 
     def __init__(self, results: Results, names: Names) -> None:
         self._results = results
@@ -87,7 +87,7 @@ class Decider:
         self.parts: list[ClaimComparison] = []
 
     def decide(self, claim: Condition, bound: Bindings) -> Verdict:
-        """The verdict of a claim that has been checked; ``parts`` has its comparisons then."""
+        """Return the verdict on a claim that has been checked; ``parts`` then has its comparisons."""
         self.parts = []
         return self._verdict(claim, dict(bound), _Levels())
 
@@ -142,7 +142,7 @@ class Decider:
         levels: _Levels,
         tolerance: float = 0.0,
     ) -> Verdict:
-        """One comparison; with a tolerance it is the difference of the sides that is compared with that."""
+        """Make one comparison; with a tolerance, the difference of the sides is compared with it."""
         if kind_of(left[0], self._names, left[1]).level == Level.CONSTANT:
             turned: dict[Relation, Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
             left, right, relation = right, left, turned[relation]
@@ -177,7 +177,7 @@ class Decider:
         self.parts.append(measure.part(text, self._names, alone))
         if alone.status == UNDECIDED:
             return alone
-        # What decides among several has to be more certain than what stands alone.
+        # A decision among several must be more certain than a single one.
         allowed = levels.holds if alone.status == HOLDS else levels.fails
         sure = alone if allowed >= ALPHA else verdict(1.0 - allowed)
         if sure.status == alone.status:
@@ -189,7 +189,7 @@ class Decider:
         )
 
     def _measure(self, left: Located, right: Located | None, *, plain: bool = False) -> Measure:
-        """A difference, or with standard deviations and unless it is to be ``plain`` a ratio."""
+        """Return a difference, or with standard deviations a ratio, unless ``plain``."""
         return Measure(self._leaves, self._names, left, right, plain=plain)
 
     # --- labels and courses
@@ -240,7 +240,7 @@ class Decider:
         return self._at_least(len(labels) - 1, [step(i) for i in range(len(labels) - 1)], levels)
 
     def _any(self, node: Test, bound: Bindings, levels: _Levels) -> Verdict:
-        """Holds as soon as it was seen: that is no statistics."""
+        """Holds as soon as one seed shows it, without statistics."""
         condition = node.arguments[0]
         assert isinstance(condition, Condition)
         self._leaves.fresh()

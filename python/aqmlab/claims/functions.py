@@ -1,4 +1,4 @@
-"""The functions of claims: what each takes, and what it means."""
+"""The functions of claims: their arguments and meanings."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ Domain = Literal["values", "curves", "axis", "seeds"]
 
 @dataclass(frozen=True)
 class Function:
-    """A function as the grammar has it.
+    """A function of the grammar.
 
     Attributes
     ----------
     name
-        As it is written.
+        Its name.
     domain
-        What it takes together: several values of one seed, whole distribution functions of one seed, the
-        labels of an axis seed by seed, or the seeds.
+        The domain that it combines: several values of one seed, whole distribution functions of one
+        seed, the labels of an axis seed by seed, or the seeds.
     least, most
-        How many arguments.
+        Numbers of arguments.
     condition
         Whether its first argument is a condition.
     test
-        Whether it is so or not, and no number.
+        Whether its value is a truth value, not a number.
     single
-        Whether it goes over one axis only: the order of the labels counts, or it gives one. With two values
-        the order does not count.
+        Whether it takes one axis only, because the order of the labels matters or the result is a
+        label. With two values the order does not matter.
     meaning
-        One sentence.
+        Its meaning in one sentence.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Function:
 
 
 MANY = 16
-"""Arguments of one call."""
+"""Largest number of arguments of a call."""
 
 _ALL = (
     Function("abs", "values", 1, 1, "the value without its sign"),
@@ -142,16 +142,16 @@ _ALL = (
 FUNCTIONS: Mapping[str, Mapping[Domain, Function]] = {
     name: {f.domain: f for f in _ALL if f.name == name} for name in dict.fromkeys(f.name for f in _ALL)
 }
-"""By name, and by what they take together: ``max`` is of several values, or over an axis."""
+"""By name, and by domain: ``max`` takes several values, or an axis."""
 
 BEST = ("argmax", "argmin")
-"""They give a label."""
+"""Functions that return a label."""
 
 OF_PAIRS = ("correlation", "rank_correlation")
-"""Over an axis they take a second value for each label."""
+"""Functions that, over an axis, take a second value per label."""
 
 
 def function_of(name: str, *, over: bool) -> Function | None:
-    """The function that is meant: over an axis if one is named, else of several values or over the seeds."""
+    """Return the function meant: over an axis if one is named, else of several values or over the seeds."""
     domains: tuple[Domain, ...] = ("axis",) if over else ("values", "curves", "seeds")
     return next((FUNCTIONS[name][d] for d in domains if d in FUNCTIONS[name]), None)

@@ -1,8 +1,8 @@
-"""What one comparison is about, and its interval at any confidence.
+"""The quantity of one comparison, and its interval at any confidence.
 
-That is the difference of its sides, or their ratio where standard deviations are compared, or the left side
-alone against a constant; which of the ways of :mod:`aqmlab.claims.seeds` leads to an interval of it is seen
-from what the sides are made of.
+The quantity is the difference of the sides, or their ratio where standard deviations are compared,
+or the left side alone against a constant. The parts of the sides determine which method of
+:mod:`aqmlab.claims.seeds` computes its interval.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from aqmlab.stats import CONFIDENCE, Interval, estimate
 from aqmlab.stats.verdict import Verdict
 
 Located: TypeAlias = tuple[Expression, Bindings]
-"""An expression, and what is fixed around it."""
+"""An expression and the bindings around it."""
 
 
 class Measure:
-    """What one comparison is about, and its interval at any confidence."""
+    """The quantity of one comparison, and its interval at any confidence."""
 
     def __init__(
         self,
@@ -68,18 +68,18 @@ class Measure:
 
     @property
     def effect(self) -> str:
-        """What the interval is of."""
+        """The kind of quantity."""
         return "value" if self._alone else "ratio" if self._logarithmic else "difference"
 
     @property
     def threshold(self) -> float:
-        """What the interval is compared with."""
+        """The number with which the interval is compared."""
         if self._constant is not None:
             return self._constant
         return 1.0 if self._logarithmic else 0.0
 
     def part(self, text: str, names: Names, verdict: Verdict) -> ClaimComparison:
-        """What is kept of the comparison."""
+        """Return the record of the comparison."""
         left, right = self._left[1], self._left[1] if self._right is None else self._right[1]
         common = {key: label for key, label in left.items() if right.get(key) == label}
         sides = [
@@ -93,7 +93,7 @@ class Measure:
         )
 
     def interval(self, confidence: float) -> Interval:
-        """Of the difference, the ratio, or the left side alone."""
+        """Return the interval of the difference, the ratio, or the left side alone."""
         wrong = self._undefined()
         if wrong is not None:
             return wrong
@@ -107,7 +107,7 @@ class Measure:
         return self._of_figures([self._left, *([] if self._alone else [self._right])], confidence)
 
     def _side(self, side: Located) -> Interval:
-        """One side by itself, at 95 %."""
+        """Return the interval of one side alone, at 95 %."""
         node, bound = side
         level = kind_of(node, self._names, bound).level
         if level == Level.CONSTANT:
@@ -164,7 +164,7 @@ class Measure:
     # --- seeds
 
     def _collect(self) -> Seen:
-        """What the comparison meets: both sides together, for seeds count in pairs."""
+        """Collect the leaves of the comparison, of both sides together because seeds count in pairs."""
         self._leaves.fresh()
         everything = Collect(self._leaves, self._names, np.arange(0))
         evaluator = Evaluator(self._names, everything)
@@ -179,7 +179,7 @@ class Measure:
         return np.flatnonzero(~self._seen.missing)
 
     def _undefined(self) -> Interval | None:
-        """What there is instead of an interval where a seed, or every seed, has no value."""
+        """Return the substitute for an interval where a seed, or every seed, has no value."""
         present = len(self._chosen)
         lacking = sorted(i for i in self._seen.lacking if not self._seen.missing[i])
         if present and not lacking:
@@ -213,13 +213,13 @@ def _scalar(value: object) -> float | Range:
 
 
 _DIFFERENCES = frozenset({"cdf_gap", "range", "largest_step", "change", "slope", "std"})
-"""Functions that give the distance of values, in the unit of these."""
+"""Functions that return a difference of values, in their unit."""
 
 
 def is_difference(node: Expression) -> bool:
-    """Whether a figure is the distance of two that were measured, or is made of such.
+    """Return whether a figure is the difference of two measured figures, or consists of such.
 
-    What is left of a constant is none: ``100 % - utilisation_percent`` is a percentage itself.
+    The remainder of a constant is not: ``100 % - utilisation_percent`` is itself a percentage.
     """
     match node:
         case Negative():

@@ -1,4 +1,4 @@
-"""What a claim asks of a metric: of which cell, queue, class and window, and with which parameters."""
+"""The metric queries of claims: cell, queue, class, window, and parameters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class MetricQuery:
     Attributes
     ----------
     metric
-        Which one.
+        Name of the metric.
     arm
         ``None`` where there is only one.
     labels
@@ -62,7 +62,7 @@ class MetricQuery:
 
 
 def metric_query(node: MetricOf, names: Names, bound: Bindings) -> MetricQuery:
-    """What a claim asks of a metric where ``bound`` is fixed around it; its own braces take precedence."""
+    """Return the query of a metric under the bindings ``bound``; its own braces take precedence."""
     metric = placed(node, lambda: find(node.name))
     known = {parameter.name for parameter in metric.parameters}
     labels = dict(bound)
@@ -92,14 +92,14 @@ def metric_query(node: MetricOf, names: Names, bound: Bindings) -> MetricQuery:
 
 
 def setting_key(setting: Matcher, metric: Metric, names: Names) -> str:
-    """What a word in braces means that is no parameter; a kind of packets is no value of an axis `kind`."""
+    """Return the meaning of a word in braces that is no parameter; kinds of packets are no axis `kind`."""
     if metric.by_kind and setting.key.text == KIND and setting.value.text in KINDS:
         return KIND
     return names.key(setting.key)
 
 
 def parameter_value(metric: Metric, setting: Matcher) -> float:
-    """What a metric is told, in the parameter's own unit; a number without a unit is in that."""
+    """Return the parameter of a metric, in its own unit; a number without a unit is in that unit."""
     parameter = placed(setting, lambda: metric.parameter(setting.key.text))
     factor, unit = unit_of_metric(parameter.unit)
     found = quantity(setting.value.text)
@@ -117,7 +117,7 @@ def parameter_value(metric: Metric, setting: Matcher) -> float:
 
 
 def placed(node: Node, ask: Callable[[], T]) -> T:
-    """What a question gives; a complaint is about the place of a node."""
+    """Return the result of a question; its error is located at a node."""
     try:
         return ask()
     except UsageError as error:
@@ -129,21 +129,21 @@ def _between(ends: Mapping[str, float]) -> Window:
 
 
 def asked_by(node: Node, names: Names, bound: Bindings) -> Iterator[MetricQuery]:
-    """Every metric that an expression or a condition asks, for each label that it ranges over.
+    """Return every metric that an expression or a condition uses, for each label of its range.
 
     Parameters
     ----------
     node
-        Of a claim that was checked.
+        A node of a claim that has been checked.
     names
-        What it speaks of.
+        The names that it uses.
     bound
-        What is fixed around it, by full names.
+        The bindings around it, by full names.
 
     Raises
     ------
     MisplacedError
-        If it asks for the label beyond the end of an axis.
+        If it refers to a label beyond the end of an axis.
     """
     match node:
         case MetricOf():
@@ -161,7 +161,7 @@ def asked_by(node: Node, names: Names, bound: Bindings) -> Iterator[MetricQuery]
 
 
 def cell_of(what: MetricQuery, names: Names) -> Cell:
-    """The cell of a query; an axis that it does not name has one label."""
+    """Return the cell of a query; an axis that it does not name has one label."""
     settings = tuple((axis.name, what.labels.get(axis.name, axis.labels[0])) for axis in names.axes)
     return Cell(settings, what.arm or names.arms[0])
 

@@ -1,4 +1,4 @@
-"""What claims can speak of: arms, axes and their labels, queues, classes, windows of time."""
+"""The names that claims can use: arms, axes and their labels, queues, classes, windows of time."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from aqmlab.results import Results
 
 ARM, QUEUE, CLASS, WINDOW = "arm", "queue", "class", "window"
 KIND, ROUTER = "kind", "router"
-"""Of packets, and where hosts are: keys where no axis is called so, as `queue.kind` often is."""
+"""Kinds of packets, and places of hosts: keys where no axis has this name, as `queue.kind` often does."""
 FROM, UNTIL = "from", "until"
 POSITIONS = ("first", "last", "previous", "next")
-"""Labels by their place on the axis: a label of that name stands in quotes."""
+"""Positions on an axis; a label with such a name is quoted."""
 MOST_WINDOWS = 10_000
 
 Bindings = Mapping[str, str]
-"""What is fixed: by ``"arm"``, ``"queue"``, ``"class"``, ``"window"``, ... or the full name of an axis."""
+"""Bindings by ``"arm"``, ``"queue"``, ``"class"``, ``"window"``, ... or the full name of an axis."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Names:
     Attributes
     ----------
     arms
-        In the order of the scenario.
+        The arms, in the order of the scenario.
     axes
         The swept dimensions.
     queues, classes, routers
-        Where they are known; empty where they are not, and then any name is taken.
+        Known names; where empty, any name is accepted.
     """
 
     arms: tuple[str, ...]
@@ -49,12 +49,12 @@ class Names:
 
     @staticmethod
     def of_results(results: Results) -> Names:
-        """Those of a sweep or an experiment; queues and classes are those of the plans of its runs."""
+        """Return the names of a sweep or an experiment; queues and classes are those of its runs' plans."""
         return Names.of_plans(results.arms, results.axes, results.plans)
 
     @staticmethod
     def of_plans(arms: Iterable[str], axes: Iterable[Axis], plans: Iterable[Plan]) -> Names:
-        """Arms and axes, and the queues and classes of plans."""
+        """Return arms and axes, and the queues and classes of plans."""
         plans = tuple(plans)
         return Names(
             tuple(arms),
@@ -65,7 +65,7 @@ class Names:
         )
 
     def key(self, axis: Label) -> str:
-        """What a word before ``in``, after ``over`` or before ``=`` means."""
+        """Return the key meant by a word before ``in``, after ``over`` or before ``=``."""
         if not axis.quoted and axis.text in (ARM, QUEUE, CLASS, WINDOW):
             return axis.text
         try:
@@ -76,7 +76,7 @@ class Names:
             raise MisplacedError(axis.at, str(error)) from error
 
     def labels(self, key: str) -> tuple[str, ...]:
-        """All labels of an axis, in their order; of the windows of time there are none to list."""
+        """Return all labels of an axis, in order; windows of time cannot be listed."""
         own = {
             ARM: self.arms,
             QUEUE: self.queues,
@@ -88,17 +88,17 @@ class Names:
         return own[key] if key in own else axis_named(self.axes, key).labels
 
     def open(self, bound: Iterable[str]) -> tuple[str, ...]:
-        """The axes with several labels that are not fixed."""
+        """Return the axes with several labels that are not bound."""
         fixed = set(bound)
         keys = [ARM, *(axis.name for axis in self.axes)]
         return tuple(key for key in keys if key not in fixed and len(self.labels(key)) > 1)
 
     def short(self, key: str) -> str:
-        """An axis as people call it."""
+        """Return the short name of an axis."""
         return next((axis.short for axis in self.axes if axis.name == key), key)
 
     def options(self, choice: Choice) -> tuple[str, ...]:
-        """The labels that a choice means, in the order of the axis; those that are listed in theirs."""
+        """Return the labels that a choice means, in the order of the axis, or of the list if listed."""
         key = self.key(choice.axis)
         every = self.labels(key)
         if choice.mode == "in":
@@ -119,9 +119,9 @@ class Names:
         return rest
 
     def resolve(self, key: str, given: Label, bound: Bindings | None = None) -> str:
-        """The label that a word means: itself, or ``first``, ``last``, ``previous``, ``next`` of the axis.
+        """Return the label meant by a word: itself, or ``first``, ``last``, ``previous``, ``next``.
 
-        Without ``bound`` the position of what is bound is not looked at.
+        Without ``bound``, positions relative to a binding are not resolved.
         """
         if key == WINDOW:
             return window_label(_window(given))
@@ -178,18 +178,18 @@ class Names:
 
 
 def window_label(window: Window) -> str:
-    """``20s-40s``; in whole nanoseconds and without an exponent, which may have a hyphen of its own."""
+    """Return ``20s-40s``, in whole nanoseconds and without an exponent, which may contain a hyphen."""
     begin, end = (f"{time:.9f}".rstrip("0").rstrip(".") for time in window)
     return f"{begin}s-{end}s"
 
 
 def window_of(text: str) -> Window:
-    """The window that :func:`window_label` wrote."""
+    """Return the window that :func:`window_label` wrote."""
     return _window(label(text))
 
 
 def seconds(given: Label, what: str) -> float:
-    """A time of a run: ``20s``."""
+    """Return a time of a run: ``20s``."""
     found = quantity(given.text)
     if found is None or found[1] != TIME or found[0] < 0:
         raise MisplacedError(given.at, f"`{given.text}` is no time for {what}; write `20s`")
@@ -210,7 +210,7 @@ def _window(given: Label) -> Window:
 def _every(pick: Every) -> tuple[str, ...]:
     step = seconds(pick.step, "a step")
     first, last = seconds(pick.first, "a begin"), seconds(pick.last, "an end")
-    # Rounding of the times is not to cost a window.
+    # Rounding of the times must not lose a window.
     count = math.floor((last - first) / step + 1e-9) if step > 0 else 0
     if not 1 <= count <= MOST_WINDOWS:
         raise MisplacedError(pick.at, f"`{pick}` makes {count} windows; 1 to {MOST_WINDOWS} are possible")

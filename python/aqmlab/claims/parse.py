@@ -1,7 +1,7 @@
 """From the text of a claim to its tree, by recursive descent.
 
-``docs/claims.md`` has the grammar. Any text either becomes a tree or is refused with a
-:class:`~aqmlab.errors.ScenarioError` that names the place; nothing else ever comes of it.
+``docs/claims.md`` describes the grammar. Any text either becomes a tree or is refused with a
+:class:`~aqmlab.errors.ScenarioError` that names the location.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from aqmlab.claims.tree import (
 from aqmlab.errors import unknown
 
 DEEPEST = 30
-"""Levels of parentheses, calls and quantifiers inside each other."""
+"""Largest depth of nested parentheses, calls and quantifiers."""
 
 Either = Expression | Condition
 
@@ -47,19 +47,19 @@ _RELATIONS: tuple[Relation, ...] = ("<", "<=", ">", ">=", "==")
 
 
 def parse(text: str, origin: SourceLocation | None = None) -> Condition:
-    """The tree of a claim.
+    """Return the tree of a claim.
 
     Parameters
     ----------
     text
-        As in ``expect``.
+        The text in ``expect``.
     origin
-        Where it stands, for messages.
+        Its location, for messages.
 
     Raises
     ------
     ScenarioError
-        If it is no claim, with line and column.
+        If it is not a claim, with line and column.
     """
     parser = _Parser(Scanner(text, origin or SourceLocation()))
     return parser.claim()

@@ -1,7 +1,7 @@
-"""Intervals that are calculated with: what comes of two numbers of which only the ends are known.
+"""Interval arithmetic: results for numbers of which only bounds are known.
 
-Moore, Interval Analysis, 1966. If each of the intervals that go in holds its true value, so does the one that
-comes out, whatever they have to do with each other.
+Moore, Interval Analysis, 1966. If each input interval contains its true value, so does the result,
+however the inputs depend on each other.
 """
 
 from __future__ import annotations
@@ -57,25 +57,25 @@ class Range:
         return Range.of(other) / self
 
     def absolute(self) -> Range:
-        """Without sign."""
+        """Return the absolute values."""
         if self.low <= 0 <= self.high:
             return Range(0.0, max(-self.low, self.high))
         return _spanning([abs(self.low), abs(self.high)])
 
     def rising(self, function: Callable[[float], float]) -> Range:
-        """By a function that rises; unknown where it is not defined throughout."""
+        """Apply an increasing function; unknown where it is not defined throughout."""
         try:
             return Range(function(self.low), function(self.high))
         except ValueError:
             return UNKNOWN
 
     def least(self, other: float | Range) -> Range:
-        """The lesser one of two."""
+        """Return the smaller one of two."""
         other = Range.of(other)
         return _joined(self, other, min)
 
     def greatest(self, other: float | Range) -> Range:
-        """The greater one of two."""
+        """Return the greater one of two."""
         return _joined(self, Range.of(other), max)
 
 

@@ -1,4 +1,4 @@
-"""The words of a claim, one at a time, and complaints about them with their place."""
+"""The words of a claim, one at a time, and errors with their location."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aqmlab.claims.units import LITERALS
 from aqmlab.errors import Problem, ScenarioError
 
 LONGEST = 4000
-"""Characters of a claim; those of the longest sentence are far fewer."""
+"""Largest number of characters in a claim; the longest sensible sentence has far fewer."""
 
 _BLANK = re.compile(r"\s*")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -23,7 +23,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 class MisplacedError(Exception):
-    """A complaint about the character ``at`` of a claim, before it is known where the claim stands."""
+    """An error about the character ``at`` of a claim, before the location of the claim is known."""
 
     def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
@@ -32,14 +32,14 @@ class MisplacedError(Exception):
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """Where a claim stands, for messages.
+    """The location of a claim, for messages.
 
     Attributes
     ----------
     claim
         Its name.
     file
-        The file it was read from; empty if there is none.
+        The file from which it was read; empty if there is none.
     line, column
         Of the first character of its text, from 1; 0 if they are not known.
     """
@@ -50,7 +50,7 @@ class SourceLocation:
     column: int = 0
 
     def place(self, text: str, at: int) -> tuple[int, int]:
-        """Line and column of a character of the text; in the text itself if its place is not known."""
+        """Return line and column of a character, relative to the text if its location is unknown."""
         before = text[:at]
         line = before.count("\n")
         column = len(before) - (before.rfind("\n") + 1)
@@ -61,7 +61,7 @@ class SourceLocation:
         return max(self.line, 1) + line, column
 
     def error(self, text: str, at: int, message: str) -> ScenarioError:
-        """A complaint with file, line and column."""
+        """Return an error with file, line and column."""
         line, column = self.place(text, at)
         known = self.line > 0
         place = f"{self.file}:{line}:{column}" if self.file else f"line {line}, column {column}"
@@ -78,7 +78,7 @@ class SourceLocation:
 
 
 def place_in(text: str, expect: str) -> tuple[int, int]:
-    """Line and column of a claim's text in its file, as far as it stands there once as it is; else 0, 0."""
+    """Return line and column of a claim's text in its file, if it occurs there exactly once; else 0, 0."""
     if text.count(expect) != 1:
         return 0, 0
     before = text[: text.index(expect)]
@@ -97,9 +97,9 @@ class Token:
     kind
         ``"text"`` is in quotes.
     text
-        The word; of a number its digits.
+        The word; for a number, its digits.
     unit
-        Of a number, empty if it has none.
+        The unit of a number, empty if it has none.
     at, end
         Its first character, and the one after it.
     """
@@ -111,7 +111,7 @@ class Token:
     unit: str = ""
 
     def shown(self) -> str:
-        """As messages name it."""
+        """Return it as messages name it."""
         return "the end" if self.kind == "end" else f"`{self.text}{self.unit}`"
 
 
@@ -123,7 +123,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 
 
 class Scanner:
-    """Reads a text from its begin to its end."""
+    """Reads a text from its beginning to its end."""
 
     def __init__(self, text: str, origin: SourceLocation) -> None:
         self.text = text
@@ -134,17 +134,17 @@ class Scanner:
             raise self.wrong(LONGEST, f"it has {len(text)} characters; {LONGEST} is the most")
 
     def wrong(self, at: int, message: str) -> ScenarioError:
-        """A complaint about the character ``at``."""
+        """Return an error about the character ``at``."""
         return self.origin.error(self.text, at, message)
 
     def peek(self) -> Token:
-        """The next word; it stays the next one."""
+        """Return the next word without taking it."""
         if self._next is None:
             self._next = self._read()
         return self._next
 
     def take(self) -> Token:
-        """The next word."""
+        """Take the next word."""
         token = self.peek()
         self._at, self._next = token.end, None
         return token
@@ -158,14 +158,14 @@ class Scanner:
         return False
 
     def expect(self, word: str, why: str = "") -> Token:
-        """Take this word, or complain that another one is there."""
+        """Take this word, or raise an error if another one is there."""
         token = self.peek()
         if token.kind not in ("operator", "name") or token.text != word:
             raise self.wrong(token.at, f"`{word}` is missing before {token.shown()}{why}")
         return self.take()
 
     def label(self, what: str) -> Label:
-        """Take a label: what is in quotes, or all up to a blank or a mark that no label has."""
+        """Take a label: quoted text, or everything up to a blank or a character that no label has."""
         self._next = None
         at = self._skip_blanks(self._at)
         found = _QUOTED.match(self.text, at)
@@ -193,14 +193,14 @@ class Scanner:
         raise self.wrong(at, f"{self._shown(at)} has no meaning here")
 
     def _number(self, number: re.Match[str]) -> Token:
-        """A number with the unit that follows it, at once or after blanks."""
+        """Take a number with its unit, which follows directly or after blanks."""
         at, end = number.span()
         unit = _UNIT.match(self.text, self._skip_blanks(end))
         if unit is None:
             return Token("number", number[0], at, end)
         if unit[0] in LITERALS:
             return Token("number", number[0], at, unit.end(), unit[0])
-        # `5ms/x` is a quotient, `5foo` is a slip, `5 foo` is left to the parser.
+        # `5ms/x` is a quotient, `5foo` is a typing error, `5 foo` is left to the parser.
         plain = unit[0].split("/")[0]
         if plain in LITERALS:
             return Token("number", number[0], at, unit.start() + len(plain), plain)

@@ -1,4 +1,4 @@
-"""Scoring: which claims hold, which fail, and which the runs cannot tell."""
+"""Scoring: claims that hold, that fail, and that the runs leave undecided."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from aqmlab.stats.verdict import FAILS, HOLDS, UNDECIDED, Verdict, undecided
 
 FORMAT_VERSION = 1
 _SCENARIO = "scenario.toml"
-"""What a recording calls the file that its claims stand in: it lies beside them."""
+"""The name of the file of claims in a recording's directory."""
 STATUSES = (HOLDS, FAILS, UNDECIDED)
 
 
 @dataclass(frozen=True, repr=False)
 class Scored:
-    """A claim with what the runs say of it.
+    """A claim with the verdict of the runs.
 
     Attributes
     ----------
     claim
         The claim: ``name``, ``text``, ``expect``, ``where``, ``strength``, ``source``.
     verdict
-        What the runs say.
+        The verdict.
     parts
-        Every comparison that was made for it.
+        All its comparisons.
     """
 
     claim: Claim
@@ -67,20 +67,20 @@ class Scored:
 
     @property
     def failed(self) -> bool:
-        """Whether it is firm and fails: what a command ends with 1 for."""
+        """Whether it is firm and fails, which makes a command exit with 1."""
         return self.claim.strength == "firm" and self.status == FAILS
 
     def deciding(self) -> tuple[ClaimComparison, ...]:
-        """The parts that go with the verdict, what decides first: all that share its status, or all."""
+        """Return the decisive parts, the most decisive first: all that share the verdict's status, or all."""
         same = tuple(part for part in self.parts if part.verdict.status == self.status)
         return foremost(same or self.parts, self.status)
 
 
 def foremost(parts: Iterable[ClaimComparison], status: str) -> tuple[ClaimComparison, ...]:
-    """Parts in the order in which they matter.
+    """Return the parts in order of importance.
 
-    Of a claim that fails the clearest failures come first; of one that holds, what is nearest to failing.
-    What is equally clear, and all of one that is undecided, stays in its order.
+    For a failing claim, the clearest failures come first; for one that holds, the parts nearest to
+    failing. Equally clear parts, and all parts of an undecided claim, keep their order.
     """
     if status == UNDECIDED:
         return tuple(parts)
@@ -90,17 +90,17 @@ def foremost(parts: Iterable[ClaimComparison], status: str) -> tuple[ClaimCompar
 def score(
     results: Results, claims: Iterable[Claim] | None = None, names: Names | None = None
 ) -> tuple[Scored, ...]:
-    """Score claims by the runs that there are.
+    """Score claims against the existing runs.
 
     Parameters
     ----------
     results
-        Of a sweep or an experiment.
+        Results of a sweep or an experiment.
     claims
-        Those of its scenario if not given. Of these one that cannot be scored with the runs that there are,
+        By default those of its scenario. A claim of these that the existing runs cannot score,
         because an arm was left out, is undecided.
     names
-        What they may speak of; queues and classes are those of the runs that there are, if not given.
+        The names that they may use; by default with the queues and classes of the existing runs.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def _scored(claim: Claim, results: Results, names: Names, *, own: bool) -> Score
 
 
 def counts(scored: Sequence[Scored]) -> dict[str, dict[str, int]]:
-    """How many hold, fail and are undecided, firm and soft apart."""
+    """Return how many hold, fail and are undecided, separately for firm and soft claims."""
     return {
         strength: {
             status: sum(s.claim.strength == strength and s.status == status for s in scored)
@@ -146,7 +146,7 @@ def counts(scored: Sequence[Scored]) -> dict[str, dict[str, int]]:
 
 
 def to_json(scored: Sequence[Scored]) -> dict[str, Any]:
-    """The content of ``claims.json``; ``docs/claims.md`` describes it."""
+    """Return the contents of ``claims.json``, which ``docs/claims.md`` describes."""
     return {
         "format_version": FORMAT_VERSION,
         "confidence": CONFIDENCE,
@@ -156,7 +156,7 @@ def to_json(scored: Sequence[Scored]) -> dict[str, Any]:
 
 
 def to_text(scored: Sequence[Scored]) -> str:
-    """The text of ``claims.json``: the same for the same runs, whenever and wherever."""
+    """Return the text of ``claims.json``, which is the same for the same runs at any time and place."""
     return json.dumps(to_json(scored), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -174,7 +174,7 @@ def write_claims(scored: Sequence[Scored], path: Path) -> Path:
 
 
 def scored_json(scored: Scored) -> dict[str, Any]:
-    """A claim with every comparison, as plain data."""
+    """Return a claim with all its comparisons, as plain data."""
     claim, verdict = scored.claim, scored.verdict
     return {
         "name": claim.name,

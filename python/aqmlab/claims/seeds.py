@@ -1,15 +1,16 @@
 """Figures over the seeds with their intervals.
 
-Three ways, by what is compared:
+There are three methods, depending on the comparison:
 
 * values of each seed, or differences of them: Student's t over the seeds;
-* what is smooth in means and standard deviations, such as a ratio of two means: the jackknife over the seeds
-  (Miller, Biometrika 61, 1974), of which Student's t is the special case of one mean. Where a standard
-  deviation is compared with something positive, logarithms are: Miller, Annals of Mathematical Statistics 39,
-  1968, for the spread of small samples is skewed;
-* anything else: each figure has its own interval (order statistics for medians and quantiles, Clopper and
-  Pearson for shares), and what is calculated of several of them is calculated with intervals, each at
-  ``1 - (1 - confidence) / k`` for k figures (Bonferroni): at least as certain as it says, and often more.
+* smooth functions of means and standard deviations, such as a ratio of two means: the jackknife
+  over the seeds (Miller, Biometrika 61, 1974), of which Student's t is the special case of one
+  mean. A standard deviation is compared with a positive quantity by logarithms (Miller, Annals of
+  Mathematical Statistics 39, 1968) because the spread of small samples is skewed;
+* anything else: each figure has its own interval (order statistics for medians and quantiles,
+  Clopper and Pearson for shares). Functions of several figures use interval arithmetic, each
+  interval at ``1 - (1 - confidence) / k`` for k figures (Bonferroni). The coverage is at least the
+  nominal one, and often higher.
 """
 
 from __future__ import annotations
@@ -36,33 +37,33 @@ from aqmlab.stats.proportion import share
 from aqmlab.stats.quantiles import interpolated, quantile
 
 SMOOTH = ("mean", "std")
-"""Figures over the seeds that change little when a seed is left out."""
+"""Figures over the seeds that change little when one seed is left out."""
 CORNERED = ("min", "max", "range", "largest_step", "median", "quantile", "share", "default")
-"""Functions with a corner where their arguments meet, or that count."""
+"""Functions with a corner where their arguments are equal, or that count."""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
 @dataclass
 class Seen:
-    """What was met while a comparison was evaluated."""
+    """The observations during the evaluation of a comparison."""
 
     missing: npt.NDArray[np.bool_]
     """Seeds without a finished run in some cell of the comparison."""
     suspects: dict[int, str] = field(default_factory=dict)
-    """Index of a seed: a metric that is not defined there, which need not matter: ``default(x, 0)``."""
+    """By index of a seed, a metric that is undefined there, which may not matter: ``default(x, 0)``."""
     lacking: set[int] = field(default_factory=set)
-    """Indices of the seeds for which what is compared is not defined."""
+    """Indices of the seeds for which the comparison is undefined."""
     figures: set[Key] = field(default_factory=set)
     """The figures over the seeds."""
 
 
 class MetricValues(Protocol):
-    """Where metrics come from: :class:`aqmlab.Results`, or values that were measured before."""
+    """The source of metrics: :class:`aqmlab.Results`, or values that were measured before."""
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The same in every cell."""
+        """The seeds, the same in every cell."""
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -70,11 +71,11 @@ class MetricValues(Protocol):
 
     @property
     def arms(self) -> tuple[str, ...]:
-        """In the order of the scenario."""
+        """The arms in the order of the scenario."""
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """Those of which there may be values."""
+        """The cells that may have values."""
 
     def values(self, metric: str, cell: Cell, **part: Unpack[Part]) -> dict[int, float | None]:
         """As of :meth:`aqmlab.Results.values`."""
@@ -86,7 +87,7 @@ class MetricValues(Protocol):
 
 
 class SeedLeaves(Leaves):
-    """Metrics of each seed, in the order of ``results.seeds``; over seeds there is nothing."""
+    """Metrics of each seed, in the order of ``results.seeds``, without figures over seeds."""
 
     def __init__(self, results: MetricValues, names: Names) -> None:
         self._results = results
@@ -96,7 +97,7 @@ class SeedLeaves(Leaves):
         self._cells = {(cell.arm, *(label for _, label in cell.settings)): cell for cell in results.cells}
 
     def fresh(self) -> None:
-        """Forget what was seen, not what was computed."""
+        """Clear the observations, but keep what has been computed."""
         self.seen = Seen(np.zeros(len(self._results.seeds), dtype=bool))
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
@@ -107,7 +108,7 @@ class SeedLeaves(Leaves):
         return self._met(key)
 
     def _met(self, key: Key) -> Floats:
-        """A column that was computed; what it lacks is remembered."""
+        """Return a computed column, and record its undefined values."""
         values, missing = self._columns[key]
         self.seen.missing |= missing
         for i in np.flatnonzero(np.isnan(values) & ~missing):
@@ -115,7 +116,7 @@ class SeedLeaves(Leaves):
         return values
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """A figure of two cells, seed by seed."""
+        """Return a figure of two cells, seed by seed."""
         key = (f"{function}({one}, {other})", tuple(sorted(bound.items())))
         if key not in self._columns:
             first, second = (self._asked(node, bound) for node in (one, other))
@@ -124,9 +125,9 @@ class SeedLeaves(Leaves):
         return self._met(key)
 
     def _asked(self, node: MetricOf, bound: Bindings) -> dict[str, Any]:
-        """What is asked of the results."""
+        """Return the query of the results."""
         what = metric_query(node, self._names, bound)
-        # What is not said has one label only: the claim was checked.
+        # An axis that is not named has one label only: the claim was checked.
         labels = [what.labels.get(axis.name, axis.labels[0]) for axis in self._results.axes]
         return {
             "metric": what.metric.name,
@@ -148,7 +149,7 @@ class SeedLeaves(Leaves):
     def _by_seed(
         self, of_seed: Mapping[int, float | None], what: MetricQuery
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        """Values in base units in the order of the seeds, and which seeds have no run."""
+        """Return values in base units in the order of the seeds, and the seeds without a run."""
         factor = unit_of_metric(what.metric.unit)[0]
         values = [of_seed.get(seed) for seed in self._results.seeds]
         column = [math.nan if value is None else in_base(value, factor) for value in values]
@@ -181,18 +182,18 @@ class _OverSeeds(Leaves):
 
 
 class Collect(_OverSeeds):
-    """Meets every leaf, and computes nothing."""
+    """Visits every leaf, and computes nothing."""
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
-        """The values of all seeds, where nothing is over them."""
+        """Return the values of all seeds, outside any figure over them."""
         return self.seeds.metric(node, bound)
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """The figures of all seeds, where nothing is over them."""
+        """Return the figures of all seeds, outside any figure over them."""
         return self.seeds.of_curves(function, one, other, bound)
 
     def figure(self, function: str, values: Floats, q: float) -> Value:  # noqa: ARG002 (not computed)
-        """Nothing is known of it."""
+        """Return an unknown value."""
         self.seeds.seen.lacking.update(map(int, np.flatnonzero(np.isnan(values))))
         return UNKNOWN
 
@@ -201,15 +202,15 @@ class Point(_OverSeeds):
     """The figure itself."""
 
     def figure(self, function: str, values: Floats, q: float) -> Value:
-        """By the seeds that count."""
+        """Compute it from the seeds that count."""
         return figure(function, values[self.chosen], q)
 
 
 class Jackknife(_OverSeeds):
-    """The figure, and then the same with each seed left out in turn."""
+    """The figure, followed by its values with each seed left out in turn."""
 
     def figure(self, function: str, values: Floats, q: float) -> Value:
-        """One more than there are seeds that count."""
+        """Return one value more than there are seeds that count."""
         kept = values[self.chosen]
         without = [figure(function, np.delete(kept, i), q) for i in range(len(kept))]
         return np.array([figure(function, kept, q), *without], dtype=np.float64)
@@ -226,7 +227,7 @@ class Ends(_OverSeeds):
         self.reason = ""
 
     def figure(self, function: str, values: Floats, q: float) -> Value:
-        """Unknown where there is no interval; ``reason`` says why."""
+        """Return the interval, or an unknown one; ``reason`` then explains why."""
         kept = values[self.chosen]
         if function == "std":
             found = spread(kept, self._confidence)
@@ -244,7 +245,7 @@ class Ends(_OverSeeds):
 
 
 def figure(function: str, values: Floats, q: float) -> float:
-    """A figure over the seeds; NaN where there are too few."""
+    """Return a figure over the seeds, or NaN where there are too few."""
     if len(values) < (2 if function == "std" else 1) or np.isnan(values).any():
         return math.nan
     if function == "std":
@@ -255,7 +256,7 @@ def figure(function: str, values: Floats, q: float) -> float:
 
 
 def spread(values: Floats, confidence: float) -> Interval:
-    """The standard deviation of the seeds by the jackknife of its logarithm."""
+    """Return the standard deviation of the seeds by the jackknife of its logarithm."""
     whole = figure("std", values, 0.5)
     if whole == 0:
         return Interval(0.0, 0.0, 0.0, len(values), confidence, "no spread at all")
@@ -264,16 +265,17 @@ def spread(values: Floats, confidence: float) -> Interval:
 
 
 def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = False) -> Interval:
-    """The interval of a figure of which the first entry is of all seeds, the others leave out one each.
+    """Return the interval of a figure from its values for all seeds, and without each seed in turn.
 
     Parameters
     ----------
     replicates
-        One more than there are seeds.
+        The values; one more than there are seeds.
     confidence
-        Coverage, nearly.
+        Approximate coverage.
     logarithmic
-        Whether the logarithm is taken to be the one that is about normal; all entries are positive then.
+        Whether the logarithm is assumed to be approximately normal; all entries must then be
+        positive.
     """
     n = len(replicates) - 1
     method = "jackknife of the logarithm" if logarithmic else "jackknife"
@@ -293,24 +295,24 @@ def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = Fals
 
 
 def is_smooth(node: Node) -> bool:
-    """Whether an expression over the seeds has no corner and counts nothing."""
+    """Return whether an expression over the seeds has no corner and counts nothing."""
     return not any(
         isinstance(each, Call) and each.function in CORNERED for each in figures_and_above(node)
     ) and not any(isinstance(each, Call) and each.function not in SMOOTH for each in figures_of(node))
 
 
 def has_spread(node: Node) -> bool:
-    """Whether a standard deviation over the seeds is in it."""
+    """Return whether it contains a standard deviation over the seeds."""
     return any(isinstance(each, Call) and each.function == "std" for each in figures_and_above(node))
 
 
 def figures_of(node: Node) -> Iterator[Node]:
-    """The figures over the seeds in an expression."""
+    """Return the figures over the seeds in an expression."""
     return (each for each in figures_and_above(node) if _is_figure(each))
 
 
 def figures_and_above(node: Node) -> Iterator[Node]:
-    """An expression and what is in it down to the figures over the seeds, without what those are of."""
+    """Return an expression and its parts down to the figures over the seeds, without the parts of those."""
     yield node
     if not _is_figure(node):
         for child in children(node):

@@ -1,4 +1,4 @@
-"""What was compared and found, in words."""
+"""Comparisons and their results in words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aqmlab.figures import number
 from aqmlab.stats import Interval
 
 MOST_SHOWN = 4
-"""Comparisons of a claim that are shown at once, of many."""
+"""Largest number of comparisons of a claim that are shown at once."""
 
 
 def sentence(part: ClaimComparison) -> str:
@@ -38,7 +38,7 @@ def placed_sentence(part: ClaimComparison) -> str:
 
 
 def effect_text(part: ClaimComparison) -> str:
-    """What the verdict is about, with its ends: the difference of the sides, or their ratio."""
+    """Return the quantity of the verdict with its ends: the difference of the sides, or their ratio."""
     if part.effect == "ratio":
         return _interval_text(part.found, _Shown(PURE))
     return _interval_text(part.found, _shown(part, difference=True))
@@ -56,7 +56,7 @@ def side_text(side: Operand, part: ClaimComparison) -> str:
 
 
 class _Shown(NamedTuple):
-    """How the figures of a comparison are shown: all of them in one unit."""
+    """The display of the figures of a comparison: all of them in one unit."""
 
     of: Unit
     difference: bool = False
@@ -107,5 +107,5 @@ def _half(found: Interval, shown: _Shown) -> float:
 
 
 def _signed(text: str) -> str:
-    """With minus signs in place of hyphens before digits."""
+    """Replace hyphens before digits by minus signs."""
     return re.sub(r"(?<![\w.])-(?=[\d.])", "−", text)

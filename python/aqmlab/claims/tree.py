@@ -1,7 +1,7 @@
-"""Claims as trees: what the parser makes of a text, and the text that it makes of them again.
+"""Claims as trees, and their conversion back to text.
 
-Nothing here is ever given to Python to evaluate. Nodes know where they stand (``at``: characters from the
-begin of the text), which does not count when they are compared.
+Python never evaluates any of it. Nodes know their position (``at``: characters from the beginning
+of the text), which comparisons of nodes ignore.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _WORDS = (
     "until",
 )
 WORDS = frozenset(_WORDS)
-"""Words of the grammar; as a label each of them stands in quotes."""
+"""Words of the grammar; as labels they are quoted."""
 
 PLAIN = re.compile(r"[^\s,(){}\[\]=<>\"':]+")
-"""What a label may be without quotes."""
+"""Valid labels without quotes."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Label(Node):
 
     text: str
     quoted: bool = False
-    """In quotes it is a label whatever it says; without them ``first`` is a position and ``to`` a word."""
+    """Quoted text is always a label; without quotes ``first`` is a position and ``to`` a word."""
 
     def __str__(self) -> str:
         return in_quotes(self.text) if self.quoted else self.text
@@ -68,7 +68,7 @@ class Pick(Node):
 
 @dataclass(frozen=True)
 class Every(Node):
-    """Windows of time side by side: ``every 20s from 0s until 200s``."""
+    """Consecutive windows of time: ``every 20s from 0s until 200s``."""
 
     step: Label
     first: Label
@@ -80,7 +80,7 @@ class Every(Node):
 
 @dataclass(frozen=True)
 class Choice(Node):
-    """An axis, or ``arm`` or ``window``, and which of its labels."""
+    """An axis, or ``arm`` or ``window``, with the selected labels."""
 
     axis: Label
     mode: Literal["", "in", "except"]
@@ -95,7 +95,7 @@ class Expression(Node):
 
 
 class Condition(Node):
-    """Something that is so or not."""
+    """Something true or false."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Number(Expression):
 
 @dataclass(frozen=True)
 class Matcher(Node):
-    """What a metric is asked of: ``arm=RED``, ``buffer=4p``, ``from=10s``, ``low=9``."""
+    """A setting of a metric: ``arm=RED``, ``buffer=4p``, ``from=10s``, ``low=9``."""
 
     key: Label
     value: Label
@@ -150,7 +150,7 @@ class Arithmetic(Expression):
 
     @property
     def product(self) -> bool:
-        """Whether it is of products and quotients."""
+        """Whether it consists of products and quotients."""
         return self.rest[0][0] in "*/"
 
     def __str__(self) -> str:
@@ -164,7 +164,7 @@ class Arithmetic(Expression):
 
 @dataclass(frozen=True)
 class Called(Node):
-    """A function with what it is of: several values, values over an axis, or over seeds."""
+    """A function with its arguments: several values, values over an axis, or over seeds."""
 
     function: str
     arguments: tuple[Expression | Condition, ...]
@@ -219,7 +219,7 @@ class BestIs(Condition):
 
 @dataclass(frozen=True)
 class Test(Called, Condition):
-    """A function that is so or not: ``increasing(x over axis)``."""
+    """A function with a truth value: ``increasing(x over axis)``."""
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class For(Condition):
 
 
 def children(node: Node) -> Iterator[Node]:
-    """The nodes right below one."""
+    """Return the direct children of a node."""
     for each in fields(node):
         yield from _nodes(getattr(node, each.name))
 
@@ -279,12 +279,12 @@ def _nodes(value: object) -> Iterator[Node]:
 
 
 def label(text: str, at: int = 0) -> Label:
-    """A label with these words, in quotes if it needs them."""
+    """Return a label with this text, quoted if necessary."""
     return Label(at, text, not PLAIN.fullmatch(text) or text in WORDS)
 
 
 def in_quotes(text: str) -> str:
-    """A label in quotes."""
+    """Return a quoted label."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

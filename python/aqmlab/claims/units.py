@@ -1,8 +1,8 @@
-"""Units in claims: what can be added to what, compared with what, and how it is shown.
+"""Units in claims: valid sums and comparisons, and their display.
 
-Values are kept in base units: seconds, bits, packets. A percentage is kept as a share: 5 % is 0.05 and has
-no dimension, so that it can be compared with a share of seeds; that it is *written* in percent is remembered,
-for showing it, and for refusing a bare ``5`` beside it.
+Values are kept in base units: seconds, bits, packets. A percentage is kept as a share: 5 % is 0.05
+and has no dimension, so it can be compared with a share of seeds. The fact that it was *written* in
+percent is recorded, for its display and to refuse comparisons with a bare ``5``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aqmlab.figures import display_unit, display_value, number
 Powers = tuple[tuple[str, int], ...]
 
 POINTS = "% points"
-"""What differences of percentages are in: from 5 % to 10 % is 5 points, or 100 % more."""
+"""The unit of differences of percentages: from 5 % to 10 % is 5 points, or 100 % more."""
 
 
 @dataclass(frozen=True)
@@ -42,45 +42,46 @@ class Unit:
         return not self.powers
 
     def times(self, other: Unit, sign: int = 1) -> Unit:
-        """The unit of a product, or with ``sign`` -1 of a quotient."""
+        """Return the unit of a product, or with ``sign`` -1 of a quotient."""
         powers = dict(self.powers)
         for base, power in other.powers:
             powers[base] = powers.get(base, 0) + sign * power
         kept = tuple(sorted((base, power) for base, power in powers.items() if power))
-        # Half of 5 % is 2.5 %; but 5 % by 10 % is a ratio of one half.
+        # Half of 5 % is 2.5 %, but 5 % divided by 10 % is a ratio of one half.
         percent = self.percent != other.percent if sign < 0 else self.percent or other.percent
         return Unit(kept, percent and not kept and not (sign < 0 and other.percent))
 
     def name(self) -> str:
-        """What it is, in words: for messages."""
+        """Return its name in words, for messages."""
         if not self.powers:
             return "a percentage" if self.percent else "a pure number"
         return _NAMES.get(self.powers) or f"in {_product(self.powers)}"
 
     def shown(self, *, difference: bool = False, like: float | None = None) -> str:
-        """The unit that values, or their differences, are shown in; empty for a pure number.
+        """Return the unit in which values, or their differences, are shown; empty for a pure number.
 
-        ``like`` is the largest of what is shown together: it decides between seconds and milliseconds.
+        ``like`` is the largest of the values shown together; it decides between seconds and
+        milliseconds.
         """
         return POINTS if difference and self.percent else display_unit(self.written(), self._like(like))
 
     def value(self, value: float, like: float | None = None) -> float:
-        """A value in the unit that it is shown in."""
+        """Return a value in the unit in which it is shown."""
         return display_value(self.written_value(value), self.written(), self._like(like))
 
     def _like(self, like: float | None) -> float | None:
         return None if like is None else self.written_value(like)
 
     def written(self) -> str:
-        """The unit of values in files: that of metrics."""
+        """Return the unit of values in files: that of metrics."""
         return "%" if self.percent else _SHOWN.get(self.powers, _product(self.powers))
 
     def written_value(self, value: float) -> float:
-        """A value in that unit."""
+        """Return a value in the unit of files."""
         return 100.0 * value if self.percent else value / _SHOWN_FACTOR.get(self.powers, 1.0)
 
     def text(self, value: float, *, difference: bool = False, like: float | None = None) -> str:
-        """A value, or a difference of values, with its unit: ``12.5 ms``."""
+        """Return a value, or a difference of values, with its unit: ``12.5 ms``."""
         shown = self.shown(difference=difference, like=like)
         return f"{number(self.value(value, like))} {shown}".rstrip()
 
@@ -107,7 +108,7 @@ _SIZES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "
 _RATES = {"bit": 1.0, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "Tbit": 1e12}
 LITERALS: Mapping[str, tuple[float, Unit]] = {
     **{name: (factor, TIME) for name, factor in (("s", 1.0), ("min", 60.0), ("h", 3600.0))},
-    # Divisors, not factors: 0.1 ms is to be the float nearest to 0.0001.
+    # Divisors, not factors, so that 0.1 ms is the float nearest to 0.0001.
     **{name: (1.0 / by, TIME) for name, by in (("ms", 1e3), ("us", 1e6), ("ns", 1e9))},
     **{name: (factor, RATE) for name, factor in _RATES.items()},
     **{f"{name}/s": (factor, RATE) for name, factor in _RATES.items()},
@@ -117,7 +118,7 @@ LITERALS: Mapping[str, tuple[float, Unit]] = {
     "segments": (1.0, SEGMENTS),
     "%": (0.01, PERCENT),
 }
-"""Units as they are written in scenarios and claims: factor to the base unit, and dimension."""
+"""Units in scenarios and claims: factor to the base unit, and dimension."""
 
 _BASES: Mapping[str, tuple[float, Unit]] = {
     "": (1.0, PURE),
@@ -132,9 +133,9 @@ _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z%
 
 @lru_cache(maxsize=256)
 def unit_of_metric(text: str) -> tuple[float, Unit]:
-    """Factor to base units, and dimension, of a metric's unit: ``"bit/s"``, ``"packets"``.
+    """Return factor to base units, and dimension, of a metric's unit: ``"bit/s"``, ``"packets"``.
 
-    A word that is not known stands for a base unit of its own.
+    An unknown word is a separate base unit.
     """
     parts = text.split("/")
     factor, unit = 1.0, PURE
@@ -146,19 +147,19 @@ def unit_of_metric(text: str) -> tuple[float, Unit]:
 
 
 def in_base(value: float, factor: float) -> float:
-    """A value times a factor; divided by its inverse where that is a whole number, and so rounded once."""
+    """Return a value times a factor, divided by the inverse where that is whole, and so rounded once."""
     inverse = 1.0 / factor
     return value / round(inverse) if factor < 1 and abs(inverse - round(inverse)) < 1e-3 else value * factor
 
 
 def written(text: str) -> tuple[float, str] | None:
-    """A number and what follows it, as they stand there: ``36`` and ``p``; ``None`` if it is no number."""
+    """Return a number and the text that follows it: ``36`` and ``p``; ``None`` if it is not a number."""
     found = _QUANTITY.fullmatch(text.strip())
     return None if found is None else (float(found[1]), found[2])
 
 
 def quantity(text: str) -> tuple[float, Unit] | None:
-    """A number with or without a unit, as in ``36p``, ``-0.1s``, ``5 %``; ``None`` if it is none."""
+    """Return a number with or without a unit: ``36p``, ``-0.1s``, ``5 %``; ``None`` if it is not one."""
     found = written(text)
     if found is None:
         return None
@@ -169,7 +170,7 @@ def quantity(text: str) -> tuple[float, Unit] | None:
 
 
 def numbers_of(labels: tuple[str, ...]) -> tuple[tuple[float, ...], Unit] | None:
-    """Labels as numbers, and their unit; ``None`` where they are none, of several units, or all the same."""
+    """Return labels as numbers, and their unit; ``None`` where this fails, units differ, or all are equal."""
     known = [each for each in map(quantity, labels) if each is not None]
     units = {each[1] for each in known}
     if len(known) < len(labels) or len(units) != 1 or len({each[0] for each in known}) < 2:

@@ -1,6 +1,6 @@
-"""The values of expressions: numbers, values of each seed, or intervals; whatever the leaves are made of.
+"""The values of expressions: numbers, values of each seed, or intervals, depending on the leaves.
 
-Nothing of a claim is evaluated as Python: this walks over the tree and knows each of its nodes.
+Claims are never evaluated as Python: this module walks over the tree and knows each of its nodes.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from aqmlab.claims.units import LITERALS, in_base, numbers_of
 
 Floats = npt.NDArray[np.float64]
 Value: TypeAlias = float | Floats | Range
-"""A constant; an interval; or the values of seeds (of replicates), with NaN where one is not defined."""
+"""A constant; an interval; or the values of seeds (of replicates), with NaN where undefined."""
 
 
 class Leaves:
-    """Where the values at the leaves of a tree come from."""
+    """The source of the values at the leaves of a tree."""
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
-        """A metric of the cell that ``bound`` and its braces say."""
+        """Return a metric of the cell given by ``bound`` and its braces."""
         raise NotImplementedError
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """A figure of the distribution functions that two metrics are values of: ``cdf_gap``."""
+        """Return a figure of the distribution functions of two metrics: ``cdf_gap``."""
         raise NotImplementedError
 
     def over_seeds(self, node: Call, bound: Bindings) -> Value:
@@ -65,9 +65,9 @@ class Evaluator:
     Parameters
     ----------
     names
-        What labels mean.
+        The meanings of labels.
     leaves
-        Where values come from.
+        The source of values.
     """
 
     def __init__(self, names: Names, leaves: Leaves) -> None:
@@ -75,7 +75,7 @@ class Evaluator:
         self._leaves = leaves
 
     def value(self, node: Expression, bound: Bindings) -> Value:
-        """The value of an expression where ``bound`` is fixed around it."""
+        """Return the value of an expression under the bindings ``bound``."""
         match node:
             case Number():
                 return in_base(float(node.digits), LITERALS[node.unit][0] if node.unit else 1.0)
@@ -128,7 +128,7 @@ class Evaluator:
         return over_labels(node.function, values, labels)
 
     def _correlation(self, node: Call, values: Sequence[Value], bound: Bindings) -> Floats:
-        """Of the values with those of the second argument, or with the order of the labels without one."""
+        """Correlate the values with those of the second argument, or else with the order of the labels."""
         columns = np.stack([_floats(value) for value in values])
         if len(node.arguments) > 1:
             second = node.arguments[1]
@@ -140,7 +140,7 @@ class Evaluator:
         return correlation(columns, against, ranks=node.function == "rank_correlation")
 
     def inside(self, choices: Sequence[Choice], bound: Bindings) -> Iterator[dict[str, str]]:
-        """What is fixed inside of a choice: one after the other of the combinations of its labels."""
+        """Return the bindings inside a choice: each combination of its labels in turn."""
         keys = [self._names.key(choice.axis) for choice in choices]
         for labels in product(*(self._names.options(choice) for choice in choices)):
             yield {**bound, **dict(zip(keys, labels, strict=True))}
@@ -148,7 +148,7 @@ class Evaluator:
     # --- conditions of each seed
 
     def truth(self, node: Condition, bound: Bindings) -> Floats:  # noqa: PLR0911 (one a kind)
-        """Seed by seed 1 where it is so, 0 where not, NaN where that is not defined."""
+        """Return per seed 1 where it is true, 0 where false, NaN where undefined."""
         match node:
             case Compare():
                 values = [self.value(part, bound) for part in (node.first, *(p for _, p in node.rest))]
@@ -184,7 +184,7 @@ class Evaluator:
         if node.best.function == "argmin":
             values = -values
         others = [i for i in range(len(options)) if i not in wanted]
-        # A tie with a label that is not meant is no victory.
+        # A tie with a label outside the choice does not count as best.
         so = values[wanted].max(axis=0) > values[others].max(axis=0)
         return np.where(np.isnan(values).any(axis=0), np.nan, so)
 
@@ -199,7 +199,7 @@ class Evaluator:
         return _all([compared(sign * (b - a), ">", -tolerance) for a, b in pairwise(values)])  # type: ignore[operator]
 
     def tolerance(self, node: Test, bound: Bindings) -> float:
-        """The second argument of a test, 0 if there is none."""
+        """Return the second argument of a test, 0 if there is none."""
         if len(node.arguments) < 2:
             return 0.0
         given = node.arguments[1]
@@ -216,19 +216,19 @@ class Evaluator:
 
 
 def needed(quantifier: str, count: int) -> int:
-    """How many of ``count`` must hold for all, most (more than half) or some."""
+    """Return how many of ``count`` must hold for all, most (more than half) or some."""
     return {"all": count, "most": count // 2 + 1, "some": 1}[quantifier]
 
 
 def constant(node: Expression) -> float:
-    """The value of an expression of numbers only."""
+    """Return the value of an expression of numbers only."""
     value = Evaluator(Names(()), Leaves()).value(node, {})
     assert isinstance(value, float)
     return value
 
 
 def compared(a: Value, relation: Relation, b: Value) -> Floats:
-    """Seed by seed, whether ``a`` is in the relation to ``b``."""
+    """Return, seed by seed, whether ``a`` is in the relation to ``b``."""
     left, right = np.broadcast_arrays(_floats(a), _floats(b))
     with np.errstate(invalid="ignore"):
         so = _RELATIONS[relation](left, right)
@@ -255,7 +255,7 @@ def over_labels(function: str, values: Sequence[Value], labels: tuple[str, ...])
 
 
 def correlation(values: Floats, others: Floats, *, ranks: bool) -> Floats:
-    """Pearson's coefficient of each column of one with that of the other; of their ranks it is Spearman's.
+    """Return Pearson's coefficient of corresponding columns, or with ranks Spearman's.
 
     Ties have the mean of their ranks.
     """
@@ -265,7 +265,7 @@ def correlation(values: Floats, others: Floats, *, ranks: bool) -> Floats:
     x, y = (rankdata(side, axis=0) if ranks else side for side in (values, others))
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
-    # Where all labels have the same value there is no order to speak of.
+    # Where all labels have the same value, there is no order.
     found: Floats = np.divide(
         (x * y).sum(axis=0), spread, out=np.full(spread.shape, np.nan), where=spread > 0
     )
@@ -276,12 +276,12 @@ def correlation(values: Floats, others: Floats, *, ranks: bool) -> Floats:
 
 
 def absolute(a: Value) -> Value:
-    """Without sign."""
+    """Return the absolute value."""
     return a.absolute() if isinstance(a, Range) else _same(a, np.abs(a))
 
 
 def square_root(a: Value) -> Value:
-    """Not defined below zero."""
+    """Return the square root; undefined below zero."""
     if isinstance(a, Range):
         return a.rising(math.sqrt)
     with np.errstate(invalid="ignore"):
@@ -289,7 +289,7 @@ def square_root(a: Value) -> Value:
 
 
 def logarithm(a: Value) -> Value:
-    """Natural; not defined at zero and below."""
+    """Return the natural logarithm; undefined at zero and below."""
     if isinstance(a, Range):
         return a.rising(math.log)
     positive = np.where(np.asarray(a) > 0, a, np.nan)
@@ -297,21 +297,21 @@ def logarithm(a: Value) -> Value:
 
 
 def least(a: Value, b: Value) -> Value:
-    """The lesser one, seed by seed."""
+    """Return the smaller one, seed by seed."""
     if isinstance(a, Range) or isinstance(b, Range):
         return _range(a).least(_range(b))
     return _same(a, np.minimum(a, b), b)
 
 
 def greatest(a: Value, b: Value) -> Value:
-    """The greater one, seed by seed."""
+    """Return the greater one, seed by seed."""
     if isinstance(a, Range) or isinstance(b, Range):
         return _range(a).greatest(_range(b))
     return _same(a, np.maximum(a, b), b)
 
 
 def default(a: Value, b: Value) -> Value:
-    """``b`` where ``a`` is not defined."""
+    """Return ``b`` where ``a`` is undefined."""
     if isinstance(a, Range) or isinstance(b, Range):
         first = _range(a)
         return _range(b) if math.isnan(first.low) else first
@@ -333,7 +333,7 @@ def _times(a: Value, b: Value) -> Value:
 def _over(a: Value, b: Value) -> Value:
     if isinstance(a, Range) or isinstance(b, Range):
         return _range(a) / _range(b)
-    # Nothing is defined over zero.
+    # A quotient by zero is undefined.
     return _same(a, np.divide(a, np.where(np.asarray(b) == 0, np.nan, b)), b)
 
 
@@ -368,7 +368,7 @@ def _floats(a: Value) -> Floats:
 
 
 def _all(truths: Sequence[Floats]) -> Floats:
-    """Kleene's conjunction: what is false is so whatever is not known."""
+    """Apply Kleene's conjunction: a false operand decides whatever the unknown ones."""
     stack = np.stack(np.broadcast_arrays(*truths))
     no, unknown = (stack == 0.0).any(axis=0), np.isnan(stack).any(axis=0)
     return np.where(no, 0.0, np.where(unknown, np.nan, 1.0))

@@ -184,7 +184,7 @@ def schema(
 
 
 def execute() -> int:
-    """Do what the words of the command line say and return the exit code."""
+    """Execute the command line and return the exit code."""
     return guarded(read_quickly(get_command(app)))
 
 

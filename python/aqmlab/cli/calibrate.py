@@ -1,4 +1,4 @@
-"""The command that finds the rate or the number of users of a load."""
+"""The command that finds the rate or the number of users for a load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aqmlab claims`, and the block that a scored scenario ends with."""
+"""`aqmlab claims`, and the last block of output of a scored scenario."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def claims(
 
 
 def scored_claims(results: Results) -> tuple[Scored, ...]:
-    """Score the claims of a scenario that has run, and leave ``claims.json`` in its directory."""
+    """Score the claims of a scenario that has run, and write ``claims.json`` into its directory."""
     if not results.claims:
         return ()  # and nothing of what scores them is imported
     from aqmlab.claims import score, write_claims
@@ -61,7 +61,7 @@ def scored_claims(results: Results) -> tuple[Scored, ...]:
 
 
 def claims_json(scored: Sequence[Scored]) -> dict[str, Any]:
-    """What ``run --json`` says of the claims; nothing without one."""
+    """Return the claims for ``run --json``; empty without claims."""
     if not scored:
         return {}
     from aqmlab.claims import to_json
@@ -70,13 +70,13 @@ def claims_json(scored: Sequence[Scored]) -> dict[str, Any]:
 
 
 def end_with(scored: Sequence[Scored]) -> None:
-    """End with 1 if a firm claim fails."""
+    """Exit with 1 if a firm claim fails."""
     if any(each.failed for each in scored):
         raise typer.Exit(Exit.CHECK_FAILED)
 
 
 def print_claims(scored: Sequence[Scored]) -> None:
-    """Each claim with its verdict, and what decided it."""
+    """Print each claim with its verdict and the decisive comparisons."""
     from rich.text import Text
 
     from aqmlab.cli.tables import answer_console
@@ -110,10 +110,10 @@ def headline(scored: Sequence[Scored]) -> str:
 
 
 def _hanging(text: str, indent: str, width: int | None) -> list[str]:
-    """The lines of a text, the first after ``indent``, those that have no room there further in."""
+    """Indent the lines of a text: the first after ``indent``, those without room there further in."""
     if width is None:
         return [indent + text]
-    # What a verdict rests on stands under it where there is room for that.
+    # The basis of a verdict is printed below it where there is room.
     further = " " * (_WIDTH if width >= _WIDE else 2)
     return wrap(
         text, width, initial_indent=indent and further, subsequent_indent=further, break_on_hyphens=False
@@ -121,7 +121,7 @@ def _hanging(text: str, indent: str, width: int | None) -> list[str]:
 
 
 def _said(scored: Scored, width: int | None) -> list[str]:
-    """The comparisons that decide, and why they are not more certain; all of them are in the JSON."""
+    """Return the decisive comparisons, and why they are not more certain; the JSON has all of them."""
     from aqmlab.claims.text import MOST_SHOWN, placed_sentence
 
     parts = scored.deciding()

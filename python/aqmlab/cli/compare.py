@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from aqmlab.comparison import Comparison
 
 _FEW = 16
-"""Sentences that one reads; of more comparisons the table is enough."""
+"""Largest number of comparisons printed as sentences; for more, the table suffices."""
 
 SideText = Annotated[
     str,
@@ -50,7 +50,7 @@ def compare(
 
 
 def print_comparison(found: Comparison) -> None:
-    """Tables of differences, what they say in words, and how many comparisons that were."""
+    """Print tables of differences, the differences in words, and the number of comparisons."""
     from aqmlab.cli.tables import answer_console, print_grid
 
     console = answer_console()
@@ -72,7 +72,7 @@ def _remarks(found: Comparison) -> Iterator[str]:
         yield f"runs are not paired by seed: {'; '.join(found.unpaired)}"
     else:
         yield "runs are paired by seed: both sides carry the same traffic for each seed"
-    # A metric that one side never has leaves no seed out: there is nothing to compare.
+    # A metric that one side never has excludes no seed: there is nothing to compare.
     left_out = sorted({s for one in found.compared if one.found.estimate for s in one.found.alone})
     if left_out:
         yield f"left out because only one side has them: seeds {', '.join(map(str, left_out))}"

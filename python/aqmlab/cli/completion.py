@@ -1,7 +1,7 @@
-"""What the shell offers at a tab: arms of a file, metrics, kinds of figures, disciplines, papers.
+"""Shell completion: arms of a file, metrics, kinds of figures, disciplines, papers.
 
-Each function gets what has been typed so far. It answers with what there is, and with nothing where a file
-cannot be read: a tab is no place for an error.
+Each function gets the text typed so far. It returns the existing names, or nothing where a file
+cannot be read: completion must not raise errors.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ import typer
 Completer = Callable[[typer.Context, str], list[str]]
 _BASH = "complete_bash"
 _SPECIAL = re.compile(r"[^\w./:=@%+,-]")
-"""What Bash would not take for part of a word."""
+"""Characters that Bash would not accept as part of a word."""
 
 
 class _Escaped(str):
-    """A name with its special signs escaped, which has been compared with what was typed already."""
+    """A name with its special characters escaped, which has already been compared with the typed text."""
 
     __slots__ = ()
 
     def startswith(self, *_: object) -> bool:
-        """Typer compares again, and what was typed it has without its escapes."""
+        """Typer compares again, with the typed text without its escapes."""
         return True
 
 
 def _offers(names: Callable[[typer.Context], Iterable[str]]) -> Completer:
-    """A completer that offers those of the names that begin with what was typed."""
+    """Return a completer that offers the names that begin with the typed text."""
 
     # Typer knows the two by these names.
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -41,7 +41,7 @@ def _offers(names: Callable[[typer.Context], Iterable[str]]) -> Completer:
             found = [name for name in names(ctx) if name.startswith(incomplete)]
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return []
-        # Bash inserts what it gets as it stands; other shells quote by themselves.
+        # Bash inserts completions unchanged; other shells quote by themselves.
         in_bash = os.environ.get("_AQMLAB_COMPLETE") == _BASH
         return [_Escaped(_SPECIAL.sub(r"\\\g<0>", name)) for name in found] if in_bash else found
 

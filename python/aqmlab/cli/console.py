@@ -1,4 +1,4 @@
-"""Where words go: data to stdout, talk to stderr; errors become one message and an exit code."""
+"""Output: data to stdout, messages to stderr; errors become one message and an exit code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Exit(IntEnum):
-    """What the command line ends with, beside the ``exit_code`` of :class:`AqmlabError`."""
+    """Exit codes of the command line besides the ``exit_code`` of :class:`AqmlabError`."""
 
     OK = 0
     CHECK_FAILED = 1
@@ -37,35 +37,35 @@ class _Talk:
 
 
 def set_quiet(quiet: bool) -> None:
-    """Say nothing but errors from now on."""
+    """Suppress everything but errors from now on."""
     _Talk.quiet = quiet
 
 
 def say(text: str) -> None:
-    """A remark for the person, on stderr."""
+    """Print a remark for the user on stderr."""
     if not _Talk.quiet:
         print(text, file=sys.stderr)
 
 
 def tell_json(content: object) -> None:
-    """Data for a program, on stdout."""
+    """Print data for a program on stdout."""
     sys.stdout.write(json_text(content, indent=2) + "\n")
 
 
 def complain(text: str) -> None:
-    """An error, on stderr, in red on a terminal."""
+    """Print an error on stderr, in red on a terminal."""
     colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
     head = "\x1b[31;1merror\x1b[0m" if colour else "error"
     print(f"{head}: {text}", file=sys.stderr)
 
 
 def with_notes(text: str, error: BaseException) -> str:
-    """A text and the notes of an error: what was kept."""
+    """Return a text with the notes of an error, such as what was kept."""
     return "; ".join([text, *getattr(error, "__notes__", [])])
 
 
 class _Ended(KeyboardInterrupt):
-    """Another signal than that of Ctrl-C asks us to end: what is half done is put away all the same."""
+    """A signal other than that of Ctrl-C asks the program to end; partial results are cleaned up."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def refuse_damage(*of: Results) -> None:
-    """End with 4 where recordings are left out that cannot be read, after the answer over the others."""
+    """Exit with 4 if unreadable recordings were left out, after the answer over the others."""
     for results in of:
         damage = results.damage()
         if damage is not None:
@@ -86,10 +86,10 @@ def refuse_damage(*of: Results) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """End with 130 on Ctrl-C, after the notes of the interrupt: Typer would swallow them.
+    """Exit with 130 on Ctrl-C, after the notes of the interrupt, which Typer would swallow.
 
-    A request to end from elsewhere (SIGTERM, or SIGHUP where ``nohup`` does not ignore it) is heeded in the
-    same way, with 128 and the signal's number.
+    Other requests to end (SIGTERM, or SIGHUP where ``nohup`` does not ignore it) are handled in the
+    same way, with 128 plus the signal's number.
     """
     import typer
 
@@ -106,14 +106,14 @@ def interruptible() -> Iterator[None]:
 
 
 def _open_closed_streams() -> None:
-    """Give output that was closed from outside (``>&-``) somewhere to go: Python leaves ``None`` there."""
+    """Open streams that were closed from outside (``>&-``), where Python leaves ``None``."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (open to the end)
 
 
 class _UnlessGone(io.FileIO):
-    """A stream whose reader may go, as `head` does: what nobody reads is dropped, and the work goes on."""
+    """A stream whose reader may leave, as `head` does: unread output is dropped, and the work continues."""
 
     def write(self, content: Any, /) -> int:  # noqa: ANN401 (any buffer)
         try:
@@ -126,7 +126,7 @@ class _UnlessGone(io.FileIO):
 
 
 def _outlive_readers() -> None:
-    """Nobody who stops reading what we say keeps us from writing a report, or from our exit code."""
+    """Keep a reader that leaves from affecting the report or the exit code."""
     for number, name in ((1, "stdout"), (2, "stderr")):
         stream = getattr(sys, name)
         if stream is not getattr(sys, f"__{name}__") or not _is_pipe(number):
@@ -167,7 +167,7 @@ def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (a way out for 
         complain("this machine has not enough memory for that")
         return Exit.MACHINE
     except RuntimeError as error:
-        # What DuckDB makes of Ctrl-C while it is at work.
+        # The error that DuckDB raises on Ctrl-C during a query.
         if str(error) != "Query interrupted":
             raise
         return Exit.INTERRUPTED

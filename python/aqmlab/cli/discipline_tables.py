@@ -1,4 +1,4 @@
-"""What the commands about disciplines print."""
+"""The output of the commands about disciplines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def print_disciplines(entries: Sequence[Mapping[str, Any]]) -> None:
-    """The catalogue."""
+    """Print the catalogue."""
     heads = ("title", "what it does", "decides at", "maturity")
     table = Grid("name", *(Column(head, prose=True) for head in heads))
     for entry in entries:
@@ -24,7 +24,7 @@ def print_disciplines(entries: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_discipline(entry: Mapping[str, Any]) -> None:
-    """One discipline: what it is, its parameters, what each means, its presets."""
+    """Print one discipline: summary, parameters with their meanings, presets."""
     console = answer_console()
     console.print(f"{entry['name']}: {entry['title']}", style="bold", markup=False)
     console.print(f"{entry['summary']}. Decides at {entry['decides']}; {entry['maturity']}.", markup=False)
@@ -59,7 +59,7 @@ def _print_presets(console: Console, entry: Mapping[str, Any]) -> None:
 
 
 def print_checks(answer: Mapping[str, Any]) -> None:
-    """What was checked how often, and what was found."""
+    """Print the numbers of checks, and the findings."""
     console = answer_console()
     entries = answer["disciplines"]
     scripts = sum(entry["scripts"] for entry in entries)
@@ -85,7 +85,7 @@ def print_checks(answer: Mapping[str, Any]) -> None:
 
 
 def _print_finding(console: Console, entry: Mapping[str, Any]) -> None:
-    """The smallest counterexample of a discipline that has one, and how to see it again."""
+    """Print the smallest counterexample of a discipline, if there is one, and how to reproduce it."""
     finding = smallest_finding(entry)
     if finding is None:
         return

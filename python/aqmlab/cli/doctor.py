@@ -47,7 +47,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def tell_selftest(*, as_json: bool, quiet: bool, interrupted: Callable[[], object]) -> None:
-    """Try this machine and print what came out."""
+    """Test this machine and print the result."""
     from aqmlab.live.selftest import selftest
 
     with interruptible(), ProgressLine(enabled=not quiet, text=selftest_text) as line:

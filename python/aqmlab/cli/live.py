@@ -132,7 +132,7 @@ def both(
 
 
 def tell_stopping() -> None:
-    """What a person is told who has interrupted a live run."""
+    """Notify a user who has interrupted a live run."""
     say("stopping: what is under way is still forwarded; Ctrl-C again ends it at once")
 
 

@@ -1,4 +1,4 @@
-"""`aqmlab metrics`: what can be measured of a run."""
+"""`aqmlab metrics`: the metrics of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aqmlab.cli.console import tell_json
 from aqmlab.cli.options import AsJson
 
 BETTER = {"less": "lower", "more": "higher"}
-"""The words for which values are better."""
+"""The words for the better direction of values."""
 
 
 def metrics(
@@ -45,7 +45,7 @@ def metrics(
 
 
 def _print_list(entries: Sequence[Mapping[str, Any]]) -> None:
-    """A line each where there is room, as for a program that reads them."""
+    """Print one line per metric where there is room, as for a program."""
     from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.grid import Column, Grid
 

@@ -149,12 +149,12 @@ def _chosen_executor(
         Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key (PEM).")
     ] = None,
 ) -> Where:
-    """The executor that the options mean.
+    """Return the executor selected by the options.
 
     Raises
     ------
     UsageError
-        If they do not go together.
+        If they contradict each other.
     """
     from aqmlab.sweeps.sweep import DASK
 
@@ -179,7 +179,7 @@ def _chosen_executor(
 
 
 def on_executors(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with the options that say where its runs are done; it gets them as one: ``executor``."""
+    """Add the options of executors to a command, which gets them as one argument, ``executor``."""
     known, more = signature(command, eval_str=True), signature(_chosen_executor, eval_str=True).parameters
     parameters: list[Parameter] = []
     for parameter in known.parameters.values():
@@ -196,17 +196,17 @@ def on_executors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def ports_of(text: str | None) -> tuple[str, ...]:
-    """The ports that ``--pcap`` names; none if it is not given."""
+    """Return the ports that ``--pcap`` names; none if it is not given."""
     return () if text is None else tuple(port.strip() for port in text.split(","))
 
 
 def labels_of(where: list[str] | None) -> dict[str, str]:
-    """The labels by axis that ``--where`` gives.
+    """Return the labels by axis that ``--where`` gives.
 
     Raises
     ------
     UsageError
-        If one is no ``AXIS=LABEL``.
+        If one is not of the form ``AXIS=LABEL``.
     """
     held = {}
     for text in where or ():

@@ -1,7 +1,7 @@
-"""What every command says of what has run: verdict, answer, doubts, lateness, claims, in this order.
+"""The report of every command on its runs: verdict, answer, doubts, lateness, claims, in this order.
 
-Runs, live runs, sweeps, merged sweeps and reports say it in the same words; of a scenario simulated and live
-they say how the two differ.
+Runs, live runs, sweeps, merged sweeps and reports use the same words; for a scenario simulated and
+live they add the differences.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def tell_results(found: Answer, scored: Sequence[Scored] = (), *, as_json: bool) -> None:
-    """An answer, what speaks for and against believing it, and what it means for the claims."""
+    """Print an answer, the evidence for and against it, and its consequences for the claims."""
     from aqmlab.faithfulness import verdicts
     from aqmlab.soundness import examine
 
@@ -40,7 +40,7 @@ def tell_results(found: Answer, scored: Sequence[Scored] = (), *, as_json: bool)
 
 
 def tell_experiment(experiment: Results, *, as_json: bool, no_report: bool) -> None:
-    """Print what an experiment has come to, write its report, and end as its claims and verdicts say."""
+    """Print the results of an experiment, write its report, and exit as its claims and verdicts require."""
     from aqmlab.answers import answer
     from aqmlab.faithfulness import verdicts
 
@@ -60,7 +60,7 @@ def tell_experiment(experiment: Results, *, as_json: bool, no_report: bool) -> N
 
 
 def tell_both(found: Both, scored: Mapping[str, Sequence[Scored]], *, as_json: bool) -> None:
-    """How a scenario differs live and simulated, and what speaks for and against believing each side."""
+    """Print the differences of a scenario live and simulated, with the evidence for and against each side."""
     from aqmlab.soundness import examine
 
     if as_json:
@@ -77,14 +77,14 @@ def tell_both(found: Both, scored: Mapping[str, Sequence[Scored]], *, as_json: b
 
 
 def both_json(found: Both, scored: Mapping[str, Sequence[Scored]]) -> dict[str, Any]:
-    """What ``--json`` prints of a scenario simulated and live."""
+    """Return the ``--json`` output for a scenario simulated and live."""
     about = {"doubts": {name: doubts_json(side) for name, side in found.sides.items()}}
     claims = {name: claims_json(of_side).get("claims") for name, of_side in scored.items()}
     return found.to_json() | about | ({"claims": claims} if any(claims.values()) else {})
 
 
 def said_json(results: Results, scored: Sequence[Scored]) -> dict[str, Any]:
-    """What ``--json`` prints of results besides their metrics: doubts, verdicts of live runs, claims."""
+    """Return the ``--json`` output besides the metrics: doubts, verdicts of live runs, claims."""
     from aqmlab.faithfulness import verdicts
 
     found = verdicts(results.runs)
@@ -96,7 +96,7 @@ def said_json(results: Results, scored: Sequence[Scored]) -> dict[str, Any]:
 
 
 def doubts_json(results: Results) -> list[dict[str, Any]]:
-    """What speaks against believing results, as ``--json`` has it."""
+    """Return the evidence against results, for ``--json``."""
     from aqmlab.soundness import doubts
 
     return [doubt.to_json() for doubt in doubts(results)]
@@ -109,7 +109,7 @@ def _print_scored(scored: Sequence[Scored]) -> None:
 
 
 def print_sides(found: Both) -> None:
-    """A table an arm or a metric: what was simulated, what was measured live, and how far they are apart."""
+    """Print a table per arm or metric: simulated value, live value, and their difference."""
     from aqmlab.both import grouped
 
     console = answer_console()
@@ -125,7 +125,7 @@ def print_sides(found: Both) -> None:
 
 
 def print_verdict(found: Sequence[Faithfulness]) -> None:
-    """The verdict, before anything else; nothing of simulated runs."""
+    """Print the verdict first; nothing for simulated runs."""
     if not found:
         return
     from aqmlab.faithfulness import combined
@@ -137,7 +137,7 @@ def print_verdict(found: Sequence[Faithfulness]) -> None:
 
 
 def print_lateness(results: Results) -> None:
-    """How late packets left, and what else the verdict rests on; nothing of simulated runs.
+    """Print the lateness of packets, and the rest of the basis of the verdict; nothing for simulated runs.
 
     A row per run, or, of a sweep, a row per cell with the worst of its runs.
     """
@@ -171,7 +171,7 @@ def _worst(values: Sequence[float | None]) -> float | None:
 
 
 def _stalls(found: Sequence[Faithfulness]) -> str:
-    """``2 (31.0 ms)``: how many, and the longest."""
+    """Return ``2 (31.0 ms)``: the number, and the longest."""
     from aqmlab.figures import shown
 
     worst = max(found, key=lambda verdict: (verdict.longest_stall_s or 0.0, verdict.stall_count or 0))
@@ -180,7 +180,7 @@ def _stalls(found: Sequence[Faithfulness]) -> str:
 
 
 def _word(found: Sequence[Faithfulness]) -> Span:
-    """``faithful``, or ``NOT FAITHFUL`` with how many of the runs."""
+    """Return ``faithful``, or ``NOT FAITHFUL`` with the number of such runs."""
     bad = sum(not verdict.faithful for verdict in found)
     if not bad:
         return Span("faithful")
@@ -188,14 +188,14 @@ def _word(found: Sequence[Faithfulness]) -> Span:
 
 
 def complain_of_lost_packets(found: Sequence[Faithfulness]) -> None:
-    """A run whose packets could not be kept has everything else."""
+    """Warn of runs whose packets could not be kept; the rest of such a run is complete."""
     for verdict in found:
         if verdict.capture_failure:
             complain(f"{verdict.arm}, seed {verdict.seed}: {verdict.capture_failure}; all else is recorded")
 
 
 def end_unless_faithful(found: Sequence[Faithfulness]) -> None:
-    """End with 3 where packets of a live run could not be kept, with 5 where one is not faithful."""
+    """Exit with 3 where packets of a live run could not be kept, with 5 where one is not faithful."""
     if any(verdict.capture_failure for verdict in found):
         raise typer.Exit(Exit.MACHINE)
     if not all(verdict.faithful for verdict in found):

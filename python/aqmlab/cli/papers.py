@@ -163,7 +163,7 @@ def reproduce(
 
 @contextmanager
 def _resumable(store: Path) -> Iterator[None]:
-    """Whenever it is interrupted, also between two sweeps or while figures are drawn: no run is lost."""
+    """Keep all finished runs whenever the command is interrupted, even between sweeps or during drawing."""
     from aqmlab.sweeps.store import kept_in
 
     try:
@@ -176,7 +176,7 @@ def _resumable(store: Path) -> Iterator[None]:
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Watcher]:
-    """Shows which experiment is being run, and how far it is."""
+    """Show the current experiment and its progress."""
     with ProgressLine(enabled=not quiet, text=titled_text) as line:
 
         def watch(what: str, now: Progress) -> None:
@@ -323,7 +323,7 @@ def _made(paper: Paper) -> dict[str, str]:
 
 
 def _commit(folder: Path) -> str:
-    """The commit that the folder is at; empty outside of a repository."""
+    """Return the commit of the folder, or an empty text outside a repository."""
     command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)

@@ -31,7 +31,7 @@ Style = Annotated[
 
 
 class _PathOrCommand(TyperGroup):
-    """What is not the name of a command is the path of a recording: `aqmlab plot PATH KIND`."""
+    """A word that is not the name of a command is the path of a recording: `aqmlab plot PATH KIND`."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:  # noqa: ANN401 (Typer's own types are private)
         if args and args[0] not in self.commands:

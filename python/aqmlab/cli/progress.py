@@ -1,4 +1,4 @@
-"""How far the runs are: a line that is rewritten on a terminal, a line now and then elsewhere."""
+"""Progress of the runs: a rewritten line on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Text = Callable[[Any, float], str]
 
 
 class ProgressLine:
-    """Progress on stderr: what is done, how fast, time to go.
+    """Progress on stderr: runs done, speed, remaining time.
 
     Parameters
     ----------
     enabled
         If false, nothing is written.
     stream
-        Where to write.
+        The destination.
     text
-        What to write of a state after so many seconds; :func:`progress_text` if not given.
+        Returns the text for a state after a number of seconds; by default :func:`progress_text`.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ProgressLine:
             self._stream.flush()
 
     def update(self, now: Any) -> None:  # noqa: ANN401 (what the text is made of)
-        """Show how far it is; called about ten times a second."""
+        """Show the progress; called about ten times per second."""
         if not self._enabled:
             return
         moment = time.monotonic()
@@ -91,7 +91,7 @@ def progress_text(now: Progress, elapsed_s: float) -> str:
 
 
 def titled_text(now: tuple[str, Progress], elapsed_s: float) -> str:
-    """What is being run, and how far it is."""
+    """Return the current experiment and its progress."""
     return f"{now[0]} · {progress_text(now[1], elapsed_s)}"
 
 
@@ -115,7 +115,7 @@ def check_text(now: Mapping[str, Any], elapsed_s: float) -> str:
 
 
 def duration_s(text: str) -> float:
-    """Seconds of a time as scenarios write it: ``250ms``, ``90s``, ``10min`` or ``1.5h``."""
+    """Return the seconds of a time as scenarios write it: ``250ms``, ``90s``, ``10min`` or ``1.5h``."""
     from aqmlab import _core
 
     return _core.quantity(text, "ns") / 1e9

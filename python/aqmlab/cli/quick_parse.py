@@ -1,8 +1,4 @@
-"""The words of the command line as numbers, paths and texts.
-
-Typer has Pydantic check each word, and Pydantic takes longer to import than a short run needs. What leaves
-nothing to check is read here; all else, each wrong word among it, goes Typer's way and ends in its message.
-"""
+"""Conversion of the words of the command line to numbers, paths and texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `aqmlab show` prints: what a scenario is made of, then every value."""
+"""The output of `aqmlab show`: the parts of a scenario, then every value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
-    """Every value of the arms, with origin and source; of further arms only what differs from the first."""
+    """Print every value of the arms, with origin and source; for further arms only the differences."""
     from aqmlab.errors import unknown
 
     console = answer_console()
@@ -40,7 +40,7 @@ def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
 
 
 def _print_head(console: Console, answer: Mapping[str, Any]) -> None:
-    """The names that claims and options may use, and how many runs there are."""
+    """Print the names that claims and options may use, and the number of runs."""
     console.print(answer["title"], style="bold", markup=False)
     if answer["question"]:
         console.print(answer["question"], markup=False)

@@ -107,7 +107,7 @@ def sweep(
     asked |= {"force": force, "pcap": ports_of(pcap), "pcap_bytes": pcap_bytes, "report": not no_report}
     ended = []
     for each in hosts:
-        # Live runs are of this machine, whoever simulates.
+        # Live runs use this machine, whatever simulates.
         on = {"host": each, "executor": "local" if and_live and each == "live" else executor}
         ended.append(_ended(scenario, {**asked, **on}, as_json=as_json, quiet=quiet, whole=shard is None))
     if and_live and shard is None:
@@ -117,7 +117,7 @@ def sweep(
 
 
 def _ended(scenario: Path, asked: Mapping[str, Any], *, as_json: bool, quiet: bool, whole: bool) -> Sweep:
-    """Do a sweep and print its results."""
+    """Make a sweep and print its results."""
     from aqmlab.sweeps.sweep import sweep as begin
 
     events = _Events(enabled=as_json)
@@ -167,7 +167,7 @@ def _say_what_begins(under_way: Sweep) -> None:
 
 
 def _tell_beside(live: Sweep, simulated: Sweep, *, as_json: bool, report: bool) -> None:
-    """How live differs from simulated, cell by cell."""
+    """Print the differences of live from simulated, cell by cell."""
     from aqmlab.sweeps.beside import beside
 
     found = beside(simulated.results, live.results, report=report)
@@ -198,7 +198,7 @@ def _print(under_way: Sweep, *, whole: bool) -> None:
 
 
 def _verdicts(under_way: Sweep) -> tuple[Faithfulness, ...]:
-    """Those on its live runs."""
+    """Return the verdicts on its live runs."""
     if under_way.cases.host != "live":
         return ()
     from aqmlab.faithfulness import verdicts
@@ -219,7 +219,7 @@ def _forecast(scenario: Path, as_json: bool, **asked: Any) -> None:  # noqa: ANN
 
 
 def _print_forecast(found: Forecast) -> None:
-    """What there is to do, and what it would take."""
+    """Print the work to do, and its expected cost."""
     from aqmlab.cli.progress import duration_text
     from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.figures import counted
@@ -247,7 +247,7 @@ def _print_forecast(found: Forecast) -> None:
 
 
 class _Events:
-    """What happens, a JSON object a line on stdout; two threads have something to tell."""
+    """Prints events, one JSON object per line on stdout, from two threads."""
 
     def __init__(self, *, enabled: bool) -> None:
         self._enabled = enabled
@@ -303,7 +303,7 @@ class _Events:
         )
 
     def _overhead_ms(self, now: Progress, workers: int) -> float | None:
-        """Wall time of all workers less the processor time of the runs, by run."""
+        """Return the wall time of all workers less the processor time of the runs, per run."""
         if not now.runs_done:
             return None
         wall_s = time.monotonic() - self._begun

@@ -1,4 +1,4 @@
-"""Answers as tables on stdout: of a run, a sweep, a live run, by class of traffic."""
+"""Answers as tables on stdout: for a run, a sweep, a live run, by class of traffic."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
     from aqmlab.soundness import Check
 
 MOST_ROWS = 60
-"""Cells, or classes of them, that are printed."""
+"""Largest number of printed rows."""
 SHORT = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p99_s", "drop_percent")
-"""What is printed of a sweep whose scenario names no metrics."""
+"""The default metrics of a sweep."""
 
 _ENDLESS = 1_000_000
-"""Columns of an output that has no width."""
+"""Width of an output without a width, in columns."""
 _SENTENCE_NEEDS = {"queueing_delay_p95_s", "goodput_bps", "drop_percent"}
 
 
 def short_answer(results: Results) -> Answer:
-    """What is printed of results unless asked for something else."""
+    """Return the default answer for results."""
     from aqmlab.answers import answer
 
     return answer(results, (results.metrics or SHORT) if results.axes else None)
 
 
 def tell_losses(results: Results, *, as_json: bool) -> None:
-    """Losses and marks by kind of packet, as text or as JSON."""
+    """Print losses and marks by kind of packet, as text or as JSON."""
     from aqmlab.losses import losses_by_kind, losses_grid, losses_json
 
     rows = tuple(losses_by_kind(results))
@@ -56,7 +56,7 @@ def tell_losses(results: Results, *, as_json: bool) -> None:
 
 
 def print_doubts(checks: Sequence[Check]) -> None:
-    """Reasons to distrust the answer, the most serious first; or how many were looked for in vain."""
+    """Print reasons to distrust the answer, the most serious first, or how many checks found none."""
     from aqmlab.soundness import ranked
 
     console = answer_console()
@@ -73,7 +73,7 @@ def print_doubts(checks: Sequence[Check]) -> None:
 
 
 def print_answer(found: Answer) -> None:
-    """Title and question, the table, what its figures are of, and of a single case a conclusion in words."""
+    """Print title and question, the table, its subject, and for a single case a conclusion in words."""
     console, results = answer_console(), found.results
     console.print(results.title, style="bold", markup=False)
     if results.question:
@@ -95,7 +95,7 @@ def print_answer(found: Answer) -> None:
 
 
 def _conclusion(found: Answer) -> str:
-    """What an answer says in words; nothing of figures that are not to be used."""
+    """Return an answer in words; empty for figures that must not be used."""
     from aqmlab.faithfulness import verdicts
     from aqmlab.reports.answer import in_words
 
@@ -105,7 +105,7 @@ def _conclusion(found: Answer) -> str:
 
 
 def print_grid(console: Console, table: Grid) -> None:
-    """Print a table as wide as there is room."""
+    """Print a table as wide as the output permits."""
     from rich.text import Text
 
     for line in table.lines(None if console.width == _ENDLESS else console.width):
@@ -114,7 +114,7 @@ def print_grid(console: Console, table: Grid) -> None:
 
 
 def answer_console() -> Console:
-    """Where answers are printed: stdout, as wide as the terminal or ``COLUMNS``; elsewhere without end."""
+    """Return the console for answers: stdout, as wide as the terminal or ``COLUMNS``, elsewhere unlimited."""
     from rich.console import Console
 
     return Console(file=sys.stdout, width=text_width() or _ENDLESS, highlight=False)

@@ -21,9 +21,9 @@ def verify(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Check that every file of recordings is as it was written.
+    """Check that every file of recordings is unchanged.
 
-    Ends with 4 if one is not; each is named.
+    Exits with 4 if one is not; each is named.
     """
     from aqmlab.figures import counted
     from aqmlab.verification import Verified
@@ -35,7 +35,7 @@ def verify(
             try:
                 found.append(check(path))
             except RecordingError as error:
-                # The others are looked at all the same.
+                # The others are checked all the same.
                 found.append(Verified(path, damaged=[str(error)]))
     if as_json:
         tell_json({"format_version": 1, "directories": [one.to_json() for one in found]})

@@ -27,7 +27,7 @@ OF_A_RUN: Mapping[str, tuple[str, Callable[[Results, Chosen], bytes]]] = Mapping
         "qlog": (".qlog", qlog_file),
     }
 )
-"""The formats that have a file per run: its ending, and what makes it."""
+"""The formats with a file per run: extension, and function."""
 FORMATS = ("csv", *OF_A_RUN, *TEXTS)
 
 
@@ -42,7 +42,7 @@ def export(  # noqa: PLR0913 (keyword arguments)
     metrics: str | Sequence[str] | None = None,
     queue: str | None = None,
 ) -> tuple[Path, ...]:
-    """Write what has run in the format of another program.
+    """Write recordings in the format of another program.
 
     Parameters
     ----------
@@ -57,9 +57,9 @@ def export(  # noqa: PLR0913 (keyword arguments)
     arms, seed
         Only these arms, and only this seed; all if not given. The table of an answer has all.
     tables
-        Of CSV: only these tables.
+        For CSV: only these tables.
     metrics, queue
-        Of Markdown and LaTeX: as of :func:`aqmlab.answer`. ``queue`` is also that of flent's ping.
+        For Markdown and LaTeX: as in :func:`aqmlab.answer`. ``queue`` is also that of flent's ping.
 
     Returns
     -------
@@ -69,8 +69,8 @@ def export(  # noqa: PLR0913 (keyword arguments)
     Raises
     ------
     UsageError
-        For an unknown format, arm, seed, table, metric or queue, if the output exists, or where the runs did
-        not record what the format takes. Nothing is written then.
+        For an unknown format, arm, seed, table, metric or queue, if the output exists, or where the
+        runs did not record what the format needs. Nothing is then written.
     RecordingError
         If a recording cannot be read.
     HostError

@@ -1,4 +1,4 @@
-"""Which runs are exported, and what their files are called."""
+"""The selection of runs to export, and the names of their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aqmlab.results import Results
 
 @dataclass(frozen=True)
 class Chosen:
-    """One run that is exported: its cell, the queue that it is looked at, and its file's name."""
+    """One run to export: its cell, the queue of interest, and its file's name."""
 
     run: Run
     cell: Cell
@@ -24,12 +24,12 @@ class Chosen:
 
 
 def choose(results: Results, arms: Sequence[str], seed: int | None, queue: str | None) -> list[Chosen]:
-    """The finished runs of some arms and a seed, of all if not given.
+    """Return the finished runs of some arms and a seed; by default of all.
 
     Raises
     ------
     UsageError
-        For an arm, a seed or a queue that is not there.
+        For an unknown arm, seed or queue.
     RecordingError
         If no run has finished.
     """
@@ -53,7 +53,7 @@ def choose(results: Results, arms: Sequence[str], seed: int | None, queue: str |
         raise UsageError("no finished run is of these arms and this seed")
     stems = [f"{slug(str(cell))}-seed-{run.seed}" for cell, run in wanted]
     several = Counter(stems)
-    # Names that differ only in their signs get a number.
+    # Names that differ only in special characters get a number.
     unique = [
         stem if several[stem] == 1 else f"{stem}-{stems[:i].count(stem) + 1}" for i, stem in enumerate(stems)
     ]
@@ -64,7 +64,7 @@ def choose(results: Results, arms: Sequence[str], seed: int | None, queue: str |
 
 
 def lacks(run: Run, what: str, key: str) -> UsageError:
-    """The error of a run that did not record something, with the key that records it."""
+    """Return the error of a run that did not record something, with the key that records it."""
     return UsageError(
         f"`{run.path}` recorded no {what}: write `{key}` into [record] of the scenario and run it again"
     )

@@ -1,4 +1,4 @@
-"""Recorded tables as CSV: a file per table, the runs below each other."""
+"""Recorded tables as CSV: one file per table, with all runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aqmlab.results import Results
 
 
 def csv_files(results: Results, chosen: Sequence[Chosen], tables: Sequence[str]) -> dict[str, bytes]:
-    """Each table's content by the name of its file, with axes, arm and seed in front.
+    """Return each table's contents by the name of its file, with axes, arm and seed in front.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def _content(results: Results, chosen: Sequence[Chosen], table: str) -> bytes:
     having = [one for one in chosen if table in one.run.manifest.tables]
     runs = [one.run for one in having]
     columns = [name for name in results.tables.arrays(table, "*", "LIMIT 0", runs) if name != "run"]
-    # As rows, not as arrays of NumPy: those would make floats of integrals, which are wider than 64 bits.
+    # As rows, not as NumPy arrays, which would convert integrals wider than 64 bits to floats.
     rows = results.tables.rows(table, "run, * EXCLUDE (run)", "ORDER BY run", runs)
     labels = [[*(label for _, label in one.cell.settings), one.run.arm, one.run.seed] for one in having]
     axes = column_names([axis.short for axis in results.axes], ["arm", "seed", *columns])

@@ -27,11 +27,11 @@ TEST = "tcp_ndown"
 PING = "Ping (ms) ICMP"
 DOWNLOAD = "TCP download"
 _UNKNOWN_TIME = "1970-01-01T00:00:00.000000Z"
-"""A run has no time of day: the same run gives the same file."""
+"""A run has no time of day, so the same run gives the same file."""
 
 
 def flent_file(results: Results, chosen: Chosen) -> bytes:
-    """The compressed data file of a run.
+    """Return the compressed data file of a run.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def _metadata(results: Results, chosen: Chosen, times: npt.NDArray[np.float64], 
 def _goodputs(
     results: Results, chosen: Chosen
 ) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]]]:
-    """The times of samples in s, and of each TCP flow across the queue its goodput up to them in Mbit/s."""
+    """Return the times of samples in s, and the goodput of each TCP flow across the queue in Mbit/s."""
     run, plan = chosen.run, chosen.run.plan
     classes = sorted(plan.responsive - plan.elsewhere(chosen.queue))
     if not classes or "flow_series" not in run.manifest.tables:
@@ -105,7 +105,7 @@ def _goodputs(
     rates = []
     for flow in np.unique(found["flow"]):
         own = found["flow"] == flow
-        # Before its first sample a flow had nothing, after its last one it gets nothing more.
+        # A flow received nothing before its first sample, and nothing more after its last one.
         received = np.interp(instants, found["t_ns"][own], found["received"][own], left=0.0)
         rates.append(np.diff(received) * 8e3 / np.diff(instants))
     return instants[1:] / 1e9, rates
@@ -127,7 +127,7 @@ def _ping(results: Results, chosen: Chosen, times: npt.NDArray[np.float64]) -> n
     ((base_ns,),) = results.tables.rows(
         "flows", "avg(base_rtt_ns)::DOUBLE", f"WHERE class IN ({_responsive(run)})", [run]
     )
-    # The sample at a time, or the last one before.
+    # The sample at a time, or the last one before it.
     at = np.maximum(np.searchsorted(backlog["t_s"], times + 1e-9, side="right") - 1, 0)
     waits_ms = np.asarray(backlog["backlog_bytes"])[at] * 8e3 / run.rate_bps(chosen.queue)
     ping: npt.NDArray[np.float64] = base_ns / 1e6 + waits_ms

@@ -24,7 +24,7 @@ Header = tuple[Any, ...]
 
 
 def ns2_file(results: Results, chosen: Chosen) -> bytes:
-    """The trace of a run.
+    """Return the trace of a run.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def ns2_file(results: Results, chosen: Chosen) -> bytes:
     classes = dict(results.tables.rows("flows", "flow, class", "ORDER BY flow", [run]))
     trace = _Trace(chosen, classes)
     lines = list(trace.lines(results.tables.rows("packets", _COLUMNS, "", [run])))
-    # A receipt is known as its packet is sent, and comes later.
+    # A receipt is known when its packet is sent, but comes later.
     lines.sort(key=lambda line: line[0])
     return "".join(text for _, text in lines).encode()
 
@@ -54,7 +54,7 @@ class _Packet:
 
 
 class _Trace:
-    """Follows packets from link to link: they have no numbers of their own, and keep their order."""
+    """Follows packets from link to link: they have no numbers, and keep their order."""
 
     def __init__(self, chosen: Chosen, classes: dict[int, str]) -> None:
         plan = chosen.run.plan
@@ -92,17 +92,17 @@ class _Trace:
             self._arrived[link.name, header] = t_ns
             return packet
         if not here:
-            # It came before the recording began.
+            # It arrived before the recording began.
             return None
         if event == "drop":
-            # A queue that drops at the instant of an arrival means what has just come.
+            # A queue that drops at the instant of an arrival drops the arrival.
             return here.pop() if self._arrived[link.name, header] == t_ns else here.popleft()
         packet = here.popleft()
         self._under_way[link.target, header].append(packet)
         return packet
 
     def _from_before(self, link: Link, header: Header) -> _Packet:
-        """The packet that has left the link before, or a new one where none has."""
+        """Return the packet that has left the previous link, or a new one where there is none."""
         before = self._under_way[link.source, header]
         if before:
             return before.popleft()
@@ -129,13 +129,13 @@ class _Trace:
 
 
 def _flags(flags: str, ecn: str) -> str:
-    """The seven signs of ns-2: C ECN echo, A window reduced, E congestion experienced, N ECN-capable."""
+    """Return ns-2's seven signs: C ECN echo, A window reduced, E congestion experienced, N ECN-capable."""
     of_tcp = ("C" if "E" in flags else "-") + "--" + ("A" if "W" in flags else "-")
     return of_tcp + ("E" if ecn == "CE" else "-") + "-" + ("-" if ecn == "not-ECT" else "N")
 
 
 def _seconds(t_ns: int) -> str:
-    """Seconds without needless zeros."""
+    """Return seconds without trailing zeros."""
     whole, part = divmod(t_ns, 10**9)
     return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
 

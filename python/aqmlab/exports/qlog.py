@@ -1,8 +1,9 @@
-"""What senders did as qlog: a trace per flow, with windows, round-trip times and packets as events.
+"""The actions of senders as qlog: one trace per flow, with windows, round-trip times and packets as events.
 
 A file has the schema ``contained`` of draft-ietf-quic-qlog-main-schema, its events those of
-draft-ietf-quic-qlog-quic-events. Endpoints are TCP: a segment takes the place of a packet of QUIC. Its number
-counts what its host has sent, retransmissions included; ``tcp_seq`` has the sequence number.
+draft-ietf-quic-qlog-quic-events. Endpoints are TCP: a segment takes the place of a packet of QUIC.
+Its number counts what its host has sent, retransmissions included; ``tcp_seq`` has the sequence
+number.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Event = dict[str, Any]
 
 
 def qlog_file(results: Results, chosen: Chosen) -> bytes:
-    """The qlog of a run: a trace for each TCP flow whose changes, or else samples, are recorded.
+    """Return the qlog of a run: one trace per TCP flow whose changes, or else samples, are recorded.
 
     Raises
     ------
@@ -68,7 +69,7 @@ def _trace(results: Results, chosen: Chosen, name: FlowName, table: str) -> dict
     event = ", event" if table == "trace" else ", 'change'"
     rows = results.tables.rows(table, _METRICS + event, f"WHERE flow = {name.flow}", [run])
     events = [*_metrics(rows, mss), *_packets(results, chosen, name)]
-    # Sorting keeps what happens at one instant in its order.
+    # The stable sort keeps the order of simultaneous events.
     events.sort(key=lambda event: event["time"])
     return {
         "title": str(name),
@@ -84,7 +85,7 @@ def _trace(results: Results, chosen: Chosen, name: FlowName, table: str) -> dict
 
 
 def _metrics(rows: Sequence[Any], mss: int) -> Iterator[Event]:
-    """What has changed since the event before, and why where a sender reacted to a loss or a mark."""
+    """Return the changes since the previous event, with the reason for a reaction to a loss or mark."""
     before: dict[str, Any] = {}
     for t_ns, cwnd, ssthresh, srtt_ns, flight, event in rows:
         now = {
@@ -103,7 +104,7 @@ def _metrics(rows: Sequence[Any], mss: int) -> Iterator[Event]:
 
 
 def _packets(results: Results, chosen: Chosen, name: FlowName) -> Iterator[Event]:
-    """What the sender's host sent and received, where that was recorded."""
+    """Return the packets sent and received by the sender's host, where recorded."""
     if "packets" not in chosen.run.manifest.tables:
         return
     numbers = {"receiver": 0, "sender": 0}

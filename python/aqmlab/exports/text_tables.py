@@ -11,7 +11,7 @@ from aqmlab.grid import Grid
 from aqmlab.results import Results
 
 TEXTS: Mapping[str, str] = MappingProxyType({"markdown": ".md", "latex": ".tex"})
-"""The formats of answers, and the endings of their files."""
+"""The formats of answers, and the extensions of their files."""
 _SIGNS, _AS_IT_STANDS = re.compile(r"[|\\`*_<\[\]]"), r"\\\g<0>"
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -25,7 +25,7 @@ _LATEX = {
 
 
 def answer_text(results: Results, to: str, metrics: Sequence[str] | None, queue: str | None) -> str:
-    """The answer's table with its title and what its figures are of.
+    """Return the answer's table with its title and the subject of its figures.
 
     Raises
     ------

@@ -1,7 +1,8 @@
 """The process of one live run, from the inside.
 
-It imports nothing but the standard library and the compiled core, so that it has a single thread when it
-leaves the namespaces of its parent: the kernel lets no process with several into a user namespace of its own.
+It imports only the standard library and the compiled core, so that it has a single thread when it
+leaves the namespaces of its parent: the kernel refuses a new user namespace to a process with
+several threads.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ Tell = Callable[[Mapping[str, Any]], None]
 
 
 def main() -> None:
-    """Do the one job that standard input has, and say on standard output how it goes."""
+    """Do the one job on standard input, and report its progress on standard output."""
     parent = int(sys.argv[1])
     _end_with(parent)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
-    # Whatever prints, a panic or a library, is not to be taken for a message.
+    # Output of a panic or a library must not be taken for a message.
     messages = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
@@ -37,7 +38,7 @@ def main() -> None:
             messages, _answer(json.loads(sys.stdin.readline()), lambda now: _progress(messages, now, parent))
         )
     except BrokenPipeError:
-        # Nobody is there any more to be told anything.
+        # There is no reader any more.
         os._exit(0)
 
 
@@ -100,7 +101,7 @@ def _tell(messages: TextIO, message: Mapping[str, Any]) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Have the kernel end this process with its parent; what it makes for a run goes with it."""
+    """Make the kernel end this process with its parent, together with everything created for a run."""
     if sys.platform == "linux":
         import ctypes
 

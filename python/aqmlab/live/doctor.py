@@ -1,4 +1,4 @@
-"""What this machine has and lacks for live runs, each with what to do about it."""
+"""What this machine has and lacks for live runs, with remedies."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Severity = Literal["ok", "warning", "fail"]
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One thing that was looked at.
+    """One checked property.
 
     Attributes
     ----------
     name
-        What: ``"user namespaces"``.
+        Name of the property: ``"user namespaces"``.
     severity
-        ``"ok"``; ``"warning"``, with which live runs work but may not be faithful; ``"fail"``, with which
-        none works.
+        ``"ok"``; ``"warning"``, with which live runs work but may not be faithful; ``"fail"``, with
+        which none works.
     finding
-        What was seen.
+        The observation.
     remedy
-        What to do, in one line; empty where nothing is to be done.
+        The remedy, in one line; empty where none is needed.
     """
 
     name: str
@@ -41,9 +41,9 @@ class Diagnosis:
     Attributes
     ----------
     findings
-        In the order of the questions.
+        The findings, in the order of the checks.
     machine
-        Kernel, processors, clock and so on: what the manifest of a live run has too.
+        Kernel, processors, clock and so on, as in the manifest of a live run.
     """
 
     findings: tuple[Diagnostic, ...]
@@ -65,14 +65,14 @@ class Diagnosis:
 
 
 def doctor() -> Diagnosis:
-    """Look at this machine: what live runs need is tried, in a process of its own that leaves nothing behind.
+    """Examine this machine by trying everything that live runs need, and leave nothing behind.
 
     Raises
     ------
     HostError
-        If this is no Linux.
+        If this is not Linux.
     RunError
-        If the process that looks died.
+        If that process died.
     """
     answer = supervisor.ask({"do": "doctor"})
     findings = tuple(Diagnostic(**finding) for finding in answer["findings"])

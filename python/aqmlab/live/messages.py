@@ -1,13 +1,12 @@
-"""What the process of a live run and its supervisor say to each other: JSON, a line each.
+"""Messages between the process of a live run and its supervisor: JSON, one message per line.
 
-The supervisor writes one *job* to standard input and leaves it open. The process answers on standard output
-with any number of *progress* lines and at last one of *done* or *error*::
+The supervisor writes one *job* to standard input and leaves it open. The process answers on
+standard output with any number of *progress* lines and at last one of *done* or *error*::
 
-    {"event": "progress", "phase": "run", "done_s": 3.2, "total_s": 20.0, ...}
-    {"event": "done", "answer": {...}}
-    {"event": "error", "kind": "HostError", "message": "this machine cannot: ..."}
+    {"event": "progress", "phase": "run", "done_s": 3.2, "total_s": 20.0, ...} {"event": "done",
+    "answer": {...}} {"event": "error", "kind": "HostError", "message": "this machine cannot: ..."}
 
-Both are of one version of aqmlab, so neither asks which the other speaks.
+Both belong to the same version of aqmlab, so there is no version negotiation.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from __future__ import annotations
 from aqmlab.errors import AqmlabError
 
 LONGEST_LINE = 1 << 20
-"""Bytes of a message at most; more is no message of ours."""
+"""Largest number of bytes in a message; a longer line is not a message."""
 
 INTERRUPTED = "Interrupted"
-"""The ``kind`` of a run that was ended as it was asked to."""
+"""The ``kind`` of a run that ended on request."""
 
 DEFECT = "Defect"
-"""The ``kind`` of an error that nobody raised on purpose."""
+"""The ``kind`` of an error that was not raised on purpose."""
 
 
 def kind_of(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Five seconds that say how well this machine keeps time: the core's self-test, and what follows from it."""
+"""A self-test of five seconds that measures how accurately this machine keeps time, and its conclusions."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Trial:
     name
         ``"real-time"`` or ``"ordinary"`` scheduling.
     run
-        What the core says of it: ``verdict``, ``faithful``, ``policy``, ``lateness``, ``duty_percent``.
+        The core's report: ``verdict``, ``faithful``, ``policy``, ``lateness``, ``duty_percent``.
     """
 
     name: str
     run: Mapping[str, Any]
 
     def lateness_s(self, quantile: str) -> float:
-        """How late packets were written: ``"p50"``, ``"p99"``, ``"p999"`` or ``"max"``, in seconds."""
+        """Return the lateness of packets: ``"p50"``, ``"p99"``, ``"p999"`` or ``"max"``, in seconds."""
         return int(self.run["lateness"][f"{quantile}_ns"]) / 1e9
 
     @property
@@ -45,7 +45,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """What was found.
+    """The findings.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class SelfTest:
         return float(self.content["rate_bps"]) * MOST_DUTY_PERCENT / max(duty, 0.1)
 
     def faithful_up_to_bps(self, trial: Trial) -> float:
-        """The rate that a bottleneck may have about: packets in time, and processor time for all of them."""
+        """Return the approximate bottleneck rate at which packets are on time and the processor suffices."""
         return min(trial.timely_bps, self.carried_bps)
 
     @property
@@ -77,7 +77,7 @@ class SelfTest:
         return self.faithful_up_to_bps(self.trials[0]) >= LEAST_RATE_BPS
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data: what ``--json`` prints."""
+        """Return it as plain data, as printed by ``--json``."""
         rates = {trial.name: self.faithful_up_to_bps(trial) for trial in self.trials}
         return {
             "format_version": 1,

@@ -1,4 +1,4 @@
-"""The process of a live run, from the outside: started, listened to, interrupted, and told of if it dies."""
+"""The process of a live run, from the outside: its start, its messages, its interruption and its death."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from aqmlab.live.messages import INTERRUPTED, LONGEST_LINE
 Progress = Callable[[Mapping[str, Any]], object]
 
 SILENCE_S = 60.0
-"""A process that says nothing for so long hangs: in a run it says something ten times a second."""
+"""Silence after which a process counts as hung; a run reports ten times per second."""
 
 PATIENCE_S = 20.0
-"""What an interrupted run gets to forward what is under way and to end by itself, whatever it says."""
+"""Time for an interrupted run to forward packets in flight and to end by itself."""
 
 _LOOK_S = 0.1
-"""Between looks at whether the run is to end."""
+"""Interval of checks whether the run is to end."""
 
 _TIME_TO_GO_S = 5.0
-"""What a process gets to end that has said its last word."""
+"""Time for a process to exit after its last message."""
 
 _LAST_WORDS = 2000
-"""Bytes of a dead process' stderr that are looked at."""
+"""Number of bytes of a dead process's stderr that are examined."""
 
 
 def ask(
@@ -44,33 +44,33 @@ def ask(
     heed: Callable[[], object] | None = None,
     command: Sequence[str] | None = None,
 ) -> Any:  # noqa: ANN401 (plain data)
-    """Have a job done in a process of its own, and return its answer.
+    """Run a job in a separate process, and return its answer.
 
     Parameters
     ----------
     job
         Plain data: ``do`` and what that needs.
     progress
-        Told how far it is.
+        Receives its progress.
     interrupted
         Called once, when the first Ctrl-C has been passed on.
     heed
-        Called ten times a second; what it raises as :exc:`KeyboardInterrupt` is heeded as Ctrl-C is, which
-        reaches the main thread alone.
+        Called ten times per second. A :exc:`KeyboardInterrupt` that it raises is handled like
+        Ctrl-C, which reaches only the main thread.
     command
-        The process to start; :mod:`aqmlab.live.child` if not given.
+        The process to start; by default :mod:`aqmlab.live.child`.
 
     Raises
     ------
     AqmlabError
-        What the process raised.
+        The error that the process raised.
     RunError
-        If it died, hung, or said what is no message.
+        If it died, hung, or wrote something other than a message.
     HostError
         If it could not be started.
     KeyboardInterrupt
-        If interrupted. The process is asked to end; with a second interrupt, or if it takes too long, it is
-        made to.
+        If interrupted. The process is asked to end; after a second interrupt, or if it takes too
+        long, it is killed.
     """
     process = _Process(command or _command(), heed)
     try:
@@ -92,7 +92,7 @@ def _command() -> list[str]:
 def _heard(
     process: _Process, progress: Progress | None, interrupted: Callable[[], object] | None
 ) -> Mapping[str, Any]:
-    """The last message of a process, those of progress passed on; Ctrl-C is passed on to it."""
+    """Return the last message of a process; progress goes to the caller, and Ctrl-C to the process."""
     stopping: KeyboardInterrupt | None = None
     until = math.inf
     while True:
@@ -112,7 +112,7 @@ def _heard(
             if interrupted is not None:
                 interrupted()
         except RunError:
-            # Who was asked to end may die of it.
+            # A process that was asked to end may die of it.
             if stopping is not None:
                 raise stopping from None
             raise
@@ -122,13 +122,13 @@ def _ended(message: Mapping[str, Any]) -> Any:  # noqa: ANN401
     if message["event"] == "done":
         return message["answer"]
     if message["kind"] == INTERRUPTED:
-        # Nobody here asked for it: a signal from elsewhere reached the process itself.
+        # The request did not come from here: a signal from elsewhere reached the process itself.
         raise RunError("the live router was asked to end by a signal from outside")
     raise called(message["kind"], message["message"])
 
 
 class _Process:
-    """A process and the pipes to it, in a process group of its own: Ctrl-C is for us to pass on."""
+    """A process and the pipes to it, in a separate process group, so that Ctrl-C is passed on explicitly."""
 
     def __init__(self, command: Sequence[str], heed: Callable[[], object] | None = None) -> None:
         self._heed = heed
@@ -147,7 +147,7 @@ class _Process:
             raise HostError(f"cannot start the live router: {error.strerror or error}") from error
 
     def write(self, job: Mapping[str, Any]) -> None:
-        """Hand over the job. That nobody takes it is told by what is heard next."""
+        """Pass the job to the process. The next message shows whether it was received."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.write(json.dumps(job).encode() + b"\n")
@@ -159,8 +159,8 @@ class _Process:
         Raises
         ------
         RunError
-            If it has ended, says nothing for ``SILENCE_S`` seconds, has not ended by then, or says what is no
-            message.
+            If it has ended, is silent for ``SILENCE_S`` seconds, has not ended by then, or writes
+            something else.
         """
         while (left_s := until - time.monotonic()) > 0:
             yield self._message(self._line(min(left_s, SILENCE_S)))
@@ -209,7 +209,7 @@ class _Process:
             self._process.kill()
 
     def end(self) -> None:
-        """See to it that nothing is left of it, whatever comes meanwhile: who tidies up next is alone."""
+        """Make sure that nothing is left of it, whatever interrupts arrive: nothing cleans up afterwards."""
         try:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_TIME_TO_GO_S)
@@ -233,7 +233,7 @@ class _Process:
             raise signalled
 
     def _obituary(self) -> str:
-        """How it died, in words. Its last words are told without the traceback that they may end."""
+        """Return how it died, in words, with its last output but without a final traceback."""
         code = self._process.wait()
         how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with {code}"
         self._stderr.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""What is asked of a cell: a metric, and of which part of what it could be of."""
+"""A query of a cell: a metric, with the part of the run and the traffic to which it refers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aqmlab.metrics.registry import EVERY_ROUTER
 
 
 class Part(TypedDict, total=False):
-    """The keywords of :meth:`aqmlab.Results.values`, which says what they mean."""
+    """The keywords of :meth:`aqmlab.Results.values`, which explains them."""
 
     queue: str | None
     class_name: str
@@ -36,7 +36,7 @@ class Asked(NamedTuple):
 
     @staticmethod
     def of(metric: str, **part: Unpack[Part]) -> Asked:
-        """The same, whatever order the parameters have."""
+        """Create a query that does not depend on the order of the parameters."""
         window = part.get("window")
         given: dict[str, Any] = {**part, "window": window and Window(*window)}
         return Asked(metric, **{**given, "parameters": tuple(sorted(part.get("parameters", {}).items()))})

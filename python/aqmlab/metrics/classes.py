@@ -1,4 +1,4 @@
-"""Metrics that tell classes of traffic apart: how many flows, what each gets, how long its way is."""
+"""Metrics that distinguish classes of traffic: number of flows, goodput, length of the path."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aqmlab.plan import TrafficClass
     source="rows of `flows` in the recording",
 )
 def flows(run: Measured, _queue: str, class_name: str) -> float | None:
-    """How many there are."""
+    """Number of flows."""
     return float(len(run.flows_of(class_name))) or None
 
 
@@ -31,7 +31,7 @@ def flows(run: Measured, _queue: str, class_name: str) -> float | None:
     windowed=True,
 )
 def goodput_per_flow(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """Mean goodput of a flow."""
+    """Mean goodput per flow."""
     total = goodput(run, _queue, class_name, window)
     return None if total is None else total / len(run.flows_of(class_name))
 
@@ -65,7 +65,7 @@ def retransmissions(run: Measured, _queue: str, class_name: str) -> float | None
     better="less",
 )
 def rtt_mean(run: Measured, _queue: str, class_name: str) -> float | None:
-    """How long a round trip takes."""
+    """Duration of a round trip."""
     chosen = [flow for flow in run.flows_of(class_name) if flow.class_name in run.responsive]
     waits = {
         entry.name: _waiting_s(run, entry)
@@ -82,7 +82,7 @@ def rtt_mean(run: Measured, _queue: str, class_name: str) -> float | None:
 
 
 def _waiting_s(run: Measured, entry: TrafficClass) -> float | None:
-    """What packets of a class wait on a round trip; ``None`` where none passed some queue of it."""
+    """Return the queueing delay of a class per round trip; ``None`` where none passed some queue of it."""
     total = 0.0
     for queue in (*entry.path, *entry.return_path):
         wait_s = queueing_delay_mean(run, queue, entry.name)

@@ -1,7 +1,7 @@
-"""Metrics of laws that hold a queue: how far off, how soon, how calmly.
+"""Metrics of laws that control a queue: accuracy, speed and steadiness.
 
-Unlike all others the times and the spread are computed from samples, for they are about the course of the
-run. They look at the whole of it, the warm-up included.
+Unlike all others, the times and the spread are computed from samples because they describe the
+course of the run. They cover the whole run, including the warm-up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from aqmlab.metrics.registry import metric
 
 
 def target_packets(run: Measured, queue: str) -> float | None:
-    """The queue that the law is told to hold, ``q_ref``; ``None`` without one, or where it is in bytes."""
+    """The target queue of the law, ``q_ref``; ``None`` without one, or where it is in bytes."""
     link = run.run.plan.link(queue)
     target = link.settings.get("q_ref_packets") if link else None
     return None if target is None else float(target)
@@ -53,7 +53,7 @@ def backlog_error(run: Measured, queue: str, _class_name: str) -> float | None:
     from_samples=True,
 )
 def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
-    """When the queue comes to q_ref."""
+    """Time until the queue reaches q_ref."""
     from aqmlab.metrics.settling import reach_time
 
     return _against_target(run, queue, reach_time)
@@ -70,7 +70,7 @@ def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
     from_samples=True,
 )
 def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | None:
-    """From when on the queue stays at q_ref."""
+    """Time from which on the queue stays at q_ref."""
     from aqmlab.metrics.settling import settling_time
 
     return _against_target(run, queue, settling_time)
@@ -87,7 +87,7 @@ def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | Non
     from_samples=True,
 )
 def probability_spread(run: Measured, queue: str, _class_name: str) -> float | None:
-    """How much the probability still moves once there has been time to find it."""
+    """Remaining movement of the probability after it has had time to settle."""
     from aqmlab.metrics.settling import coefficient_of_variation
 
     spread = coefficient_of_variation(run.samples("law", "p", queue), run.run.t1_ns / 2e9)

@@ -46,7 +46,7 @@ def goodputs(
 def jain_index(values: Sequence[float]) -> float:
     """Jain's fairness index, (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all equal).
 
-    Not defined where all are zero, and reported as 1: nobody has more than anybody else.
+    Undefined where all are zero, and reported as 1 because all are equal.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def jain_index(values: Sequence[float]) -> float:
 
 
 def _sum(flows: Sequence[FlowTotals], count: Callable[[FlowTotals], int | None]) -> float | None:
-    """Sum of a count over flows; ``None`` without any, or where one of them was not counted."""
+    """Return the sum of a count over flows; ``None`` without any, or where one of them was not counted."""
     total = 0
     for flow in flows:
         counted = count(flow)
@@ -130,7 +130,7 @@ def goodput_efficiency(run: Measured, queue: str, class_name: str, window: Windo
     windowed=True,
 )
 def fairness(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """Jain's index of the responsive flows (of a class: of its flows, whatever they are)."""
+    """Jain's index of the responsive flows (for a class: of its flows, whatever they are)."""
     flows = run.flows_of(class_name)
     if class_name == EVERY_CLASS:
         flows = [flow for flow in flows if flow.class_name in run.responsive]

@@ -1,4 +1,4 @@
-"""What metrics know of the flows of one run: a row each, kept column by column."""
+"""The facts about the flows of one run that metrics use: one row per flow, stored by column."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from aqmlab.figures import counted
 from aqmlab.frames import TEXT, WHOLE, Columns, Framed
 
 LEAST_RTT_SPREAD = 1.1
-"""A longest RTT of less than so many shortest ones says nothing of a bias."""
+"""Least ratio of the longest to the shortest RTT at which a bias can be measured."""
 
 
 class FlowTotals(NamedTuple):
-    """A row of ``flows`` as far as metrics need it; ``None`` is what its host was not told by the kernel."""
+    """A row of ``flows`` as far as metrics need it; ``None`` is a value that the kernel did not report."""
 
     flow: int
     class_name: str
@@ -40,17 +40,17 @@ _ELSEWHERE = {
     "class_name": "class",
     "measured_received_bytes": "coalesce(measured_received_bytes, measured_delivered_bytes)",
 }
-"""Fields that are no columns of the same name. Before results version 5 only in-order bytes were counted."""
+"""Fields without a column of the same name. Before results version 5 only in-order bytes were counted."""
 _FRAME_NAMES = {"class_name": "class"}
 FLOW_COLUMNS = ", ".join(_ELSEWHERE.get(name, name) for name in FlowTotals._fields)
-"""What is selected from ``flows``, in SQL, for :class:`Flows`."""
+"""The SQL selection from ``flows`` for :class:`Flows`."""
 
 
 class Flows(Framed, Sequence[FlowTotals]):
-    """The flows of a run in the order of their numbers; as a data frame a row per flow.
+    """The flows of a run in the order of their numbers. As a data frame it has a row per flow.
 
-    A thousand runs with thousands of flows each are held at once while they are judged: as numbers of eight
-    bytes they take a tenth of what rows of Python's own take. A row is made when it is looked at.
+    Thousands of flows of a thousand runs are held in memory at once. As numbers of eight bytes they
+    take a tenth of the memory of Python objects. A row is created on access.
 
     Parameters
     ----------

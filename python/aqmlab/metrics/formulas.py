@@ -1,8 +1,9 @@
 """The formula of each metric over the tables of a recording.
 
-``T`` is the length of the measured interval in seconds, ``(t1_ns - t0_ns) / 1e9``, and ``C`` the rate of the
-queue's link in bit/s. A formula over ``flows``, ``summary``, ``request_summary`` or ``page_summary`` is an
-expression of SQL, and a test evaluates it beside the metric. The others are in words.
+``T`` is the length of the measured interval in seconds, ``(t1_ns - t0_ns) / 1e9``, and ``C`` the
+rate of the queue's link in bit/s. A formula over ``flows``, ``summary``, ``request_summary`` or
+``page_summary`` is an expression of SQL, and a test compares it with the metric. The others are in
+words.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 
 class Formula(NamedTuple):
-    """How a metric follows from a recording."""
+    """The formula of a metric in terms of a recording."""
 
     over: str
     """The recorded table; several where more than one is read."""
@@ -114,7 +115,7 @@ _IN_WORDS = {
 
 
 def _of_waits(many: str, table: str, time: str) -> dict[str, Formula]:
-    """Of requests or pages: their names, their tables, and what their time is called."""
+    """Return the formulas of requests or pages, from their names, tables, and the name of their time."""
     summary, histograms = f"{table}_summary", f"{table}_histograms"
     ended = {f"{many}_{how}": f"sum({how})" for how in ("completed", "failed", "censored")}
     percentiles = {"median": 50, "p90": 90, "p95": 95, "p99": 99}
@@ -142,4 +143,4 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
     | _of_waits("requests", "request", "response_time")
     | _of_waits("pages", "page", "page_time")
 )
-"""By the metric's name."""
+"""The formulas by the metric's name."""

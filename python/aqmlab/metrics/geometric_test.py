@@ -16,14 +16,15 @@ def geometric_p_value(marked: npt.NDArray[np.bool_]) -> float | None:
     Parameters
     ----------
     marked
-        Of successive arrivals, whether each was marked.
+        Whether each of the successive arrivals was marked.
 
     Returns
     -------
     float or None
-        The probability of a larger statistic if each arrival is marked for itself with the same probability,
-        which is estimated by the gaps themselves and costs a degree of freedom. ``None`` below 100 marks, and
-        where so many arrivals are marked that the gaps fall into fewer than three classes.
+        The probability of a larger statistic if each arrival is marked independently with the same
+        probability. That probability is estimated from the gaps, which costs a degree of freedom.
+        ``None`` below 100 marks, and where marks are so frequent that the gaps fall into fewer than
+        three classes.
     """
     from scipy.stats import chi2
 

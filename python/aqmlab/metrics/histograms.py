@@ -1,4 +1,4 @@
-"""Distributions of whole numbers in bins, and reading them from recordings as they are asked for."""
+"""Distributions of whole numbers in bins, read from recordings on demand."""
 
 from __future__ import annotations
 
@@ -100,25 +100,26 @@ EMPTY_HISTOGRAM = Histogram()
 class Histograms:
     """A table of histograms of some runs, which are read as they are asked for.
 
-    A run in a large network has hundreds of thousands of bins, and few of them are looked at. A block is
-    what is read at once: the same histograms of all runs. The last few blocks are kept.
+    A run in a large network has hundreds of thousands of bins, few of which are used. A block of
+    the same histograms of all runs is read at once. The last few blocks are kept.
 
     Parameters
     ----------
     tables
-        Of the runs.
+        The tables of the runs.
     table
         ``"histograms"`` or one like it.
     block
-        Its columns that name what is read together.
+        The columns that identify a block.
     within
-        The columns that name one histogram of a run in there.
+        The columns that identify one histogram of a run in a block.
 
     Attributes
     ----------
     sums
-        By run, block's names and own names: the sum of the weights, and that of both ends of its bin over
-        each, which is twice the mean's numerator. They are read at once, so that a damaged file shows then.
+        By run, block's names and own names: the sum of the weights, and that of both ends of its
+        bin over each, which is twice the mean's numerator. They are read at once, so that a damaged
+        file shows then.
     """
 
     def __init__(self, tables: Tables, table: str, block: Sequence[str], within: Sequence[str] = ()) -> None:
@@ -136,7 +137,7 @@ class Histograms:
         self.sums = {(self._runs[run].path, *own): (weight, ends) for run, *own, weight, ends in found}
 
     def of(self, run: Run, *names: Any) -> Histogram:  # noqa: ANN401 (values of any column)
-        """One histogram of a run, by its block's names and its own; an empty one if there is none."""
+        """Return one histogram of a run, by its block's names and its own; an empty one if there is none."""
         block, within = names[: len(self._block)], names[len(self._block) :]
         if block not in self._kept:
             self._read(block)

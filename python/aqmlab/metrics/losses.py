@@ -1,4 +1,4 @@
-"""Metrics of what queues tell senders by drops and marks, and of what a class loses on all its paths."""
+"""Metrics of congestion signals, by drops and marks, and of a class's losses on all its paths."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def notification_percentage(run: Measured, queue: str, class_name: str) -> float
     by_kind=True,
 )
 def congestion_notifications(run: Measured, queue: str, class_name: str) -> float | None:
-    """How often the law spoke."""
+    """Number of congestion notifications."""
     totals = run.at_queue(queue, class_name)
     if totals is None:
         return None

@@ -1,4 +1,4 @@
-"""What metrics are computed from: the exact counts, integrals and distributions of one run."""
+"""The input of metrics: the exact counts, integrals and distributions of one run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 REASONS = ("early", "forced", "overflow", "injected")
 EVERY_CLASS = "*"
 EVERY_QUEUE = "*"
-"""Stands for the whole network: all flows, and for packets their whole way."""
+"""The name of the whole network: all flows, and for packets their whole path."""
 
 
 def named_classes(text: str) -> tuple[str, ...]:
@@ -39,13 +39,13 @@ def is_of(name: str, asked: str) -> bool:
 
 
 def no_distribution(_kind: str) -> Histogram:
-    """Of what has no distributions."""
+    """The distribution of something without distributions."""
     return EMPTY_HISTOGRAM
 
 
 @dataclass(frozen=True)
 class QueueTotals:
-    """A row of ``summary``: one queue and one class (``*`` is all of them), in the measured interval.
+    """A row of ``summary``: one queue and one class (``*`` for all classes), in the measured interval.
 
     Attributes
     ----------
@@ -54,7 +54,8 @@ class QueueTotals:
     distribution
         Reads its distribution of a kind: ``"sojourn_ns"`` or ``"backlog_packets"``.
     sojourn_sums
-        Packets in its distribution of queueing delay, and the sum over them of both ends of their bins in ns.
+        Packets in its distribution of queueing delay, and the sum over them of both ends of their
+        bins in ns.
     """
 
     queue: str
@@ -65,7 +66,7 @@ class QueueTotals:
 
     @property
     def sojourn(self) -> Histogram:
-        """Distribution of queueing delay in ns, a packet each."""
+        """Return the distribution of queueing delay in ns, one value per packet."""
         return self.distribution("sojourn_ns")
 
     @property
@@ -100,8 +101,8 @@ class QueueTotals:
 class RequestTotals:
     """A row of ``request_summary``: requests of one class whose responses are of one size band.
 
-    Pages are recorded alike: there it is a row of ``page_summary``, a page counts as one request, and its
-    weight is the size of the response.
+    Pages are recorded in the same way, in a row of ``page_summary``: a page counts as one request,
+    and its weight is the size of the response.
 
     Attributes
     ----------
@@ -112,9 +113,10 @@ class RequestTotals:
     response_time_sum_ns
         Sum of the response times of the completed ones.
     distribution
-        Reads its distribution of a kind: ``"response_time_ns"`` or ``"page_time_ns"``, ``"waited_ns"``.
+        Reads its distribution of a kind: ``"response_time_ns"`` or ``"page_time_ns"``,
+        ``"waited_ns"``.
     what
-        Whose times they are: ``"response"`` or ``"page"``.
+        The kind of times: ``"response"`` or ``"page"``.
     """
 
     class_name: str
@@ -147,18 +149,18 @@ class Samples:
     t_s
         Seconds since the start of the run, ascending.
     values
-        As many.
+        The values, equally many.
     """
 
     t_s: npt.NDArray[np.float64]
     values: npt.NDArray[np.float64]
 
     def within(self, window: Window) -> Samples:
-        """Those after the begin of a window up to its end, itself included.
+        """Return the samples after the beginning of a window up to its end, itself included.
 
-        A sample covers the time up to it, so that adjacent windows share none.
+        A sample covers the time up to it, so adjacent windows share none.
         """
-        # Times are whole nanoseconds divided by 1e9: half of one is not to decide.
+        # Times are whole nanoseconds divided by 1e9, so half a nanosecond must not matter.
         chosen = (self.t_s > window.from_s + 5e-10) & (self.t_s <= window.until_s + 5e-10)
         return Samples(self.t_s[chosen], self.values[chosen])
 
@@ -167,7 +169,7 @@ class Samples:
         return float(self.values.mean()) if len(self.values) else None
 
     def sd(self) -> float | None:
-        """How far they are from their mean: the root of the mean square; ``None`` where there are none."""
+        """Return their standard deviation, ``None`` where there are none."""
         return float(self.values.std()) if len(self.values) else None
 
 
@@ -179,7 +181,7 @@ class Window(NamedTuple):
 
     @property
     def length_s(self) -> float:
-        """How long it is."""
+        """Length of the window."""
         return self.until_s - self.from_s
 
 
@@ -190,25 +192,25 @@ class Measured:
     Attributes
     ----------
     run
-        Which run.
+        Identity of the run.
     queues
-        By queue and class.
+        The totals by queue and class.
     flows
-        In the order of their numbers.
+        The flows in the order of their numbers.
     responsive
         Names of the classes whose flows react to congestion.
     tables
-        Where its samples are read; ``None`` if there are none.
+        The source of its samples; ``None`` if there are none.
     left_out
-        Names of the classes whose flows are not looked at.
+        Names of the classes whose flows are excluded.
     requests
-        Of classes that make requests, by class and size band.
+        Totals of classes that make requests, by class and size band.
     kinds
         Counts of queues by kind of packet; ``None`` if there are none.
     kind
-        The kind of packets that is looked at.
+        The kind of packets selected.
     pages
-        Of classes that fetch pages, by class and band of their weights.
+        Totals of classes that fetch pages, by class and band of their weights.
     """
 
     run: Run
@@ -240,7 +242,7 @@ class Measured:
         return replace(self, kind=kind) if known else None
 
     def _row(self, queue: str, class_name: str) -> QueueTotals | None:
-        """The counts of a queue and class, of the kind of packets that is looked at."""
+        """Return the counts of a queue and class for the selected kind of packets."""
         found = self.queues.get((queue, class_name))
         if found is None or self.kinds is None or self.kind == EVERY_KIND:
             return found
@@ -248,9 +250,9 @@ class Measured:
         return QueueTotals(queue, class_name, counts.get((queue, class_name), dict.fromkeys(_BY_KIND, 0)))
 
     def towards(self, router: str) -> Measured | None:
-        """The same run with the flows that bring data to hosts at a router, and what they bring there.
+        """Return the run restricted to the flows with data for hosts at a router, and to that data.
 
-        ``None`` where it is not known which end of a flow got what.
+        ``None`` where the bytes received by each end of a flow are not known.
         """
         flows = []
         ends = {entry.name: entry for entry in self.run.plan.classes}
@@ -285,7 +287,7 @@ class Measured:
         return Window(self.run.t0_ns / 1e9, self.run.t1_ns / 1e9)
 
     def flows_of(self, class_name: str) -> list[FlowTotals]:
-        """Flows of a class that are looked at; all of them for ``*``."""
+        """Return the selected flows of a class, or of all for ``*``."""
         return [
             flow
             for flow in self.flows
@@ -293,11 +295,11 @@ class Measured:
         ]
 
     def requests_of(self, class_name: str) -> list[RequestTotals]:
-        """Requests of a class that is looked at, by size band; of all such classes for ``*``."""
+        """Return the requests of a selected class by size band, or of all such classes for ``*``."""
         return self._of(self.requests, class_name)
 
     def pages_of(self, class_name: str) -> list[RequestTotals]:
-        """Pages of a class that is looked at, by band of their weights; of all such classes for ``*``."""
+        """Return the pages of a selected class by band of their weights, or of all such classes for ``*``."""
         return self._of(self.pages, class_name)
 
     def _of(self, parts: Sequence[RequestTotals], class_name: str) -> list[RequestTotals]:
@@ -308,7 +310,7 @@ class Measured:
         ]
 
     def at_queue(self, queue: str, class_name: str) -> QueueTotals | None:
-        """Counts of a class at a queue, of several together, or over the whole way for queue ``*``."""
+        """Return the counts of a class at a queue, of several together, or over the whole path for ``*``."""
         if queue == EVERY_QUEUE:
             return self.on_the_way(class_name)
         if "," not in class_name:
@@ -317,25 +319,25 @@ class Measured:
         return _together(queue, class_name, [part for part in parts if part is not None])
 
     def on_the_way(self, class_name: str) -> QueueTotals | None:
-        """Counts of a class over all queues that its data cross; ``None`` where they cross none.
+        """Return the counts of a class over all queues that its data cross; ``None`` where they cross none.
 
-        Arrivals are those at the first queue of the way, departures those from the last one; what was
-        dropped or marked is of all of them. There is nothing else. For ``*`` it is the sum over the classes.
-        Where servers answer there are two ways, which add up.
+        Arrivals are those at the first queue of the path, departures those from the last one, drops
+        and marks those of all queues. Other counts do not exist. For ``*`` it is the sum over the
+        classes. Where servers respond, the two directions add up.
         """
         return self.over(class_name, lambda entry: entry.ways)
 
     def over(
         self, class_name: str, ways: Callable[[TrafficClass], tuple[tuple[str, ...], ...]]
     ) -> QueueTotals | None:
-        """Counts as of :meth:`on_the_way`, of a class that is looked at over given ways through the network.
+        """Return the counts of :meth:`on_the_way` for a class over given paths through the network.
 
         Parameters
         ----------
         class_name
-            Which; ``*`` is all of them.
+            Name of the class; ``*`` for all classes.
         ways
-            The queues of each way of a class, in their order.
+            The queues of each path of a class, in their order.
         """
         counts: defaultdict[str, int] = defaultdict(int)
         for entry in self.run.plan.classes:
@@ -345,14 +347,15 @@ class Measured:
         return QueueTotals(EVERY_QUEUE, class_name, dict(counts)) if counts else None
 
     def samples(self, table: str, name: str, queue: str) -> Samples:
-        """Samples over the whole run, read as they are asked for: few metrics need any.
+        """Return samples over the whole run, read on demand because few metrics need any.
 
         Parameters
         ----------
         table, name
-            ``"queues"`` and one of its columns, or ``"law"`` and the name of one of the law's values.
+            ``"queues"`` and one of its columns, or ``"law"`` and the name of one of the law's
+            values.
         queue
-            Of which queue.
+            Name of the queue.
         """
         import numpy as np
 
@@ -368,13 +371,14 @@ class Measured:
         return Samples(np.asarray(found["t_s"]), np.asarray(found["value"]))
 
     def flow_samples(self, column: str) -> dict[int, Samples]:
-        """Samples of ``flow_series`` over the whole run by the flow's number, for flows that have any.
+        """Return samples of ``flow_series`` over the whole run by the flow's number, for flows that have any.
 
         Parameters
         ----------
         column
-            ``"cwnd_segments"``, ``"acked_bytes"``, ``"received_bytes"``, ... Where ``"received_bytes"`` were
-            not sampled (live, and before results version 5) they are ``"delivered_bytes"``, those in order.
+            ``"cwnd_segments"``, ``"acked_bytes"``, ``"received_bytes"``, ... Where
+            ``"received_bytes"`` were not sampled (live, and before results version 5) they are
+            ``"delivered_bytes"``, those in order.
         """
         import numpy as np
 
@@ -413,9 +417,10 @@ class Measured:
         return np.asarray(found["t_s"]), np.asarray(found["flow"], dtype=np.int64)
 
     def marks_of_arrivals(self, queue: str, window: Window) -> npt.NDArray[np.bool_] | None:
-        """Of each packet that a queue let in during a part of the run, in their order, whether it was marked.
+        """Return, in order, whether each packet that a queue admitted in a part of the run was marked.
 
-        ``None`` where the packets of the queue were not recorded, or not all of their arrivals and fates.
+        ``None`` where the packets of the queue were not recorded, or not all of their arrivals and
+        fates.
         """
         import numpy as np
 
@@ -447,7 +452,7 @@ def _add_way(counts: defaultdict[str, int], parts: Sequence[QueueTotals | None])
 
 
 def _together(queue: str, class_name: str, parts: Sequence[QueueTotals]) -> QueueTotals | None:
-    """The row of several classes at one queue; what is recorded of no single class stays unknown."""
+    """Return the row of several classes at one queue; values not recorded per class stay unknown."""
     if not parts:
         return None
     columns = {name: [part.counts[name] for part in parts] for name in parts[0].counts}
@@ -468,7 +473,7 @@ def _together(queue: str, class_name: str, parts: Sequence[QueueTotals]) -> Queu
 
 
 def _records(run: Run, queue: str, events: set[str], window: Window) -> bool:
-    """Whether each of these events at a queue in a part of the run is in the ``packets`` of the run."""
+    """Return whether the ``packets`` of the run contain all these events at a queue in a part of the run."""
     chosen = run.plan.packets
     if chosen is None or queue not in chosen.links or not chosen.of_all_flows:
         return False
@@ -537,7 +542,7 @@ def _summary(tables: Tables) -> tuple[list[str], list[Any]]:
 
 
 def _waits(tables: Tables, what: str, size: str) -> dict[Path, list[RequestTotals]]:
-    """Requests or pages, ``what`` their tables begin with, by the paths of the runs that have some."""
+    """Return requests or pages, with tables beginning with ``what``, by the paths of the runs."""
     runs = [run for run in tables.runs if f"{what}_summary" in run.manifest.tables]
     if not runs:
         return {}

@@ -1,7 +1,7 @@
 """Metrics of a queue that swings: seconds with losses or an idle link, a probability that moves.
 
-They are about the course of the run and are computed from samples, apart from the spread of the backlog over
-the whole measured interval, which is exact.
+They describe the course of the run and are computed from samples, except the spread of the backlog
+over the whole measured interval, which is exact.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ transmission at each edge."""
 def loss_bins(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
 ) -> float | None:
-    """How much of the time has losses."""
+    """Share of the time with losses."""
     from aqmlab.metrics.queue_samples import DROPPED, by_bins
 
     drops = by_bins(run, queue, window, bin or 1.0, *DROPPED)
@@ -53,7 +53,7 @@ def loss_bins(
 def idle_bins(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
 ) -> float | None:
-    """How much of the time the link has nothing to send now and then."""
+    """Share of the time in which the link is sometimes idle."""
     from aqmlab.metrics.queue_samples import adds_bytes, by_bins
 
     bin_s = bin or 1.0
@@ -76,7 +76,7 @@ def idle_bins(
     from_samples=True,
 )
 def probability_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """Where the probability stands."""
+    """Mean of the probability."""
     return run.samples("law", "p", queue).within(window).mean()
 
 
@@ -95,7 +95,7 @@ def probability_mean(run: Measured, queue: str, _class_name: str, window: Window
 def probability_short_sd(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
 ) -> float | None:
-    """How much the probability moves over short times."""
+    """Short-term variation of the probability."""
     from aqmlab.metrics.queue_samples import spreads_by_bins
 
     samples = run.samples("law", "p", queue).within(window)
@@ -113,7 +113,7 @@ def probability_short_sd(
     windowed=True,
 )
 def backlog_spread(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """How much the queue swings."""
+    """Oscillation of the queue."""
     mean = backlog_mean(run, queue, EVERY_CLASS, window)
     spread = backlog_sd(run, queue, EVERY_CLASS, window)
     return 100.0 * spread / mean if mean and spread is not None else None

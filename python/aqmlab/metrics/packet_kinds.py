@@ -1,4 +1,4 @@
-"""Counts by kind of packet: what a packet is for its connection."""
+"""Counts by kind of packet: the role of a packet in its connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aqmlab.recording import Run, Tables
 
 KINDS = ("syn", "data", "ack", "fin", "other")
-"""SYN and SYN-ACK; segments with payload; pure ACKs; FIN without payload; what is none of these."""
+"""SYN and SYN-ACK; segments with payload; pure ACKs; FIN without payload; all others."""
 EVERY_KIND = "*"
 
 Counts: TypeAlias = Mapping[tuple[str, str], Mapping[str, int]]
@@ -26,7 +26,7 @@ class KindCounts:
     Parameters
     ----------
     tables
-        Of the runs.
+        The tables of the runs.
     columns
         The counts in question, which are columns of ``summary`` too.
     """
@@ -36,7 +36,7 @@ class KindCounts:
         self._columns = columns
 
     def of(self, run: Run, kind: str) -> Counts | None:
-        """The counts of one kind in a run; ``None`` if its recording has no such table."""
+        """Return the counts of one kind in a run, or ``None`` if its recording has no such table."""
         found = self._of_runs.get(run.path)
         return None if found is None else found[kind]
 

@@ -12,7 +12,7 @@ from aqmlab.metrics.registry import metric
 
 
 def long_lived(run: Measured, class_name: str, window: Window | None = None) -> list[FlowTotals]:
-    """Responsive flows of a class (``*``: of all) that were alive throughout a part of the run.
+    """Return the responsive flows of a class (``*``: of all) that existed throughout a part of the run.
 
     Without a window that is the measured interval.
     """
@@ -39,7 +39,7 @@ def long_lived(run: Measured, class_name: str, window: Window | None = None) -> 
     from_samples=True,
 )
 def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """How often a few flows have it all."""
+    """Share of windows in which a few flows get nearly everything."""
     from aqmlab.metrics.synchronization import JAIN_OF_LOCKOUT, jain_by_window, shares_by_window
 
     flows = long_lived(run, class_name, window)
@@ -61,7 +61,7 @@ def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     from_samples=True,
 )
 def starved(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """How many get next to nothing for how long."""
+    """Share of flows with a negligible goodput in a window."""
     from aqmlab.metrics.synchronization import shares_by_window, starved_share
 
     flows = long_lived(run, class_name, window)
@@ -81,7 +81,7 @@ def starved(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     from_samples=True,
 )
 def synchronisation(run: Measured, queue: str, class_name: str) -> float | None:
-    """How many of the flows a loss event hits."""
+    """Share of the flows that a loss event hits."""
     from aqmlab.metrics.queue import queueing_delay_mean
     from aqmlab.metrics.synchronization import synchronisation_ratio
 
@@ -126,7 +126,7 @@ def window_correlation(run: Measured, _queue: str, class_name: str, window: Wind
     better="less",
 )
 def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
-    """How much a longer way costs."""
+    """Cost of a longer path."""
     from aqmlab.metrics.synchronization import power_law_exponent
 
     flows = long_lived(run, class_name)
@@ -145,7 +145,7 @@ def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
     on_the_way=True,
 )
 def goodput_share(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
-    """What a group gets of all there is."""
+    """Share of a group in the total goodput."""
     own, total = goodput(run, queue, class_name, window), goodput(run, queue, EVERY_CLASS, window)
     return 100.0 * own / total if own is not None and total else None
 
@@ -163,7 +163,7 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
     from_samples=True,
 )
 def ack_width(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """How far apart the first and the last are at the end."""
+    """Distance between the first and the last flow at the end."""
     from aqmlab.metrics.synchronization import amounts_between
 
     flows = long_lived(run, class_name, window)

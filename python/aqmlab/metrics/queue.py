@@ -1,7 +1,8 @@
 """Metrics of a queue and its link.
 
-All come from exact counts and time integrals over the measured interval, none from samples; of another part
-of the run, those that can tell come from samples. Percentiles come from histograms with bins of at most 1 %.
+All come from exact counts and time integrals over the measured interval, none from samples. For
+another part of the run, some are computed from samples. Percentiles come from histograms with bins
+of at most 1 %.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def throughput(run: Measured, queue: str, class_name: str) -> float | None:
     windowed=True,
 )
 def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """Busy time by the measured interval; in a part of the run bytes sent by what the rate allows."""
+    """Busy time divided by the measured interval; in a part of the run, bytes sent over the capacity."""
     if window != run.window:
         from aqmlab.metrics.queue_samples import adds_bytes, counted
 
@@ -73,7 +74,7 @@ def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> 
     by_kind=True,
 )
 def drop_percentage(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
-    """Packets dropped by packets arrived; of a class in the measured interval only."""
+    """Packets dropped divided by packets arrived; for a class in the measured interval only."""
     if window != run.window:
         from aqmlab.metrics.queue_samples import DROPPED, counted
 
@@ -170,7 +171,8 @@ def backlog_sd(run: Measured, queue: str, _class_name: str, window: Window) -> f
     if totals is None:
         return None
     span = run.interval_ns
-    # Whole numbers until the last step: the difference of the two terms would lose digits in floats.
+    # Whole numbers until the last step, because the difference of the two terms would lose digits
+    # in floats.
     variance_by_span_sq = (
         totals["backlog_packets_sq_integral_ns"] * span - totals["backlog_packets_integral_ns"] ** 2
     )
@@ -193,7 +195,8 @@ def queueing_delay_mean(run: Measured, queue: str, class_name: str) -> float | N
     if class_name == EVERY_CLASS:
         count = totals["sojourn_count"]
         return totals["sojourn_sum_ns"] / count / 1e9 if count else None
-    # Sums are recorded for all classes together only: a class has its histogram, exact to half a bin.
+    # Sums are recorded only for all classes together; a class has its histogram, exact to half a
+    # bin.
     mean_ns = totals.sojourn_mean_ns
     return None if mean_ns is None else mean_ns / 1e9
 

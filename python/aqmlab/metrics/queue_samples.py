@@ -1,4 +1,4 @@
-"""What the samples of a queue say of a part of the run: sums of its counters, in one piece or by bins."""
+"""Samples of a queue in a part of the run: sums of its counters, as a whole or by bins."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ Floats = npt.NDArray[np.float64]
 DROPPED = ("dropped_by_law_packets", "dropped_not_by_law_packets")
 """Columns of ``queues`` that count drops: all reasons are in one of the two."""
 EDGE = 1e-6
-"""Times are whole nanoseconds divided by 1e9: so much of a bin's length is not to decide."""
+"""Times are whole nanoseconds divided by 1e9, so this fraction of a bin's length must not matter."""
 
 
 def adds_bytes(run: Measured, queue: str) -> bool:
-    """Whether the link behind a queue adds bytes to each packet, of which samples do not tell."""
+    """Return whether the link behind a queue adds bytes to each packet, which samples do not contain."""
     return any(link.name == queue and link.overhead_bytes > 0 for link in run.run.plan.links)
 
 
 def counted(run: Measured, queue: str, window: Window, *columns: str) -> float | None:
     """Sum of counters of ``queues`` over a part of the run; ``None`` without a sample in it.
 
-    A counter's sample has what happened since the one before, so the sum is exact where both edges are
-    instants of sampling, and off by at most what two intervals hold elsewhere.
+    A counter's sample is the increase since the previous one. The sum is therefore exact where both
+    edges are instants of sampling, and elsewhere off by at most the counts of two intervals.
     """
     parts = [run.samples("queues", column, queue).within(window).values for column in columns]
     return float(np.sum(parts)) if len(parts[0]) else None
 
 
 def by_bins(run: Measured, queue: str, window: Window, bin_s: float, *columns: str) -> Floats:
-    """Sums of counters in each whole bin of a part of the run, from its begin on.
+    """Return the sums of counters in each whole bin of a part of the run, from its beginning on.
 
     Empty where bins are finer than the samples, and where there are none.
     """

@@ -1,10 +1,11 @@
 """The list of metrics: each is defined once, with its unit and its source.
 
-A metric says what it can be asked beyond run, queue and class: of a part of the run (``windowed``), and with
-other thresholds than its own (``parameters``)::
+A metric declares its options beyond run, queue and class: a part of the run (``windowed``), and
+thresholds other than its own (``parameters``)::
 
-    @metric("avg_in_band_percent", ..., windowed=True, parameters=(Parameter("low", "packets", "...", 5.0),))
-    def avg_in_band(run: Measured, queue: str, class_name: str, window: Window, *, low: float | None) -> ...
+    @metric("avg_in_band_percent", ..., windowed=True, parameters=(Parameter("low", "packets",
+    "...", 5.0),)) def avg_in_band(run: Measured, queue: str, class_name: str, window: Window, *,
+    low: float | None) -> ...
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ F = TypeVar("F", bound=Definition)
 NO_PARAMETERS: Mapping[str, float | None] = MappingProxyType({})
 EVERY_ROUTER = "*"
 EDGE_S = 1e-6
-"""Edges of a window are compared with those of the run to so much: rounding is not to decide."""
+"""Tolerance in comparisons of a window's edges with those of the run, because of rounding."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that a metric can be told.
+    """A numeric parameter of a metric.
 
     Attributes
     ----------
     name
         A word in lower case: ``low``.
     unit
-        As of a metric.
+        As for a metric.
     definition
-        What it is, and what is taken if it is not given and ``default`` is ``None``.
+        Its meaning, and the value used if it is not given and ``default`` is ``None``.
     default
         Taken if it is not given; with ``None`` the metric looks into the run's plan for one.
     """
@@ -68,34 +69,34 @@ class Metric:
     name
         Ends in the unit unless it is a pure number: ``queueing_delay_p99_s``.
     label
-        For tables and axes: "queueing delay p99".
+        Name in tables and on axes: "queueing delay p99".
     unit
-        Of the value: ``"s"``, ``"bit/s"``, ``"%"``, ``"packets"``; empty for a pure number.
+        Unit of the value: ``"s"``, ``"bit/s"``, ``"%"``, ``"packets"``; empty for a pure number.
     definition
-        One sentence.
+        The definition in one sentence.
     source
-        Where the definition comes from.
+        The source of the definition.
     better
         ``"less"``, ``"more"`` or empty.
     code
         The definition as code; called by :meth:`compute`.
     windowed
-        Whether it can be asked for a part of the run. Such a metric is computed from samples, or exactly
-        where the window is the measured interval.
+        Whether it can be asked for a part of the run. Such a metric is computed from samples, or
+        exactly where the window is the measured interval.
     parameters
-        What it can be told.
+        Its parameters.
     from_samples
-        Whether it is computed from samples rather than counts: that takes a query for each run, and longer
-        than all of those that are counted together.
+        Whether it is computed from samples rather than counts: that takes a query for each run, and
+        longer than all of those that are counted together.
     on_the_way
-        Whether it can be asked of packets on their whole way, queue ``*``. What is of flows always can.
+        Whether it accepts packets on their whole path, queue ``*``. Metrics of flows always do.
     by_kind
         Whether it can be asked of one kind of packets, in the measured interval.
     by_router
         Whether it can be asked of what reaches the hosts at one router, in the measured interval.
     cdf
-        Of a value of a distribution function the whole function up to there: ``(run, class)``, and parameters
-        as keywords, the first of which is the place.
+        For a value of a distribution function, the whole function up to there: ``(run, class)``,
+        and parameters as keywords, the first of which is the place.
     """
 
     name: str
@@ -129,23 +130,23 @@ class Metric:
         Parameters
         ----------
         run, queue, class_name
-            Of what; class ``*`` is everybody. Of flows only those count whose data cross the queue; queue
-            ``*`` is the whole network, of which nothing is known that a single queue has.
+            The subject; class ``*`` is all traffic. Only flows whose data cross the queue count.
+            Queue ``*`` is the whole network, for which metrics of single queues are undefined.
         window
-            Which part of the run; the measured interval if not given. An end that is infinite is that of the
-            measured interval. Nothing is defined in a window that the run did not live to see the end of.
+            The part of the run; by default the measured interval. An infinite end is that of the
+            measured interval. No metric is defined in a window that ends after the run.
         parameters
-            By name, in their units; what is not given has its default.
+            Values by name, in their units; others have their defaults.
         kind
-            Of which packets: one of :data:`KINDS`.
+            The kind of packets: one of :data:`KINDS`.
         router
-            Of what reaches the hosts at which router.
+            The router whose hosts receive the data.
 
         Raises
         ------
         UsageError
-            For a window that the metric does not take or that is none, for an unknown parameter or kind, and
-            for a kind or a router where the metric is of neither.
+            For a window that the metric does not accept or that is invalid, for an unknown
+            parameter or kind, and for a kind or router that the metric does not accept.
         """
         told = self._told(parameters)
         self._check_parts(kind, router, window)
@@ -157,7 +158,8 @@ class Metric:
             raise UsageError(
                 f"from {time_text(window.from_s)} until {time_text(window.until_s)} is no window of a run"
             )
-        # A run that a stop condition ended at its very begin measured nothing: no figure is defined.
+        # A run that a stop condition ended at its very beginning measured nothing, so no figure is
+        # defined.
         if not run.interval_ns:
             return None
         if queue == EVERY_QUEUE and not (self.of_flows or self.on_the_way):
@@ -181,7 +183,7 @@ class Metric:
         Raises
         ------
         UsageError
-            If the metric is no such value, and for an unknown parameter.
+            If the metric is not such a value, and for an unknown parameter.
         """
         told = self._told(parameters)
         if self.cdf is None:
@@ -214,7 +216,7 @@ class Metric:
 
     @property
     def asked_of(self) -> tuple[str, ...]:
-        """What it can be asked of, as far as it depends on it: ``"queue"``, ``"class"``, ``"kind"``, ..."""
+        """The options on which it depends: ``"queue"``, ``"class"``, ``"kind"``, ..."""
         depends = (
             ("queue", True),
             ("class", self.of_class),
@@ -226,7 +228,7 @@ class Metric:
 
     @property
     def formula(self) -> Formula:
-        """How the value follows from the recorded tables."""
+        """The formula of the value in terms of the recorded tables."""
         return FORMULAS[self.name]
 
     def to_json(self) -> dict[str, Any]:

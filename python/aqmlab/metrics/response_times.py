@@ -1,9 +1,9 @@
-"""The distribution function of response times, with what is known of requests that were not completed.
+"""The distribution function of response times, including the information from incomplete requests.
 
-F(t) is the share of requests that were completed within t, of those of which it is known whether they were: a
-request that failed never is, and one that had not ended at the end of the run counts only for times that it
-had waited by then (the reduced sample of Kaplan and Meier, Journal of the American Statistical Association
-53, 1958, section 1).
+F(t) is the share of requests that were completed within t, of those of which it is known whether
+they were: a request that failed never is, and one that had not ended at the end of the run counts
+only for times that it had waited by then (the reduced sample of Kaplan and Meier, Journal of the
+American Statistical Association 53, 1958, section 1).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ResponseTimes:
     waited
         Distribution of how long in ns those had waited that had not ended at the end of the run.
     failed
-        How many failed.
+        Number of failed requests.
     """
 
     completed: Histogram
@@ -40,7 +40,7 @@ class ResponseTimes:
 
     @staticmethod
     def of(parts: Iterable[RequestTotals]) -> ResponseTimes:
-        """Those of several classes and size bands together."""
+        """Return the times of several classes and size bands together."""
         parts = tuple(parts)
         return ResponseTimes(
             Histogram.merged([totals.response_time for totals in parts]),
@@ -78,9 +78,9 @@ class ResponseTimes:
     def crossing(self, other: ResponseTimes, until_ns: float) -> float | None:
         """The share of requests that take longer than the time at which F falls behind another one's.
 
-        That is the time up to which its lead, added up over the logarithm of time, is greatest: short-lived
-        leads do not move it. The share is the mean of both there, and 1 where F never leads; ``None`` where
-        the two are the same.
+        It is the time up to which its lead, integrated over the logarithm of time, is greatest, so
+        short-lived leads do not move it. The share is the mean of both there, and 1 where F never
+        leads; ``None`` where the two are the same.
         """
         lead = greatest = 0.0
         crossing = 1.0
@@ -104,7 +104,7 @@ class ResponseTimes:
         after = bisect_left(times, share, key=lambda t_ns: self.share_within(t_ns) or 0.0)
         if not 0 < share <= 1 or after == len(times):
             return None
-        # At time 0 nothing is completed.
+        # At time 0, no request is completed.
         begin, end = times[after - 1], times[after]
         low, high = (self.share_within(t_ns) or 0.0 for t_ns in (begin, end))
         return begin + (end - begin) * (share - low) / (high - low)

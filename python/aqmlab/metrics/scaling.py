@@ -1,12 +1,14 @@
-"""How variance falls with the scale: what self-similar input is known by.
+"""The decrease of variance with the scale, which characterises self-similar input.
 
-Arrivals are counted in the intervals of the queue's samples. The means of m successive counts have a variance
-that falls as 1/m where counts depend on each other over short times only, and as m^(2H - 2) where they are
-self-similar with the Hurst parameter H (Leland, Taqqu, Willinger, Wilson 1994, section 3.2).
+Arrivals are counted in the intervals of the queue's samples. The means of m successive counts have
+a variance that falls as 1/m where counts depend on each other over short times only, and as m^(2H -
+2) where they are self-similar with the Hurst parameter H (Leland, Taqqu, Willinger, Wilson 1994,
+section 3.2).
 
-Scales run from 1/400 to 1/20 of the measured interval, so that at least 20 means go into each variance. Of
-heavy-tailed input the estimate is too low by about 0.03 at H = 0.75, for the mean of few dependent means
-follows them; and too high where the least scale is not far above the sources' own periods.
+Scales run from 1/400 to 1/20 of the measured interval, so that at least 20 means go into each
+variance. For heavy-tailed input, the estimate is too low by about 0.03 at H = 0.75 because the mean
+of few dependent means follows them. It is too high where the least scale is not far above the
+sources' own periods.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class VarianceTime:
 
     @property
     def slope(self) -> float:
-        """Of log variance over log scale, by least squares."""
+        """Return the slope of log variance over log scale, by least squares."""
         import numpy as np
 
         return float(np.polyfit(np.log(self.scale_s), np.log(self.variance), 1)[0])

@@ -1,4 +1,4 @@
-"""The course of a sampled value: its moving mean, when it comes to a target and stays, how much it varies."""
+"""The course of a sampled value: its moving mean, its arrival and stay at a target, and its variation."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from aqmlab.metrics.measured import Samples
 WINDOW_S = 10.0
 """Length of the moving mean: forty round-trip times of 250 ms, so that TCP's saw tooth is averaged out."""
 BAND = 0.2
-"""How far the moving mean may be from the target, as a share of the target."""
+"""Largest distance of the moving mean from the target, as a share of the target."""
 HOLD_S = 60.0
-"""How long the moving mean must have stayed there at the end: six windows, so that no chance visit counts."""
+"""Time for which the moving mean must have stayed there at the end: six windows, to exclude chance visits."""
 BIN_S = 1.0
 """Length of a bin of the probability."""
 
@@ -30,14 +30,14 @@ def moving_mean(samples: Samples, window_s: float = WINDOW_S) -> Samples:
 
 
 def reach_time(samples: Samples, target: float, band: float = BAND) -> float | None:
-    """When the moving mean first is within ``band`` of the target; ``None`` if it never is."""
+    """Return when the moving mean is first within ``band`` of the target, or ``None`` if it never is."""
     means = moving_mean(samples)
     inside = np.flatnonzero(_is_inside(means, target, band))
     return float(means.t_s[inside[0]]) if len(inside) else None
 
 
 def settling_time(samples: Samples, target: float, band: float = BAND) -> float | None:
-    """From when on the moving mean stays within ``band`` of the target.
+    """Return the time from which on the moving mean stays within ``band`` of the target.
 
     ``None`` if it does not do so for the last :data:`HOLD_S` of the samples.
     """
@@ -52,7 +52,7 @@ def settling_time(samples: Samples, target: float, band: float = BAND) -> float 
 
 
 def stretches_between(values: npt.NDArray[np.float64], low: float, high: float) -> list[tuple[int, int]]:
-    """Begin and length of each unbroken stretch of values between two bounds, neither included."""
+    """Return beginning and length of each unbroken interval of values strictly between two bounds."""
     inside = (values > low) & (values < high)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(np.int8)))
     return [(int(begin), int(end - begin)) for begin, end in edges.reshape(-1, 2)]

@@ -1,4 +1,4 @@
-"""What flows do together: amounts by window, losses in one event, windows that move as one."""
+"""Joint behaviour of flows: amounts by window, losses in one event, windows that move together."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ WINDOW_S = 10.0
 JAIN_OF_LOCKOUT = 0.7
 """Below it a few flows have it all: as if of ten flows fewer than seven had equal shares, the rest none."""
 STARVED = 0.1
-"""Below this share of the mean a flow is shut out."""
+"""Share of the mean below which a flow counts as shut out."""
 
 
 def amounts_between(
     run: Measured, flows: Sequence[FlowTotals], column: str, edges: Sequence[float]
 ) -> Floats:
-    """Growth of a cumulative column of ``flow_series`` between edges in s; a row a window, a column a flow.
+    """Return the growth of a column of ``flow_series`` between edges in s: row by interval, column by flow.
 
-    Between samples a flow is taken to go on evenly. Empty where flows were not sampled, and where an edge
-    lies beyond the samples by more than their interval.
+    Between samples, a flow is assumed to progress evenly. Empty where flows were not sampled, and
+    where an edge lies beyond the samples by more than their interval.
     """
     of_flow = run.flow_samples(column)
     columns = []
@@ -37,14 +37,14 @@ def amounts_between(
         step = float(samples.t_s[1] - samples.t_s[0])
         if edges[-1] > samples.t_s[-1] + 1.5 * step:
             return np.zeros((0, len(flows)))
-        # Before its start a flow had nothing.
+        # Before its start a flow had received nothing.
         times = np.concatenate([[flow.start_ns / 1e9], samples.t_s])
         columns.append(np.diff(np.interp(edges, times, np.concatenate([[0.0], samples.values]))))
     return np.stack(columns, axis=1) if columns else np.zeros((0, 0))
 
 
 def shares_by_window(run: Measured, flows: Sequence[FlowTotals], part: Window) -> Floats:
-    """Bytes received in each whole 10 s of a part of the run: a row each, a column a flow."""
+    """Return the bytes received in each whole 10 s of a part of the run: row by interval, column by flow."""
     # Rounding of the times is not to cost a window.
     count = int(part.length_s / WINDOW_S + 1e-9)
     if not count:
@@ -74,16 +74,17 @@ def synchronisation_ratio(
     Parameters
     ----------
     t_s, flows
-        When who lost a packet, ascending in time. Losses of others than ``of`` do not count.
+        Times of losses, ascending, with their flows. Losses of flows other than ``of`` do not
+        count.
     of
         The flows that could lose.
     rtt_s
-        How long an event lasts from its first loss on.
+        Duration of an event from its first loss on.
 
     Returns
     -------
     float or None
-        ``None`` where nobody lost anything.
+        ``None`` without losses.
     """
     counted = np.isin(flows, of)
     times, losers = t_s[counted], flows[counted]

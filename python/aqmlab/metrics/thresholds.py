@@ -1,8 +1,8 @@
 """Metrics of RED's average queue between its thresholds.
 
-The average is that of the law's samples, each of which covers the time up to it. What waits is in the
-recording as an exact distribution. Averages and thresholds are in packets: those of a law that measures bytes
-are divided by its mean packet.
+The average is that of the law's samples, each of which covers the time up to it. The recording has
+the exact distribution of the backlog. Averages and thresholds are in packets; for a law that
+measures bytes they are divided by its mean packet.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from aqmlab.metrics.measured import EVERY_CLASS, Measured, Samples, Window
 from aqmlab.metrics.registry import Parameter, metric
 
 HOLD_S = 10.0
-"""How long the average must stay between the thresholds to have converged: forty RTTs of 250 ms."""
+"""Time for which the average must stay between the thresholds to have converged: forty RTTs of 250 ms."""
 
 _MISKOVIC = (
     "Miskovic, Petrovic, Trajkovic, Implementation and performance analysis of AQM mechanisms, section VII"
@@ -31,9 +31,10 @@ class Thresholds:
     Attributes
     ----------
     min_th, max_th
-        In packets of mean size where the law measures bytes.
+        The thresholds, in packets of mean size where the law measures bytes.
     units_a_packet
-        Of the average: 1 where the law measures packets, else bytes of its mean packet.
+        Unit of the average: 1 where the law measures packets, otherwise the bytes of its mean
+        packet.
     """
 
     min_th: float
@@ -74,7 +75,7 @@ def _within(run: Measured, queue: str, window: Window) -> Samples | None:
     from_samples=True,
 )
 def average_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """Where the average stands."""
+    """Mean of the average queue."""
     samples = _within(run, queue, window)
     return None if samples is None else samples.mean()
 
@@ -90,7 +91,7 @@ def average_mean(run: Measured, queue: str, _class_name: str, window: Window) ->
     from_samples=True,
 )
 def average_sd(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """How much the average moves."""
+    """Variation of the average queue."""
     samples = _within(run, queue, window)
     return None if samples is None else samples.sd()
 
@@ -115,7 +116,7 @@ def average_in_band(
     low: float | None,
     high: float | None,
 ) -> float | None:
-    """How often the average is where the law can steer it."""
+    """Share of the time with the average in the range that the law controls."""
     of_law, samples = thresholds(run, queue), _within(run, queue, window)
     if of_law is None or samples is None or not len(samples.values):
         return None
@@ -136,7 +137,7 @@ def average_in_band(
     from_samples=True,
 )
 def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """How long the law keeps its average."""
+    """Longest time for which the law keeps its average in this range."""
     from aqmlab.metrics.settling import stretches_between
 
     of_law, samples = thresholds(run, queue), average(run, queue)
@@ -159,7 +160,7 @@ def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Wi
     from_samples=True,
 )
 def average_converged(run: Measured, queue: str, _class_name: str, *, hold: float = HOLD_S) -> float | None:
-    """When the law has brought its average to where it can steer it."""
+    """Time at which the law has brought its average into this range."""
     from aqmlab.metrics.settling import stretches_between
 
     of_law, samples = thresholds(run, queue), average(run, queue)
@@ -179,7 +180,8 @@ def _backlog_share(run: Measured, queue: str, *, above: bool) -> float | None:
         return None
     backlog = totals.backlog
     bins = zip(backlog.low, backlog.high, backlog.weight, strict=True)
-    # A bin of several values that a threshold cuts counts as a whole: the error is below its width, 1 %.
+    # A bin of several values that a threshold divides counts as a whole: the error is below its
+    # width, 1 %.
     outside = sum(w for low, high, w in bins if (low > of_law.max_th if above else high < of_law.min_th))
     return 100.0 * outside / backlog.total if backlog.total else None
 

@@ -1,8 +1,8 @@
 """Metrics of what users wait for: how long they wait for responses and for pages, and how many they get.
 
-Of a class that makes no requests none is defined, and none of pages of a class that fetches none. Percentiles
-and shares come from histograms with bins of at most 1 %. Each can be asked of some size bands:
-``response_time_p90_s{below=10kB}``.
+None is defined for a class that makes no requests, and none of pages for a class that fetches none.
+Percentiles and shares come from histograms with bins of at most 1 %. Each can be limited to some
+size bands: ``response_time_p90_s{below=10kB}``.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ def _define(waits: Waits, *, timed: str, of_sizes: str, source: str, ended: dict
     Parameters
     ----------
     waits
-        Which.
+        Requests or pages.
     timed
-        From when to when it lasts.
+        The beginning and the end of the time.
     of_sizes
-        Whose sizes the bands are of.
+        The objects whose sizes define the bands.
     source
-        Where the definition of the time comes from.
+        The source of the definition of the time.
     ended
-        What counts as completed, failed and censored.
+        The definitions of completed, failed and censored.
     """
     sizes = (
         Parameter(
@@ -122,7 +122,7 @@ def _mean(waits: Waits, definition: str, source: str, sizes: _Sizes) -> None:
 
 
 def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
-    """The distribution function at one time, and the area under it."""
+    """Define the distribution function at one time, and the area under it."""
     parameters = (Parameter("within", "s", "the time", waits.until_s), *sizes)
 
     def cdf(run: Measured, class_name: str, *, within: float, at_least: Size, below: Size) -> CdfUntil:
@@ -213,7 +213,7 @@ def response_rate_within(  # noqa: PLR0913 (two ranges)
     at_least: Size,
     below: Size,
 ) -> float | None:
-    """Of single requests, because a size band says too little of where a response is."""
+    """Of single requests, because a size band does not locate a response precisely enough."""
     if run.tables is None or not run.requests_of(class_name):
         return None
     names = ", ".join(dict.fromkeys(totals.class_name for totals in run.requests_of(class_name)))

@@ -1,4 +1,4 @@
-"""What users wait for: the responses to their requests, and whole web pages.
+"""Waiting times of users: for the responses to their requests, and for whole web pages.
 
 Both are recorded alike, so that they have the same metrics, figures and sections of reports.
 """
@@ -41,7 +41,7 @@ class SizeBand(NamedTuple):
 
     @property
     def parameters(self) -> dict[str, float | None]:
-        """What restricts a metric to these alone."""
+        """Return the parameters that restrict a metric to these alone."""
         return {AT_LEAST: float(self.at_least), BELOW: None if self.below is None else float(self.below)}
 
     def __str__(self) -> str:
@@ -58,15 +58,15 @@ class Waits:
     Attributes
     ----------
     one, many
-        What it is called; tables begin with the one, and counts with the other.
+        Singular and plural; names of tables begin with the first, those of counts with the second.
     time, size
-        What is measured of it, and what it is divided into bands by.
+        The measured quantity, and the quantity that defines the bands.
     until_s
         To which time distribution functions are shown unless another end is asked for.
     totals
-        Those of a class in a run, by size band.
+        Returns those of a class in a run, by size band.
     serial
-        The columns that say which one of a user's it is.
+        The columns that identify one among those of a user.
     """
 
     one: str
@@ -79,7 +79,7 @@ class Waits:
 
     @property
     def key(self) -> str:
-        """What its columns, figures and metrics begin with."""
+        """The prefix of its columns, figures and metrics."""
         return self.time.split()[0]
 
     def metric(self, what: str) -> str:
@@ -89,7 +89,7 @@ class Waits:
     def of_sizes(
         self, run: Measured, class_name: str, at_least: Size = None, below: Size = None
     ) -> list[RequestTotals]:
-        """Those of a class by size band, between two sizes; none where a size is inside of a band."""
+        """Return those of a class by size band, between two sizes; none where a size is inside a band."""
         bands = self.totals(run, class_name)
         begins = {float(band.response_low_bytes) for band in bands}
         if not {size for size in (at_least, below) if size} <= begins:
@@ -104,7 +104,7 @@ class Waits:
     def times(
         self, run: Measured, class_name: str, at_least: Size = None, below: Size = None
     ) -> ResponseTimes:
-        """The times of a class, of all sizes or of some size bands."""
+        """Return the times of a class, of all sizes or of some size bands."""
         return ResponseTimes.of(self.of_sizes(run, class_name, at_least, below))
 
     def sample(self, tables: Tables, run: Run, class_name: str) -> Sample:
@@ -122,7 +122,7 @@ class Waits:
         return Sample(np.asarray(found["bytes"]), np.asarray(found["time_s"]))
 
     def bands(self, run: Measured, class_name: str) -> list[SizeBand]:
-        """The size bands in which some of a class were completed, ascending."""
+        """Return the size bands in which some of a class were completed, ascending."""
         bands = {
             (band.response_low_bytes, band.response_high_bytes)
             for band in self.totals(run, class_name)

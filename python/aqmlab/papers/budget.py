@@ -1,6 +1,6 @@
-"""What a search may take.
+"""The budget of a search.
 
-It is the time of what was looked at, as it was noted down then: a repetition ends where the first time ended.
+It counts recorded times of evaluations, so a repetition ends where the first search ended.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 
 
 class OverBudgetError(Exception):
-    """What would come next takes longer than what is left."""
+    """The next step would exceed the remaining budget."""
 
 
 class Budget:
@@ -18,7 +18,7 @@ class Budget:
     Parameters
     ----------
     total_s
-        How many there are.
+        Number of seeds.
     """
 
     def __init__(self, total_s: float = math.inf) -> None:
@@ -29,7 +29,7 @@ class Budget:
 
     @property
     def each_s(self) -> float:
-        """What a reading takes with one seed, as far as it was seen."""
+        """Return the time per reading and seed, as far as observed."""
         return self.spent_s / self._seeds if self._seeds else 0.0
 
     def allow(self, share: float) -> None:
@@ -37,11 +37,11 @@ class Budget:
         self._share = share
 
     def enough(self, share: float, seeds: int) -> bool:
-        """Whether a share of all is enough for so many seeds more."""
+        """Return whether a share of the budget suffices for this many more seeds."""
         return self.spent_s + seeds * self.each_s <= share * self.total_s
 
     def check(self, seeds: int) -> None:
-        """Complain if so many seeds more would be over what may be spent now.
+        """Raise an error if this many more seeds would exceed the budget.
 
         Raises
         ------
@@ -52,6 +52,6 @@ class Budget:
             raise OverBudgetError
 
     def spend(self, seconds: float, seeds: int) -> None:
-        """Count what so many seeds took."""
+        """Count the time of this many seeds."""
         self.spent_s += seconds
         self._seeds += seeds

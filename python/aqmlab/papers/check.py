@@ -1,4 +1,4 @@
-"""Whether a folder says what can be run: nothing is run for it."""
+"""Checks that a folder describes runnable experiments, without running them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from aqmlab.papers.variants import Reading, variant
 
 
 def problems(paper: Paper) -> list[str]:
-    """What is wrong with a folder, in words; empty if nothing is.
+    """Return the errors of a folder in words; empty if there are none.
 
-    Every candidate must change a plan and be runnable, the chosen ones must change none; findings, tables,
-    figures, and what the small versions keep must be askable of their experiments.
+    Every candidate must change a plan and be runnable, and the chosen ones must change none.
+    Findings, tables, figures and the small versions must refer to existing parts of their
+    experiments.
     """
     found = [*_settings(replace(paper, settings=(*paper.settings, *length_settings(paper.inference))))]
     for experiment in paper.experiments:
@@ -123,7 +124,7 @@ def _arms(paper: Paper, setting: Setting) -> Iterator[str]:
 
 
 def _digests(paper: Paper, experiment: PaperExperiment, reading: Reading) -> list[str]:
-    """The plans of the first and the last case: a candidate shows in each of them."""
+    """Return the plans of the first and the last case: a candidate shows in each of them."""
     expanded = swept(paper, experiment, reading)
     count = int(json.loads(expanded.about())["cases"])
     cases = [json.loads(expanded.case(i)) for i in {0, count - 1}]

@@ -1,4 +1,4 @@
-"""How to cite: BibTeX of the program and of the papers, also where their folders are not at hand."""
+"""Citations: BibTeX of the program and of the papers, even without their folders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cite(key: str | None = None) -> str:
     Parameters
     ----------
     key
-        A paper as ``aqmlab papers`` lists it, or its folder; the program if not given.
+        A paper as ``aqmlab papers`` lists it, or its folder; by default the program.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def cite(key: str | None = None) -> str:
 
 
 def bibtex(paper: Paper) -> str:
-    """The entry of a paper, by its key: what its folder says, and nothing else."""
+    """Return the entry of a paper from its folder, by its key."""
     fields = dict(paper.citation)
     kind = fields.pop("type", "misc")
     if not paper.citation:
@@ -49,19 +49,19 @@ def bibtex(paper: Paper) -> str:
 
 
 def venue(paper: Paper) -> str:
-    """Where a paper was published, without what its folder adds behind the first semicolon."""
+    """Return where a paper was published, without the folder's additions after the first semicolon."""
     return paper.published.partition(";")[0]
 
 
 def entry(kind: str, key: str, authors: tuple[str, ...], title: str, fields: dict[str, str]) -> str:
-    """An entry of BibTeX, a line per field; braces keep the capitals of the title."""
+    """Return an entry of BibTeX, one line per field; braces keep the capitals of the title."""
     lines = {"author": " and ".join(map(_name, authors)), "title": f"{{{title}}}", **fields}
     body = "".join(f"  {name} = {{{_escaped(text)}}},\n" for name, text in lines.items() if text)
     return f"@{kind}{{{key},\n{body}}}\n"
 
 
 def _name(author: str) -> str:
-    """``{The aqmlab authors}``, which is no person; a person's name as it stands."""
+    """Return ``{The aqmlab authors}``, which is not a person, in braces, and a person's name unchanged."""
     return f"{{{author}}}" if author.startswith("The ") else author
 
 

@@ -1,4 +1,4 @@
-"""Expressions of claims as numbers: what tables are filled with and seeds are told apart by."""
+"""Expressions of claims as numbers, for the cells of tables and the classification of seeds."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class ExpressionValues:
     Parameters
     ----------
     results
-        Of the experiment, or what was measured of it.
+        Results of the experiment, or its measured values.
     names
-        What it has.
+        The names that it has.
     """
 
     def __init__(self, results: MetricValues, names: Names) -> None:
@@ -55,9 +55,9 @@ class ExpressionValues:
         Parameters
         ----------
         expression
-            In the grammar of claims: ``goodput_bps{class=ftp} / 1e6``.
+            An expression in the grammar of claims: ``goodput_bps{class=ftp} / 1e6``.
         where
-            Labels that hold in the whole of it, by axis.
+            Labels that apply to the whole expression, by axis.
         what
             Names it in messages.
 
@@ -77,7 +77,7 @@ class ExpressionValues:
         return kind_of(asked, self._names, bound).unit.written()
 
     def truths(self, condition: str, where: Mapping[str, str], what: str) -> dict[int, bool | None]:
-        """Whether a condition is so, for each seed; ``None`` where that is not defined."""
+        """Return whether a condition is true for each seed; ``None`` where undefined."""
         claim = Claim(what, condition, where=where)
         claim.check(self._names)
         found = self._by_seed(self._evaluator.truth(claim.tree, claim.bound(self._names)))

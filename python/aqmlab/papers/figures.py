@@ -37,12 +37,12 @@ _COLUMN = Appearance(COLUMN, 3.6, font_size=7)
 
 
 def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, version: str) -> Path:
-    """Draw one figure as SVG into a folder; its numbers go beside it as CSV where it has curves.
+    """Draw one figure as SVG into a folder, with its numbers as CSV where it has curves.
 
     Raises
     ------
     ScenarioError
-        If the figure asks for what the experiment has not got.
+        If the figure requires something that the experiment lacks.
     HostError
         If a file cannot be written.
     """
@@ -98,7 +98,7 @@ def curves(figure: PaperFigure, results: Results) -> tuple[SweepLine, ...]:
 
 
 def _unit(figure: PaperFigure, results: Results) -> str:
-    """The unit of what a figure of kind ``sweep`` shows: the metric's, or that of the expression."""
+    """Return the unit of a figure of kind ``sweep``: the metric's, or that of the expression."""
     _, points = next(places(figure, results))
     return ExpressionValues(results, Names.of_results(results)).unit(
         text_of(figure, "y"), next(iter(points.values())), f"figure {figure.name}"
@@ -106,7 +106,7 @@ def _unit(figure: PaperFigure, results: Results) -> str:
 
 
 def places(figure: PaperFigure, of: Results | Names) -> Iterator[tuple[str, dict[str, dict[str, str]]]]:
-    """The name of each curve, and what is fixed at each label of its axis."""
+    """Return the name of each curve, and the bindings at each label of its axis."""
     content = figure.content
     axis = axis_named(of.axes, text_of(figure, "x"))
     arms = [str(arm) for arm in content.get("arms", of.arms)]
@@ -121,12 +121,12 @@ def places(figure: PaperFigure, of: Results | Names) -> Iterator[tuple[str, dict
 
 
 def text_of(figure: PaperFigure, key: str) -> str:
-    """What a figure says of a key that its kind needs.
+    """Return the text of a key that the kind of a figure requires.
 
     Raises
     ------
     ScenarioError
-        If it says nothing.
+        If it is missing.
     """
     if key not in figure.content:
         raise ScenarioError(
@@ -145,7 +145,7 @@ def _rows(figure: PaperFigure, lines: Sequence[SweepLine]) -> list[tuple[Any, ..
 
 
 def one_of_each(figure: PaperFigure, results: Results, title: str) -> Results:
-    """One run of each arm, under the arm's name, as plots of single runs take it."""
+    """Return one run per arm, under the arm's name, as plots of single runs require."""
     arms = [str(arm) for arm in figure.content.get("arms", results.arms)]
     where = {str(k): str(v) for k, v in figure.content.get("where", {}).items()}
     runs = tuple(_run(figure, results, arm, where) for arm in arms)

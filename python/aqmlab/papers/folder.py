@@ -35,7 +35,7 @@ from aqmlab.papers.toml_tables import TomlTable, read_toml
 
 
 def papers_folder() -> Path:
-    """``AQMLAB_PAPERS``, ``papers`` here, or ``papers`` beside the source of this package."""
+    """Return ``AQMLAB_PAPERS``, ``papers`` here, or ``papers`` next to the source of this package."""
     chosen = os.environ.get("AQMLAB_PAPERS")
     if chosen:
         return Path(chosen)
@@ -61,7 +61,7 @@ def papers() -> tuple[Paper, ...]:
 
 
 def find_paper(key: str) -> Paper:
-    """One paper, by its key or by the path of its folder.
+    """Return one paper, by its key or by the path of its folder.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def read_paper(path: Path) -> Paper:
     Raises
     ------
     ScenarioError
-        If something is missing, of a wrong kind, or names what is not there.
+        If something is missing, of a wrong kind, or refers to something unknown.
     """
     about, expected = read_toml(path / "paper.toml"), read_toml(path / "expected.toml")
     about.only(
@@ -165,7 +165,7 @@ def _setting(entry: TomlTable, files: list[str]) -> Setting:
 
 
 def _candidate(entry: TomlTable, label: str, keys: Mapping[str, Any], files: list[str]) -> None:
-    """Complain of what is no table of scenario keys where one is to be: of a scenario file, of an arm."""
+    """Raise an error unless it is a table of scenario keys, for a scenario file or for an arm."""
     for key, value in keys.items():
         if key.endswith(SCENARIO_ENDING):
             _known_file(entry, key, files)
@@ -213,7 +213,7 @@ _STATED = " or ".join(f'"{basis}: ..."' for basis in THRESHOLD_BASES)
 
 
 def _threshold(entry: TomlTable, mark: str) -> Threshold:
-    """``ours: 95 %``; what the paper says as it stands, if nothing is written."""
+    """Read ``ours: 95 %``; without it, the paper's own words apply."""
     if not entry.has("threshold"):
         return Threshold(mark)
     text = entry.need("threshold", str)
@@ -301,8 +301,7 @@ _FIGURE_KEYS = {
     SCATTER: ("arms", "where", "curves", "class", "until", "below"),
     "law": ("law", "settings", "presets"),
 }
-"""Kinds of figures: a metric against an axis; a run of each arm over time; cumulative ACKs; response times; a
-law."""
+"""Kinds of figures: metric against axis; one run per arm over time; cumulative ACKs; response times; law."""
 
 
 def _figure(entry: TomlTable, files: list[str]) -> PaperFigure:

@@ -1,7 +1,7 @@
-"""The reading that fits a part of what a paper publishes, and how it does on the part that it never saw.
+"""The reading that fits a part of a paper's published results, and its error on the part not used.
 
-The fixed reading is what is scored. The inferred one is found by looking: it says what the published numbers
-have to say of each setting that the paper leaves open.
+The fixed reading is the one that is scored. The inferred one is found by a search: it shows the
+evidence of the published numbers for each setting that the paper leaves open.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LAST = 0.4
 
 @dataclass(frozen=True)
 class SearchedSetting:
-    """A setting with the candidates that make a difference to what is fitted, the chosen one first."""
+    """A setting with the candidates that affect the fit, the chosen one first."""
 
     name: str
     candidates: tuple[str, ...]
@@ -51,12 +51,12 @@ class HeldAgainst:
     Attributes
     ----------
     published
-        Of a cell.
+        The published number of a cell.
     fixed, inferred
-        Of a cell our value; of a finding the share of the seeds in which it is so. ``None`` where that is not
-        defined.
+        For a cell our value; for a finding the share of the seeds in which it is true. ``None``
+        where undefined.
     fixed_errors, inferred_errors
-        Of each seed.
+        Errors of each seed.
     """
 
     target: Target
@@ -69,7 +69,7 @@ class HeldAgainst:
 
 @dataclass(frozen=True)
 class InferredReading:
-    """What was found.
+    """The result.
 
     Attributes
     ----------
@@ -82,9 +82,9 @@ class InferredReading:
     failures
         Why readings could not be run.
     fit, test
-        What was fitted, and what the search has not seen.
+        The fitted part, and the part not used by the search.
     final_seeds
-        Of ``fit`` and ``test``; fewer than asked for if the budget is small.
+        Seeds of ``fit`` and ``test``; fewer than requested if the budget is small.
     """
 
     paper: Paper
@@ -117,14 +117,14 @@ class InferredReading:
 
 
 def reading_of(searched: Sequence[SearchedSetting], row: Row) -> dict[str, str]:
-    """The candidates of a row that are not the chosen ones."""
+    """Return the candidates of a row other than the chosen ones."""
     pairs = zip(searched, row, strict=True)
     return {setting.name: setting.candidates[level] for setting, level in pairs if level}
 
 
 @dataclass
 class _Looker:
-    """Looks at readings: what is published beside what is measured."""
+    """Evaluates readings: compares measured with published values."""
 
     paper: Paper
     measurer: Measurer
@@ -135,7 +135,7 @@ class _Looker:
     failures: dict[Row, str] = field(default_factory=dict)
 
     def ours(self, part: str, reading: Reading, which: range) -> tuple[dict[Target, Floats], float]:
-        """What is measured of each cell and finding of a part, and the seconds it took."""
+        """Return the measured values of each cell and finding of a part, and the seconds that they took."""
         measured: dict[str, MeasuredValues] = {}
         seconds = 0.0
         for file, queries in self.queries[part].items():
@@ -145,7 +145,7 @@ class _Looker:
         return {target: self.targets.ours(target, measured) for target in self.parts[part]}, seconds
 
     def errors(self, row: Row, begin: int, end: int) -> Measured:
-        """The mean error of what is fitted, for each seed; none if the reading cannot be run."""
+        """Return the mean error of the fit for each seed; none if the reading cannot be run."""
         reading = reading_of(self.searched, row)
         if self.paper.inference.shorter:
             reading |= SHORTER
@@ -171,28 +171,29 @@ def infer(  # noqa: PLR0913 (keyword arguments)
     progress: Watcher | None = None,
     told: Callable[[str], object] = lambda _: None,
 ) -> InferredReading:
-    """Search for the reading that fits what ``[infer]`` of a paper says, and test it by what it says.
+    """Search for the reading that fits the part of a paper named in ``[infer]``, and test it on the rest.
 
     Parameters
     ----------
     paper
-        From :func:`aqmlab.papers.find_paper`.
+        A paper from :func:`aqmlab.papers.find_paper`.
     minutes, seeds
-        The budget, and the seeds of each reading; as in the paper's folder if not given. The search ends
-        before the reading that would go beyond the budget. What was measured before counts as it took then.
+        The budget, and the seeds of each reading; as in the paper's folder if not given. The search
+        ends before the reading that would go beyond the budget. What was measured before counts as
+        it took then.
     store
-        Where measured values are kept: a search that is interrupted goes on where it was.
+        The place of measured values, from which an interrupted search is resumed.
     jobs, executor
         As of :func:`aqmlab.sweep`.
     progress
         Receives how far a reading is.
     told
-        Receives what is about to be done, and how long it may take.
+        Receives the next step and its expected time.
 
     Raises
     ------
     UsageError
-        If nothing that is fitted depends on what is searched.
+        If the fit does not depend on the settings searched.
     ScenarioError, RunError, HostError
         If the fixed reading cannot be run.
     """
@@ -245,7 +246,7 @@ def _looker(
 
 
 def _searched(looker: _Looker) -> tuple[tuple[SearchedSetting, ...], tuple[str, ...]]:
-    """Settings with the candidates that change a run of what is fitted, and those without any."""
+    """Return settings with the candidates that change a fitted run, and those without any."""
     searched, untouched = [], []
     for setting in looker.paper.settings:
         if setting.name not in looker.paper.inference.settings:
@@ -278,7 +279,7 @@ def _touches(looker: _Looker, setting: Setting, label: str) -> bool:
 
 
 def _budget(looker: _Looker, told: Callable[[str], object]) -> tuple[Budget, int]:
-    """What is left for the search when the last look at both readings is paid, and the seeds of that."""
+    """Return the remaining time for the search after the final evaluation of both readings, and its seeds."""
     spec = looker.paper.inference
     first = range(spec.seeds)
     (_, of_fit), (_, of_test) = (looker.ours(part, {}, first) for part in ("fit", "test"))

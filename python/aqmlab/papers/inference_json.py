@@ -1,4 +1,4 @@
-"""What an inference has found, as plain data: ``inference.json``, from which all texts are made."""
+"""The result of an inference as plain data: ``inference.json``, from which all texts are made."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from aqmlab.stats.screening import Effect
 FILE = "inference.json"
 FORMAT_VERSION = 1
 FOR, AGAINST, NOTHING, NOT_ASKED, UNTOUCHED = "for", "against", "nothing", "not asked", "untouched"
-"""What the data say of a setting: for one candidate, against some, nothing; or they were not asked."""
+"""The evidence for a setting: for one candidate, against some, none; or it was not examined."""
 
 
 def inference_json(found: InferredReading, made: Mapping[str, str]) -> dict[str, Any]:
-    """Everything; ``made`` is what is said of the making."""
+    """Return everything; ``made`` describes the making."""
     spec, search = found.paper.inference, found.found
     rows, folded = search.design
     return {
@@ -57,7 +57,7 @@ def inference_json(found: InferredReading, made: Mapping[str, str]) -> dict[str,
 
 
 def state_of(paper: Paper) -> str:
-    """A digest of what an inference rests on: scenarios, settings, what is fitted and what is tested."""
+    """Return a digest of the basis of an inference: scenarios, settings, fitted and tested parts."""
     spec = paper.inference
     both = (*spec.fit, *spec.test)
     findings = [f for f in paper.findings if any(target.finding == f.name for target in both)]
@@ -80,12 +80,12 @@ def inference_text(content: Mapping[str, Any]) -> str:
 
 
 def read_inference(folder: Path) -> dict[str, Any] | None:
-    """What a folder has of an inference; ``None`` if there is none.
+    """Return the inference in a folder, or ``None`` if there is none.
 
     Raises
     ------
     RecordingError
-        If it is not as it was written.
+        If it has been changed.
     """
     file = folder / FILE
     try:

@@ -1,4 +1,4 @@
-"""An inference as Markdown: a page of its own, and a section of the scorecard."""
+"""An inference as Markdown: a separate page, and a section of the scorecard."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aqmlab.papers.targets import FARTHEST
 from aqmlab.stats import Estimate
 
 Content = Mapping[str, Any]
-"""What ``inference.json`` holds."""
+"""The contents of ``inference.json``."""
 
 CAUTION = (
     "The fixed reading is the one that is scored. The inferred one was found by looking. Its error on the"
@@ -54,7 +54,7 @@ def inference_markdown(content: Content) -> str:
 
 
 def inference_section(content: Content, *, stale: bool) -> list[str]:
-    """What the scorecard says of it."""
+    """Return the section of the scorecard."""
     head = ["## The inferred reading", ""]
     if stale:
         return [*head, stale_text(content)]
@@ -79,7 +79,7 @@ def stale_text(content: Content) -> str:
 
 
 def how_it_was_done(content: Content) -> str:
-    """How the parts were chosen, and what the search was allowed."""
+    """Return how the parts were chosen, and the limits of the search."""
     design = content["design"]
     said = [
         f"How the two parts were chosen: {content['rule'] or 'not said'}.",
@@ -160,7 +160,7 @@ def _error_text(content: Content, found: Content, which: str) -> str:
 
 
 def settings_rows(content: Content) -> list[list[str]]:
-    """Each setting, its two candidates and what the data say of it, with heads."""
+    """Return each setting with its two candidates and the evidence, with heads."""
     rows = [["setting", "fixed", "inferred", "what the data say"]]
     for of in content["settings"]:
         inferred = of["inferred"] if of["inferred"] != of["fixed"] else "the same"
@@ -169,7 +169,7 @@ def settings_rows(content: Content) -> list[list[str]]:
 
 
 def setting_text(of: Content) -> str:
-    """What the data say of a setting, in words."""
+    """Return the evidence for a setting, in words."""
     others = {says: [c["label"] for c in of["candidates"] if c["says"] == says] for says in _SAID}
     if of["says"] == UNTOUCHED:
         return "not asked: nothing that is fitted depends on it"

@@ -1,4 +1,4 @@
-"""``[infer]`` of ``paper.toml``: what of the published is fitted, and what is kept from the search."""
+"""``[infer]`` of ``paper.toml``: the published values to fit, and those kept from the search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aqmlab.papers.toml_tables import TomlTable
 
 HALVES = "the findings in the order of expected.toml: the first, third, fifth ... fitted, the others not seen"
 LEAST_SEEDS = 2
-"""Without two seeds there is no noise to compare with."""
+"""With fewer than two seeds there is no noise for comparison."""
 _PARTS = ("fit", "test")
 _LENGTH = "length of the search's runs"
 SHORTER = {_LENGTH: "shorter"}
@@ -24,13 +24,13 @@ def read_inference(
     findings: Sequence[Finding],
     tables: Sequence[PublishedTable],
 ) -> Inference:
-    """What ``[infer]`` says; every second finding is fitted where it names nothing.
+    """Return the contents of ``[infer]``; every second finding is fitted where it names nothing.
 
     Raises
     ------
     ScenarioError
-        If it names what is not there, if the two parts overlap or are of two kinds, or if a cell has no
-        distance.
+        If it names something unknown, if the two parts overlap or are of two kinds, or if a cell
+        has no distance.
     """
     entry.only(*_PARTS, "rule", "settings", "distance", "seeds", "final_seeds", "minutes", "seed", "shorter")
     named = any(entry.has(key) for key in _PARTS)
@@ -58,7 +58,7 @@ def read_inference(
 
 
 def length_settings(spec: Inference) -> tuple[Setting, ...]:
-    """What ``shorter`` changes as a setting, if it changes anything."""
+    """Return the change of ``shorter`` as a setting, if there is one."""
     candidates = {"whole": {}, SHORTER[_LENGTH]: spec.shorter}
     return (Setting(_LENGTH, "given", "", (), (), "whole", candidates, test=True),) if spec.shorter else ()
 
@@ -84,7 +84,7 @@ def _seeds(entry: TomlTable, key: str, default: int) -> int:
 
 
 def _settings(entry: TomlTable, settings: Sequence[Setting]) -> tuple[str, ...]:
-    """Those that are named; all that are no `test`, if none is."""
+    """Return the named settings, or by default all that are not `test`."""
     known = [setting.name for setting in settings if not setting.test]
     if not entry.has("settings"):
         return tuple(known)
@@ -98,7 +98,7 @@ def _settings(entry: TomlTable, settings: Sequence[Setting]) -> tuple[str, ...]:
 def _targets(
     entry: TomlTable, key: str, findings: Sequence[Finding], tables: Sequence[PublishedTable]
 ) -> Iterator[Target]:
-    """What one part is made of: a table, or a list of tables, each about a published table or findings."""
+    """Return the targets of one part: a table, or a list of tables, each on a published table or findings."""
     content = entry.content.get(key)
     contents = [content] if isinstance(content, Mapping) else content
     if not isinstance(contents, list) or not contents or not all(isinstance(c, dict) for c in contents):
@@ -135,7 +135,7 @@ def _cells(part: TomlTable, tables: Sequence[PublishedTable]) -> Iterator[Target
 
 
 def _places(part: TomlTable, key: str, sides: Sequence[Mapping[str, str]]) -> list[int]:
-    """Places of rows or columns: all of them, every second one, or those of some labels."""
+    """Return positions of rows or columns: all, every second one, or those of some labels."""
     labels = [side["label"] for side in sides]
     if not part.has(key):
         return list(range(len(labels)))

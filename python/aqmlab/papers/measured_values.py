@@ -1,9 +1,9 @@
 """Values of metrics that were measured once, kept by run instead of the run's recording.
 
-A search looks at thousands of runs, and at each of them again and again. Reading recordings takes longer than
-simulating short runs, and they take half a megabyte each. What is kept is a line for each run: the values of
-the metrics that were asked of it. Recordings are made in a directory beside it, and are gone when they were
-read.
+A search evaluates thousands of runs repeatedly. Reading recordings takes longer than simulating
+short runs, and a recording takes half a megabyte. One line is therefore kept per run, with the
+values of the requested metrics. Recordings are made in a temporary directory and removed after
+reading.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Value = float | None
 
 
 Queries = Mapping[Cell, tuple[Asked, ...]]
-"""What is asked of each cell of an experiment."""
+"""The queries of each cell of an experiment."""
 
 
 class ValueFile:
@@ -41,8 +41,8 @@ class ValueFile:
     Parameters
     ----------
     folder
-        Where it is kept. The file's name has a digest of the sources of all metrics: with other metrics there
-        are other values.
+        Its directory. The file's name contains a digest of the sources of all metrics, because
+        other metrics give other values.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -69,26 +69,26 @@ class ValueFile:
                 continue  # half a line: the writer was killed, and what it lacks is measured again
 
     def lacks(self, run: str, keys: Sequence[str]) -> bool:
-        """Whether some value of a run is not there."""
+        """Return whether some value of a run is missing."""
         known = self._values.get(run, {})
         return any(key not in known for key in keys)
 
     def of(self, run: str) -> Mapping[str, Value]:
-        """The values of a run."""
+        """Return the values of a run."""
         return self._values[run]
 
     def seconds(self, request: str) -> float:
-        """What a request took when it was run; nothing where it was not."""
+        """Return the time that a request took when it was run, or zero."""
         return self._seconds.get(request, 0.0)
 
     def add(self, runs: Mapping[str, Mapping[str, Value]], request: str, seconds: float) -> None:
-        """Keep values, and what it took to have them."""
+        """Keep values, with the time that they took."""
         lines = [{"run": run, "values": dict(values)} for run, values in runs.items()]
         text = "".join(json.dumps(line) + "\n" for line in [*lines, {"request": request, "seconds": seconds}])
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             with self.file.open("a", encoding="utf-8") as file:
-                # A line that was cut off must not swallow the first of these.
+                # A truncated line must not swallow the first of these.
                 file.write("\n" * (file.tell() > 0) + text)
         except OSError as error:
             raise HostError(f"cannot write `{self.file}`: {error.strerror}") from error
@@ -98,7 +98,7 @@ class ValueFile:
 
 
 def _metrics_digest() -> str:
-    """Of the sources that say what a metric is."""
+    """Return a digest of the sources that define metrics."""
     from aqmlab import metrics, results
 
     files = [*sorted(Path(metrics.__file__).parent.glob("*.py")), Path(results.__file__)]
@@ -106,7 +106,7 @@ def _metrics_digest() -> str:
 
 
 class _ValuesOnly:
-    """What is asked of two recordings together cannot be kept with one run."""
+    """Queries of two recordings together cannot be kept with one run."""
 
     def of_curves(self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:  # noqa: ARG002
         """Refused.
@@ -138,12 +138,12 @@ class MeasuredValues(_ValuesOnly):
 
 
 class AskedValues(_ValuesOnly):
-    """Stands for values that are not there yet, and notes down what is asked.
+    """A stand-in for missing values, which records queries.
 
     Parameters
     ----------
     names
-        Of the experiment.
+        Names of the experiment.
     """
 
     def __init__(self, names: Names) -> None:
@@ -164,20 +164,20 @@ class AskedValues(_ValuesOnly):
 
     @property
     def queries(self) -> Queries:
-        """What was asked of each cell, in the order of the cells."""
+        """Return the queries of each cell, in the order of the cells."""
         return {cell: tuple(self.asked[cell].values()) for cell in self.cells if cell in self.asked}
 
 
 @dataclass
 class Measurer:
-    """Measures experiments under readings, as far as it was not done before.
+    """Measures experiments under readings, as far as not done before.
 
     Attributes
     ----------
     runner
         Runs experiments; its store is replaced by a directory of ours.
     folder
-        Where values are kept.
+        The place of the values.
     """
 
     runner: Runner
@@ -252,7 +252,7 @@ class Measurer:
         cells: frozenset[Cell],
         seeds: Sequence[int],
     ) -> Iterator[tuple[Cell, int, dict[str, Value]]]:
-        """Run some cells with some seeds, and read what is asked of them."""
+        """Run some cells with some seeds, and read the requested values."""
         with self._scratch() as runner:
             results = runner.results(experiment, reading, Thinned(len(seeds)), cells, seeds[0])
             self.runs += len(results.runs)
@@ -272,7 +272,7 @@ class Measurer:
         try:
             yield replace(self.runner, store=directory, _done={})
         except KeyboardInterrupt as stop:
-            # The runs of this reading are not kept, whatever the sweep says of its store.
+            # The runs of this reading are not kept, whatever the sweep reports about its store.
             stop.__notes__ = [f"what was measured is kept in `{self._known.file}`: the same request goes on"]
             raise
         finally:

@@ -1,8 +1,8 @@
-"""All readings of a paper: in which of them each finding holds.
+"""All readings of a paper, with the findings that hold in each.
 
-A paper leaves settings open, and somebody who runs it again chooses. The fixed reading is what is scored; the
-others say how much the score depends on the choice (Steegen et al., Perspectives on Psychological Science 11,
-2016, call it a multiverse analysis).
+A paper leaves settings open, and a reproduction must choose them. The fixed reading is scored; the
+others show how much the score depends on the choice (a multiverse analysis: Steegen et al.,
+Perspectives on Psychological Science 11, 2016).
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Universe:
     Attributes
     ----------
     reading
-        Where it differs from the fixed one; empty for that one itself.
+        Its differences from the fixed one; empty for the fixed one.
     findings
-        In the order of the paper's; ``None`` where no experiment of the finding is touched by the reading, so
-        that it says again what the fixed one says.
+        Verdicts in the order of the paper's findings; ``None`` where the reading affects no
+        experiment of the finding, so the verdict is that of the fixed one.
     failure
         Why it could not be run; empty if it was.
     """
@@ -65,19 +65,19 @@ class MultiverseTable:
     universes: tuple[Universe, ...]
 
     def status(self, universe: Universe, place: int) -> str:
-        """What a reading says of a finding; what it does not touch is as in the fixed one."""
+        """Return the verdict of a reading on a finding, or that of the fixed one where it is not affected."""
         scored = universe.findings[place] if universe.findings else None
         if scored is None and not universe.failure:
             scored = self.universes[0].findings[place]
         return scored.status if scored is not None else "undecided"
 
     def share(self, place: int, status: str = "holds") -> float:
-        """In which share of the readings that could be run a finding holds."""
+        """Return the share of the runnable readings in which a finding holds."""
         ran = [u for u in self.universes if not u.failure]
         return sum(self.status(u, place) == status for u in ran) / len(ran)
 
     def held(self, universe: Universe, strength: str = "firm") -> int:
-        """How many findings of a strength hold in a reading."""
+        """Return how many findings of a strength hold in a reading."""
         return sum(
             self.status(universe, i) == "holds"
             for i, finding in enumerate(self.findings)
@@ -85,7 +85,7 @@ class MultiverseTable:
         )
 
     def best(self) -> Universe:
-        """The reading in which most firm findings hold, the first of equals: not the one scored."""
+        """Return the reading in which most firm findings hold, the first of equals; it is not scored."""
         return max((u for u in self.universes if not u.failure), key=self.held)
 
 
@@ -137,7 +137,7 @@ def multiverse(  # noqa: PLR0913 (keyword arguments)
 
 
 _Part = tuple[Thinned, frozenset[Cell] | None]
-"""What of an experiment is run: a smaller version, and of that all cells or some."""
+"""The runs of an experiment: a smaller version, and all of its cells or some."""
 
 
 def _part(paper: Paper, file: str, findings: Sequence[Finding], *, whole: bool) -> _Part:

@@ -32,7 +32,7 @@ def multiverse_json(table: MultiverseTable) -> dict[str, Any]:
 
 
 def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
-    """``multiverse.md``: the share of readings in which each finding holds, and each reading."""
+    """Return ``multiverse.md``: the share of readings in which each finding holds, and each reading."""
     paper = table.paper
     ran = [u for u in table.universes if not u.failure]
     best = table.best()
@@ -61,7 +61,7 @@ def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
 
 
 def _thinned(paper: Paper) -> str:
-    """What the multiverse leaves out of the experiments."""
+    """Return the omissions of the multiverse from the experiments."""
     thinned = paper.multiverse.thinned
     seeds = f"{thinned.runs} seeds per cell" if thinned.runs else "all seeds"
     kept = "; ".join(f"of {axis}: {', '.join(labels)}" for axis, labels in thinned.keep.items())
@@ -82,5 +82,5 @@ def _universe_row(table: MultiverseTable, universe: Universe, firm: int) -> str:
 
 
 def _marks(paper: Paper, universe: Universe) -> str:
-    """How well the settings are known that a reading changes."""
+    """Return how well the settings are known that a reading changes."""
     return ", ".join(dict.fromkeys(s.mark for s in paper.settings if s.name in universe.reading))

@@ -1,4 +1,4 @@
-"""The names that a paper's experiment has: arms, axes and labels, queues and classes, without a run of it."""
+"""The names of a paper's experiment, without a run: arms, axes and labels, queues and classes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def swept(
 
 
 def names_of(paper: Paper, experiment: PaperExperiment, thinned: Thinned = AS_IT_STANDS) -> Names:
-    """What claims about the experiment, or a smaller version of it, may name."""
+    """Return the names that claims about the experiment, or a smaller version of it, may use."""
     expanded = swept(paper, experiment, {}, thinned)
     about = json.loads(expanded.about())
     axes = [Axis(a["name"], a["short"], tuple(a["keys"]), tuple(a["labels"])) for a in about["axes"]]

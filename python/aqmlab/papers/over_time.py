@@ -1,4 +1,4 @@
-"""What happens at a queue over time: a column of plots for a run, a row for each thing that is shown."""
+"""The course of a queue over time: one column of plots per run, one row per quantity."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MARGINS = 1.0
 
 
 class TimeLine(NamedTuple):
-    """A line of a plot: times in s and values, the number of its colour in the palette, and its width."""
+    """A line of a plot: times in s and values, its index in the palette, and its width."""
 
     times: Floats
     values: Floats
@@ -39,7 +39,7 @@ class TimeLine(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of plots: its label with the unit, and what it shows of a run, by name."""
+    """A row of plots: its label with the unit, and the quantity by name."""
 
     label: str
     lines: Callable[[RunSeries, Sequence[str]], Mapping[str, TimeLine]]
@@ -78,11 +78,11 @@ ROWS: dict[str, Row] = {
     "law": Row("probability", _law),
     "signals": Row("packets/s", _signals),
 }
-"""What can be shown: what arrives and leaves, the queue, the law, what it marks and drops."""
+"""The available quantities: arrivals and departures, the queue, the law, marks and drops."""
 
 
 class Shown(NamedTuple):
-    """What a figure of kind ``series`` asks for: names of rows, variables of the law, and the time."""
+    """The request of a figure of kind ``series``: names of rows, variables of the law, and the time."""
 
     rows: Sequence[str]
     laws: Sequence[str]
@@ -90,12 +90,12 @@ class Shown(NamedTuple):
 
 
 def shown(figure: PaperFigure) -> Shown:
-    """Read what a figure is to show: queue and law of the whole run if it does not say.
+    """Read the request of a figure; by default queue and law of the whole run.
 
     Raises
     ------
     ScenarioError
-        If there is no such row, or a time is none.
+        If there is no such row, or a time is invalid.
     """
     content = figure.content
     rows = [str(row) for row in content.get("rows", ("queue", "law"))]
@@ -123,7 +123,7 @@ def amount_of(figure: PaperFigure, key: str, unit: Unit, wanted: str) -> float |
     Raises
     ------
     ScenarioError
-        If it is none of this unit; ``wanted`` says what to write.
+        If it does not have this unit; ``wanted`` describes the accepted form.
     """
     if key not in figure.content:
         return None
@@ -140,12 +140,12 @@ def over_time(experiment: Results, queue: str, what: Shown) -> Figure:
     Raises
     ------
     UsageError
-        If nothing lies between begin and end.
+        If nothing lies between beginning and end.
     """
     rows, laws, view = what
     end_s = max(run.t1_ns for run in experiment.runs) / 1e9
     begin, end = view.limits(0.0, end_s)
-    # As many points in what is shown as a whole run would have.
+    # As many points in the visible part as a whole run would have.
     bins = ceil(MOST_BINS * end_s / (end - begin))
     columns = run_series(experiment.tables, experiment.runs, queue, bins)
     size = (max(COLUMN, _LEAST * len(columns)), _MARGINS + _ROW * len(rows))

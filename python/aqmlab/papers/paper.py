@@ -10,21 +10,21 @@ from typing import Any
 from aqmlab.claims.scan import SourceLocation
 
 MARKS = ("given", "inferred", "recalled", "unknown")
-"""How well a value is known; ``papers/README.md`` says what each means."""
+"""How well a value is known; ``papers/README.md`` explains each word."""
 SCORED_MARKS = ("given", "inferred")
 THRESHOLD_BASES = ("given", "inferred", "ours")
-"""Whose a threshold is: the paper's, one that follows from what it gives, or one that we had to choose."""
+"""The origin of a threshold: the paper, a consequence of the paper, or our own choice."""
 STRENGTHS = ("firm", "soft")
 DESIGNS = ("one_at_a_time", "product")
 CAUSE_SEEDS = ("multiverse", "scored")
 DISTANCES = ("log", "relative")
 SCENARIO_ENDING = ".toml"
-"""By which a scenario file is told from a scenario key among what a candidate changes."""
+"""The extension that distinguishes a scenario file from a scenario key among a candidate's changes."""
 SCATTER = "response_scatter"
 RESPONSES = ("response_cdf", "response_ccdf", SCATTER)
 """Kinds of figures: distributions of response times to a time, their tails, and single ones by size."""
 ARM = "arm"
-"""Under which a candidate has what is for one arm alone."""
+"""The key under which a candidate has the changes for one arm alone."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class PaperExperiment:
     file
         Its name in the folder.
     title
-        For headings.
+        Title for headings.
     figures, tables
-        The paper's numbers of what it redraws.
+        The paper's numbers of the figures that it redraws.
     quick
-        What ``--quick`` makes of it.
+        The smaller version of ``--quick``.
     """
 
     file: str
@@ -68,7 +68,7 @@ class PaperExperiment:
 
 @dataclass(frozen=True)
 class Change:
-    """What a candidate changes: a scenario key, its value, and the arms it is about; all if empty."""
+    """One change of a candidate: a scenario key, its value, and the arms affected; all if empty."""
 
     key: str
     value: Any
@@ -77,28 +77,28 @@ class Change:
 
 @dataclass(frozen=True)
 class Setting:
-    """Something that the paper, as far as it is known, does not state.
+    """Something that the paper, as far as known, does not state.
 
     Attributes
     ----------
     name
         Unique in the paper.
     mark
-        How well it is known, of :data:`MARKS`.
+        How well it is known, one of :data:`MARKS`.
     why
-        What is known, and why the chosen candidate was chosen.
+        The known facts, and the reason for the chosen candidate.
     experiments
         Files it is about; all if empty.
     arms
         Arms it is about; all if empty.
     chosen
-        The candidate that the scenario files hold.
+        The candidate in the scenario files.
     candidates
-        By label: scenario keys and values, as in ``[[arm]]``; those under the name of a scenario file are for
-        that experiment, those under ``arm`` and the name of an arm for that arm alone.
+        By label: scenario keys and values, as in ``[[arm]]``; those under the name of a scenario
+        file are for that experiment, those under ``arm`` and the name of an arm for that arm alone.
     test
-        Whether what is given contradicts the others: they are run where one of them is a cause, and are no
-        readings of the multiverse.
+        Whether the paper contradicts the other candidates. They are then run only where one of them
+        is a cause, and are not readings of the multiverse.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Setting:
     test: bool = False
 
     def changes(self, file: str, label: str) -> tuple[Change, ...]:
-        """What a candidate changes in an experiment; what comes later counts more."""
+        """Return the changes of a candidate in an experiment; later ones take precedence."""
         if self.experiments and file not in self.experiments:
             return ()
         table = self.candidates[label]
@@ -128,7 +128,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Part:
-    """A statement of a finding about one experiment; ``origin`` is where it stands, for messages."""
+    """A statement of a finding about one experiment; ``origin`` is its location, for messages."""
 
     experiment: str
     expect: str
@@ -138,14 +138,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Threshold:
-    """What the numbers rest on that the statements of a finding compare with.
+    """The basis of the numbers with which the statements of a finding compare.
 
     Attributes
     ----------
     basis
-        Of :data:`THRESHOLD_BASES`.
+        One of :data:`THRESHOLD_BASES`.
     what
-        The numbers, in words; empty where the paper's own words are compared as they stand.
+        The numbers, in words; empty where the paper's own numbers are used.
     """
 
     basis: str
@@ -157,31 +157,32 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the paper says of its results.
+    """A result stated by the paper.
 
     Attributes
     ----------
     name
         Its number.
     text
-        In words.
+        The statement in words.
     mark
-        How well it is known, of :data:`SCORED_MARKS`.
+        How well it is known, one of :data:`SCORED_MARKS`.
     strength
-        ``"firm"``: stated as a result; ``"soft"``: an explanation, a single run, a reading of a figure.
+        ``"firm"``: stated as a result; ``"soft"``: an explanation, a single run, a reading of a
+        figure.
     source
-        Where in the paper.
+        Its place in the paper.
     threshold
-        What the numbers rest on that the statements compare with.
+        The basis of the numbers with which the statements compare.
     parts
         Statements that must all hold.
     causes
-        For one that fails: readings with which it holds, candidates by setting. They are the experiments that
-        explain it.
+        For a failing finding: readings with which it holds, as candidates by setting. These
+        experiments explain it.
     cause_seeds
-        How many seeds its causes have, of :data:`CAUSE_SEEDS`; empty: as the multiverse says.
+        The number of seeds of its causes, one of :data:`CAUSE_SEEDS`; empty: as in the multiverse.
     note
-        What a reader has to know of the score: why it fails, what was tried.
+        Notes on the score: why it fails, what was tried.
     """
 
     name: str
@@ -203,7 +204,7 @@ class PublishedTable:
     Attributes
     ----------
     name, title, source
-        The paper's number, and what it shows.
+        The paper's number and title.
     experiment
         The scenario file.
     mark
@@ -211,15 +212,15 @@ class PublishedTable:
     value
         A claim's expression; ``{row.x}`` and ``{column.x}`` stand for entries of rows and columns.
     unit
-        Of the numbers, for the heading.
+        Unit of the numbers, for the heading.
     tolerance
         ``"15 %"``, ``"factor 2"``, or empty where nothing is scored.
     both_below
         With a factor: two values below this agree, whatever their ratio.
     branches
-        A condition by which seeds are told apart where the system has two ways to go; empty where not.
+        A condition that classifies seeds where the system has two modes; empty otherwise.
     rows, columns
-        ``label`` and what the expression asks for.
+        ``label`` and the entries that the expression uses.
     published
         A number for each row and column; ``None`` where the paper has none.
     """
@@ -241,7 +242,7 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure drawn again: ``content`` is what its ``kind`` asks for; a law has no ``experiment``."""
+    """A redrawn figure: ``content`` is what its ``kind`` requires; a law has no ``experiment``."""
 
     name: str
     title: str
@@ -252,17 +253,17 @@ class PaperFigure:
 
 @dataclass(frozen=True)
 class Multiverse:
-    """How the readings of a paper are gone through.
+    """The design of the multiverse of a paper's readings.
 
     Attributes
     ----------
     design
-        Of :data:`DESIGNS`.
+        One of :data:`DESIGNS`.
     thinned
         A smaller version of each experiment.
     cause_seeds
-        How many seeds the readings that are causes of failures have: as many as those of the multiverse, or
-        as the scored one, where findings that are close take so many.
+        How many seeds the readings that are causes of failures have: as many as those of the
+        multiverse, or as the scored one, where findings that are close take so many.
     """
 
     design: str = "one_at_a_time"
@@ -270,7 +271,7 @@ class Multiverse:
     cause_seeds: str = "multiverse"
 
     def for_causes(self, finding: Finding) -> Thinned:
-        """What is run of an experiment under a reading that is a cause, of the cells that are asked about."""
+        """Return the version of an experiment that runs under a cause's reading, for the relevant cells."""
         which = finding.cause_seeds or self.cause_seeds
         return Thinned(self.thinned.runs if which == "multiverse" else 0)
 
@@ -284,7 +285,7 @@ class Target:
     finding
         Its number; empty for a cell.
     table, row, column
-        Of a cell: the table's number, and the places of row and column.
+        For a cell: the table's number, and the positions of row and column.
     """
 
     finding: str = ""
@@ -295,29 +296,29 @@ class Target:
 
 @dataclass(frozen=True)
 class Inference:
-    """How readings are searched for: what they are fitted to, and what is kept from the search.
+    """The search for readings: the values to fit, and those kept from the search.
 
     Attributes
     ----------
     fit, test
-        What the search sees, and what it never sees; none is in both.
+        The values that the search uses, and those that it never sees, without overlap.
     rule
         How the two parts were chosen, and when.
     settings
         Names of those that are searched.
     distance
-        Of cells, of :data:`DISTANCES`.
+        Distance of cells, one of :data:`DISTANCES`.
     seeds
-        Of each reading that is looked at.
+        Seeds of each reading evaluated.
     final_seeds
-        Of the fixed reading and the inferred one, in the end.
+        Seeds of the fixed and the inferred reading in the final evaluation.
     minutes
-        What all of it may take.
+        The total budget.
     seed
-        Of the order in which a design deals candidates.
+        Seed of the order in which a design assigns candidates.
     shorter
-        Keys of the scenarios, written as a candidate's, that make the runs of the search shorter. The last
-        look is at whole runs.
+        Keys of the scenarios, written like a candidate's, that shorten the runs of the search. The
+        final evaluation uses whole runs.
     """
 
     fit: tuple[Target, ...] = ()

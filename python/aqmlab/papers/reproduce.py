@@ -1,4 +1,4 @@
-"""Running a paper: every experiment as a sweep, every finding as a claim, every table beside ours."""
+"""Running a paper: every experiment as a sweep, every finding as a claim, every table compared with ours."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ Named = TypeVar("Named", Finding, PublishedTable, PaperFigure)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What of a paper is asked for; everything if nothing is named.
+    """The requested parts of a paper; everything if nothing is named.
 
     Attributes
     ----------
     tables, figures, findings
-        The paper's numbers. ``III`` stands for ``III, 72`` and ``III, 300`` too, if none is called just so.
+        The paper's numbers. ``III`` stands for ``III, 72`` and ``III, 300`` too, unless a table has
+        exactly this number.
     """
 
     tables: Sequence[str] = ()
@@ -51,24 +52,25 @@ EVERYTHING = Wanted()
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A paper with ours beside it.
+    """A paper with our results.
 
     Attributes
     ----------
     results
-        Of each experiment that was run, by file.
+        Results of each experiment that was run, by file.
     findings, tables
         Scored; filled.
     figures
-        Those that were asked for.
+        The requested ones.
     seeds, most_seeds
-        The least and the greatest number of seeds of a cell that is scored; of one that is drawn if none is.
+        The least and the greatest number of seeds of a cell that is scored; of one that is drawn if
+        none is.
     quick
         Whether this was the small version, which is not to be quoted.
     wall_s, runs
-        How long it took, and how many runs were done in that time.
+        Its duration, and the number of runs made in that time.
     whole
-        Of the small version: what can be named of each whole experiment, by file.
+        For the small version: the names of each whole experiment, by file.
     """
 
     paper: Paper
@@ -84,7 +86,7 @@ class Reproduction:
     whole: Mapping[str, Names] = field(default_factory=dict)
 
     def counts(self, strength: str) -> dict[str, int]:
-        """How many findings hold, fail and are undecided."""
+        """Return how many findings hold, fail and are undecided."""
         statuses = [f.status for f in self.findings if f.finding.strength == strength]
         return {status: statuses.count(status) for status in ("holds", "fails", "undecided")}
 
@@ -106,24 +108,23 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     Parameters
     ----------
     paper
-        From :func:`aqmlab.papers.find_paper`.
+        A paper from :func:`aqmlab.papers.find_paper`.
     wanted
-        What of it; all if nothing is named. Of something that is named only those cells are run that it asks
-        about.
+        The requested parts; by default all. For a named part, only the cells that it needs are run.
     seeds
-        In each cell; as in the scenarios if not given.
+        Seeds in each cell; by default as in the scenarios.
     quick
         The smaller version: to see that it works, not to be quoted.
     store
-        Where runs are kept, and found again: a reproduction that is interrupted goes on where it was.
+        The store of runs, from which an interrupted reproduction is resumed.
     jobs
         Runs in parallel; one per processor by default.
     executor
-        As in :func:`aqmlab.sweep`; whole recordings come back from a cluster, unless it says otherwise.
+        As in :func:`aqmlab.sweep`; a cluster returns whole recordings, unless set otherwise.
     progress
-        Told how far it is.
+        Receives the progress.
     told
-        Told before the first run which cells are required, by file, if something is named.
+        Receives the required cells by file before the first run, if something is named.
 
     Raises
     ------
@@ -179,7 +180,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
 
 
 def claims_of(findings: Sequence[Finding], file: str) -> list[Claim]:
-    """What findings state of an experiment."""
+    """Return the statements of findings about an experiment."""
     return [claim_of(f, part) for f in findings for part in f.parts if part.experiment == file]
 
 
@@ -237,9 +238,10 @@ def _is_part_of(name: str, whole: str) -> bool:
 
 
 def _explained(scored: ScoredFinding, runner: Runner, names: Mapping[str, Names]) -> ScoredFinding:
-    """Score a finding that does not hold again, under the readings that are said to be its cause.
+    """Score a failing finding again, under the readings named as its cause.
 
-    They are not what is scored, and have the seeds that the finding says, or else the paper's multiverse.
+    They do not count for the score. Their seeds are those of the finding, or else of the paper's
+    multiverse.
     """
     if scored.status == "holds":
         return scored

@@ -1,4 +1,4 @@
-"""What of an experiment has to be run for what is asked for: its cells, told without a run."""
+"""The cells of an experiment that a request needs, determined without a run."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class RequiredCells:
     Attributes
     ----------
     cells
-        Which of them; ``None`` if all are.
+        The required cells; ``None`` if all are required.
     of
-        How many it has.
+        Total number of cells.
     """
 
     cells: frozenset[Cell] | None
@@ -35,29 +35,29 @@ class RequiredCells:
 
     @property
     def count(self) -> int:
-        """How many are required."""
+        """The number of required cells."""
         return self.of if self.cells is None else len(self.cells)
 
 
 Question = Claim | PublishedTable | PaperFigure
-"""What can be asked of an experiment."""
+"""A question about an experiment."""
 
 
 def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool = False) -> RequiredCells:
     """The cells that statements, tables and figures of one experiment ask about.
 
-    All of them where that cannot be told: the queue that is looked at if none is named is the busiest over
-    all cells, unless it is called ``bottleneck``.
+    All of them where this is undecidable: the default queue is the busiest over all cells, unless
+    one is called ``bottleneck``.
 
     Parameters
     ----------
     names
-        Of the experiment.
+        Names of the experiment.
     questions
-        What is asked of it.
+        The questions.
     smaller
-        Whether the experiment was made smaller: then it may lack what is asked about, and what cannot be
-        asked needs nothing.
+        Whether the experiment was made smaller. It may then lack parts of a question, and an
+        unanswerable question needs nothing.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool
 
 
 def _cells(question: Question, names: Names) -> Set[Cell] | None:
-    """Those that one question is about; ``None`` if that cannot be told."""
+    """Return the cells of one question, or ``None`` if they cannot be determined."""
     if isinstance(question, PaperFigure) and question.kind in RESPONSES:
         unnamed = "class" not in question.content
         of_curves = {curve.cell for curve in cell_curves(question, names)}
@@ -93,7 +93,7 @@ def _cells(question: Question, names: Names) -> Set[Cell] | None:
 
 
 def by_default(queue: str | None, metric: Metric, class_name: str) -> bool:
-    """Whether a queue is looked at that is not named: flows of a class are alike at each that they cross."""
+    """Return whether a query uses the default queue; a class's flows are alike at every queue."""
     return queue is None and not (metric.of_flows and class_name != EVERY_CLASS)
 
 
@@ -135,7 +135,7 @@ def _of_curves(figure: PaperFigure, names: Names) -> Iterator[MetricQuery]:
 
 
 def _of_runs(figure: PaperFigure, names: Names) -> Iterator[Cell]:
-    """The cells of which a figure shows a run."""
+    """Return the cells from which a figure shows a run."""
     arms = [str(arm) for arm in figure.content.get("arms", names.arms)]
     where = {
         axis_named(names.axes, str(axis)).name: str(label)

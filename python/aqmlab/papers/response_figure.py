@@ -34,7 +34,7 @@ _HEIGHT = 2.8
 
 @dataclass(frozen=True)
 class CellCurve:
-    """A curve of a figure: what it is called, the cell that it is of, and whether it is the reference."""
+    """A curve of a figure: its name, its cell, and whether it is the reference."""
 
     label: str
     cell: Cell
@@ -47,7 +47,7 @@ def cell_curves(figure: PaperFigure, of: Names) -> list[CellCurve]:
     Raises
     ------
     ScenarioError
-        If an arm, a class or a label is not there, or an axis is left open.
+        If an arm, a class or a label is unknown, or an axis is left open.
     """
     wrong = f"figure {figure.name}"
     _below(figure)
@@ -72,7 +72,7 @@ def cell_curves(figure: PaperFigure, of: Names) -> list[CellCurve]:
 
 
 def _asked(figure: PaperFigure, of: Names) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """What each curve is called, and its arm and labels."""
+    """Return the name of each curve, with its arm and labels."""
     where, curves = _where(figure), figure.content.get("curves")
     reference = figure.content.get("reference")
     arms = figure.content.get("arms") or [arm for arm in of.arms if arm != reference]
@@ -92,7 +92,7 @@ def _where(figure: PaperFigure) -> dict[str, Any]:
 
 
 def _cell(of: Names, labels: Mapping[str, Any]) -> Cell:
-    """The cell of an arm and labels, which leave no axis open."""
+    """Return the cell of an arm and labels, which leave no axis open."""
     arm = str(labels["arm"])
     if arm not in of.arms:
         raise unknown("arm", arm, of.arms)
@@ -110,7 +110,7 @@ def _cell(of: Names, labels: Mapping[str, Any]) -> Cell:
 
 
 def view_of(figure: PaperFigure) -> View:
-    """Whose response times are shown, and until when."""
+    """Return the class whose response times are shown, and the end of the axis."""
     class_name = str(figure.content.get("class", EVERY_CLASS))
     return View(class_name=class_name, until_s=time_of(figure, "until"))
 

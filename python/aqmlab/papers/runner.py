@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
 
 Watcher = Callable[[str, Progress], object]
-"""Told which experiment is being run, and how far it is."""
+"""Receives the current experiment and its progress."""
 
 
 @dataclass
@@ -33,11 +33,11 @@ class Runner:
     Attributes
     ----------
     store
-        Where runs are kept.
+        The store of runs.
     jobs, seeds
         As in :func:`aqmlab.sweep`.
     watcher
-        Told how far it is.
+        Receives the progress.
     executor
         As in :func:`aqmlab.sweep`.
     """
@@ -85,13 +85,13 @@ class Runner:
         return self._done[name, among]
 
     def cases(self, experiment: PaperExperiment, reading: Reading, runs: int) -> Cases:
-        """All that an experiment asks for under a reading, with so many seeds; nothing is run."""
+        """Return everything that an experiment requests under a reading, for some seeds, without a run."""
         text = variant(self.paper, experiment, reading, Thinned())
         name = hashlib.sha256(f"{experiment.file}\n{text}".encode()).hexdigest()[:8]
         return Cases(self._file(experiment, text, name), runs=runs)
 
     def forget(self) -> None:
-        """Let go of results; what is asked for again is read from the store again."""
+        """Release results; later requests read them from the store again."""
         self._done.clear()
 
     @cached_property
@@ -104,7 +104,7 @@ class Runner:
         own = self.paper.path / experiment.file
         if text == own.read_text(encoding="utf-8"):
             return own
-        # A directory that holds a file and is no store yet would be taken for somebody else's.
+        # A directory that holds a file and is not a store yet would count as foreign.
         store = Store.made(self.store)
         file = store.path / "papers" / self.paper.key / f"{Path(experiment.file).stem}-{name}.toml"
         file.parent.mkdir(parents=True, exist_ok=True)

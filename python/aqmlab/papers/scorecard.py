@@ -1,4 +1,4 @@
-"""The scorecard of a reproduction: one page, as Markdown and as HTML, and its data beside it."""
+"""The scorecard of a reproduction: one page, as Markdown and as HTML, and its data."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -
     Parameters
     ----------
     done
-        What was run.
+        The reproduction.
     folder
-        Where to; figures are looked for in ``figures`` within it.
+        The destination; figures are expected in its ``figures``.
     made
-        What is said of the making: ``version``, ``commit``, ``date``.
+        The facts about its making: ``version``, ``commit``, ``date``.
     """
     markdown, html = folder / "scorecard.md", folder / "scorecard.html"
     save(markdown, as_markdown(done, folder, made))
@@ -68,7 +68,7 @@ def _thresholds(done: Reproduction) -> str:
 
 
 def headline(done: Reproduction) -> str:
-    """How it went, in one sentence."""
+    """Return the outcome in one sentence."""
     counted = {strength: done.counts(strength) for strength in STRENGTHS}
     said = [_counts_text(strength, found) for strength, found in counted.items() if any(found.values())]
     cells = [table.counts() for table in done.tables]
@@ -196,7 +196,7 @@ def _published(cell: TableCell) -> str:
 
 
 def _two_ways(cell: TableCell) -> tuple[Branch, ...]:
-    """What the seeds do that go one way or the other; nothing where all go the same way."""
+    """Return the two modes of the seeds; nothing where all are of the same mode."""
     return cell.branches if len(cell.branches) > 1 else ()
 
 
@@ -307,7 +307,7 @@ def _figure_context(file: Path) -> dict[str, str]:
 
 
 def making(version: str, commit: str, today: date | None = None) -> dict[str, str]:
-    """What a scorecard says of its making."""
+    """Return the facts about the making of a scorecard."""
     return {
         "version": version,
         "commit": commit or "unknown",

@@ -1,4 +1,4 @@
-"""The scorecard of a reproduction as plain data: what ``--json`` prints, and ``scorecard.json`` holds."""
+"""The scorecard of a reproduction as plain data, for ``--json`` and ``scorecard.json``."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from aqmlab.papers.tables import FilledTable, TableCell
 from aqmlab.stats import Estimate
 
 _OF_STATEMENT = ("expect", "where", "status", "reason", "parts")
-"""What is kept of a statement's claim: the rest is the finding's."""
+"""The kept parts of a statement's claim; the others are the finding's."""
 
 
 def as_text(done: Reproduction, made: Mapping[str, str], inference: Mapping[str, Any] | None = None) -> str:
-    """The content of ``scorecard.json``; with what the folder has of an inference."""
+    """Return the contents of ``scorecard.json``, with the folder's inference."""
     content = as_json(done, made) | {"inference": inference}
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def as_json(done: Reproduction, made: Mapping[str, str]) -> dict[str, Any]:
-    """The scorecard with every comparison; ``made`` is what is said of its making."""
+    """Return the scorecard with every comparison; ``made`` describes its making."""
     return {
         "format_version": 1,
         "paper": done.paper.key,

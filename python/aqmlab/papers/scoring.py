@@ -1,4 +1,4 @@
-"""Findings as claims: their scores, what decided each, and what a smaller version of an experiment lacks."""
+"""Findings as claims: their scores, the decisive comparisons, and the parts missing in smaller versions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from aqmlab.stats.verdict import Verdict, all_of, undecided
 
 @dataclass(frozen=True)
 class ScoredFinding:
-    """A finding with what our runs say of it.
+    """A finding with the verdict of our runs.
 
     Attributes
     ----------
     verdict
-        ``holds`` if all parts do.
+        ``holds`` if all parts hold.
     parts
         Each statement with its comparisons.
     explained
-        For one that fails or is undecided: the same under each reading that is said to be the cause.
+        For a failing or undecided finding: the same under each reading named as the cause.
     """
 
     finding: Finding
@@ -45,14 +45,14 @@ class ScoredFinding:
 
 @dataclass(frozen=True)
 class Smaller:
-    """That experiments were made smaller: a finding about what was left out is undecided, and not wrong.
+    """The fact that experiments were made smaller: a finding about an omitted part is undecided, not wrong.
 
     Attributes
     ----------
     by
-        What has made them so: ``"--quick"``.
+        The cause: ``"--quick"``.
     whole
-        What can be named of each whole experiment, by file, as far as it is known.
+        The names of each whole experiment, by file, as far as known.
     """
 
     by: str
@@ -70,11 +70,11 @@ def score_finding(
     Parameters
     ----------
     finding
-        Of the paper.
+        A finding of the paper.
     results
-        By file of the experiment.
+        Results by file of the experiment.
     names
-        What can be named of each experiment; what its runs have, where it is not given.
+        The names of each experiment; by default those of its runs.
     smaller
         If experiments were made smaller.
     """
@@ -110,7 +110,7 @@ def claim_of(finding: Finding, part: Part) -> Claim:
 
 
 def missing_labels(claim: Claim, whole: Names, small: Names) -> str:
-    """The labels that a claim names and that only the whole experiment has: ```48` of `buffer```."""
+    """Return the labels that a claim names and that only the whole experiment has: ```48` of `buffer```."""
     named = [*_labels_of(claim.where), *_named(claim.tree)]
     return _lacking(named, whole, small)
 
@@ -125,7 +125,7 @@ def _labels_of(where: Mapping[str, str]) -> list[tuple[Label, Label]]:
 
 
 def _named(node: Node) -> Iterator[tuple[Label, Label]]:
-    """Axis, or whatever else stands before a label, and label."""
+    """Return axis, or another word before a label, and label."""
     match node:
         case Matcher():
             yield node.key, node.value
@@ -154,10 +154,10 @@ def _lacking(named: list[tuple[Label, Label]], whole: Names, small: Names) -> st
 
 
 def evidence(scored: ScoredFinding) -> tuple[str, ...]:
-    """The comparisons that decided a finding, a sentence each, and how many more of them there are.
+    """Return the decisive comparisons of a finding, one sentence each, and the number of further ones.
 
-    Of a finding that fails the clearest failures, of one that holds what is nearest to failing; for one that
-    is undecided the reason comes first.
+    For a failing finding these are the clearest failures, for one that holds the parts nearest to
+    failing; for an undecided one the reason comes first.
     """
     deciding = [each for each in scored.parts if each.status == scored.status]
     reasons = [
@@ -177,7 +177,7 @@ def comparisons(scored: ScoredFinding) -> tuple[ClaimComparison, ...]:
 
 
 def explanation(scored: ScoredFinding) -> str:
-    """Why a finding does not hold, as far as it is known."""
+    """Return why a finding does not hold, as far as known."""
     if scored.status == "holds":
         return ""
     finding = scored.finding

@@ -1,10 +1,10 @@
 """The search for the reading that fits best, knowing nothing of papers: rows of candidates and their errors.
 
-Screening comes first, then a search one setting at a time over those that matter, then more seeds for the
-better readings (successive halving: Karnin, Koren and Somekh, ICML 2013), and in the end every candidate of
-every setting beside the reading that was found, with seeds that the search has not used. What is not clearly
-better, beyond the noise between seeds, is not taken: among readings alike the one nearest to the fixed
-reading wins.
+Screening comes first, then a search one setting at a time over those that matter, then more seeds
+for the better readings (successive halving: Karnin, Koren and Somekh, ICML 2013), and finally every
+candidate of every setting is compared with the reading found, with seeds that the search has not
+used. A candidate that is not better beyond the noise between seeds is not taken: among equivalent
+readings, the one nearest to the fixed reading wins.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _SCREENING, _SEARCH, _HALVING, _PROFILE = 0.4, 0.7, 0.8, 1.0
 
 
 class Measured(NamedTuple):
-    """What came of looking at a reading: an error for each seed, or nothing if it cannot be run."""
+    """The result of an evaluation: an error per seed, or nothing if the reading cannot be run."""
 
     errors: tuple[float, ...] | None
     seconds: float
 
 
 Measure = Callable[[Row, int, int], Measured]
-"""Looks at a reading with the seeds from one number to before another."""
+"""Evaluates a reading with a range of seeds, without its end."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,10 @@ class Beside:
     Attributes
     ----------
     errors
-        Of each seed; ``None`` if it could not be run or was not looked at.
+        Errors of each seed; ``None`` if it could not be run or was not evaluated.
     half_width
-        Of the interval of its difference from the inferred candidate; ``None`` without noise to compare with.
+        Half-width of the interval of its difference from the inferred candidate; ``None`` without
+        noise for comparison.
     """
 
     errors: tuple[float, ...] | None
@@ -58,22 +59,24 @@ class Beside:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search has found.
+    """The result of a search.
 
     Attributes
     ----------
     inferred
         The reading.
     design
-        How many readings were screened, and whether the design was folded over; nothing if there was none.
+        Number of readings screened, and whether the design was folded over; ``None`` without
+        screening.
     effects
-        Of each candidate but the first of each setting, averaged over the others; empty without screening.
+        Effect of each candidate except the first of each setting, averaged over the others; empty
+        without screening.
     tried
-        Errors of every reading that was looked at, seed by seed; ``None`` if it cannot be run.
+        Errors of every evaluated reading, seed by seed; ``None`` if it cannot be run.
     beside
-        For each setting and candidate.
+        The comparison for each setting and candidate.
     profile_seeds
-        From which number to before which, of ``beside``.
+        The range of seeds of ``beside``.
     ended
         The stage in which the budget ended; empty if it was enough.
     """
@@ -94,17 +97,17 @@ class Search:
     Attributes
     ----------
     levels
-        How many candidates each setting has; the first is that of the fixed reading.
+        Number of candidates of each setting; the first is that of the fixed reading.
     measure
-        Looks at a reading.
+        Evaluates a reading.
     budget
-        What it may take.
+        Its budget.
     seeds, final_seeds
-        Of each reading, and of the last ones.
+        Seeds of each reading, and of the last ones.
     seed
-        Of the design.
+        Seed of the design.
     told
-        Receives what is being done.
+        Receives the current step.
     """
 
     levels: tuple[int, ...]
@@ -154,7 +157,7 @@ class Search:
     # --- looking at readings
 
     def _errors(self, row: Row, count: int = 0) -> tuple[float, ...] | None:
-        """The errors of a reading with so many seeds at least; ``None`` if it cannot be run."""
+        """Return the errors of a reading with at least this many seeds, or ``None`` if it cannot be run."""
         count = count or self.seeds
         known = self._tried.get(row, ())
         if known is None or len(known) >= count:
@@ -170,20 +173,20 @@ class Search:
         return found.errors
 
     def _mean(self, row: Row, begin: int = 0, end: int = 0) -> float:
-        """The mean error over some seeds; infinite where the reading cannot be run or lacks one of them."""
+        """Return the mean error over some seeds; infinite if the reading cannot be run or lacks a seed."""
         known, end = self._tried.get(row), end or self.seeds
         return math.inf if known is None or len(known) < end else math.fsum(known[begin:end]) / (end - begin)
 
     def _by_error(self, rows: Iterable[Row], begin: int = 0, end: int = 0) -> list[Row]:
-        """Those that can be run, the best first; of equals the one nearest to the fixed reading."""
+        """Return the runnable readings, the best first; of equals the one nearest to the fixed reading."""
         can = [row for row in dict.fromkeys(rows) if self._mean(row, begin, end) < math.inf]
         return sorted(can, key=lambda row: (self._mean(row, begin, end), departures(row), row))
 
     def _reach(self, begin: int, end: int) -> float:
-        """How far the means of two readings may lie apart by noise.
+        """Return how far the means of two readings may differ by noise.
 
-        The noise is that of the better half of what was tried: what is far off is noisier, too. So many
-        candidates are compared that one in twenty would seem better by chance (Bonferroni).
+        The noise is that of the better half of the readings tried because readings far off are
+        noisier. The level is corrected for the number of comparisons (Bonferroni).
         """
         rows = self._by_error(self._tried, 0, end)
         half = rows[: max(len(rows) // 2, 2)]
@@ -202,7 +205,7 @@ class Search:
         return [row for row in ranked if row == ranked[0] or self._mean(row, begin, end) < limit]
 
     def _nearest(self, rows: Iterable[Row], begin: int = 0, end: int = 0) -> Row:
-        """Of the best reading and those that are alike the one nearest to the fixed reading."""
+        """Return, of the best reading and equivalent ones, the one nearest to the fixed reading."""
         alike = self._alike(rows, begin, end)
         return min(alike, key=lambda row: (departures(row), self._mean(row, begin, end)))
 
@@ -222,7 +225,7 @@ class Search:
                 return
 
     def _effects_of(self, rows: Sequence[Row]) -> tuple[tuple[Effect, ...], ...]:
-        """What a design says; nothing if fewer readings of it were looked at than it has settings."""
+        """Return the effects of a design; none if it has fewer evaluated readings than settings."""
         ran = [row for row in rows if self._tried.get(row)]
         if len(ran) <= len(self.levels):
             return ()
@@ -230,7 +233,7 @@ class Search:
         return effects(ran, values, self.levels, CONFIDENCE)
 
     def _descend(self) -> None:
-        """One setting at a time, from the best of what is known so far."""
+        """Search one setting at a time, from the best reading so far."""
         self._current = self._by_error(self._tried)[0]
         promised = self._promised()
         self._errors(promised)
@@ -246,7 +249,7 @@ class Search:
                 break
 
     def _promised(self) -> Row:
-        """Of each setting that matters the candidate with the least error, by the sum of the effects."""
+        """Return, for each setting that matters, the candidate with the least error by summed effects."""
         row = []
         for of_setting in self._effects or [()] * len(self.levels):
             known = [(effect.value, level) for level, effect in enumerate(of_setting, 1) if effect.matters]
@@ -258,7 +261,7 @@ class Search:
         return max(values) - min(values)
 
     def _round(self, settings: Sequence[int]) -> bool:
-        """Each of some settings in turn; whether any has moved."""
+        """Try each of some settings in turn, and return whether any has changed."""
         before = self._current
         for j in settings:
             options = [replaced(self._current, j, level) for level in range(self.levels[j])]
@@ -310,9 +313,9 @@ class Search:
         for j, _, row in self._neighbours():
             half = None
             if degrees and row in ran:
-                # What is far off is noisier, too: no reading counts as less noisy than it was seen to be.
+                # Readings far off are noisier: no reading counts as less noisy than observed.
                 both = variance + max(variance, float(ran[row].var(ddof=1)))
-                # One comparison a candidate but the inferred one itself.
+                # One comparison per candidate other than the inferred one.
                 t = quantile(1.0 - (1.0 - CONFIDENCE) / (self.levels[j] - 1), degrees)
                 half = t * math.sqrt(both / len(ran[row]))
             found[j].append(Beside(fresh.get(row), half))
@@ -320,9 +323,9 @@ class Search:
 
 
 def expected_seeds(levels: Sequence[int], seeds: int, final_seeds: int, seed: int) -> int:
-    """How many runs of a reading all stages ask for, if the budget does not end them: nearly.
+    """Return the approximate number of runs of a reading in all stages, if the budget does not end them.
 
-    One round over all settings is counted for the search; it takes fewer, or two.
+    The search counts as one round over all settings; it takes fewer, or two.
     """
     others = sum(levels) - len(levels)
     found = seeds * (len(screening_rows(levels, folded=True, seed=seed)) + others + 1 + others)
@@ -340,7 +343,7 @@ def replaced(row: Row, place: int, level: int) -> Row:
 
 
 def departures(row: Row) -> int:
-    """In how many settings a reading differs from the fixed one."""
+    """Return the number of settings in which a reading differs from the fixed one."""
     return sum(level != 0 for level in row)
 
 

@@ -99,7 +99,7 @@ def _y_label(y: str, unit: str, like: float | None) -> str:
 
 
 def _legend_shape(labels: Sequence[str]) -> tuple[int, int]:
-    """Columns and rows of the legend of curves that are called so; no rows for a single curve."""
+    """Return columns and rows of the legend of curves with these names; no rows for a single curve."""
     if len(labels) < 2:
         return 1, 0
     # A line and the space between columns are as wide as some seven letters.
@@ -114,11 +114,11 @@ def fit_range(axes: Axes, values: Sequence[float], *, share: bool) -> None:
     Parameters
     ----------
     axes
-        Of the curves.
+        The axes of the curves.
     values
-        All that is drawn, as it is shown.
+        All values, in displayed units.
     share
-        Whether it is a percentage of a whole: only ends of intervals are more than 100 then.
+        Whether it is a percentage of a whole, in which only ends of intervals exceed 100.
     """
     low, high = min(values), max(values)
     if share:
@@ -141,7 +141,7 @@ _UNITS = {"p": "packets"}
 
 
 def numbers(labels: Sequence[str]) -> tuple[list[float], str | None]:
-    """Where labels stand on an axis, and their unit: by value if all have one unit, else one by one.
+    """Return the positions of labels on an axis, and their unit: by value if all have one unit, else evenly.
 
     ``None`` for a unit means one by one.
     """

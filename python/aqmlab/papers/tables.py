@@ -1,4 +1,4 @@
-"""Published tables beside ours."""
+"""Published tables compared with ours."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NOT_ASKED = frozenset({"label"})
 
 @dataclass(frozen=True)
 class Branch:
-    """What a cell is in the seeds that go one of two ways.
+    """A cell's value in the seeds of one of two modes.
 
     Attributes
     ----------
     share
-        Of the seeds that go this way.
+        Share of the seeds in this mode.
     ours
         The mean over them.
     """
@@ -48,7 +48,7 @@ class TableCell:
     verdict
         ``"agrees"``, ``"differs"`` or ``"not scored"``: whether the mean is within the tolerance.
     branches
-        The same for the seeds that go one way or the other, where the table asks for it.
+        The same for the seeds of each mode, where the table requests it.
     """
 
     published: float | None
@@ -125,7 +125,7 @@ def _branches(  # noqa: PLR0913, PLR0917 (a cell and what was asked)
     what: str,
 ) -> tuple[Branch, ...]:
     condition, _ = cell_expression(table.branches, row, column, what)
-    # What the value has a hole for is no label of the condition either.
+    # Labels substituted into the value are not labels of the condition either.
     _, where = cell_expression(table.value + table.branches, row, column, what)
     truths = asking.truths(condition, where, what)
     known = [seed for seed, truth in truths.items() if truth is not None]
@@ -141,10 +141,11 @@ def _branches(  # noqa: PLR0913, PLR0917 (a cell and what was asked)
 def cell_expression(
     text: str, row: Mapping[str, str], column: Mapping[str, str], what: str
 ) -> tuple[str, dict[str, str]]:
-    """What a cell asks for: the expression, and the labels that hold in the whole of it.
+    """Return the query of a cell: the expression, and the labels that apply to the whole expression.
 
-    Entries of row and column that the text has holes for are put in; the others, but for ``label``, hold.
-    In ``{row.{column.aqm}}`` the column names the entry of the row; entries of such a row hold nowhere else.
+    Entries of row and column are substituted where the text names them; the others, except
+    ``label``, apply as labels. In ``{row.{column.aqm}}`` the column names the entry of the row;
+    entries of such a row apply nowhere else.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How far a reading is from what is published: the error of each cell or finding, seed by seed."""
+"""The distance of a reading from the published results: the error of each cell or finding, seed by seed."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from aqmlab.papers.scoring import claim_of
 from aqmlab.papers.tables import cell_expression
 
 FARTHEST = {"log": math.log(10.0), "relative": 1.0}
-"""What a cell counts at most, by distance: a factor of ten, or as much as the published number."""
+"""Largest error of a cell, by distance: a factor of ten, or as much as the published number."""
 _SO, _NOT, _UNKNOWN = 0.0, 1.0, 0.5
 """The error of a finding in one seed."""
 
 Measured = Mapping[str, MetricValues]
-"""What was measured, by file of the experiment."""
+"""Measured values, by file of the experiment."""
 
 
 class Targets:
-    """What is published and can be held against a reading.
+    """The published results that can be compared with a reading.
 
     Parameters
     ----------
     paper
         Its tables and findings, and the distance of cells.
     names
-        What each experiment has, by file.
+        The names of each experiment, by file.
     """
 
     def __init__(self, paper: Paper, names: Mapping[str, Names]) -> None:
@@ -48,14 +48,14 @@ class Targets:
         self._findings = {finding.name: finding for finding in paper.findings}
 
     def queries(self, targets: Sequence[Target]) -> dict[str, Queries]:
-        """What is asked of each cell of each experiment.
+        """Return the queries of each cell of each experiment.
 
         Raises
         ------
         ScenarioError
             If something cannot be asked.
         UsageError
-            If which queue is meant hangs on what was run.
+            If the queue meant depends on the runs.
         """
         asked = {file: AskedValues(names) for file, names in self.names.items()}
         for target in targets:
@@ -83,7 +83,7 @@ class Targets:
         return [(part.experiment, claim_of(finding, part)) for part in finding.parts]
 
     def _expression(self, target: Target) -> tuple[str, dict[str, str], str]:
-        """Of a cell: the expression, what holds in it, and what it is called."""
+        """Return the expression of a cell, its labels, and its name."""
         table, what = table_of(target, self._paper.tables), target_name(target, self._paper.tables)
         expression, where = cell_expression(
             table.value, table.rows[target.row], table.columns[target.column], what
@@ -91,7 +91,10 @@ class Targets:
         return expression, where, what
 
     def ours(self, target: Target, measured: Measured) -> Floats:
-        """Of a cell the value of each seed; of a finding 1 where it is so, 0 where not. NaN: not defined."""
+        """Return the value of each seed for a cell; for a finding 1 where it is true, 0 where not.
+
+        NaN: undefined.
+        """
         if target.finding:
             return self._truths(target, measured)
         table = table_of(target, self._paper.tables)
@@ -124,17 +127,17 @@ class Targets:
 
 
 def cell_error(ours: float, published: float, distance: str, least: float = 0.0) -> float:
-    """How far a value is from the published one.
+    """Return the distance of a value from the published one.
 
     Parameters
     ----------
     ours
         NaN is as far as can be.
     distance
-        ``"log"``: the logarithm of their ratio, without sign. ``"relative"``: the difference by the published
-        one, without sign.
+        ``"log"``: the logarithm of their ratio, without sign. ``"relative"``: the difference by the
+        published one, without sign.
     least
-        What is below this counts as this.
+        Values below this count as this.
     """
     farthest = FARTHEST[distance]
     if math.isnan(ours):

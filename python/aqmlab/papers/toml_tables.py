@@ -1,4 +1,4 @@
-"""Reading entries of a paper's files: what is missing or of a wrong kind is told with the place."""
+"""Reading entries of a paper's files, with located errors for missing entries and wrong kinds."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ _KINDS = {str: "a text", list: "a list", dict: "a table", bool: "true or false",
 
 
 class TomlTable:
-    """A table of a TOML file that knows where it stands.
+    """A table of a TOML file that knows its location.
 
     Parameters
     ----------
     content
         The table.
     place
-        File, line and name of the table, for messages: ``papers/blue/paper.toml:12: setting `RTO```.
+        File, line and name of the table, for messages: ``papers/blue/paper.toml:12: setting
+        `RTO```.
     text
-        Of a whole file, to know the lines of its tables.
+        Text of a whole file, from which the lines of its tables are known.
     """
 
     def __init__(self, content: Mapping[str, Any], place: str, text: str = "") -> None:
@@ -60,7 +61,7 @@ class TomlTable:
         return {str(axis): str(label) for axis, label in self.get(key, dict, {}).items()}
 
     def choice(self, key: str, among: Iterable[str], default: str | None = None) -> str:
-        """One of a few words; without a default one of them must be there."""
+        """Return one of a few words; without a default one of them must be there."""
         options = tuple(among)
         if default is None and key not in self.content:
             raise self.error(f"`{key}` is missing; write {_either(options)}")
@@ -109,7 +110,7 @@ class TomlTable:
         return float(value)
 
     def origin_of(self, claim: str, expect: str) -> SourceLocation:
-        """Where the text of a claim stands in this whole file, as far as that can be told."""
+        """Return the location of a claim's text in this file, as far as it can be determined."""
         return SourceLocation(claim, self.place, *place_in(self._text, expect))
 
     def error(self, message: str) -> ScenarioError:
@@ -117,7 +118,7 @@ class TomlTable:
         return ScenarioError(f"{self.place}: {message}")
 
     def _lines(self, key: str, count: int) -> list[int]:
-        """The lines of the heads of ``[[key]]``; none where they cannot be told from other text."""
+        """Return the lines of the heads of ``[[key]]``; none where they are not distinguishable."""
         head = re.compile(rf"\s*\[\[\s*{re.escape(key)}\s*\]\]\s*(#.*)?")
         found = [i for i, line in enumerate(self._text.splitlines(), 1) if head.fullmatch(line)]
         return found if len(found) == count else []
@@ -141,7 +142,7 @@ def read_toml(file: Path) -> TomlTable:
     Raises
     ------
     ScenarioError
-        If it cannot be read, or is no TOML.
+        If it cannot be read, or is not TOML.
     """
     try:
         content, text = toml_files.read_toml(file)

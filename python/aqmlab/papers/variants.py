@@ -1,4 +1,4 @@
-"""Other readings and smaller versions of a scenario file, as texts that keep all else as it stands."""
+"""Other readings and smaller versions of a scenario file, as texts that keep everything else unchanged."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Reading = Mapping[str, str]
 def variant(paper: Paper, experiment: PaperExperiment, reading: Reading, thinned: Thinned) -> str:
     """The scenario of an experiment under a reading, made smaller.
 
-    Candidates change what arms change: they are put into every arm (or into the file where there is none)
-    after what stands there. What an axis sweeps is changed there, a value for each label; the labels stay.
-    A class of traffic that the file does not have is added to it. Without differences the text is the file's
-    own.
+    Candidates change the keys that arms change: they are added to every arm (or to the file where
+    there is none), after its own keys. A swept key is changed in its axis, one value per label; the
+    labels stay. A class of traffic that the file lacks is added. Without differences, the text is
+    the file's own.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def changes(paper: Paper, experiment: PaperExperiment, reading: Reading) -> bool
 
 
 _COMMON = frozenset({"title", "question", "duration", "warmup", "seed", "runs", "metrics", "stop"})
-"""What no arm may change: put into the file itself."""
+"""Keys that no arm may change, which are set in the file itself."""
 
 
 def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (as tomlkit has it)
@@ -88,7 +88,7 @@ def _swept(document: Any, change: Change, text: str, file: Path) -> bool:  # noq
 
 
 def _added(document: Any, change: Change) -> bool:  # noqa: ANN401 (as tomlkit has it)
-    """Add a class of traffic, if it is a whole one that the key names and there is none of this name."""
+    """Add a class of traffic, if the key names a whole class that does not exist yet."""
     import tomlkit
 
     kind, _, name = change.key.partition(".")

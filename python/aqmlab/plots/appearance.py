@@ -1,4 +1,4 @@
-"""How a figure looks: its size, letters, title and style, and how arms are told apart in it."""
+"""The look of a figure: its size, font, title and style, and the distinction of arms."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ STYLES: dict[str, dict[str, Any]] = {
     },
     "gray": {"axes.prop_cycle": ("#000000", "#606060", "#969696")},
 }
-"""The styles that come with aqmlab; the first is what a figure has if none is asked for."""
+"""The styles that come with aqmlab; the first is the default."""
 
 _MARKS = {
     "circle": "o",
@@ -80,14 +80,14 @@ _EDGES = 1.2
 
 @dataclass(frozen=True)
 class Appearance:
-    """What is asked of a figure's looks; what is ``None`` is as the figure is made for.
+    """The requested look of a figure; ``None`` stands for the figure's default.
 
     Attributes
     ----------
     width, height
         In inches. If only one is given, the other one follows the figure's proportions.
     font_size
-        Of its letters, in points.
+        Font size in points.
     title
         Whether it has one.
     style
@@ -154,7 +154,7 @@ _LOOK: ContextVar[tuple[Appearance, tuple[float, float] | None]] = ContextVar("l
 def length_in(text: str | float, what: str = "length") -> float:
     """Inches of a length: ``"88mm"``, ``"9cm"``, ``"3.5in"``, ``"252pt"``, ``"1col"``; a number is in inches.
 
-    ``"1col"`` is a column of a two-column paper, 3.5 in, and ``"2col"`` its whole width, 7.16 in.
+    ``"1col"`` is a column of a two-column paper, 3.5 in, and ``"2col"`` its full width, 7.16 in.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def length_in(text: str | float, what: str = "length") -> float:
 
 
 def _parameters(style: str | None) -> dict[str, Any]:
-    """What a style sets.
+    """Return the settings of a style.
 
     Raises
     ------
@@ -288,9 +288,10 @@ def text_width(text: str, size: float) -> float:
 
 
 def arm_look(arm: int, *, marks: bool = True) -> dict[str, Any]:
-    """How the line of an arm is drawn: colour, dashes and, along it, marks of its own.
+    """Return the look of an arm's line: colour, dashes and marks.
 
-    The numbers of colours, dashes and marks have no common divisor, so no two arms of 56 have the same two.
+    The numbers of colours, dashes and marks have no common divisor, so no two arms of 56 have the
+    same two.
     """
     look: dict[str, Any] = {"color": arm_color(arm), "linestyle": arm_dash(arm)}
     if marks:
@@ -311,7 +312,7 @@ def mark_size() -> float:
 
 
 def arm_color(arm: int) -> str:
-    """The colour of an arm; a style sheet may have its own."""
+    """Return the colour of an arm; a style sheet may have its own."""
     import matplotlib as mpl
 
     colors = mpl.rcParams["axes.prop_cycle"].by_key().get("color", COLORS)
@@ -331,7 +332,7 @@ def arm_mark(arm: int) -> str:
 
 
 def warmup(axes: Any, until_s: float, from_s: float = 0.0) -> None:  # noqa: ANN401 (one plot or many)
-    """Shade what is not measured, if any of it is seen in plots that begin at ``from_s``."""
+    """Shade the unmeasured time, if it is visible in plots that begin at ``from_s``."""
     import numpy as np
 
     if until_s > from_s:
@@ -340,7 +341,7 @@ def warmup(axes: Any, until_s: float, from_s: float = 0.0) -> None:  # noqa: ANN
 
 
 def legend_below(figure: Figure, axes: Iterable[Any], more: Mapping[str, Artist] | None = None) -> None:
-    """One legend for all plots, under them, where it covers nothing; as many columns as there is room for."""
+    """Put one legend for all plots below them, with as many columns as fit."""
     handles: dict[str, Artist] = {}
     for one in axes:
         for artist, name in zip(*one.get_legend_handles_labels(), strict=True):
@@ -362,7 +363,7 @@ def legend_below(figure: Figure, axes: Iterable[Any], more: Mapping[str, Artist]
 
 
 def _columns(widths: Sequence[float], room: float) -> int:
-    """How many columns of a legend fit, each as wide as its widest entry; no more than the rows need."""
+    """Return how many columns of a legend fit, each as wide as its widest entry, but not more than needed."""
     for rows in range(1, len(widths)):
         columns = math.ceil(len(widths) / rows)
         # Matplotlib fills them one after the other, the first ones with one entry more.

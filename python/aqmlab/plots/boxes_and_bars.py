@@ -46,7 +46,7 @@ _GROUP = 0.8
 
 
 class Group(NamedTuple):
-    """Boxes or bars that stand together: their label, and of each arm its values."""
+    """A group of boxes or bars: their label, and the values of each arm."""
 
     label: str
     values: Mapping[str, Sequence[float]]
@@ -97,7 +97,7 @@ def _flow_groups(grid: PanelGrid, panel: Panel, *, each: bool) -> list[Group]:
 def _compared(
     results: Results, view: View, queue: str | None, *, each: bool
 ) -> tuple[PanelGrid, Callable[[Panel], list[Group]]]:
-    """What boxes or bars are of."""
+    """Return the values of boxes or bars."""
     if view.over not in (SEEDS, FLOWS):
         raise UsageError(f"`{view.over}` is nothing to compare over; there are `{SEEDS}` and `{FLOWS}`")
     if view.over == SEEDS:
@@ -156,7 +156,7 @@ def _compared_figure(
 
 
 class Place(NamedTuple):
-    """Where a box or a bar stands."""
+    """The position of a box or a bar."""
 
     x: float
     width: float
@@ -185,7 +185,7 @@ def _grouped(axes: Axes, grid: PanelGrid, groups: Sequence[Group], draw: _One) -
 
 
 def _face(arm: int) -> dict[str, Any]:
-    """How the area of an arm is filled, so that it is told in grey as well."""
+    """Return the fill of an arm's area, which is also distinguishable in grey."""
     hatch = _HATCHES[arm % len(_HATCHES)]
     return {"facecolor": (arm_color(arm), 0.35), "edgecolor": arm_color(arm), "hatch": hatch}
 

@@ -32,14 +32,14 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Field:
-    """Flows of a run side by side.
+    """Flows of a run, compared.
 
     Attributes
     ----------
     t_s
         Times of the samples.
     acked_bytes
-        By flow, at these times; zero before its start, its last value after its end.
+        Values by flow, at these times; zero before its start, its last value after its end.
     """
 
     t_s: Floats
@@ -47,7 +47,7 @@ class Field:
 
     @property
     def width_bytes(self) -> Floats:
-        """The most that a flow has got acknowledged less the least, at each time."""
+        """The difference between the most and the least acknowledged bytes of a flow, at each time."""
         width: Floats = np.ptp(np.stack(list(self.acked_bytes.values())), axis=0)
         return width
 
@@ -85,7 +85,7 @@ def fields_of(results: Results, view: View) -> list[tuple[Run, Field]]:
 
 
 def cumulative_ack(results: Results, view: View, _queue: str) -> Figure:
-    """Acknowledged bytes of each flow over time, and below the width of the field; a column an arm."""
+    """Draw acknowledged bytes per flow over time, above the width of the field; one column per arm."""
     columns = fields_of(results, view)
     first = columns[0][0]
     figure, axes = panels(
@@ -116,7 +116,7 @@ def cumulative_ack(results: Results, view: View, _queue: str) -> Figure:
 
 
 def cumulative_rows(results: Results, view: View, _queue: str) -> Iterator[tuple[Any, ...]]:
-    """What the diagram shows, as numbers: a row a flow and time, and one called ``width`` a time."""
+    """Return the diagram as numbers: one row per flow and time, and one called ``width`` per time."""
     yield ("arm", "flow", "t_s", "acked_bytes")
     for run, field in fields_of(results, view):
         begin, end = view.limits(0.0, run.t1_ns / 1e9)

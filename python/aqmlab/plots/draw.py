@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _whole(figure: Callable[[Results, str], Figure]) -> FigureKind:
-    """A figure of the whole experiment, which refuses a choice of flows, arms or times."""
+    """Return a figure of the whole experiment, which refuses a choice of flows, arms or times."""
 
     def draw(results: Results, view: View, queue: str) -> Figure:
         if given := view.chosen():
@@ -52,7 +52,7 @@ KINDS: dict[str, FigureKind] = {
     "ladder": FigureKind(ladder, ladder_rows),
     **COMMON_KINDS,
 }
-"""What can be drawn of an experiment, by the name that the command line takes."""
+"""The figures of an experiment, by their names on the command line."""
 
 _FORMATS = (".pdf", ".svg", ".png")
 

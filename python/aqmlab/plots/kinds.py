@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 7.0
 _SINGLE = (4.9, 3.5)
-# Lines of a plot differ in lightness, dashes and width, so that they are told apart in grey.
+# Lines of a plot differ in lightness, dashes and width, so that they are distinguishable in grey.
 _LAW: dict[str, dict[str, Any]] = {
     "p": {"color": PALETTE[6]},
     "max_p": {"color": PALETTE[1], "linestyle": "--"},
@@ -38,7 +38,7 @@ _LAW: dict[str, dict[str, Any]] = {
 
 
 def series(results: Results, queue: str) -> Figure:
-    """Backlog, average, probability and congestion windows over time; a column an arm, first seed."""
+    """Draw backlog, average, probability and congestion windows over time; one column per arm, first seed."""
     firsts = [results.runs_of(arm)[0] for arm in results.finished_arms]
     of_arms = run_series(results.tables, firsts, queue)
     figure = new_figure(max(_WIDTH, 2.2 * len(of_arms)), 5.2, 3)
@@ -77,7 +77,7 @@ def _series_column(axes: np.ndarray[tuple[int], np.dtype[np.object_]], of_run: R
 
 
 def cloud(axes: Axes, arm: int, x: Sequence[float], y: Sequence[float], label: str | None) -> None:
-    """The runs of an arm, their median, and their ellipse."""
+    """Draw the runs of an arm, their median, and their ellipse."""
     from matplotlib.patches import Ellipse
 
     shown: dict[str, Any] = {"marker": arm_mark(arm), "linestyle": "none"}
@@ -105,7 +105,7 @@ def cloud(axes: Axes, arm: int, x: Sequence[float], y: Sequence[float], label: s
 
 
 def cloud_notes() -> dict[str, Artist]:
-    """What the signs of :func:`cloud` mean, for a legend."""
+    """Return the meanings of the symbols of :func:`cloud`, for a legend."""
     from matplotlib.lines import Line2D
 
     grey: dict[str, Any] = {"linestyle": "none", "marker": "o", "markeredgecolor": "0.35"}

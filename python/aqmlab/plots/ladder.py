@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 MOST_PACKETS = 150
-"""More arrows than that are a grey area."""
+"""Largest number of arrows; more would be a grey area."""
 _FIRST = 40
-"""Packets that are shown where nobody chooses a time."""
+"""Number of packets shown by default."""
 _INCHES_A_PACKET = 0.16
 _LETTERS = 0.7
 """Size of the letters at an arrow, by those of the figure."""
 _LOST_AT = 0.55
-"""How far a lost packet gets in the diagram: neither host saw where it died."""
+"""Position of a loss in the diagram: neither host saw where it happened."""
 
 
-# Told apart in grey as well.
+# Also distinguishable in grey.
 _STROKES: dict[str, dict[str, Any]] = {
     "segment": {"linewidth": 0.7},
     "again": {"linewidth": 1.6},
@@ -56,7 +56,7 @@ def ladder(results: Results, view: View, _queue: str) -> Figure:
     for packet in packets:
         _arrow(axes, packet)
         sent = packet.sent_ns / 1e6
-        # Labels of a burst would lie on one another: the first of them speaks for it.
+        # Labels of a burst would overlap, so only its first packet has one.
         if sent - labelled[packet.toward] >= label_room:
             labelled[packet.toward] = sent
             x, side = (-0.02, "right") if packet.toward == "receiver" else (1.02, "left")
@@ -82,7 +82,7 @@ def ladder(results: Results, view: View, _queue: str) -> Figure:
 
 
 def caption(packet: Journey, origin: int) -> str:
-    """What a packet says, sequence numbers from the connection's first on: ``1:1461``, ``ack 1461``."""
+    """Return a packet's contents, with sequence numbers relative to the first: ``1:1461``, ``ack 1461``."""
     flags = "".join(letter for letter in packet.flags if letter != "A")
     words = {"S": "SYN", "F": "FIN", "R": "RST", "E": "ECE", "W": "CWR"}
     parts = [words[letter] for letter in flags]
@@ -153,7 +153,7 @@ def _arrow(axes: Axes, packet: Journey) -> None:
 
 
 def _legend(figure: Figure, packets: Sequence[Journey]) -> None:
-    """The kinds of packets that there are."""
+    """Draw the kinds of packets in the diagram."""
     from matplotlib.lines import Line2D
 
     mark: dict[str, Any] = {"linestyle": "none", "markersize": 4.0}
@@ -172,7 +172,7 @@ def _legend(figure: Figure, packets: Sequence[Journey]) -> None:
 
 
 def ladder_rows(results: Results, view: View, _queue: str) -> Iterator[tuple[Any, ...]]:
-    """What the diagram shows, as numbers: a row a packet."""
+    """Return the diagram as numbers: one row per packet."""
     yield (
         "toward",
         "sent_s",

@@ -70,7 +70,7 @@ def _response_rows(responses: Sequence[Response]) -> Iterable[tuple[Any, ...]]:
 
 
 def _curve_figure(title: str, curves: Sequence[Curve], heading: str | None) -> Figure:
-    """One axis for each unit that the averages are in."""
+    """Draw one axis for each unit of the averages."""
     units = list(dict.fromkeys(c.unit for c in curves))
     figure, axes = single(heading or f"{title}: probability by average queue")
     if len(units) > 1:

@@ -168,7 +168,7 @@ def _scale(
     colors: str,
     label: str,
 ) -> None:
-    """The bar that says which colour is how much."""
+    """Draw the bar that maps colours to values."""
     from matplotlib.cm import ScalarMappable
 
     bar = figure.colorbar(ScalarMappable(norm, colors), ax=[axes for _, axes in plots], label=label)

@@ -35,7 +35,7 @@ _PANEL = (1.9, 2.0)
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot: its title, what is held in it by axis, and its metric where plots differ by that."""
+    """One plot: its title, its fixed labels by axis, and its metric where plots differ by that."""
 
     title: str
     held: Mapping[str, str]
@@ -44,14 +44,14 @@ class Panel:
 
 @dataclass(frozen=True)
 class PanelGrid:
-    """The plots of a figure, and what is along them.
+    """The plots of a figure, and their axes.
 
     Attributes
     ----------
     answer
         The values of the metrics.
     arms
-        Those to draw, by their number among all.
+        The arms to draw, by their index among all.
     x
         The axis along each plot, if there is one.
     rows
@@ -72,7 +72,7 @@ class PanelGrid:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What stands along a plot; one empty text where nothing does."""
+        """The labels along a plot; one empty text where there are none."""
         return ("",) if self.x is None else self.x.labels
 
     def cell(self, arm: str, panel: Panel, label: str, row: str = "") -> Cell | None:
@@ -111,14 +111,14 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
     metrics: Sequence[str] = (DELAY,),
     more: Sequence[str] = (),
 ) -> PanelGrid:
-    """What a view asks for: axes along and up each plot, or a plot for each label of one; the rest is held.
+    """Return the grid of a view: axes along and up each plot, or one plot per label; other axes are fixed.
 
     ``more`` are metrics that no plot is for.
 
     Raises
     ------
     UsageError
-        For an arm, axis, label or metric that is not there, or an axis that is asked for twice.
+        For an unknown arm, axis, label or metric, or an axis that is requested twice.
     """
     where = {}
     for name, label in view.where.items():
@@ -147,7 +147,7 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
 def _panels(
     metrics: Sequence[Metric], by: Axis | None, held: Mapping[str, str]
 ) -> tuple[tuple[Panel, ...], ...]:
-    """A row for each metric; of a single one, or of one plot each, as many side by side as fit."""
+    """Return a row per metric; for a single metric, or one plot each, as many columns as fit."""
     rows = [
         [
             Panel("" if by is None else f"{by.short} {label}", {**held, **fixed}, metric)
@@ -164,13 +164,13 @@ def _panels(
 
 
 def columns_of(plots: int) -> int:
-    """Columns of so many plots, which fill their rows as far as there is room for."""
+    """Return the number of columns for this many plots, which fill their rows as far as there is room."""
     most = min(max(int(width_asked(7.6) / 1.75), 1), 4)
     return math.ceil(plots / math.ceil(plots / most))
 
 
 def turned(figure: Figure, labels: Sequence[str], across: int) -> dict[str, Any]:
-    """How the labels along a plot stand: turned where they would lie on one another."""
+    """Return the rotation of the labels along a plot, to avoid overlaps."""
     size = points_of("xtick.labelsize")
     needed = sum(text_width(label, size) + size for label in labels)
     room = 72.0 * (figure.get_figwidth() / across - 0.55)
@@ -217,9 +217,9 @@ def label_x(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]]) -> None:
 
 
 def label_y(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]], unit: str | None = None) -> None:
-    """What is upward: the metric with its unit, where it differs from the plot to the left.
+    """Label the vertical axis: the metric with its unit, where it differs from the plot to the left.
 
-    The unit is the usual one if not given.
+    The default is the usual unit.
     """
     firsts = {id(row[0]) for row in grid.rows}
     several = len({panel.metric for panel in grid.panels}) > 1
@@ -234,7 +234,7 @@ def label_y(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]], unit: str | No
 
 
 def titled(metric: Metric, unit: str | None = None) -> str:
-    """A metric as people call it, with its unit: the usual one if not given."""
+    """Return a metric's label with its unit, by default the usual one."""
     unit = display_unit(metric.unit) if unit is None else unit
     return f"{metric.label} [{unit}]" if unit else metric.label
 

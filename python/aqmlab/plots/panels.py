@@ -1,4 +1,4 @@
-"""Small multiples: a column an arm, a row a flow, one pair of axes for all."""
+"""Small multiples: one column per arm, one row per flow, with common axes."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def fit(
     bottom: float | None = None,
     ignoring: Sequence[str] = (),
 ) -> None:
-    """Set the time axis, and the vertical axis of each row to what its lines show within it.
+    """Set the time axis, and the vertical axis of each row to the range of its visible lines.
 
     Parameters
     ----------
     axes
-        From :func:`panels`.
+        The axes from :func:`panels`.
     limits
-        Begin and end of the time axis.
+        Beginning and end of the time axis.
     bottom
         Lower end of the vertical axes, if not the least value.
     ignoring
@@ -74,7 +74,7 @@ def _within(points: Any, limits: tuple[float, float]) -> Any:  # noqa: ANN401 (a
 
 
 def plain_powers(axis: Axis) -> None:
-    """Label a logarithmic axis in plain text: a dollar is a dollar here, so there is no mathematical setting.
+    """Label a logarithmic axis in plain text, without mathematical typesetting.
 
     Powers of ten, and where the plot spans less than two of them, 2 and 5 times them as well.
     """

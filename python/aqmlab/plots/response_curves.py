@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MEDIAN = "median_s"
 SHARES = tuple(i / 200 for i in range(201))
-"""Where curves have their points."""
+"""The shares at which curves have points."""
 REFERENCE: dict[str, Any] = {"color": "0.62", "linewidth": 2.4, "zorder": 1}
 
 
@@ -35,9 +35,9 @@ class WaitLine:
     Attributes
     ----------
     label
-        In the legend.
+        Name in the legend.
     number
-        Of its look; ``None`` for the reference, which is grey.
+        Index of its look; ``None`` for the reference, which is grey.
     curve
         The distribution.
     """
@@ -48,7 +48,7 @@ class WaitLine:
 
 
 class Limits(NamedTuple):
-    """What the axes of curves show."""
+    """The ranges of the axes of curves."""
 
     begin_s: float
     end_s: float
@@ -91,12 +91,12 @@ def wait_grid(
     waits: Waits,
     percentiles: Sequence[str] = (MEDIAN,),
 ) -> PanelGrid:
-    """The plots of a figure of times, one for each of some percentiles and each case that has any.
+    """Return the plots of a figure of times, one per percentile and per case with values.
 
     Raises
     ------
     UsageError
-        For an arm or class that is not there, or of whom no request, or page, was completed.
+        For an unknown arm or class, or one without a completed request or page.
     """
     for arm in (view.reference, *view.arms):
         if arm is not None and arm not in results.arms:
@@ -123,7 +123,7 @@ def other_arms(grid: PanelGrid, view: View) -> dict[str, int]:
 
 
 def named(results: Results, view: View, waits: Waits, what: str) -> str:
-    """What a figure shows, and of whom where several classes wait."""
+    """Return the subject of a figure, with the class where several classes wait."""
     waiting = {of.class_name for run in results.measured() for of in waits.totals(run, EVERY_CLASS)}
     several = len(waiting) > 1
     if view.class_name != EVERY_CLASS:
@@ -151,7 +151,7 @@ def _figure(results: Results, view: View, queue: str | None, waits: Waits, *, ta
 
 
 def share_label(waits: Waits, *, tail: bool) -> str:
-    """What is upward."""
+    """Return the label of the vertical axis."""
     return "share that takes longer" if tail else f"share of {waits.many}"
 
 
@@ -170,7 +170,7 @@ def _lines(grid: PanelGrid, panel: Panel, view: View, waits: Waits) -> list[Wait
 
 
 def draw_lines(axes: Axes, lines: Sequence[WaitLine], limits: Limits, *, tail: bool) -> None:
-    """Draw curves with their bands, or what is left of them above each time, and set the axes."""
+    """Draw curves with their bands, or their complements, and set the axes."""
     for line in lines:
         # Beyond the last request the function stays where it is.
         x = np.append(line.curve.time_s, max(limits.end_s, line.curve.time_s[-1]))

@@ -66,7 +66,7 @@ def scatter_figure(results: Results, view: View, queue: str | None, *, waits: Wa
 
 
 def _dot_notes(view: View, waits: Waits) -> dict[str, Artist]:
-    """What dots mean, for a legend; the titles of the plots name the arms."""
+    """Return the meaning of dots for a legend; the titles of the plots name the arms."""
     from matplotlib.lines import Line2D
 
     dot: dict[str, Any] = {"linestyle": "none", "marker": "."}
@@ -129,7 +129,7 @@ def _dots(axes: Axes, sample: Sample, color: str, order: int) -> None:
 
 
 def quantiles_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:
-    """Percentiles of the times by size band: a line an arm, with the interval of its mean."""
+    """Draw percentiles of the times by size band: one line per arm, with the interval of its mean."""
     grid = wait_grid(results, view, queue, waits, PERCENTILES)
     bands = _bands(results, view, waits)
     figure, plots = empty_plots(grid, f"{named(results, view, waits, f'{waits.time}s')} by {waits.size}")

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 MOST_FLOWS = 2
-"""Rows of panels where nobody chooses flows: there is room for so many beside a text."""
+"""Default number of rows of panels, for which there is room in a text."""
 
-# An event is drawn at the window that it left: what it is called, its symbol and colour.
+# An event is drawn at the window before it: its name, its symbol and colour.
 _SYMBOLS = {
     "timeout": ("timeout", "x", PALETTE[3]),
     "fast_retransmit": ("fast retransmit", "v", PALETTE[1]),
@@ -32,7 +32,7 @@ _SYMBOLS = {
 
 
 def traces_of(results: Results, run: Run, view: View) -> list[Trace]:
-    """The traces to draw of a run."""
+    """Return the traces to draw of a run."""
     flows = chosen(flow_names(results.tables, run, "trace"), view.flows, MOST_FLOWS)
     return [trace(results.tables, run, flow) for flow in flows]
 
@@ -54,7 +54,7 @@ def srtt(results: Results, view: View, _queue: str) -> Figure:
 
 
 def trace_rows(results: Results, view: View, _queue: str) -> Iterator[tuple[Any, ...]]:
-    """What both figures show, as numbers."""
+    """Return both figures as numbers."""
     yield ("arm", "flow", "t_s", "event", "cwnd_segments", "ssthresh_segments", "srtt_ns", "rto_ns")
     for run in view.runs(results):
         begin, end = view.limits(0.0, run.t1_ns / 1e9)

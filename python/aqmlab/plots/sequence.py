@@ -1,4 +1,4 @@
-"""Time-sequence diagrams: which byte was sent when, what was sent again, lost, acknowledged."""
+"""Time-sequence diagrams: times of transmission, retransmission, loss and acknowledgment of bytes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SequencePoints:
 
 
 def packets_of(results: Results, run: Run, view: View, most: int) -> list[tuple[FlowName, list[Journey]]]:
-    """The packets of the flows to draw of a run.
+    """Return the packets of the flows to draw of a run.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def sequence_points(packets: Sequence[Journey]) -> SequencePoints:
 
 
 def time_sequence(results: Results, view: View, _queue: str) -> Figure:
-    """Segments, retransmissions, losses, marks and acknowledgments of single flows; a column an arm."""
+    """Draw segments, retransmissions, losses, marks and ACKs of single flows; one column per arm."""
     runs = view.runs(results)
     columns = [packets_of(results, run, view, MOST_FLOWS) for run in runs]
     figure, axes = panels(
@@ -105,7 +105,7 @@ def time_sequence(results: Results, view: View, _queue: str) -> Figure:
 
 
 def _recorded_s(flows: Iterable[Sequence[Journey]]) -> tuple[float, float]:
-    """From the first packet of these flows to the end of the last one's way, in seconds."""
+    """Return the time from the first packet of these flows to the arrival of the last one, in seconds."""
     times = [
         at
         for packets in flows
@@ -117,7 +117,7 @@ def _recorded_s(flows: Iterable[Sequence[Journey]]) -> tuple[float, float]:
 
 
 def draw_sequence(axes: Axes, points: SequencePoints) -> None:
-    """One flow's diagram."""
+    """Draw one flow's diagram."""
     axes.plot(
         *points.acked, color=MUTED, drawstyle="steps-post", linewidth=0.8, label="cumulative ACK", zorder=1
     )
@@ -132,7 +132,7 @@ def draw_sequence(axes: Axes, points: SequencePoints) -> None:
 
 
 def sequence_rows(results: Results, view: View, _queue: str) -> Iterator[tuple[Any, ...]]:
-    """What the diagram shows, as numbers."""
+    """Return the diagram as numbers."""
     yield ("arm", "flow", "what", "t_s", "position_segments")
     for run in view.runs(results):
         begin, end = view.limits(0.0, run.t1_ns / 1e9)

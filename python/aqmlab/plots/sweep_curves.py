@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def lines(results: Results, view: View, queue: str | None) -> Figure:
-    """A metric against an axis: a line an arm with the interval of its mean; a plot for each label."""
+    """Draw a metric against an axis: one line per arm with the interval of its mean; one plot per label."""
     grid = panel_grid(results, view, queue)
     if grid.x is None:
         raise UsageError("`lines` needs an axis of a sweep; for arms alone there are `bar` and `box`")
@@ -63,12 +63,12 @@ def _line(axes: Axes, arm: int, label: str, points: Sequence[Estimate | None]) -
         if len(sure) > 1:
             axes.fill_between(xs, lows, highs, color=arm_color(arm), alpha=0.18, linewidth=0)
         else:
-            # A single point has no band beside it: its interval is a line.
+            # A single point has no band: its interval is a line.
             axes.vlines(xs, lows, highs, color=arm_color(arm), linewidth=1.0)
 
 
 def trade_off(results: Results, view: View, queue: str | None) -> Figure:
-    """Goodput against mean queueing delay: a mark a run, an outline a cell, a plot for each label."""
+    """Draw goodput against mean queueing delay: a mark per run, an outline per cell, a plot per label."""
     if view.metrics:
         raise UsageError("`goodput-delay` shows goodput and mean queueing delay: leave out the metric")
     grid = panel_grid(results, view, queue, along=False, metrics=(GOODPUT,), more=(MEAN_DELAY,))
@@ -91,7 +91,7 @@ def trade_off(results: Results, view: View, queue: str | None) -> Figure:
 
 
 def _at(queue: str | None) -> str:
-    """Where, if that is the same in all cells."""
+    """Return the queue, if it is the same in all cells."""
     return "" if queue is None else f" at {queue}"
 
 

@@ -22,7 +22,7 @@ from aqmlab.results import Results
 
 
 def value_rows(results: Results, view: View, queue: str | None) -> Iterator[tuple[Any, ...]]:
-    """What a figure of many runs shows, as numbers: a row a run and metric, or a row a flow."""
+    """Return a figure of many runs as numbers: one row per run and metric, or one row per flow."""
     axes = tuple(axis.name for axis in results.axes)
     if view.over == FLOWS:
         yield (*axes, "arm", "flow", "goodput_mean_mbit_s", "n")
@@ -67,7 +67,7 @@ WAIT_CURVES = {name: kind for waits in ALL_WAITS for name, kind in _curves(waits
 WAIT_KINDS = {
     name: kind for waits in ALL_WAITS for name, kind in {**_curves(waits), **_by_size(waits)}.items()
 }
-"""What can be drawn of requests and of pages, in experiments and in sweeps."""
+"""The figures of requests and of pages, in experiments and in sweeps."""
 
 COMMON_KINDS: dict[str, FigureKind] = {
     "goodput-delay": FigureKind(trade_off),
@@ -76,7 +76,7 @@ COMMON_KINDS: dict[str, FigureKind] = {
     "bar": FigureKind(bar, value_rows),
     **WAIT_KINDS,
 }
-"""What can be drawn of an experiment and of a sweep."""
+"""The common figures of experiments and sweeps."""
 
 SWEEP_KINDS: dict[str, FigureKind] = {
     "lines": FigureKind(lines, value_rows),
@@ -84,4 +84,4 @@ SWEEP_KINDS: dict[str, FigureKind] = {
     "differences": FigureKind(difference_maps, value_rows),
     **COMMON_KINDS,
 }
-"""What can be drawn of a sweep, by the name that the command line takes."""
+"""The figures of a sweep, by their names on the command line."""

@@ -1,4 +1,4 @@
-"""What of a recording a figure shows."""
+"""The part of a recording that a figure shows."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class View:
     metrics
         Names, for figures of many runs; those that a figure begins with if empty.
     x, by
-        Axes of a sweep: along each plot, and a plot for each label (or upward in a map); those with the most
-        labels if ``None``.
+        Axes of a sweep: along each plot, and a plot for each label (or upward in a map); those with
+        the most labels if ``None``.
     where
-        Labels at which other axes of a sweep are held, by axis; their first ones if not given.
+        Labels at which other axes of a sweep are fixed, by axis; by default their first ones.
     over
-        What boxes and bars are of: ``"seeds"`` or ``"flows"``.
+        The values of boxes and bars: of ``"seeds"`` or ``"flows"``.
     class_name
-        Whose response or page times; everybody's if ``*``.
+        The class whose response or page times are shown; ``*`` for all classes.
     reference
         The arm whose response or page times are drawn in grey behind the others.
     """

@@ -1,4 +1,4 @@
-"""Reports: one HTML file that says what was asked, what came out, and how far it can be trusted."""
+"""Reports: one HTML file with the question, the results, and the evidence for and against them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def write_report(
 ) -> Path:
     """Write ``report.html``.
 
-    Of a scenario simulated and live, the reports of its two experiments are written too, and those of its two
-    sweeps, if they have none.
+    For a scenario simulated and live, the missing reports of its two experiments or sweeps are
+    written too.
 
     Parameters
     ----------
     of
-        From :func:`aqmlab.load`, :func:`aqmlab.run_both` or :func:`aqmlab.beside`.
+        Results from :func:`aqmlab.load`, :func:`aqmlab.run_both` or :func:`aqmlab.beside`.
     output
-        The file; ``report.html`` in the directory of the results if not given, or ``report-NAME.html`` where
-        it is of one class or queue.
+        The file; by default ``report.html`` in the directory of the results, or
+        ``report-NAME.html`` for one class or queue.
     queue, class_name
-        What the answer is of, as of :func:`aqmlab.answer`.
+        The subject of the answer, as in :func:`aqmlab.answer`.
     scored
         The claims, if they have been scored already.
 

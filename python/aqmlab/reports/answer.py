@@ -19,15 +19,15 @@ DROPS = "drop_percent"
 
 
 def in_words(answer: Answer, compared: Sequence[Differences] | None = None) -> str:
-    """What runs say about queueing delay and its price.
+    """Return the conclusion about queueing delay and its cost.
 
-    Arms are compared seed by seed, for they share their arrivals. Over several cases it is counted in how
-    many an arm is ahead.
+    Arms are compared seed by seed because they share their arrivals. Over several cases, the text
+    counts the cases in which an arm is ahead.
 
     Parameters
     ----------
     answer
-        Of one case or of many.
+        The answer, with one case or many.
     compared
         Its differences, if they have been computed already.
     """
@@ -150,7 +150,7 @@ def _range(answer: Answer, metric: Metric) -> str:
 
 
 def _of_two(answer: Answer, found: Differences) -> str:
-    """In how many cases the second arm is below the first, above it, or not significantly different."""
+    """Count the cases in which the second arm is below, above or not significantly different."""
     ((arm, other),) = (pair for pair in found.pairs if set(pair) == set(answer.compared))
     contrasts = found.between(arm, other)
     standing = [c.found.estimate.mean for c in contrasts if c.stands and c.found.estimate is not None]
@@ -168,7 +168,7 @@ def _of_two(answer: Answer, found: Differences) -> str:
 
 
 def _of_many(answer: Answer, found: Differences) -> str:
-    """How often each arm is the best, and how often significantly so."""
+    """Count how often each arm is the best, and how often significantly so."""
     metric, best = found.metric, (min if found.metric.better == "less" else max)
     firsts: Counter[str] = Counter()
     sure: Counter[str] = Counter()
@@ -214,21 +214,21 @@ def _subject(metric: Metric) -> str:
 def best_arms(
     means: Mapping[str, float], better: str, difference: Callable[[str, str], Estimate | None]
 ) -> frozenset[str]:
-    """The arm of the best mean, and the arms whose paired difference to it may be zero.
+    """Return the arm with the best mean, and the arms whose paired difference to it may be zero.
 
     Parameters
     ----------
     means
-        By arm.
+        Means by arm.
     better
         ``"less"``, ``"more"``, or empty where neither is.
     difference
-        Of two arms, seed by seed.
+        Returns the difference of two arms, seed by seed.
 
     Returns
     -------
     frozenset
-        Empty where nobody differs: a mark would say nothing.
+        Empty where no arm differs: a mark would mean nothing.
     """
     if not better or len(means) < 2:
         return frozenset()

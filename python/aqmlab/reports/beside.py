@@ -18,7 +18,7 @@ _SIDES: tuple[tuple[str, tuple[int, ...]], ...] = ((SIMULATED, ()), (LIVE, (6, 3
 
 
 def beside_context(both: Both) -> dict[str, Any]:
-    """What the template needs to compare the two sides."""
+    """Return the template's context for the comparison of the two sides."""
     return {
         "first": both.comparison.first,
         "second": both.comparison.second,
@@ -35,7 +35,7 @@ def beside_context(both: Both) -> dict[str, Any]:
 
 
 def two_arms(answer: Answer) -> dict[str, Any] | None:
-    """What the template needs to compare the arms of the only case; nothing where there are not two."""
+    """Return the template's context for the comparison of two arms of the only case, if there are two."""
     if answer.results.axes or len(answer.arms) != 2 or not answer.shown:
         return None
     sides = [side_of(answer.results, arm) for arm in answer.arms]
@@ -62,7 +62,7 @@ def _row(head: str, one: Compared) -> dict[str, Any]:
 
 
 def _missing(one: Compared) -> str:
-    """Which side has no figure, if one has not."""
+    """Return the side that has no figure, if one has none."""
     if one.first is not None and one.second is not None:
         return ""
     return "not measured live" if one.second is None else "not measured in the simulation"

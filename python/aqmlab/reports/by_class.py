@@ -18,11 +18,11 @@ from aqmlab.reports.looks import marker
 from aqmlab.results import Results
 
 Points = dict[tuple[str, str], tuple[list[float], list[float]]]
-"""RTTs in ms and goodputs in Mbit/s, a flow each, by arm and class."""
+"""RTTs in ms and goodputs in Mbit/s, one value per flow, by arm and class."""
 
 
 def by_class_context(results: Results) -> dict[str, Any]:
-    """What the template needs to show the table; nothing where there is one class only."""
+    """Return the template's context for the table; empty where there is only one class."""
     if len(classes_of(results)) < 2:
         return {"by_class": None}
     table = answer(results, by="class")
@@ -78,7 +78,7 @@ def rtt_points(runs: Sequence[Measured], arms: Sequence[str], queue: str) -> Poi
 
 
 def rtts_differ(points: Mapping[tuple[str, str], tuple[Sequence[float], Sequence[float]]]) -> bool:
-    """Whether RTTs spread enough for goodput to say something of them."""
+    """Return whether RTTs vary enough for goodput to depend on them measurably."""
     rtts = [rtt for of_class, _ in points.values() for rtt in of_class]
     return bool(rtts) and min(rtts) > 0 and max(rtts) >= LEAST_RTT_SPREAD * min(rtts)
 

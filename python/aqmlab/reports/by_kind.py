@@ -10,11 +10,11 @@ from aqmlab.losses import kinds_with_losses, losses_by_kind, metrics
 from aqmlab.results import Results
 
 MOST_ROWS = 300
-"""Of the table, so that the page of a large sweep stays small."""
+"""Largest number of rows, so that the page of a large sweep stays small."""
 
 
 def by_kind_context(results: Results) -> dict[str, Any]:
-    """What the template needs to show the table; nothing where fewer than two kinds have losses or marks."""
+    """Return the template's context for the table; empty where fewer than two kinds have losses or marks."""
     rows = list(islice(losses_by_kind(results), MOST_ROWS + 1))
     if len(kinds_with_losses(rows)) < 2:
         return {"by_kind": None}

@@ -20,7 +20,7 @@ class ChartAxis:
     log
         Whether it is logarithmic.
     begin, end
-        What it shows; all data, if not given.
+        The visible range; by default all data.
     """
 
     label: str
@@ -31,7 +31,7 @@ class ChartAxis:
 
 @dataclass
 class PlainChart:
-    """One chart, whose lines and marks are those of arms: an arm that is switched off has none."""
+    """One chart, whose lines and marks belong to arms: an arm that is switched off has none."""
 
     title: str
     x: ChartAxis
@@ -54,16 +54,16 @@ class PlainChart:
         self.series.append({**_points(arm, name, x, y), "dash": list(dash), **edges})
 
     def marks(self, arm: int, name: str, x: Sequence[float], y: Sequence[float], mark: str) -> None:
-        """A mark per point in the colour of an arm."""
+        """Add a mark per point in the colour of an arm."""
         self.series.append({**_points(arm, name, x, y), "mark": UNIT_MARKS[mark]})
 
     def entry(self, text: str, *, arm: int | None = None, dash: Sequence[int] | None, mark: str = "") -> None:
-        """A line of the legend: what a colour, dashes or a mark stand for."""
+        """Add a line of the legend: the meaning of a colour, dashes or a mark."""
         look = {"color": None if arm is None else color(arm), "dash": None if dash is None else list(dash)}
         self.legend.append({"text": text, **look, "mark": UNIT_MARKS.get(mark, "")})
 
     def to_json(self) -> dict[str, Any]:
-        """What the page's script draws."""
+        """Return the data that the page's script draws."""
         axes = {
             name: {"label": axis.label, "log": axis.log, "from": axis.begin, "to": axis.end}
             for name, axis in (("x", self.x), ("y", self.y))
@@ -72,7 +72,7 @@ class PlainChart:
 
 
 def charts_json(charts: Mapping[str, PlainChart | None]) -> dict[str, Any]:
-    """By the name of their place on the page; those that have nothing to show are left out."""
+    """Return charts by the name of their place on the page, without empty ones."""
     return {name: chart.to_json() for name, chart in charts.items() if chart is not None and chart.series}
 
 

@@ -1,4 +1,4 @@
-"""What of a scenario's claims holds, as the page shows it."""
+"""A scenario's claims on the page."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?"}
 
 
 def claims_context(scored: Sequence[Scored]) -> dict[str, Any]:
-    """Every claim with what was compared for it, and how many hold."""
+    """Return every claim with its comparisons, and how many claims hold."""
     return {"claims": [_claim(each) for each in scored], "claims_summary": _summary(scored)}
 
 
 def _claim(scored: Scored) -> dict[str, Any]:
     claim = scored.claim
     deciding = scored.deciding()
-    # What decides comes first: of a claim over many cells it is what one wants to see.
+    # The decisive comparisons come first, which matters for a claim over many cells.
     parts = [*deciding, *(part for part in scored.parts if part not in deciding)]
     remarks = [claim.strength, claim.source, scored.verdict.reason]
     return {
@@ -38,7 +38,7 @@ def _claim(scored: Scored) -> dict[str, Any]:
 
 
 def _tables(parts: Sequence[ClaimComparison]) -> list[dict[str, Any]]:
-    """A table for all comparisons of the same two expressions, a row a place."""
+    """Return a table per pair of expressions, with one row per place."""
     alike: dict[tuple[str, ...], list[ClaimComparison]] = {}
     for part in parts:
         alike.setdefault(_heads(part), []).append(part)
@@ -46,7 +46,7 @@ def _tables(parts: Sequence[ClaimComparison]) -> list[dict[str, Any]]:
 
 
 def _heads(part: ClaimComparison) -> tuple[str, ...]:
-    """What the columns of a comparison hold; a constant is in the claim already."""
+    """Return the heads of a comparison's columns; a constant is already in the claim."""
     sides = [side.text for side in (part.left, part.right) if side is not None and not side.constant]
     return (*sides, part.effect) if part.effect != "value" else tuple(sides)
 
@@ -67,7 +67,7 @@ def _row(part: ClaimComparison) -> dict[str, Any]:
 
 
 def _summary(scored: Sequence[Scored]) -> str:
-    """How many of the claims hold, fail and are undecided, firm and soft ones apart."""
+    """Return how many claims hold, fail and are undecided, separately for firm and soft ones."""
     sentences = []
     for strength, found in counts(scored).items():
         total = sum(found.values())

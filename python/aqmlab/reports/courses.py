@@ -1,4 +1,4 @@
-"""Courses over time: what the charts of a run show, and the numbers of each run, packed."""
+"""Time series: the lines of a run's charts, and the numbers of each run, packed."""
 
 from __future__ import annotations
 
@@ -63,24 +63,24 @@ CHARTS: tuple[dict[str, Any], ...] = (
         ],
     },
 )
-"""Their lines name a table of a run and a column of it; a line without any number is not drawn."""
+"""Each line names a table and a column of a run; a line without any number is not drawn."""
 
 
 _MOST_CELLS = 40
-"""Of more cells, no courses: the page would not open at once."""
+"""Largest number of cells; with more, the page would open slowly."""
 _MOST_POINTS = 6000
-"""Of each line, in all cells together."""
+"""Largest number of points per line, in all cells together."""
 
 
 def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
-    """What the template needs, and under ``data`` what the page's script draws; ``None`` for nothing.
+    """Return the template's context, and under ``data`` the script's data; ``None`` if there is nothing.
 
-    Of each cell the first run is drawn.
+    The first run of each cell is drawn.
 
     Parameters
     ----------
     answer
-        Of the cells.
+        Answer over the cells.
     first_arm
         The arm that is shown first, in the first case.
     """
@@ -120,7 +120,7 @@ def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
 
 
 def _series(answer: Answer, runs: Mapping[int, Run]) -> tuple[dict[int, RunSeries], list[str]]:
-    """Of the runs by their cells' numbers, and sentences about those of a sweep that cannot be read."""
+    """Return the series of runs by their cells' numbers, and sentences about unreadable ones."""
     cells = [row.cell for row in answer.rows]
     source = Tables(tuple(runs.values()), answer.results.reader.remedy)
     bins = min(MOST_BINS, _MOST_POINTS // len(runs))
@@ -137,7 +137,7 @@ def _series(answer: Answer, runs: Mapping[int, Run]) -> tuple[dict[int, RunSerie
 
 
 def _flows_text(runs: Sequence[Run]) -> str:
-    """Of how many flows windows are drawn, where not of all."""
+    """Return the number of flows whose windows are drawn, where not all are."""
     most = max((run.flow_count for run in runs), default=0)
     return f"; windows are drawn of the first {MOST_FLOWS} of {most} flows" if most > MOST_FLOWS else ""
 
@@ -157,7 +157,7 @@ class _Packed:
         self._numbers = array("f")
 
     def table(self, columns: Mapping[str, Iterable[float]]) -> dict[str, list[int]]:
-        """Where each column begins, and how many numbers it has."""
+        """Return where each column begins, and how many numbers it has."""
         return {name: self._column(values) for name, values in columns.items()}
 
     def _column(self, values: Iterable[float]) -> list[int]:
@@ -172,7 +172,7 @@ class _Packed:
 
 
 def _tables(series: RunSeries) -> dict[str, list[Mapping[str, Iterable[float]]]]:
-    """By name; of flows there are several alike, and none where nothing was recorded."""
+    """Return tables by name; flows have several similar ones, and none where nothing was recorded."""
     flows: list[Mapping[str, Iterable[float]]]
     flows = [{"t": t, "cwnd": y} for name, (t, y) in series.cwnd.items() if name != "mean"]
     means: list[Mapping[str, Iterable[float]]]

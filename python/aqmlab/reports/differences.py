@@ -1,4 +1,4 @@
-"""How the arms of a sweep differ, case by case, and which differences stand when they are counted."""
+"""The differences between the arms of a sweep, case by case, and those significant after correction."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Differences:
-    """Of one metric: every two arms in every case.
+    """The differences of one metric between every two arms in every case.
 
     Attributes
     ----------
     metric
-        Which.
+        The metric.
     pairs
         Two arms, the later one of the scenario first.
     contrasts
-        By pair, the cases in their order; cases that lack one of the arms are left out.
+        The cases of each pair, in their order; cases that lack one of the arms are left out.
     """
 
     metric: Metric
@@ -67,7 +67,7 @@ def differences(answer: Answer, metric: Metric) -> Differences:
 
 
 def comparisons(of_metrics: Sequence[Differences]) -> MultipleComparisons:
-    """How many comparisons a report shows, and what remains of them together."""
+    """Return the number of comparisons in a report, and those significant together."""
     return multiple_comparisons(
         contrast.found.p_value
         for of_metric in of_metrics
@@ -77,7 +77,7 @@ def comparisons(of_metrics: Sequence[Differences]) -> MultipleComparisons:
 
 
 def _of_pair(answer: Answer, metric: Metric, arm: str, other: str) -> list[Contrast]:
-    """The differences, of which none is known to stand yet."""
+    """Return the differences, without their joint significance."""
     there = {row.cell for row in answer.rows}
     contrasts = []
     for _, of_case in answer.cases:

@@ -73,12 +73,13 @@ class WaitCdf:
     Attributes
     ----------
     time_s
-        From 0 to the longest time of any seed.
+        The times, from 0 to the longest time of any seed.
     share
-        Mean over the seeds of the share of requests, or pages, that were completed within that time, as
-        :mod:`aqmlab.metrics.response_times` defines it.
+        Mean over the seeds of the share of requests, or pages, that were completed within that
+        time, as :mod:`aqmlab.metrics.response_times` defines it.
     low, high
-        Pointwise 95 % Student t interval of that mean, within 0 and 1; the curve itself for a single seed.
+        Pointwise 95 % Student t interval of that mean, within 0 and 1; the curve itself for a
+        single seed.
     n
         Seeds.
     """
@@ -98,9 +99,9 @@ def wait_cdf(
     *,
     shares: Sequence[float] = SHARES,
 ) -> WaitCdf | None:
-    """The distribution of a class, or of all that the cell's queue sees; ``None`` if nothing was completed.
+    """Return the distribution of a class, or of all at the cell's queue; ``None`` if nothing was completed.
 
-    It has a point at each of some shares of what was completed, and more of them in the tail.
+    It has a point at each of some shares of the completed requests, and more of them in the tail.
     """
     measured = results.measured(cell)
     if not measured:
@@ -116,7 +117,7 @@ def wait_cdf(
 
 
 def _times(completed: Histogram, shares: Sequence[float]) -> list[float]:
-    """Where the shares are reached, and then tails down to a single request, five for each power of ten."""
+    """Return where the shares are reached, then tails down to one request, five per power of ten."""
     tails = (1 - 10 ** (-i / 5) for i in range(10, int(5 * log10(completed.total)) + 1))
     found = {completed.quantile(part) or 0.0 for part in (*shares, *tails)}
     return sorted({0.0, *found, float(completed.high[-1])})
@@ -141,7 +142,7 @@ def _half_width(values: Sequence[float], mean: float) -> float:
 
 
 def _share_up_to(histogram: Histogram, ends_ns: Sequence[int]) -> list[float]:
-    """Share of the weight in bins that end at or below some ends: exact, for all have the same bins."""
+    """Return the share of the weight in bins up to some ends; exact because all have the same bins."""
     high, share = histogram.cdf()
     below = [0.0, *share]
     return [below[bisect_right(high, end)] for end in ends_ns]

@@ -1,4 +1,4 @@
-"""What a report says of live runs: the verdict, and what it rests on."""
+"""Live runs in a report: the verdict, and its basis."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _row(verdict: Faithfulness) -> dict[str, Any]:
 
 
 def _floor(verdict: Faithfulness) -> dict[str, Any]:
-    """What the machine could do at best just before a run, and what the run asked of it."""
+    """Return the limits of the machine just before a run, and the demand of the run."""
     capacity = verdict.part("capacity")
     rates = ("limit_packets_per_s", "demand_packets_per_s")
     return {
@@ -71,7 +71,7 @@ def _stalls(verdicts: Sequence[Faithfulness]) -> list[str]:
 
 
 def _stalls_of(verdict: Faithfulness) -> list[str]:
-    """Those that are listed, and how many are not."""
+    """Return the listed stalls, and the number of others."""
     name = _name(verdict)
     lines = [f"{name}: {s['length_ns'] / 1e6:.1f} ms at {s['at_ns'] / 1e9:.3f} s" for s in verdict.stalls]
     if more := (verdict.stall_count or 0) - len(lines):
@@ -81,7 +81,7 @@ def _stalls_of(verdict: Faithfulness) -> list[str]:
 
 
 def _remarks(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> list[str]:
-    """Each remark once, with the arms it is of where it is not of all."""
+    """Return each remark once, with its arms where it does not apply to all."""
     of: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
         for remark in grouped(verdict.stack_remarks):
@@ -90,7 +90,7 @@ def _remarks(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> list[str]
 
 
 def _stack(verdicts: Sequence[Faithfulness]) -> list[tuple[str, str, str]]:
-    """Class, setting and value of what was set in the namespaces of a class, each once."""
+    """Return class, setting and value of the settings in the namespaces of a class, each once."""
     rows = dict.fromkeys(
         (str(name), str(key).replace("_", " ") if told == "routes" else str(key), str(value))
         for verdict in verdicts
@@ -113,7 +113,7 @@ def _fact(value: object) -> str:
 
 
 def lateness_chart(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> PlainChart:
-    """How many packets left at least so late, of each arm, all seeds combined."""
+    """Draw the number of packets with at least a given lateness, per arm, with all seeds combined."""
     x, y = ChartAxis("lateness [us]", log=True), ChartAxis("share of packets", log=True)
     chart = PlainChart("Packets that left at least so late", x, y)
     for i, arm in enumerate(arms):
@@ -125,7 +125,7 @@ def lateness_chart(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> Pla
 
 
 def lateness(verdict: Faithfulness) -> Histogram:
-    """The lateness of the packets of a run, in ns."""
+    """Return the lateness of the packets of a run, in ns."""
     bins = verdict.part("lateness").get("bins")
     low, high, weight = zip(*bins, strict=True) if bins else ((), (), ())
     return Histogram(tuple(low), tuple(high), tuple(weight))
@@ -134,7 +134,7 @@ def lateness(verdict: Faithfulness) -> Histogram:
 def exceedance(histogram: Histogram) -> tuple[list[float], list[float]]:
     """Ends of bins in us and the share of packets that are at least as late, thinned evenly by lateness."""
     ends, share = histogram.cdf()
-    # A logarithmic axis has no zero; nobody sees less than a tenth of a microsecond.
+    # A logarithmic axis has no zero; values below a tenth of a microsecond are irrelevant.
     points = [(max(low / 1e3, 0.1), 1.0) for low in histogram.low[:1]]
     points += [(max(end / 1e3, 0.1), 1.0 - below) for end, below in zip(ends, share, strict=True)]
     points = [(x, y) for x, y in points if y > 0]

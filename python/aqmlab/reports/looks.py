@@ -1,4 +1,4 @@
-"""How arms and lines look in charts: colours, dashes and marks, and a small drawing of them for legends."""
+"""The look of arms and lines in charts: colours, dashes and marks, and small drawings of them for legends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PALETTE = ("#1f83c7", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8
 MUTED = "#8a8f98"
 FAINT = 0.35
 STALL = PALETTE[5]
-"""What no line over time has."""
+"""A colour that no line over time has."""
 _ARM_DASHES = ((), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (8, 3, 2, 3, 2, 3), (12, 3, 4, 3))
 
 
@@ -64,7 +64,7 @@ MARKERS = tuple(UNIT_MARKS)
 
 
 def swatch(arm: int, *, reference: bool = False) -> Markup:
-    """The line and the mark of an arm; the reference is grey."""
+    """Return the line and the mark of an arm; the reference is grey."""
     from markupsafe import Markup
 
     lengths = () if reference else dash_lengths(arm)

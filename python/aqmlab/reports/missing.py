@@ -12,7 +12,7 @@ _MOST_NAMED = 12
 
 
 def missing_context(results: Results) -> dict[str, Any]:
-    """How many runs there are, and what the template needs to list the others."""
+    """Return the number of runs, and the template's context for the missing ones."""
     done = sum(len(results.runs_of(cell)) for cell in results.cells)
     total = len(results.cells) * len(results.seeds)
     count = len(results.missing)

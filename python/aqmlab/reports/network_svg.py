@@ -1,8 +1,8 @@
 """The network drawn: its routers, links with rate, delay and queue, and the traffic at its ends.
 
-Up to two links in a row go from left to right, senders to the left and receivers to the right. More go
-from top to bottom, each router with the senders that enter there to its left and the receivers to its right:
-such a drawing is no wider than a page.
+Up to two links in a row go from left to right, with senders on the left and receivers on the right.
+More links go from top to bottom, each router with its senders on the left and its receivers on the
+right. Such a drawing is not wider than a page.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _PADDING = 7.0
 _BETWEEN = 10.0
 _RADIUS = 13.0
 _FAN = 80.0
-"""From a router to the boxes beside it."""
+"""Distance from a router to its boxes."""
 _LABEL = 170.0
 _STEP = 238.0
 _NAME = 150.0
 """Width of a router's name."""
 _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)
-"""Where the text of a link may stand along it."""
+"""Possible positions of a link's text along it."""
 
 _Point = tuple[float, float]
 
@@ -61,9 +61,9 @@ def network_svg(network: Plan, queue_labels: dict[str, str]) -> str:
     Parameters
     ----------
     network
-        Of one arm.
+        Plan of one arm.
     queue_labels
-        What to write at the queue of a link, by link name, where arms differ; else the discipline's name.
+        Labels of queues by link name, where arms differ; by default the discipline's name.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def network_svg(network: Plan, queue_labels: dict[str, str]) -> str:
     for x, y in places.values():
         canvas.node(x, y, _RADIUS)
     for node, at in places.items():
-        # At the ends of a row the name stands under the link, not among the lines of the boxes.
+        # At the ends of a row the name is below the link, not among the lines of the boxes.
         side = {0: "from", max(columns.values()): "to"}.get(columns[node], "middle")
         _name(canvas, node, at, side if across else "")
     _links(canvas, network, places, queue_labels)
@@ -130,7 +130,7 @@ def _columns(network: Plan) -> dict[str, int]:
 
 
 def _grouped(network: Plan, *, first: bool) -> dict[str, list[_End]]:
-    """The boxes of classes by the node where they begin, or end."""
+    """Return the boxes of classes by the node where they begin, or end."""
     groups: defaultdict[str, list[_End]] = defaultdict(list)
     for traffic in network.classes:
         link = network.link(traffic.path[0 if first else -1]) if traffic.path else None
@@ -148,7 +148,7 @@ def _end(traffic: TrafficClass, *, sends: bool) -> _End:
 
 
 def _across(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str, _Point]:
-    """Routers from left to right; the boxes of the routers between the ends stand below them."""
+    """Place routers from left to right; the boxes of inner routers are below them."""
     last = max(columns.values(), default=0)
     tall = Counter(columns.values())
     # A column with fewer routers than another is in the middle of its height.
@@ -203,7 +203,7 @@ def _downward(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str,
         x = -whole / 2
         for node in layer:
             left, right = reach[node]
-            # One router stands on the line of the others, whatever is beside it.
+            # A single router is on the line of the others, whatever its neighbours.
             at = (0.0 if len(layer) == 1 else x + left, y)
             places[node] = at
             x += left + right + 2 * _BETWEEN
@@ -223,7 +223,7 @@ def _height(stack: Sequence[_End]) -> float:
 
 
 def _stack(canvas: Canvas, stack: Sequence[_End], at: _Point, side: int, gap: float = _FAN) -> None:
-    """Boxes one below the other beside a router, to the left (-1) or to the right (1)."""
+    """Stack boxes vertically next to a router, to the left (-1) or to the right (1)."""
     x, y = at
     inner = x + side * gap
     top = y - _height(stack) / 2
@@ -250,7 +250,7 @@ def _name_lines(node: str) -> list[TextLine]:
 
 
 def _name(canvas: Canvas, node: str, at: _Point, below: str) -> None:
-    """A router's name: ``below`` says which part of it stands there; else to the left and above."""
+    """Draw a router's name: ``below`` is the occupied part below it; otherwise at the left above."""
     x, y = at
     lines = _name_lines(node)
     under = (x + {"from": -_RADIUS, "to": _RADIUS}.get(below, 0.0), y + _RADIUS + 3, below or "middle")
@@ -261,7 +261,7 @@ def _name(canvas: Canvas, node: str, at: _Point, below: str) -> None:
 
 
 def _links(canvas: Canvas, network: Plan, places: dict[str, _Point], labels: dict[str, str]) -> None:
-    """Lines and their texts. A text that finds no room at its line gets a number there, and stands below."""
+    """Draw lines and their texts. A text without room at its line gets a number there, and moves below."""
     between: defaultdict[frozenset[str], int] = defaultdict(int)
     drawn = []
     for link, back in _pairs(network.links):
@@ -336,7 +336,7 @@ def _course(canvas: Canvas, places: dict[str, _Point], link: Link, number: int) 
 
 
 def _at(points: Sequence[_Point], part: float) -> _Point:
-    """The point of a line at a part of its way."""
+    """Return the point at a fraction of a line."""
     (x1, y1), (x2, y2) = points[0], points[-1]
     if len(points) == 2:
         return x1 + part * (x2 - x1), y1 + part * (y2 - y1)
@@ -351,7 +351,7 @@ def _length(points: Sequence[_Point]) -> float:
 
 
 def _beside(points: Sequence[_Point], height: float) -> Iterator[tuple[float, float, str]]:
-    """Where the text of a line may stand: over or under a level one, to the right or left of a steep one."""
+    """Return possible positions of a line's text: above or below a level one, beside a steep one."""
     (x1, y1), (x2, y2) = points[0], points[-1]
     steep = abs(y2 - y1) > abs(x2 - x1)
     for part in _ALONG:

@@ -1,4 +1,4 @@
-"""What every page of ours has in common: its frame, its style and its safety."""
+"""The common parts of every page: its frame, its style and its safety."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def page(
     Parameters
     ----------
     template
-        One of ours, which extends ``base.html.j2``.
+        Name of a template that extends ``base.html.j2``.
     context
-        What the template shows. Everything in it is escaped that is not :class:`markupsafe.Markup`.
+        The context of the template. Everything in it except :class:`markupsafe.Markup` is escaped.
     data
-        What our scripts draw figures from; a page without has no script.
+        The data of the page's scripts; a page without data has no script.
     styles
         Names of style sheets of ours, besides the one of all pages.
     """
@@ -65,13 +65,13 @@ def content_security_policy(scripts: Sequence[str]) -> str:
 
 
 def _code(text: str) -> Markup:
-    """What stands between backticks as code; the rest, escaped, as it is."""
+    """Format text between backticks as code; the rest is escaped."""
     pieces = str(escape(text)).split("`")
     return Markup("".join(f"<code>{piece}</code>" if i % 2 else piece for i, piece in enumerate(pieces)))
 
 
 def json_in_html(value: object) -> str:
-    """JSON that cannot end the script element it stands in."""
+    """Return JSON that cannot end its script element."""
     return json_text(value, compact=True).replace("<", "\\u003c")
 
 

@@ -1,4 +1,4 @@
-"""What the charts of the page are drawn from: numbers as people see them, in the units that they see."""
+"""The data of the page's charts: numbers in the displayed units."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def payload(answer: Answer, compared: Sequence[Differences], **more: object) -> 
     Parameters
     ----------
     answer
-        Whose cells they are.
+        The answer with the cells.
     compared
-        How the arms differ, by metric.
+        Differences between the arms, by metric.
     more
-        What other charts take.
+        Data of other charts.
     """
     axes = answer.results.axes
     places = {axis.name: {label: i for i, label in enumerate(axis.labels)} for axis in axes}
@@ -82,7 +82,7 @@ def _estimate(est: Estimate | None, unit: str) -> list[Any] | None:
 
 
 def _contrast(contrast: Contrast, metric: Metric, cells: Mapping[Cell, int]) -> list[Any]:
-    """Number of the cell, the difference as :func:`_estimate` has it, and whether it stands."""
+    """Return the cell's number, the difference in the form of :func:`_estimate`, and its significance."""
     return [cells[contrast.cell], _estimate(contrast.found.estimate, metric.unit), contrast.stands]
 
 
@@ -97,7 +97,7 @@ def trade_off_points(answer: Answer, cell: Cell) -> dict[int, tuple[float, float
 
 
 def _trade_off(answer: Answer) -> list[dict[str, Any] | None]:
-    """Of each cell delay and goodput of its runs, by seed, and their 1-sigma ellipse (RFC 7928, 2.7)."""
+    """Return delay and goodput of each cell's runs by seed, with their 1-sigma ellipse (RFC 7928, 2.7)."""
     if not {DELAY, GOODPUT} <= {metric.name for metric in answer.shown}:
         return []
     return [_cloud(trade_off_points(answer, row.cell)) for row in answer.rows]

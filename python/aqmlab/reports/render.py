@@ -1,4 +1,4 @@
-"""From results to the text of their report: one page, whose sections appear as there is something to show."""
+"""From results to the text of their report: one page, whose sections depend on the contents."""
 
 from __future__ import annotations
 
@@ -52,9 +52,10 @@ def render(
     Parameters
     ----------
     of
-        What has run; of a scenario simulated and live, the page is that of the live runs beside the others.
+        The results; for a scenario simulated and live, the page compares the live runs with the
+        others.
     queue, class_name
-        What the answer is of.
+        The subject of the answer.
     scored
         The claims, if they have been scored already.
     """
@@ -109,7 +110,7 @@ def render(
 def _plain_charts(
     answer: Answer, found: Sequence[Faithfulness], both: Both | None
 ) -> dict[str, PlainChart | None]:
-    """Those without choosers, by their places."""
+    """Return the charts without choosers, by their places."""
     results = answer.results
     measured = [run for row in answer.rows for run in results.measured(row.cell)]
     points = {} if results.axes else rtt_points(measured, answer.arms, answer.queue)
@@ -122,7 +123,7 @@ def _plain_charts(
 
 
 def _kicker(answer: Answer, runs: Sequence[Run], both: Both | None) -> str:
-    """How much has run: arms, axes, cells, seeds, and how long each run is."""
+    """Return the extent of the runs: arms, axes, cells, seeds, and the length of each run."""
     results = answer.results
     arms = counted(len(answer.arms), "arm")
     shape = " × ".join([arms, *(f"{len(axis.labels)} {axis.short}" for axis in results.axes)])
@@ -137,7 +138,7 @@ def _kicker(answer: Answer, runs: Sequence[Run], both: Both | None) -> str:
 
 
 def _ends(runs: Sequence[Run]) -> str:
-    """When the runs ended: each at its own time where a condition or a count stops them."""
+    """Return when the runs ended: each at its own time where a condition or a count stops them."""
     first, last = (choose(run.t1_ns for run in runs) / 1e9 for choose in (min, max))
     return (
         time_text(last)
@@ -147,7 +148,7 @@ def _ends(runs: Sequence[Run]) -> str:
 
 
 def _interval_note(answer: Answer, runs: Sequence[Run]) -> str:
-    """Of whom the figures are, over which seeds, and of what time."""
+    """Return the subject of the figures, their seeds, and their time."""
     if not runs:
         return ""
     of_class = "" if answer.class_name == EVERY_CLASS else f"Class {answer.class_name} alone. "
@@ -165,7 +166,7 @@ def _interval_note(answer: Answer, runs: Sequence[Run]) -> str:
 
 
 def _crossing(answer: Answer) -> str:
-    """Whose the figures of flows are, where they are not those of all."""
+    """Return the flows of the figures, where these are not all flows."""
     if answer.class_name != EVERY_CLASS or answer.crossed_by == answer.classes:
         return ""
     others = [name for name in answer.classes if name not in answer.crossed_by]
@@ -179,7 +180,7 @@ def _other_queues(answer: Answer) -> list[dict[str, Any]]:
     every = {
         queue for row in answer.rows for run in answer.results.measured(row.cell) for queue, _ in run.queues
     }
-    # The whole network is worth a row where the queue is not that of all flows.
+    # The whole network has a row where the queue is not that of all flows.
     everywhere = [EVERY_QUEUE] if answer.crossed_by != answer.classes else []
     for queue in [*sorted(every - {answer.queue}), *everywhere]:
         of_queue = answer_of(answer.results, _OTHER_QUEUES, queue=queue)
@@ -191,7 +192,7 @@ def _other_queues(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _claims(results: Results, scored: Sequence[Scored] | None) -> dict[str, Any]:
-    """What holds of the scenario's claims. Scoring them takes NumPy, which most scenarios do without."""
+    """Return the verdicts on the scenario's claims. Scoring needs NumPy, which most scenarios do not."""
     if not results.claims:
         return {"claims": [], "claims_summary": ""}
     from aqmlab.claims import score
@@ -201,7 +202,7 @@ def _claims(results: Results, scored: Sequence[Scored] | None) -> dict[str, Any]
 
 
 def _checks(results: Results, both: Both | None) -> list[dict[str, Any]]:
-    """What is looked for, of each side where there are two."""
+    """Return the checks, for each side where there are two."""
     sides = [("", results)]
     if both is not None:
         sides = [(SIMULATED, both.simulated), (LIVE, results)]

@@ -1,4 +1,4 @@
-"""What a reader needs to repeat the runs: the effective parameters, the command and the digests."""
+"""Information for repeating the runs: the effective parameters, the command and the digests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aqmlab.results import Results
 
 
 def repeat_context(of: Results | Both, results: Results) -> dict[str, Any]:
-    """What the template needs for the last sections of the page."""
+    """Return the template's context for the last sections of the page."""
     return {
         "parameters": _of_first_case(results) if results.axes else _parameters(results),
         "command": command(of),
@@ -52,7 +52,7 @@ def _parameters(results: Results) -> list[dict[str, Any]]:
 
 
 def _of_first_case(results: Results) -> list[dict[str, Any]]:
-    """Those of the first case of a sweep, as far as its scenario still resolves to the plans that ran."""
+    """Return the parameters of a sweep's first case, if its scenario still resolves to the plans that ran."""
     cells = [cell for cell in results.cells if cell.settings == results.cells[0].settings]
     ran = {runs[0].manifest.plan_digest for cell in cells if (runs := results.runs_of(cell))}
     file = results.path / "scenario.toml"
@@ -67,7 +67,7 @@ def _of_first_case(results: Results) -> list[dict[str, Any]]:
 
 
 def _digests(results: Results) -> list[dict[str, str]]:
-    """Of the plans, and of each run's tables together."""
+    """Return the digests of the plans, and of each run's tables together."""
     digests = []
     for cell in results.cells:
         runs = results.runs_of(cell)

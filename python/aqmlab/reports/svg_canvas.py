@@ -29,7 +29,7 @@ class Area(NamedTuple):
     bottom: float
 
     def meets(self, other: Area) -> bool:
-        """Whether the two come closer than a reader can tell apart."""
+        """Return whether the two are closer than a reader can distinguish."""
         return (
             self.left < other.right + _APART
             and other.left < self.right + _APART
@@ -62,9 +62,9 @@ def _letter_width(letter: str) -> float:
 
 
 def wrapped(text: str, width: float, kind: str = "", most: int = 3) -> list[TextLine]:
-    """``text`` in at most ``most`` lines of ``width``; dots stand for what has no room."""
+    """Break ``text`` into at most ``most`` lines of ``width``; dots replace the rest."""
     lines = [""]
-    # A line may end at a space, and behind a sign that joins words.
+    # A line may end at a space, and after a character that joins words.
     for word in re.findall(r"\s+|[^\s\-_/.,:]+[\-_/.,:]*|[\-_/.,:]+", text):
         if text_width(lines[-1] + word, kind) <= width or (word.isspace() and lines[-1]):
             lines[-1] += word
@@ -86,7 +86,7 @@ def wrapped(text: str, width: float, kind: str = "", most: int = 3) -> list[Text
 
 
 class Canvas:
-    """What is drawn, and which places are taken."""
+    """A drawing, with its occupied areas."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -97,10 +97,10 @@ class Canvas:
         self._reach: list[Area] = []
 
     def curve(self, kind: str, points: Sequence[tuple[float, float]], title: str = "") -> None:
-        """A line from the first to the last point, bent towards the one between them if there are three."""
+        """Draw a line from the first to the last point, bent towards the middle one if there are three."""
         (x1, y1), (x2, y2) = points[0], points[-1]
         bend = f"Q{points[1][0]:.0f} {points[1][1]:.0f} " if len(points) == 3 else "L"
-        # A curve is no further out than half the way to the point that it is bent towards.
+        # A curve extends at most half the way to the point towards which it is bent.
         xs, ys = zip(*(points if len(points) == 2 else [points[0], points[-1], _mean(points)]), strict=True)
         self._reach.append(Area(min(xs), min(ys), max(xs), max(ys)))
         path = f'<path class="{kind}" d="M{x1:.0f} {y1:.0f} {bend}{x2:.0f} {y2:.0f}"/>'
@@ -133,11 +133,12 @@ class Canvas:
         Parameters
         ----------
         lines
-            What to write.
+            The text.
         where
-            Places: ``x``, the top, and which part of the lines is there: ``"from"``, ``"middle"``, ``"to"``.
+            Places: ``x``, the top, and which part of the lines is there: ``"from"``, ``"middle"``,
+            ``"to"``.
         title
-            What pointing at the lines shows.
+            The text shown on hovering.
 
         Returns
         -------
@@ -156,7 +157,7 @@ class Canvas:
         return False
 
     def covered(self, points: Sequence[tuple[float, float]]) -> int:
-        """How many of some points lie in boxes."""
+        """Return how many of some points lie in boxes."""
         return sum(
             area.left <= x <= area.right and area.top <= y <= area.bottom
             for x, y in points
@@ -165,12 +166,12 @@ class Canvas:
 
     @property
     def bounds(self) -> Area:
-        """What holds all that is drawn."""
+        """Return the area of the whole drawing."""
         lefts, tops, rights, bottoms = zip(*self._taken, *self._reach, strict=True)
         return Area(min(lefts), min(tops), max(rights), max(bottoms))
 
     def svg(self, label: str) -> str:
-        """The drawing, as large as what is in it."""
+        """Return the drawing in its full size."""
         left, top, right, bottom = self.bounds
         x, y = math.floor(left - _MARGIN), math.floor(top - _MARGIN)
         width, height = math.ceil(right + _MARGIN) - x, math.ceil(bottom + _MARGIN) - y

@@ -1,4 +1,4 @@
-"""The table of the answer: a row per cell, a column per metric."""
+"""The table of the answer: one row per cell, one column per metric."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aqmlab.stats import Estimate
 
 
 def table_context(answer: Answer) -> dict[str, Any]:
-    """What the template needs to show every cell, to filter the rows and to keep them as CSV."""
+    """Return the template's context for showing every cell, filtering the rows and saving them as CSV."""
     results = answer.results
     axes = [{"label": axis.short, "labels": axis.labels} for axis in results.axes]
     choosers = [*axes, {"label": "arm", "labels": answer.arms}]

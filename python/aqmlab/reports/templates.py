@@ -16,7 +16,7 @@ _FOLDER = Path(__file__).parent
 
 
 def environment() -> jinja2.Environment:
-    """Where our templates are found, which escape all that is not :class:`markupsafe.Markup`."""
+    """Return the environment of the templates, which escape everything except :class:`markupsafe.Markup`."""
     return jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -27,13 +27,12 @@ def environment() -> jinja2.Environment:
 
 
 class Compiled(jinja2.BytecodeCache):
-    """Keeps what templates compile to beside the code of Python's modules, where Python may write there.
+    """Caches compiled templates next to the code of Python's modules, where Python may write there.
 
     Parameters
     ----------
     folder
-        Where the templates are. The code is in ``__pycache__`` within it, or where ``PYTHONPYCACHEPREFIX``
-        says.
+        Folder of the templates. The code is in its ``__pycache__``, or at ``PYTHONPYCACHEPREFIX``.
     """
 
     # Compiling takes as long as all else that is done to write a small report. Jinja compares a digest of the
@@ -46,7 +45,7 @@ class Compiled(jinja2.BytecodeCache):
         return Path(cache_from_source(str(self._folder / f"{bucket.key}.py"))).with_suffix(".j2c")
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        """Take the code that was kept, if it is of this very text."""
+        """Load the cached code, if it belongs to this text."""
         with suppress(OSError, EOFError, ValueError, TypeError):
             bucket.load_bytecode(BytesIO(self._file(bucket).read_bytes()))
 

@@ -28,7 +28,7 @@ _LIKE_S = {"request": None, "page": 1.0}
 
 
 def metrics_of(waits: Waits) -> tuple[str, ...]:
-    """What the table has of each class."""
+    """Return the metrics of each class in the table."""
     times = ("mean_s", "median_s", "p90_s", "p99_s", "cdf_area_percent")
     return (
         f"{waits.many}_completed",
@@ -51,12 +51,12 @@ def waiting_classes(results: Results, waits: Waits) -> list[str]:
 
 
 def waits_context(results: Results) -> dict[str, Any]:
-    """What the template needs to show a section for requests and one for pages, where any was completed."""
+    """Return the template's context for a section on requests and one on pages, where any was completed."""
     return {"waits": [_section(results, waits) for waits in ALL_WAITS if waiting_classes(results, waits)]}
 
 
 def _section(results: Results, waits: Waits) -> dict[str, Any]:
-    # A page has no room for the bands of each of many cells.
+    # A page has no room for the bands of many cells.
     rows = [
         row
         for cell in results.cells
@@ -90,7 +90,7 @@ def _section(results: Results, waits: Waits) -> dict[str, Any]:
 def _rows(
     results: Results, cell: Cell, class_name: str, waits: Waits, *, bands: bool
 ) -> Iterator[dict[str, Any]]:
-    """A row for the class, and one for each size band where there are several."""
+    """Return a row for the class, and one per size band where there are several."""
     labels = [*(label for _, label in cell.settings), cell.arm, class_name]
     found = sorted({band for run in results.measured(cell) for band in waits.bands(run, class_name)})
     for band in [ALL_SIZES, *(found if bands and len(found) > 1 else [])]:
@@ -111,7 +111,7 @@ def _cells(
 
 
 def waits_data(answer: Answer) -> list[dict[str, Any]]:
-    """What the charts are drawn from: of each class, all together first, a curve for each cell."""
+    """Return the data of the charts: per class, after all classes together, one curve per cell."""
     found = []
     for waits in ALL_WAITS:
         classes = waiting_classes(answer.results, waits)

@@ -1,10 +1,11 @@
-"""Reasons to distrust a result, looked for before anybody believes it.
+"""Checks of a result: reasons to distrust it.
 
-Each check asks one question of every cell; what it finds wrong is a :class:`Doubt`, merged over cells and
-told beside every answer: after the table of ``run`` and ``sweep``, in their JSON, in the report.
+Each check asks one question of every cell. A problem is a :class:`Doubt`, which is merged over
+cells and reported with every answer: after the table of ``run`` and ``sweep``, in their JSON, in
+the report.
 
-A doubt is *serious* where the figures do not mean what they seem to mean, a *warning* where they may not,
-and a *note* where they do and one should know something besides.
+A doubt is *serious* where the figures do not mean what they seem to mean, a *warning* where they
+may not, and a *note* where they do but need an explanation.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def examine(results: Results) -> tuple[Check, ...]:
 
 
 def doubts(results: Results) -> tuple[Doubt, ...]:
-    """What :func:`examine` finds wrong, the most serious first."""
+    """Return the findings of :func:`examine`, the most serious first."""
     return ranked(examine(results))
 
 

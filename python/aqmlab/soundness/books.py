@@ -15,7 +15,7 @@ _REPORT_IT = "do not use these figures: the recording is damaged, or this is a d
 
 
 def balanced(results: Results) -> Check:
-    """Every queue: what was there and what arrived is what left, what was dropped and what is there."""
+    """Check every queue: initial contents plus arrivals equal departures, drops and final contents."""
     kind, findings, packets = "books", [], 0
     for cell in results.cells:
         wrong = []
@@ -36,7 +36,7 @@ def balanced(results: Results) -> Check:
 
 
 def distributions(results: Results) -> Check:
-    """Histograms and sums are kept apart: they must tell the same number of packets."""
+    """Check histograms against the separately recorded sums: the number of packets must agree."""
     kind, findings = "distribution", []
     for cell in results.cells:
         wrong = [

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 BUSY_PERCENT = 90.0
-"""A link that is busy less than this is named (ours): it is not what holds greedy flows back."""
+"""Share of busy time below which a link is named, because it does not limit greedy flows (ours)."""
 
 
 @dataclass(frozen=True)
 class _Queue:
-    """What one queue did in all runs of a cell."""
+    """The activity of one queue in all runs of a cell."""
 
     busy_percent: float
     most_waiting: int
@@ -76,7 +76,7 @@ _MORE_LOAD = "raise the load or lower the rate to study this queue"
 
 
 def _elsewhere(name: str, queues: Mapping[str, _Queue]) -> str:
-    """Where the bottleneck is instead, if anywhere."""
+    """Return the actual bottleneck, if there is one."""
     others = {queue: found for queue, found in queues.items() if queue != name and found.interventions}
     if not others:
         return "raise the load or lower the rate of its link"
@@ -88,7 +88,7 @@ def _elsewhere(name: str, queues: Mapping[str, _Queue]) -> str:
 
 
 def buffer_is_reached(results: Results) -> Check:
-    """Where the size of the buffer is the question, it should be full at times."""
+    """Check that the buffer is full at times, where its size is the question."""
     kind, findings, question = "buffer", [], "the buffer fills where its size is compared"
     if not _asks_for_the_buffer(results):
         return Check(kind, question, "buffer size is not compared")

@@ -27,17 +27,17 @@ class _Account(NamedTuple):
     got: float
     carried: int
     before: float
-    """What may have left the queue before the measured interval and reached receivers in it."""
+    """Bytes that may have left the queue before the measured interval and reached receivers in it."""
 
     @property
     def share(self) -> float:
-        """What flows got of all that they can have got."""
+        """The goodput of flows as a share of its upper bound."""
         most = self.carried + self.before
         return self.got / most if most else 0.0
 
 
 def no_more_than_carried(results: Results) -> Check:
-    """What a queue has not carried cannot have come over it: then goodput counts something else besides."""
+    """Check that goodput does not exceed what the queue carried; otherwise it counts something else."""
     kind, findings, highest = "carried", [], 0.0
     for cell in results.cells:
         accounts = [(run, account) for run in results.measured(cell) for account in _accounts(run)]
@@ -60,7 +60,7 @@ def no_more_than_carried(results: Results) -> Check:
 
 
 def _accounts(run: Measured) -> list[_Account]:
-    """At each queue that data cross, those of the classes of which it can be told what is on its way."""
+    """Return, at each queue, the classes whose data in flight can be bounded."""
     if not run.interval_ns:
         return []
     links = {link.name: link for link in run.run.links}
@@ -84,7 +84,7 @@ def _accounts(run: Measured) -> list[_Account]:
 
 
 def _largest_packet(entry: TrafficClass) -> float | None:
-    """Bytes of a class's largest packet; ``None`` where it is drawn or listed, or servers answer."""
+    """Return the bytes of a class's largest packet; ``None`` where drawn or listed, or servers respond."""
     if entry.kind == "schedule" or entry.kind in ANSWERED:
         return None
     if entry.over_tcp:
@@ -100,7 +100,7 @@ def _segment(entry: TrafficClass) -> tuple[int, int]:
 
 
 def _got(run: Measured, entry: TrafficClass, flows: Sequence[FlowTotals]) -> float:
-    """Bytes that the flows of a class got, with the least headers that they can have come with."""
+    """Return the bytes that the flows of a class received, with the least possible headers."""
     payload = sum(flow_goodput(run, flow) for flow in flows) * run.interval_s / 8
     # Kernels choose the size of their segments themselves.
     if not entry.over_tcp or run.run.manifest.live is not None:
@@ -124,17 +124,17 @@ def _before(
     queue: str,
     links: Mapping[str, LinkInfo],
 ) -> float:
-    """What can be between a queue and the receivers of a class at one instant.
+    """Return the largest amount between a queue and the receivers of a class at one instant.
 
-    What its link sends during the longest way to a receiver, what waits at the queues on it, and a packet on
-    each link and at its end.
+    It consists of what its link sends during the longest path to a receiver, the queues on that
+    path, and a packet on each link and at its end.
     """
     path = list(entry.path)
     rest = path[path.index(queue) :]
     propagation = sum(links[name].delay_ns for name in (*path, *entry.return_path))
     own = max((flow.base_rtt_ns - propagation for flow in flows), default=0)
-    # Of the flow's own part of its way a quarter is between the last router and the receiver, if no rule of
-    # the scenario adds to it.
+    # A quarter of the flow's own part of its path is between the last router and the receiver,
+    # unless a rule of the scenario adds to it.
     behind = own if run.run.plan.delays else own / 4
     way_ns = sum(links[name].delay_ns for name in rest) + behind
     waiting = sum(run.queues[name, EVERY_CLASS]["initial_in_system_packets"] for name in rest[1:])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Severity = Literal["serious", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("serious", "warning", "note")
 _NAMED = 3
-"""So many arms are named one by one."""
+"""Largest number of arms that are named one by one."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class Doubt:
     Attributes
     ----------
     cells
-        Which part of the results it is about.
+        The part of the results concerned.
     severity
         ``"serious"``, ``"warning"`` or ``"note"``.
     kind
-        Of which check: ``"bottleneck"``, ``"warm-up"``, ...
+        The check: ``"bottleneck"``, ``"warm-up"``, ...
     sentence
-        What was found, with figures, of the worst of the cells.
+        The finding with figures, for the worst of the cells.
     remedy
-        What to do about it.
+        The remedy.
     """
 
     cells: tuple[Cell, ...]
@@ -56,18 +56,18 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Check:
-    """A question, and what was found.
+    """A question, and its findings.
 
     Attributes
     ----------
     kind
         Its short name.
     question
-        What should be so: "all runs finished".
+        The expected state: "all runs finished".
     finding
-        What was seen, where there is no doubt.
+        The observation, where there is no doubt.
     doubts
-        What is wrong; empty if nothing is.
+        The doubts; empty if there are none.
     """
 
     kind: str
@@ -83,7 +83,7 @@ class CellDoubt:
     Attributes
     ----------
     badness
-        The greatest of those that are alike is the one that is told.
+        Among similar doubts, the greatest is reported.
     """
 
     cell: Cell
@@ -94,7 +94,7 @@ class CellDoubt:
 
 
 def merged(kind: str, results: Results, findings: Iterable[CellDoubt]) -> tuple[Doubt, ...]:
-    """One doubt for all findings of the same severity and remedy, in the words of the worst of them."""
+    """Return one doubt for all findings of equal severity and remedy, in the words of the worst one."""
     alike: dict[tuple[Severity, str], list[CellDoubt]] = {}
     for finding in findings:
         alike.setdefault((finding.severity, finding.remedy), []).append(finding)
@@ -109,9 +109,9 @@ def merged(kind: str, results: Results, findings: Iterable[CellDoubt]) -> tuple[
 
 
 def _where(results: Results, cells: Sequence[Cell], worst: Cell | None) -> str:
-    """Of which cells a sentence is: ``in 8 of 24 cells, at worst in RED, rate 5Mbit: ``.
+    """Return the cells of a sentence: ``in 8 of 24 cells, at worst in RED, rate 5Mbit: ``.
 
-    Nothing where the same holds for all.
+    Empty where it applies to all.
     """
     total = len(results.cells)
     if worst is None and len(cells) == total:

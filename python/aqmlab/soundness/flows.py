@@ -1,4 +1,4 @@
-"""Whether the network holds the flows back, and not they themselves."""
+"""Checks that the network limits the flows, not the flows themselves."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 FILLED = 0.85
-"""A flow that keeps this much of its window under way on average is limited by it (ours).
+"""Mean share of its window in flight from which on a flow counts as limited by it (ours).
 
-Delayed acknowledgments take a segment or two of it; a window that losses halve is three quarters full.
+Delayed acknowledgments take a segment or two of it; a window that losses halve is three quarters
+full.
 """
 
 
 def limited_by_windows(results: Results) -> Check:
-    """A flow that may not send more does not react to the queue: whatever the queue does, it looks good."""
+    """Check for flows limited by their windows, which do not react to the queue and make it look good."""
     kind, findings = "window", []
     for cell in results.cells:
         limited, greedy, largest = 0, 0, ""
@@ -47,7 +48,7 @@ def limited_by_windows(results: Results) -> Check:
 
 
 def _window_bytes(entry: TrafficClass) -> float:
-    """What may be under way at most: whole segments, for senders avoid partial ones (RFC 9293, 3.8.6.2.1)."""
+    """Return the most data in flight: whole segments; senders avoid others (RFC 9293, 3.8.6.2.1)."""
     tcp = entry.tcp or {}
     mss = int(tcp["mss_bytes"])
     return mss * min(int(tcp["max_window"]), max(1, int(tcp["receive_window_bytes"]) // mss))
@@ -61,7 +62,7 @@ def _window_text(entry: TrafficClass) -> str:
 
 
 def _under_way(flow: FlowTotals, run: Measured, queueing_delay_s: float) -> float:
-    """Bytes of a flow that are on their way on average: Little's law, its goodput by its round-trip time."""
+    """Return the mean bytes of a flow in flight: Little's law, its goodput times its round-trip time."""
     measured_s = (run.run.t1_ns - max(run.run.t0_ns, flow.start_ns)) / 1e9
     if measured_s <= 0:
         return 0.0

@@ -23,7 +23,7 @@ def any_live(results: Results) -> bool:
 
 
 def kept_time(results: Results) -> Check:
-    """A packet that leaves late is the machine's doing, and no discipline's."""
+    """Check the lateness of packets, which is caused by the machine and not by a discipline."""
     kind, findings, count = "live", [], 0
     late_s: list[float] = []
     for cell in results.cells:
@@ -42,7 +42,7 @@ def kept_time(results: Results) -> Check:
 
 
 def to_its_end(results: Results) -> Check:
-    """A run that somebody has ended is shorter than the others."""
+    """Check for runs that the user ended, which are shorter than the others."""
     kind, findings = "interrupted", []
     for cell in results.cells:
         for run in results.runs_of(cell):
@@ -54,7 +54,7 @@ def to_its_end(results: Results) -> Check:
 
 
 def stack_as_asked(results: Results) -> Check:
-    """What a scenario says of TCP and the kernel does in its own way."""
+    """Check for settings of TCP in the scenario that the kernel does not follow."""
     kind, findings = "stack", []
     for cell in results.cells:
         remarks = grouped(
@@ -68,7 +68,7 @@ def stack_as_asked(results: Results) -> Check:
 
 
 def packets_kept(results: Results) -> Check:
-    """What was to be captured and is not there was too much for the disk."""
+    """Check for missing captured packets, which exceeded the capacity of the disk."""
     kind, findings = "packets", []
     for cell in results.cells:
         remarks = [

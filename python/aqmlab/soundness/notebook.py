@@ -1,4 +1,4 @@
-"""What a notebook shows of results: of an experiment with what speaks against believing it."""
+"""Results in notebooks: an experiment with the evidence against it."""
 
 from __future__ import annotations
 

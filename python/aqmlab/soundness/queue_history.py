@@ -1,4 +1,4 @@
-"""How the queue under study fares over time: its backlog and throughput, mean over the seeds of a cell."""
+"""The history of the queue under study: its backlog and throughput, mean over the seeds of a cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 POINTS = 500
-"""Steps at most in which a run is looked at: MSER-5 finds the end of its beginning to a hundredth of it."""
+"""Largest number of steps per run: MSER-5 finds the end of the initial phase to a hundredth of it."""
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,15 @@ class QueueHistory:
     Attributes
     ----------
     what
-        As a sentence says it.
+        Name in sentences.
     metric
         The metric that is the mean of the series over the measured interval.
     values
-        In the unit of the metric.
+        Values in the unit of the metric.
     step_s
         Time from one value to the next; the first one is over the first step.
     trifle
-        What moves the mean by less is not worth a word.
+        Changes of the mean below this are not reported.
     """
 
     what: str
@@ -48,7 +48,7 @@ class QueueHistory:
 def queue_histories(results: Results) -> dict[Cell, tuple[QueueHistory, ...]]:
     """Backlog and throughput of the queue of each cell; cells without runs or samples are left out."""
     sampled = [cell for cell in results.cells if results.runs_of(cell) and _step_ns(results.runs_of(cell)[0])]
-    # Two settings that come to the same plan share their runs: each is read once.
+    # Two settings with the same plan share their runs: each is read once.
     distinct = list({_paths(results, cell): cell for cell in sampled}.values())
     together = max(1, RUNS_READ_TOGETHER // max(1, len(results.seeds)))
     found: dict[tuple[Path, ...], tuple[QueueHistory, ...]] = {}
@@ -71,7 +71,7 @@ def _read(results: Results, cells: Sequence[Cell]) -> dict[tuple[Path, ...], tup
     queues = ["'" + results.queue_of(cell).replace("'", "''") + "'" for cell in cells]
 
     def by_run(of_cells: Sequence[object]) -> str:
-        """What belongs to the cell of a row's run, in SQL."""
+        """Return the SQL that selects a cell's value by a row's run."""
         return f"[{', '.join(str(of_cells[i]) for i in of_run)}][run + 1]"
 
     # A sample covers the time up to it, so the one at the end of a bin belongs to it.

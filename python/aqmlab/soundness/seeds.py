@@ -1,4 +1,4 @@
-"""Whether there are enough independent runs: all of them finished, and none a copy of another."""
+"""Checks for enough independent runs: all of them finished, and none a copy of another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLENTY = 10
 
 
 def finished(results: Results) -> Check:
-    """What is missing is seldom missing by chance: the runs that failed may be the interesting ones."""
+    """Check for missing runs, which are seldom missing by chance: failed runs may be the interesting ones."""
     kind, asked = "finished", len(results.seeds)
     total = len(results.cells) * asked
     findings = []
@@ -43,7 +43,7 @@ _RUN_AGAIN = "run the missing seeds: the finished ones may not be representative
 
 
 def enough(results: Results) -> Check:
-    """One run has no interval, and few have wide ones."""
+    """Check the number of runs: one run has no interval, and few have wide ones."""
     kind, findings, counts = "seeds", [], []
     for cell in results.cells:
         n = len(results.runs_of(cell))
@@ -66,7 +66,7 @@ _MORE_SEEDS = f"set `runs` to {LEAST_SEEDS} or more"
 
 
 def _by_batches(results: Results, cell: Cell) -> str:
-    """What a run says of its own spread, where it is the only one."""
+    """Return the spread within a run, where it is the only one."""
     if len(results.cells) > 1:
         return ""
     try:

@@ -18,22 +18,23 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 SETTLING_RTTS = 10
-"""Round trips that a flow is granted after its start before it should be measured (ours)."""
+"""Number of round trips after its start before a flow should be measured (ours)."""
 LEAST_BIAS = 0.01
 BIAS_OF_ONE_RUN = 0.05
-"""What the beginning may change a mean by, relative to it, before it is told; the latter for a single run,
-which has no interval that says what matters (ours)."""
+"""Largest relative effect of the beginning on a mean that is not reported; the second one for a
+single run, which has no interval for comparison (ours).
+"""
 
 
 def flows_have_started(results: Results) -> Check:
-    """Measurement should begin when the flows that start with the run have found their rate."""
+    """Check that measurement begins after the flows that start with the run have found their rate."""
     kind, findings = "start", []
     latest = begin = 0.0
     for cell in results.cells:
         late, last = 0, 0.0
         for run in results.measured(cell):
             begin = run.run.t0_ns / 1e9
-            # Transfers that arrive during the whole run are a workload, not a beginning.
+            # Transfers that arrive during the whole run are a workload, not an initial phase.
             long_lived = {entry.name for entry in run.run.plan.greedy}
             for flow in run.flows:
                 if flow.class_name in long_lived:
@@ -56,7 +57,7 @@ def flows_have_started(results: Results) -> Check:
 
 @dataclass(frozen=True)
 class _Beginning:
-    """What leaving out more of a run would change in the mean of a series."""
+    """The effect of omitting more of a run on the mean of a series."""
 
     cut_s: float
     settled: bool
@@ -67,8 +68,8 @@ class _Beginning:
 def warm_up_is_long_enough(results: Results) -> Check:
     """MSER-5 on the mean over seeds of backlog and throughput, against the warm-up that was configured.
 
-    A later cut than the configured one is told only where it matters: where it would move the mean by more
-    than the half-width of its interval over seeds.
+    A later cut than the configured one is reported only where it would move the mean by more than
+    the half-width of its interval over seeds.
     """
     kind, findings, seen = "warm-up", [], 0
     question = "the warm-up is long enough"
@@ -119,7 +120,7 @@ def _told(cell: Cell, beginning: _Beginning, course: QueueHistory, t0_s: float) 
 
 
 def _beginning(course: QueueHistory, t0_s: float) -> _Beginning | None:
-    """What MSER-5 says about a series; nothing if it would begin no later than the warm-up ends."""
+    """Return MSER-5's result for a series; ``None`` if it would begin no later than the warm-up ends."""
     found = mser(course.values)
     if found is None or found.cut * course.step_s <= t0_s:
         return None

@@ -1,15 +1,16 @@
 """An interval from a single long run: batch means.
 
-The values of one run depend on each other, so their own spread says little about the mean's. Means of long
-stretches are nearly independent and nearly normal, and Student's t holds for them. Twenty batches: more
-would be shorter and depend on each other more, and beyond ten or so the interval hardly gets narrower
-(Schmeiser, Operations Research 30, 1982). Whether they are long enough is looked at: von Neumann's ratio,
-the mean square of the steps from batch to batch by the variance, is near two for independent ones.
+The values of one run depend on each other, so their own spread says little about the mean's. Means
+of long stretches are nearly independent and nearly normal, and Student's t holds for them. There
+are twenty batches: more would be shorter and more dependent, and beyond about ten the interval
+hardly narrows (Schmeiser, Operations Research 30, 1982). Their length is checked by von Neumann's
+ratio: the mean square of the steps from batch to batch, divided by the variance, is near two for
+independent batches.
 
 Several seeds are better wherever they can be had: they are independent for certain.
 
-Source: Law, Simulation Modeling and Analysis, section 9.5.3; von Neumann, and Young, Annals of Mathematical
-Statistics 12 (1941); Fishman, Management Science 24 (1978), who judges batches by it.
+Source: Law, Simulation Modeling and Analysis, section 9.5.3; von Neumann, and Young, Annals of
+Mathematical Statistics 12 (1941); Fishman, Management Science 24 (1978), who judges batches by it.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class BatchMeans:
     estimate
         Mean and t interval over the batches; ``None`` for a series that is too short for them.
     batches
-        How many.
+        Number of batches.
     values
-        How many values are in each.
+        Number of values in each.
     lag1
         Correlation of each batch with the next one, from the von Neumann ratio: ``1 - ratio / 2``.
     independent
@@ -75,9 +76,10 @@ def batch_means(
     Parameters
     ----------
     series
-        Equally spaced values after the warm-up. Where they do not divide evenly, the first few are left out.
+        Equally spaced values after the warm-up. Where they do not divide evenly, the first few are
+        left out.
     batches
-        How many to make.
+        Number of batches.
     confidence
         Nominal coverage.
     """
@@ -97,7 +99,7 @@ def batch_means(
 
 
 def _greatest_by_chance(count: int) -> float:
-    """What the correlation of independent normal values stays below with 95 %.
+    """Return the bound that the correlation of independent normal values keeps with 95 % probability.
 
     It is nearly normal about zero with the variance ``(count - 2) / (count^2 - 1)`` (Young 1941).
     """

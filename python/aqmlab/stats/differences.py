@@ -1,11 +1,13 @@
 """Differences between arms: seed by seed, or of runs that have no seed and no traffic in common.
 
-Arms share their arrivals seed by seed (common random numbers), so that their differences vary less than their
-values do: the interval belongs to the mean of the differences, not to the difference of two means.
+Arms share their arrivals seed by seed (common random numbers), so that their differences vary less
+than their values do: the interval belongs to the mean of the differences, not to the difference of
+two means.
 
-The size of an effect is given in the unit of the metric and as a **relative change**. A standardised
-difference (Cohen's d_z, Hedges' g_z) divides by the spread between seeds, which shrinks as runs get longer:
-it would describe how long somebody simulated, not how the arms differ.
+The size of an effect is given in the unit of the metric and as a **relative change**. A
+standardised difference (Cohen's d_z, Hedges' g_z) divides by the spread between seeds, which
+shrinks as runs get longer: it would describe the length of the simulation, not the difference
+between the arms.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ Values = Mapping[int, float | None]
 
 @dataclass(frozen=True)
 class Difference:
-    """How the values ``a`` of one arm differ from the values ``b`` of another.
+    """The difference of the values ``a`` of one arm from the values ``b`` of another.
 
     Attributes
     ----------
@@ -32,11 +34,13 @@ class Difference:
     relative
         ``mean(a) / mean(b) - 1`` with Fieller's interval: -0.25 is a quarter less.
     p_value
-        Of the paired t test that the mean difference is zero; ``None`` where there is no interval.
+        P value of the paired t test that the mean difference is zero; ``None`` where there is no
+        interval.
     alone
         Seeds that only one of the arms has a value for: they are left out.
     unpaired
-        How many values each arm has, where seeds do not make pairs of them: :mod:`aqmlab.stats.differences`.
+        Number of values of each arm, where seeds do not make pairs:
+        :mod:`aqmlab.stats.differences`.
     """
 
     estimate: Estimate | None
@@ -47,7 +51,7 @@ class Difference:
 
     @property
     def counted(self) -> str:
-        """What the difference rests on: ``10 pairs``, ``10 and 8 runs, not paired``."""
+        """The basis of the difference: ``10 pairs``, ``10 and 8 runs, not paired``."""
         if self.unpaired is not None:
             first, second = self.unpaired
             return f"{first} and {second} run{'' if second == 1 else 's'}, not paired"
@@ -68,7 +72,7 @@ def difference(a: Values, b: Values, confidence: float = CONFIDENCE) -> Differen
     a, b
         Value by seed; the change is from ``b`` to ``a``.
     confidence
-        Of both intervals.
+        Confidence of both intervals.
     """
     of_a, of_b = defined(a), defined(b)
     seeds = sorted(of_a.keys() & of_b.keys())
@@ -108,9 +112,10 @@ def p_value(found: Estimate, degrees: float) -> float | None:
 def _relative(xs: Sequence[float], ys: Sequence[float], confidence: float) -> Interval:
     """The relative change and its interval: all ratios r for which ``x - r y`` may have the mean zero.
 
-    Fieller, Journal of the Royal Statistical Society B 16 (1954), for pairs: exact where they are normal,
-    and unlike the delta method also where the denominator varies much. The ratios are the solutions of a
-    quadratic inequality; they are a bounded interval if the mean of the denominator can be told from zero.
+    Fieller, Journal of the Royal Statistical Society B 16 (1954), for pairs. It is exact where they
+    are normal, unlike the delta method even where the denominator varies much. The ratios are the
+    solutions of a quadratic inequality; they are a bounded interval if the mean of the denominator
+    differs significantly from zero.
     """
     n, method = len(xs), "Fieller"
     if n == 0:
@@ -143,7 +148,7 @@ def unpaired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) ->
     a, b
         Value by seed; equal seeds mean nothing here. The change is from ``b`` to ``a``.
     confidence
-        Of the interval.
+        Confidence of the interval.
     """
     xs, ys = defined(a).values(), defined(b).values()
     sizes = (len(xs), len(ys))

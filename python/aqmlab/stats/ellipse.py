@@ -18,7 +18,7 @@ class CovarianceEllipse:
     half_axes
         The longer one first.
     angle_degrees
-        Of the longer axis against the x axis, in (-90, 90].
+        Angle of the longer axis against the x axis, in degrees in (-90, 90].
     """
 
     centre: tuple[float, float]
@@ -27,7 +27,7 @@ class CovarianceEllipse:
 
 
 def covariance_ellipse(x: Sequence[float], y: Sequence[float]) -> CovarianceEllipse | None:
-    """Ellipse that holds 39.3 % of a two-dimensional normal distribution with the points' moments.
+    """Return the ellipse with 39.3 % of a two-dimensional normal distribution with the points' moments.
 
     Returns
     -------

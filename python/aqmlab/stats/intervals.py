@@ -22,15 +22,16 @@ class Interval:
     Attributes
     ----------
     estimate
-        In the unit of the values; ``None`` where no value is there.
+        The estimate, in the unit of the values; ``None`` without values.
     low, high
         The ends; ``None`` where there is no interval.
     n
-        How many values.
+        Number of values.
     confidence
-        The least probability that such an interval covers the true value, exactly or nearly: see ``method``.
+        The least probability that such an interval covers the true value, exactly or nearly: see
+        ``method``.
     method
-        How it was made: ``"Student t"``, ``"Clopper-Pearson"``, ...
+        The method: ``"Student t"``, ``"Clopper-Pearson"``, ...
     reason
         Why there is no interval; empty where there is one.
     """
@@ -55,7 +56,7 @@ class Estimate:
     half_width
         Half the width of the interval around it; ``None`` where there are fewer than two values.
     n
-        How many values.
+        Number of values.
     confidence
         The probability that such an interval covers the true mean.
     """
@@ -100,7 +101,7 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
     Parameters
     ----------
     values
-        One a seed; ``None`` and NaN are seeds for which the metric is not defined.
+        One value per seed; ``None`` and NaN are seeds for which the metric is not defined.
     confidence
         Coverage of the interval.
 

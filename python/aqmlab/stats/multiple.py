@@ -13,19 +13,19 @@ from aqmlab.stats.intervals import CONFIDENCE
 
 @dataclass(frozen=True)
 class MultipleComparisons:
-    """What remains of several comparisons when their number is taken into account.
+    """The result of several comparisons, corrected for their number.
 
     Attributes
     ----------
     count
-        How many comparisons were made, also those that found nothing.
+        Number of comparisons, including those that found nothing.
     found
-        How many found a difference, each taken alone.
+        Number that found a difference, each taken alone.
     kept
-        How many still do by Holm's procedure, under which the chance of even one error is at most
-        ``1 - confidence``.
+        Number that still do by Holm's procedure, under which the probability of even one error is
+        at most ``1 - confidence``.
     confidence
-        Of each comparison taken alone, and of all together after Holm.
+        Confidence of each comparison taken alone, and of all together after Holm.
     """
 
     count: int
@@ -60,9 +60,10 @@ def multiple_comparisons(
     Parameters
     ----------
     p_values
-        :attr:`aqmlab.stats.differences.Difference.p_value` of each; ``None`` of one that was not tested.
+        :attr:`aqmlab.stats.differences.Difference.p_value` of each; ``None`` of one that was not
+        tested.
     confidence
-        Of each interval.
+        Confidence of each interval.
     """
     tested = [p for p in p_values if p is not None]
     alpha = 1.0 - confidence

@@ -13,7 +13,7 @@ def share(outcomes: Iterable[bool | None], confidence: float = CONFIDENCE) -> In
     Parameters
     ----------
     outcomes
-        One a seed; ``None`` where it is not known.
+        One value per seed; ``None`` where unknown.
     confidence
         Least coverage of the interval.
     """
@@ -22,9 +22,10 @@ def share(outcomes: Iterable[bool | None], confidence: float = CONFIDENCE) -> In
 
 
 def clopper_pearson(successes: int, n: int, confidence: float = CONFIDENCE) -> Interval:
-    """The exact interval: it covers the true share with *at least* its confidence, whatever the share is.
+    """Return the exact interval, which covers the true share with *at least* its confidence.
 
-    Each end is the share at which the binomial tail beyond what was seen has half of what is left of 1.
+    Each end is the share at which the binomial tail beyond the observation has probability ``(1 -
+    confidence) / 2``.
 
     Source: Clopper and Pearson, Biometrika 26 (1934), by quantiles of the beta distribution.
     """

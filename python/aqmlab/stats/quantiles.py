@@ -1,11 +1,11 @@
 """Medians and other quantiles over seeds, with intervals that need no distribution.
 
-The number of values below the true quantile is binomial, whatever the (continuous) distribution: so two of
-the sorted values hold it between them with a probability that is known exactly. Values that can be equal
-make the interval cover more, never less.
+The number of values below the true quantile is binomial, whatever the (continuous) distribution.
+Two of the sorted values therefore enclose it with an exactly known probability. With ties, the
+coverage is higher, never lower.
 
-Source: David and Nagaraja, Order Statistics, 3rd edition, section 7.1; Conover, Practical Nonparametric
-Statistics, section 3.2.
+Source: David and Nagaraja, Order Statistics, 3rd edition, section 7.1; Conover, Practical
+Nonparametric Statistics, section 3.2.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ _METHOD = "order statistics"
 
 
 def quantile(values: Iterable[float | None], q: float, confidence: float = CONFIDENCE) -> Interval:
-    """A quantile and the order statistics that hold it.
+    """A quantile and the order statistics that enclose it.
 
     Parameters
     ----------
     values
-        One a seed; ``None`` and NaN are seeds for which the metric is not defined.
+        One value per seed; ``None`` and NaN are seeds for which the metric is not defined.
     q
         Between 0 and 1: 0.5 is the median.
     confidence
-        Least coverage. The interval's own ``confidence`` is what it truly has, for ranks are whole numbers.
+        Least coverage. The interval's own ``confidence`` is its actual coverage, which is higher
+        because ranks are whole numbers.
 
     Returns
     -------
@@ -56,9 +57,10 @@ def median(values: Iterable[float | None], confidence: float = CONFIDENCE) -> In
 
 
 def covering_ranks(n: int, q: float, confidence: float) -> tuple[int, int, float] | None:
-    """Ranks, from 1, of the two sorted values that hold the ``q`` quantile, and their exact coverage.
+    """Return the ranks, from 1, of the two sorted values around the ``q`` quantile, and their coverage.
 
-    Each leaves out at most half of what is left of 1: the greatest such lower rank, the least such upper one.
+    Each excludes at most probability ``(1 - confidence) / 2``: the greatest such lower rank, the
+    least such upper one.
     """
     from scipy.special import bdtr, bdtrc
 
@@ -74,8 +76,8 @@ def covering_ranks(n: int, q: float, confidence: float) -> tuple[int, int, float
 def interpolated(ordered: list[float], q: float) -> float:
     """The quantile of sorted values, by linear interpolation between the two nearest ranks.
 
-    Definition 7 of Hyndman and Fan, The American Statistician 50 (1996); what NumPy and R do unless told
-    otherwise.
+    Definition 7 of Hyndman and Fan, The American Statistician 50 (1996); the default of NumPy and
+    R.
     """
     place = (len(ordered) - 1) * q
     below = math.floor(place)

@@ -1,11 +1,11 @@
-"""Screening designs: which of many settings matter, seen from few readings of all of them at once.
+"""Screening designs, which find the settings that matter among many from few readings.
 
-The designs are Plackett and Burman's (Biometrika 33, 1946), from Paley's Hadamard matrices (Journal of
-Mathematics and Physics 12, 1933): every setting is at its first level in half of the rows, and every pair of
-settings has all four combinations equally often. *Folded over* (each row again with all levels changed: Box
-and Wilson, Journal of the Royal Statistical Society B 13, 1951) no effect of one setting is mixed up with
-what two others do together. Of a setting with more than two candidates the others are dealt in turn over the
-rows in which it is not at its first.
+The designs are Plackett and Burman's (Biometrika 33, 1946), from Paley's Hadamard matrices (Journal
+of Mathematics and Physics 12, 1933): every setting is at its first level in half of the rows, and
+every pair of settings has all four combinations equally often. *Folded over* (each row again with
+all levels changed: Box and Wilson, Journal of the Royal Statistical Society B 13, 1951) no effect
+of one setting is mixed up with what two others do together. Of a setting with more than two
+candidates the others are dealt in turn over the rows in which it is not at its first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Row = tuple[int, ...]
 
 
 def hadamard(least: int) -> npt.NDArray[np.int64]:
-    """The smallest of our matrices of +1 and -1 with orthogonal rows of at least so many entries.
+    """Return the smallest available matrix of +1 and -1 with orthogonal rows of at least ``least`` entries.
 
     Its first row and its first column are +1.
     """
@@ -54,7 +54,7 @@ def _is_prime(n: int) -> bool:
 
 
 def _paley(order: int) -> npt.NDArray[np.int64]:
-    """Paley's first construction, made to begin with +1 everywhere."""
+    """Return Paley's first construction, normalised to begin with +1 everywhere."""
     q = order - 1
     squares = {i * i % q for i in range(1, q)}
     matrix = np.ones((order, order), dtype=np.int64)
@@ -70,15 +70,16 @@ def screening_rows(levels: Sequence[int], *, folded: bool, seed: int) -> tuple[R
     Parameters
     ----------
     levels
-        How many candidates each setting has, at least two.
+        Number of candidates of each setting, at least two.
     folded
-        Whether every row comes again with all levels changed, and there are rows enough to tell candidates
-        of one setting apart. A design that is not has half as many rows or fewer.
+        Whether every row is repeated with all levels changed, with enough rows to separate the
+        candidates of a setting. Otherwise a design has half as many rows or fewer.
     seed
-        Of which column each setting takes, and which candidate comes first.
+        Seed of the assignment of columns to settings, and of the order of candidates.
     """
     draw = random.Random(seed)
-    # More rows than effects: the rest says how well the sum of effects describes the readings.
+    # There are more rows than effects: the rest shows how well the sum of effects describes the
+    # readings.
     candidates = 1 + sum(count - 1 for count in levels)
     matrix = hadamard(max(len(levels) + 1, math.ceil((candidates + 2) / 2)) if folded else len(levels) + 1)
     columns = draw.sample(range(1, len(matrix)), len(levels))
@@ -94,14 +95,14 @@ def screening_rows(levels: Sequence[int], *, folded: bool, seed: int) -> tuple[R
 
 @dataclass(frozen=True)
 class Effect:
-    """How much one candidate adds to what is measured, against the first of its setting.
+    """The change of the measured value by one candidate, relative to the first of its setting.
 
     Attributes
     ----------
     value
         The mean over the readings of the design.
     half_width
-        Half of its interval; ``None`` where there is no noise to compare with.
+        Half-width of its interval; ``None`` without noise for comparison.
     """
 
     value: float
@@ -118,18 +119,18 @@ def effects(
 ) -> tuple[tuple[Effect, ...], ...]:
     """The effect of each candidate but the first of each setting, by least squares.
 
-    Where the rows are too few to tell the candidates of one setting apart, they have one effect together. The
-    interval is over seeds, and over what the settings do together: its variance is the greater one of the
-    two. Within a setting the candidates share the confidence (Bonferroni).
+    Where there are too few rows to separate the candidates of a setting, they have a joint effect.
+    The interval covers the variation over seeds and the interactions of settings; its variance is
+    the greater of the two. Within a setting, the candidates share the confidence (Bonferroni).
 
     Parameters
     ----------
     rows
         The readings.
     values
-        A row for each of them, a column for each seed.
+        Values with one row per reading and one column per seed.
     levels
-        As of :func:`screening_rows`.
+        As in :func:`screening_rows`.
     """
     model, owners = _model(rows, levels)
     together = int(np.linalg.matrix_rank(model)) < model.shape[1]
@@ -163,7 +164,7 @@ def _model(rows: Sequence[Row], levels: Sequence[int]) -> tuple[Floats, list[int
 
 
 def _variance(model: Floats, residuals: Floats, values: Floats) -> tuple[float, int]:
-    """Of the mean of a reading over its seeds, with the degrees of freedom: the greater of two estimates."""
+    """Return the variance of a reading's mean over its seeds, with the degrees of freedom."""
     noise, degrees = seed_variance(values)
     noise /= values.shape[1]
     rest = len(model) - int(np.linalg.matrix_rank(model))
@@ -172,9 +173,10 @@ def _variance(model: Floats, residuals: Floats, values: Floats) -> tuple[float, 
 
 
 def seed_variance(values: Floats) -> tuple[float, int]:
-    """Of one value between seeds, readings and seeds apart: two-way analysis of variance.
+    """Return the variance of one value between seeds, by a two-way analysis of variance.
 
-    What a seed does in all readings alike is no noise where readings with the same seeds are compared.
+    A seed's effect on all readings alike is not noise where readings with the same seeds are
+    compared.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a paired difference says, in one plain sentence."""
+"""A paired difference as one plain sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sentence(found: Difference, arm: str, other: str, metric: Metric) -> str:
     arm, other
         Names of the two arms.
     metric
-        What was compared.
+        The metric compared.
     """
     what, estimate = spoken(metric.label), found.estimate
     if estimate is None:
@@ -59,7 +59,7 @@ def relative_sentence(found: Difference, other: str) -> str:
 
 
 def spoken(label: str) -> str:
-    """A label as one says it: ``queueing delay, p99`` is the ``p99 queueing delay``."""
+    """Return a label in spoken order: ``queueing delay, p99`` is the ``p99 queueing delay``."""
     what, _, which = label.partition(", ")
     return f"{which} {what}" if which else what
 
@@ -70,7 +70,7 @@ def _change(estimate: Estimate, arm: str, metric: Metric) -> str:
 
 
 def _contrast(estimate: Estimate, arm: str, other: str, metric: Metric) -> str:
-    # Without a verb: labels are of one thing, as `goodput`, or of many, as `drops`.
+    # Without a verb because labels may be singular, like `goodput`, or plural, like `drops`.
     if estimate.mean == 0:
         return f"{spoken(metric.label)}: the same with {arm} as with {other}"
     more = "less" if estimate.mean < 0 else "more"
@@ -105,5 +105,5 @@ def _half(interval: Interval, scale: float) -> float:
 
 def _signed(value: float, places: int) -> str:
     text = f"{value:.{places}f}".replace("-", "−")
-    # What rounds to zero has no sign.
+    # A number that rounds to zero has no sign.
     return text if any(digit in text for digit in "123456789") else text.lstrip("−")

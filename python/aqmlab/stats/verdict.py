@@ -1,13 +1,14 @@
-"""Verdicts: what the data say about a comparison, and how verdicts combine.
+"""Verdicts on comparisons, and their combination.
 
-A comparison ``holds`` if the estimate satisfies it and the interval around the estimate does not straddle
-the threshold; it ``fails`` if the opposite is as certain; else it is ``undecided``. Verdicts combine by the
-strong three-valued logic of Kleene (Introduction to Metamathematics, 1952, section 64): what is undecided
-stays so unless the other parts settle the matter whatever it is.
+A comparison ``holds`` if the estimate satisfies it and the interval around the estimate does not
+straddle the threshold; it ``fails`` if the opposite is equally certain; otherwise it is
+``undecided``. Verdicts combine by the strong three-valued logic of Kleene (Introduction to
+Metamathematics, 1952, section 64): an undecided part makes the whole undecided unless the other
+parts decide it.
 
-A conjunction of parts that hold at 95 % each holds at 95 %, however many they are (intersection-union test:
-Berger, Technometrics 24, 1982). One that *fails* because one part of many does has a greater chance of error:
-see :mod:`aqmlab.stats.multiple`.
+A conjunction of parts that hold at 95 % each holds at 95 %, whatever their number
+(intersection-union test: Berger, Technometrics 24, 1982). One that *fails* because one part of many
+does has a greater probability of error: see :mod:`aqmlab.stats.multiple`.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ _OPPOSITE: dict[Status, Status] = {HOLDS: FAILS, FAILS: HOLDS, UNDECIDED: UNDECI
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the data say about one statement.
+    """The verdict of the data on one statement.
 
     Attributes
     ----------
     status
         ``"holds"``, ``"fails"`` or ``"undecided"``.
     estimate, low, high
-        What was compared, with its interval; ``None`` where there is none.
+        The quantity compared, with its interval; ``None`` where there is none.
     threshold
-        What it was compared with: a number, or the two ends of a range.
+        The reference: a number, or the two ends of a range.
     n
-        How many values (seeds, pairs) the interval rests on.
+        Number of values (seeds, pairs) behind the interval.
     reason
-        Why it is undecided, or which part decided a combination; empty where the figures say it all.
+        Why it is undecided, or which part decided a combination; empty where the figures suffice.
     """
 
     status: Status
@@ -60,10 +61,10 @@ class Verdict:
 
     @property
     def margin(self) -> float:
-        """By how many half-widths of its interval the estimate is away from the threshold.
+        """The distance of the estimate from the threshold in half-widths of its interval.
 
-        At least 1 where the interval does not straddle the threshold; infinite where it has no width; 0 where
-        there is none.
+        At least 1 where the interval does not straddle the threshold; infinite where it has no
+        width; 0 where there is none.
         """
         if self.estimate is None or self.low is None or self.high is None or self.threshold is None:
             return 0.0
@@ -75,7 +76,7 @@ class Verdict:
 
 
 def undecided(reason: str, n: int = 0) -> Verdict:
-    """A verdict that says only why there is none."""
+    """Return a verdict without figures, with the reason."""
     return Verdict(UNDECIDED, n=n, reason=reason)
 
 
@@ -87,9 +88,10 @@ def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int
     found
         The estimate and its interval; for a comparison of two quantities their paired difference.
     relation
-        ``"<"``, ``"<="``, ``">"``, ``">="``, or ``"=="``, which only an interval without width can satisfy.
+        ``"<"``, ``"<="``, ``">"``, ``">="``, or ``"=="``, which only an interval without width can
+        satisfy.
     threshold
-        In the unit of the estimate; 0 for a difference.
+        The threshold in the unit of the estimate; 0 for a difference.
     least_n
         Values below which nothing is decided.
     """
@@ -108,7 +110,7 @@ def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int
 
 
 def judge_range(found: Interval, first: float, last: float, *, least_n: int = LEAST_SEEDS) -> Verdict:
-    """Whether a quantity lies within ``[first, last]``: its whole interval inside, or outside, or neither."""
+    """Judge whether a quantity is within ``[first, last]``: its interval inside, outside, or neither."""
     ends = _ends(found, least_n)
     if isinstance(ends, Verdict):
         return replace(ends, threshold=(first, last))
@@ -140,21 +142,22 @@ def _decided(found: Interval, threshold: float | tuple[float, float], *, holds: 
 
 
 def negated(verdict: Verdict) -> Verdict:
-    """Not: what holds fails, what fails holds, what is undecided stays so."""
+    """Negate a verdict: holds becomes fails, fails becomes holds, undecided stays."""
     return replace(verdict, status=_OPPOSITE[verdict.status])
 
 
 def all_of(verdicts: Iterable[Verdict]) -> Verdict:
-    """And: fails as soon as one part fails; holds only if every part holds."""
+    """Combine by "and": fails as soon as one part fails; holds only if every part holds."""
     parts = tuple(verdicts)
     return at_least(len(parts), parts)
 
 
 def at_least(count: int, parts: Sequence[Verdict]) -> Verdict:
-    """Whether at least so many parts hold, whatever the undecided ones are in truth.
+    """Judge whether at least ``count`` parts hold, whatever the truth of the undecided ones.
 
-    The verdict has the figures of the part that decides it: of those with its status the least certain, for
-    no combination is surer than that one. Nothing to combine is undecided, not true.
+    The verdict has the figures of the decisive part: the least certain among those with its status,
+    because no combination is more certain than that one. An empty combination is undecided, not
+    true.
     """
     if not parts:
         return undecided("there is nothing to judge")

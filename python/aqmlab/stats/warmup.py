@@ -1,10 +1,11 @@
-"""Where a series has forgotten how it began: MSER-5.
+"""The end of the initial transient of a series: MSER-5.
 
-The truncation rule of White (Simulation 69, 1997), by groups of five as White, Cobb and Spratt made it
-(Winter Simulation Conference 2000): of all truncation points take the one after which the mean is known
-best, that is where the sum of squares about the mean of the rest, by the square of how many are left, is
-least. Points in the second half of the series do not count: with little left the statistic is small by
-chance. If the least value is found there or at its edge, the series is too short to say.
+The truncation rule of White (Simulation 69, 1997), by groups of five as White, Cobb and Spratt made
+it (Winter Simulation Conference 2000): of all truncation points, it takes the one after which the
+mean is known best. There the sum of squares about the mean of the rest, divided by the square of
+their number, is least. Points in the second half of the series do not count because the statistic
+of few values is small by chance. If the least value is there or at its edge, the series is too
+short for a decision.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ from dataclasses import dataclass
 
 GROUP = 5
 LEAST_GROUPS = 10
-"""Fewer groups say nothing (ours)."""
+"""Least number of groups for a result (ours)."""
 
 
 @dataclass(frozen=True)
 class Truncation:
-    """Where to begin to measure.
+    """The beginning of measurement.
 
     Attributes
     ----------
     cut
-        How many values of the series to leave out; a multiple of the group.
+        Number of values of the series to leave out; a multiple of the group.
     settled
         Whether the cut lies within the first half: else the series shows no steady state.
     mean
-        Of the groups after the cut.
+        Mean of the groups after the cut.
     """
 
     cut: int
@@ -43,7 +44,7 @@ def mser(series: Sequence[float], group: int = GROUP) -> Truncation | None:
     Parameters
     ----------
     series
-        Equally spaced; what does not fill a last group is not looked at.
+        Equally spaced values; an incomplete last group is ignored.
     group
         Values in a group: 5 is MSER-5, 1 the plain rule.
 

@@ -13,13 +13,13 @@ from aqmlab.sweeps.directory import store_of
 
 
 def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
-    """Compare what a sweep has come to simulated and live, cell by cell.
+    """Compare the results of a sweep simulated and live, cell by cell.
 
     Parameters
     ----------
     simulated, live
-        From ``aqmlab.sweep(scenario).wait()`` and ``aqmlab.sweep(scenario, host="live").wait()``, with one
-        store.
+        Results from ``aqmlab.sweep(scenario).wait()`` and ``aqmlab.sweep(scenario,
+        host="live").wait()``, with one store.
     report
         Whether to make ``report.html`` of both.
 
@@ -31,7 +31,7 @@ def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
     Raises
     ------
     UsageError
-        If the two are no sweeps of one store.
+        If the two are not sweeps of one store.
     RecordingError
         If neither has a finished run.
     HostError

@@ -1,4 +1,4 @@
-"""What a file of captured packets holds, by its first blocks (pcapng: draft-ietf-opsawg-pcapng)."""
+"""The contents of a file of captured packets, by its first blocks (pcapng: draft-ietf-opsawg-pcapng)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def has_packets(recording: Path, capture: Capture, ports: int) -> bool:
     recording
         Its directory.
     capture
-        What is asked for.
+        The requested capture.
     ports
-        How many ports its network has.
+        Number of ports of its network.
     """
     if not capture.ports:
         return True

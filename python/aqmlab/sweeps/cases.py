@@ -1,4 +1,4 @@
-"""Cases, cells and tasks of a scenario: what there is to run, each under its digest."""
+"""Cases, cells and tasks of a scenario: the runs to make, each under its digest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_SEEDS = 100_000
 
 @dataclass(frozen=True)
 class Shard:
-    """One of several equal parts of a sweep: runs belong to it by their digests, wherever it is done."""
+    """One of several equal parts of a sweep, to which runs belong by their digests on any machine."""
 
     index: int
     count: int
@@ -40,7 +40,7 @@ class Shard:
         Raises
         ------
         UsageError
-            If it is no such thing.
+            If it is not of this form.
         """
         first, slash, last = text.partition("/")
         if not (slash and first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
@@ -50,7 +50,7 @@ class Shard:
         return Shard(int(first), int(last))
 
     def has(self, digest: str) -> bool:
-        """Whether a run is part of it."""
+        """Return whether a run belongs to it."""
         return int(digest[:16], 16) % self.count == self.index - 1
 
 
@@ -67,15 +67,16 @@ class PlannedCell:
     arm, slug
         The arm's name, and that of its directory in an experiment.
     plan_digest
-        Of all that decides the result but the seed and the program.
+        Digest of everything that decides the result except the seed and the program.
     parts
         The parts of the program that decide the result, each with its version.
     memory_bytes
-        What each of its runs needs at least.
+        Least memory of each of its runs.
     end_ns
-        How long each of its runs lasts at most.
+        Longest duration of each of its runs.
     weight
-        Bits that its links can carry in a run: what runs of one scenario take of time goes with it.
+        Bits that its links can carry in a run, to which the time of a scenario's runs is
+        proportional.
     """
 
     case: int
@@ -97,15 +98,15 @@ class Cases:
     scenario
         A TOML file, or its content as a dict; without a sweep it has one case.
     seed, runs
-        The first seed and how many; as in the scenario if not given.
+        The first seed, and the number of seeds; by default as in the scenario.
     arms
         Names of the arms, or one name; all if not given.
     host
         ``"sim"`` or ``"live"``: what does the runs.
     capture
-        Which packets are kept.
+        The packets to keep.
     instead
-        What to do with a scenario that has a sweep, where that is refused.
+        Advice for a scenario that has a sweep, where that is refused.
 
     Attributes
     ----------
@@ -121,9 +122,9 @@ class Cases:
     Raises
     ------
     ScenarioError
-        If the scenario is wrong, in whatever case.
+        If the scenario is wrong, in any case.
     UsageError
-        If the seeds make no sense, or there is no metric, arm or port of a name.
+        If the seeds make no sense, or a metric, arm or port is unknown.
     """
 
     def __init__(  # noqa: PLR0913 (keyword arguments)
@@ -181,7 +182,7 @@ class Cases:
             )
 
     def _check_claims(self, plans: Iterable[Mapping[str, Any]]) -> None:
-        """A claim that cannot be scored is told before the runs; it may name what any case has."""
+        """Report claims that cannot be scored before the runs; they may name parts of any case."""
         if self.about["claims"]:
             from aqmlab.claims import Names, check_claims
 
@@ -189,7 +190,7 @@ class Cases:
             check_claims(self.about["claims"], names, self.file_name)
 
     def digest(self, cell: PlannedCell, seed: int) -> str:
-        """The name of a run in a store."""
+        """Return the name of a run in a store."""
         from aqmlab import _core
 
         return _core.run_digest(cell.plan_digest, seed, cell.parts)
@@ -208,8 +209,8 @@ class Cases:
     def runs(self, among: Container[Cell] | None = None) -> Iterator[tuple[PlannedCell, int, str]]:
         """The same of some of the cells only.
 
-        Of live runs all cells of a seed come before the next seed, so that what changes slowly on the machine
-        meets all cells.
+        For live runs, all cells of a seed come before the next seed, so that slow changes of the
+        machine affect all cells.
         """
         cells = [cell for cell in self.cells if among is None or self.cell_of(cell) in among]
         if self.host == LIVE:
@@ -228,7 +229,7 @@ class Cases:
         return Cell(tuple(zip(names, planned.labels, strict=True)), planned.arm)
 
     def task(self, cell: PlannedCell, seed: int) -> Task:
-        """What a worker has to know of a run."""
+        """Return the description of a run for a worker."""
         digest = self.digest(cell, seed)
         return Task(
             digest=digest,
@@ -246,7 +247,7 @@ class Cases:
 
     @cached_property
     def name(self) -> str:
-        """What the sweep's directory is called: its title, and a digest of all its runs."""
+        """The name of the sweep's directory: its title, and a digest of all its runs."""
         named = sha256()
         for _, _, digest in self:
             named.update(digest.encode())
@@ -255,7 +256,7 @@ class Cases:
 
 
 def chosen_seeds(planned: Sequence[int], seed: int | None, runs: int | None) -> list[int]:
-    """Seeds ``seed, seed + 1, ...``; what is not given is as planned."""
+    """Return seeds ``seed, seed + 1, ...``; by default as planned."""
     seed = None if seed is None else whole(seed, "`seed`")
     runs = None if runs is None else whole(runs, "`runs`")
     if runs is not None and runs < 1:

@@ -1,4 +1,4 @@
-"""Which recordings there are to ask, and what is known of each: of a store, a sweep or an experiment."""
+"""The recordings of a store, a sweep or an experiment that can be queried, and their descriptions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class CataloguedRun:
     path
         Its directory.
     digest
-        Of the run; of a run that is in no store the digest of its plan, and its seed.
+        Digest of the run; for a run outside a store, the digest of its plan, and its seed.
     cell
         The swept values and the arm: as the first sweep has them that the run belongs to.
     seed
         The seed.
     manifest
-        What it says of itself.
+        Its description.
     """
 
     path: Path
@@ -51,13 +51,13 @@ class Catalogue:
     Attributes
     ----------
     root
-        Where all their files are.
+        Folder of all their files.
     entries
         The recordings, each once.
     cells
         Sweep, cell, seed and digest of each run of each sweep, there or not.
     skipped
-        What could not be read, with the reason.
+        Unreadable recordings, with the reasons.
     plans
         The plans of the recordings, by digest.
     """
@@ -88,7 +88,7 @@ class Catalogue:
         return len(versions) > 1
 
     def files(self, table: str) -> list[tuple[TableFile, str]]:
-        """The files of a table, each with the digest of its run; what is not as it was written is skipped."""
+        """Return the files of a table, each with the digest of its run; changed files are skipped."""
         found = []
         for entry in self.entries:
             tables = entry.manifest.tables
@@ -105,7 +105,7 @@ class Catalogue:
 
 
 def catalogue(path: Path) -> Catalogue:
-    """What there is at a path: a store, the directory of a sweep, of an experiment or of a run.
+    """Return the catalogue of a path: a store, or the directory of a sweep, an experiment or a run.
 
     All paths in it are absolute, and free of links as far as the given one goes.
 

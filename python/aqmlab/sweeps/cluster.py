@@ -1,7 +1,7 @@
 """The executor of a Dask cluster: tasks go to its workers, outcomes and recordings come back.
 
-Dask starts a run anew whose worker dies. What Dask forgets, because its scheduler ended, is sent again from
-here. Runs have names made of their digests, so that two sweeps that ask for one run at a time share it.
+Dask restarts a run whose worker dies. Tasks that Dask loses with its scheduler are sent again. Runs
+have names made of their digests, so two simultaneous sweeps share a common run.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from distributed import Future
 
 _LOOK_S = 0.005
-"""Between looks at what has come back."""
+"""Interval of checks for returned results."""
 _SENT_TOGETHER = 64
 """Tasks of one message."""
 
 
 @dataclass
 class _Sent:
-    """A task, how often it was sent, what stands for it, and the only workers that may do it, if not all."""
+    """A task, the number of its transmissions, its future, and the workers allowed to do it, if not all."""
 
     task: Task
     times: int = 0
@@ -66,11 +66,11 @@ class DaskExecutor:
     Parameters
     ----------
     cluster
-        Where its scheduler is.
+        The scheduler's address.
     place
-        Where results go, of this machine; workers that see it too write there themselves.
+        The local place of results; workers that share it write there themselves.
     bring
-        What the others send back.
+        The part that other workers send back.
     replace
         Whether runs that are there are done again.
 
@@ -132,23 +132,23 @@ class DaskExecutor:
         return self._outcomes.popleft()
 
     def under_way(self) -> Mapping[str, UnderWay]:
-        """By name of the run, how far those are that have been under way for some seconds."""
+        """Return the progress of runs that have been in progress for some seconds, by name."""
         return dict(self._under_way)
 
     def close(self, *, now: bool) -> None:
-        """Let go of the cluster; with ``now`` runs that have not begun are not begun any more."""
+        """Release the cluster; with ``now``, runs that have not begun are cancelled."""
         if now:
             self._connection.cancel([sent.future for sent in self._sent.values() if sent.future])
         self._open.close()
 
     @property
     def note(self) -> str:
-        """What is the matter with the cluster now; empty if nothing."""
+        """Return the present problems of the cluster; empty if there are none."""
         return self._connection.note
 
     @property
     def remarks(self) -> list[str]:
-        """What is worth knowing when all is done."""
+        """Return remarks for the end."""
         found = [
             f"worker {address} was given no more {'' if refusal.parts is None else 'such '}runs:"
             f" {refusal.reason}"
@@ -234,7 +234,7 @@ class DaskExecutor:
         self._waiting.extend(again)
 
     def _receive(self) -> None:
-        """Take what has ended."""
+        """Take finished tasks."""
         for key, result in self._connection.ended():
             sent = self._sent.pop(key, None)
             if sent is None:
@@ -250,13 +250,13 @@ class DaskExecutor:
                 self._waiting.append(sent)
 
     def _hear(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        """How far a worker is with a run, of whatever client; in the thread of the connection."""
+        """Receive a worker's progress with any client's run, in the thread of the connection."""
         sent = self._sent.get(event[1]["key"])
         if sent is not None:
             self._under_way[sent.task.name] = UnderWay(sent.task.arm, sent.task.seed, **event[1]["now"])
 
     def _take(self, sent: _Sent, result: Mapping[str, Any]) -> None:
-        """What a worker has answered."""
+        """Take a worker's result."""
         answer = result["answer"]
         wrong = answer["reason"] if answer["status"] in (remote.REFUSED, "machine") else ""
         files = result.get("files")
@@ -280,13 +280,13 @@ class DaskExecutor:
             self._outcomes.append(_failed(sent.task, error))
 
     def _refuse(self, address: str, refusal: _Refusal) -> None:
-        """Give a worker no more runs, or none that need other versions; what is more stays so."""
+        """Give a worker no more runs, or none that need other versions; the stricter refusal stays."""
         known = self._refusals.setdefault(address, refusal)
         if known.parts is not None and refusal.parts is None:
             self._refusals[address] = refusal
 
     def _put(self, task: Task, files: Mapping[str, bytes]) -> str:
-        """Put what came back into its place; returns what is wrong with it, or an empty text."""
+        """Put returned files into their place. Returns what is wrong with them, or an empty text."""
         staged = self._staging / task.digest
         try:
             with self._place.writing():
@@ -310,7 +310,7 @@ def _files_of(task: Task) -> Mapping[str, bytes]:
 
 
 def _failed(task: Task, error: Exception) -> Outcome:
-    """A run that Dask has given up."""
+    """Return the outcome of a run that Dask has given up."""
     cause = "crash" if type(error).__name__ == "KilledWorker" else type(error).__name__
     return Outcome(task, "failed", cause, " ".join(str(error).split()))
 

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class Conclusion(NamedTuple):
-    """What a sweep has come to.
+    """The conclusion of a sweep.
 
     Attributes
     ----------
     results
         All that is there, but for what cannot be read.
     claims
-        Those of the scenario, scored.
+        The scenario's claims, scored.
     report
         The file, if one was made.
     """
@@ -32,12 +32,12 @@ class Conclusion(NamedTuple):
 
 
 def conclude(results: Results, *, judge: bool, report: bool) -> Conclusion:
-    """Write what follows from the runs beside them; to be called alone in the sweep's directory.
+    """Write the conclusions next to the runs; only one process may call it in the sweep's directory.
 
     Parameters
     ----------
     results
-        Of a sweep.
+        Results of a sweep.
     judge
         Whether to score the claims and make the report too: not while other shards are to come.
     report

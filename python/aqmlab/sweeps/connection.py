@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _CONNECT_S = 30.0
-"""What the first connection may take."""
+"""Time limit of the first connection."""
 _FILE_S = 0.1
 _RETRY_S = 2.0
-"""What each later attempt may take."""
+"""Time limit of each later attempt."""
 _LOOK_S = 1.0
 """Between questions to the scheduler which workers there are."""
 _UNANSWERED_S = 60.0
@@ -36,27 +36,27 @@ _CLOSE_S = 2.0
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where a Dask scheduler is, and how it is reached.
+    """A Dask scheduler, and the way to reach it.
 
     Attributes
     ----------
     address
-        ``"tcp://host:8786"``, or ``"tls://..."``. If neither this nor a file is given, as Dask is configured:
-        ``DASK_SCHEDULER_ADDRESS``.
+        ``"tcp://host:8786"``, or ``"tls://..."``. If neither this nor a file is given, as Dask is
+        configured: ``DASK_SCHEDULER_ADDRESS``.
     scheduler_file
         The file that ``dask scheduler --scheduler-file`` writes, in place of an address.
     bring
-        What comes back from workers that do not see the store: ``"summaries"`` or whole ``"recordings"``; if
-        not given, what the request needs.
+        The part that workers without access to the store send back: ``"summaries"`` or whole
+        ``"recordings"``; by default what the request needs.
     tls_ca_file, tls_cert, tls_key
-        For ``tls://``: the certificate of the authority, and certificate and key of this client; as Dask is
-        configured, if not given.
+        For ``tls://``: the certificate of the authority, and certificate and key of this client; by
+        default as in Dask's configuration.
     security
-        In place of these, a ``distributed.Security``, such as the ``security`` of a cluster object.
+        Alternatively, a ``distributed.Security``, such as the ``security`` of a cluster object.
     silence_s
-        How long a run may make no progress before it is ended and tried again.
+        Time without progress after which a run is ended and tried again.
     patience_s
-        How long to look for a scheduler that is lost.
+        Time for which a lost scheduler is searched for.
     """
 
     address: str | None = None
@@ -83,7 +83,7 @@ class Cluster:
         """
         from distributed import Client
 
-        # Whatever it has to say of a scheduler that is gone, it is said here.
+        # Its messages about a lost scheduler would repeat ours.
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         until = time.monotonic() + timeout_s
         while self.scheduler_file and not Path(self.scheduler_file).is_file():
@@ -145,7 +145,7 @@ class Connection:
     cluster
         To where.
     heard
-        By topic, what is called with each event that workers log on it.
+        Callbacks by topic, called with each event that workers log on it.
 
     Attributes
     ----------
@@ -177,13 +177,13 @@ class Connection:
 
     @property
     def note(self) -> str:
-        """What is the matter with the cluster; empty if nothing."""
+        """The present problems of the cluster; empty if there are none."""
         if self._lost_s is not None:
             return f"no scheduler for {time.monotonic() - self._lost_s:.0f} s"
         return "" if self.workers else "no workers yet"
 
     def look(self) -> bool:
-        """See to it that there is a connection; ``False`` if what was sent is lost with the one before.
+        """Ensure a connection. Returns ``False`` if tasks were lost with the previous one.
 
         Raises
         ------
@@ -225,14 +225,14 @@ class Connection:
         files: Mapping[str, bytes],
         allowed: Sequence[str],
     ) -> list[Future[Any]]:
-        """Send tasks: a named function with a request each, and the files that all of them need.
+        """Send tasks: a named function with one request each, and the files that all of them need.
 
         If workers are named as ``allowed``, to these alone.
         """
         assert self._client is not None
         more: dict[str, Any] = {}
         if files:
-            # As a task, for what is scattered is lost with its worker.
+            # As a task because scattered data is lost with its worker.
             named = sha256(repr(sorted(files.items())).encode()).hexdigest()[:16]
             more["files"] = self._client.submit(dict, dict(files), key=f"files-{named}")
         futures: list[Future[Any]] = self._client.map(
@@ -261,7 +261,7 @@ class Connection:
                 self._client.cancel(list(futures), asynchronous=False)
 
     def lacking(self) -> dict[str, str]:
-        """By address, the workers that have no aqmlab, with what would be right."""
+        """Return the workers without aqmlab by address, with the remedy."""
         assert self._client is not None
         found = self._client.run(importlib.metadata.version, "aqmlab", on_error="return")
         own = importlib.metadata.version("aqmlab")

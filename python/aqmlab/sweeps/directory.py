@@ -1,7 +1,8 @@
-"""What a sweep leaves beside its runs: ``sweeps/<name>/`` of a store.
+"""The directory of a sweep, besides its runs: ``sweeps/<name>/`` of a store.
 
-``scenario.toml`` as given, and ``sweep.json``: the cells, and the digest of each of their runs. Both are
-there before the first run. No file depends on when, where or in how many goes the runs were done.
+``scenario.toml`` as given, and ``sweep.json``: the cells, and the digest of each of their runs.
+Both exist before the first run. No file depends on when, where or in how many steps the runs were
+made.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ def describe(cases: Cases, place: Place, failed: Mapping[str, str] = MappingProx
     Parameters
     ----------
     cases
-        What was asked for.
+        The request.
     place
-        Where the runs are.
+        The place of the runs.
     failed
-        By name, why there is no recording of a run.
+        Reasons for missing recordings, by name of the run.
     """
     about = {
         "format_version": SWEEP_FORMAT,
@@ -82,32 +83,32 @@ def write_about(store: Store, directory: Path, scenario: str, about: Mapping[str
 
 
 class Directory(Protocol):
-    """What is kept beside the runs of one request: what it consists of, and what follows from its runs."""
+    """The directory of a request, besides the runs: its description, and its conclusions."""
 
     path: Path
-    """Where tables and the report are."""
+    """The folder of tables and report."""
 
     def update(self, tried: Container[str], failed: Mapping[str, str]) -> None:
-        """Write what the request consists of, and which runs fail.
+        """Write the description of the request, and the failed runs.
 
         Parameters
         ----------
         tried
             Names of the runs that the caller has tried, or is going to try.
         failed
-            Those of them that have failed, with the reason.
+            The failed ones, with the reasons.
         """
 
     def recordings(self) -> Recordings:
         """The recordings of the runs, not opened yet."""
 
     def conclude(self, recordings: Recordings, *, judge: bool, report: bool) -> Conclusion:
-        """Write what follows from the runs.
+        """Write the conclusions from the runs.
 
         Parameters
         ----------
         recordings
-            Those of :meth:`recordings`, some of them opened.
+            The result of :meth:`recordings`, some of them opened.
         judge
             Whether to score the claims and make the report too: not while other shards are to come.
         report
@@ -121,9 +122,9 @@ class SweepDirectory:
     Parameters
     ----------
     store
-        Where it is.
+        Its path.
     cases
-        What was asked for.
+        The request.
     """
 
     def __init__(self, store: Store, cases: Cases) -> None:
@@ -177,7 +178,7 @@ def store_of(directory: Path) -> Store:
 
 
 def load_sweep(path: Path | str) -> Results:
-    """Open what a sweep left: as far as it has come, if it has not ended.
+    """Open the results of a sweep, so far if it has not ended.
 
     Parameters
     ----------

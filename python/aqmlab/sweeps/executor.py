@@ -22,21 +22,22 @@ from aqmlab.sweeps.task import Task
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a task.
+    """The outcome of a task.
 
     Attributes
     ----------
     task
-        Which one.
+        The task.
     status
-        ``finished``; ``present``, if another process has done it meanwhile; ``failed``; ``machine``, if this
-        machine cannot, and the next run would find the same.
+        ``finished``; ``present``, if another process has done it meanwhile; ``failed``;
+        ``machine``, if this machine cannot, and the next run would find the same.
     cause, reason
-        Of a failure: a word to count by, and a sentence. Of what ends all runs the name of the error.
+        For a failure: a word for counting, and a sentence. For an error that ends all runs, its
+        name.
     wall_s, cpu_s
-        Of the run itself, its recording included.
+        Time of the run itself, including its recording.
     events
-        That the simulator processed.
+        Number of events that the simulator processed.
     """
 
     task: Task
@@ -49,18 +50,18 @@ class Outcome:
 
 
 class Executor(Protocol):
-    """Does tasks, in whatever order."""
+    """Executes tasks, in any order."""
 
     workers: int
     """Tasks that are done side by side."""
 
     @property
     def note(self) -> str:
-        """What is the matter with the machines now; empty if nothing."""
+        """Return the present problems of the machines; empty if there are none."""
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What is worth knowing when all is done, besides the outcomes."""
+        """Return remarks for the end, besides the outcomes."""
 
     def submit(self, task: Task) -> None:
         """Take a task; it need not be begun at once."""
@@ -69,14 +70,14 @@ class Executor(Protocol):
         """The next outcome; ``None`` if there is none within the time."""
 
     def under_way(self) -> Mapping[str, UnderWay]:
-        """By name of the run, how far those are that are being done, as far as it is known."""
+        """Return the known progress of current runs, by name."""
 
     def close(self, *, now: bool) -> None:
         """End, at once or when all tasks are done; wait until nothing is left of it."""
 
 
 class QueueExecutor:
-    """What executors have in common whose threads take tasks from a queue and put outcomes into another.
+    """A base class of executors whose threads take tasks from a queue and put outcomes into another.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ class QueueExecutor:
             return None
 
     def under_way(self) -> Mapping[str, UnderWay]:
-        """By name of the run, how far those are that are being done."""
+        """Return the progress of current runs, by name."""
         # A copy in one step: other threads write it.
         return dict(self._under_way)
 
@@ -120,13 +121,13 @@ class LocalExecutor(QueueExecutor):
     place
         The directory of the place where results go.
     workers
-        How many processes.
+        Number of processes.
     memory_cap
         Bytes that a run may take; 0 for no cap.
     replace
         Whether runs that are there are done again.
     silence_s
-        How long a run may make no progress.
+        Longest time without progress of a run.
     """
 
     def __init__(
@@ -150,7 +151,7 @@ class LocalExecutor(QueueExecutor):
             thread.start()
 
     def close(self, *, now: bool) -> None:
-        """End all workers and wait until they have gone: with ``now`` also those in the middle of a run."""
+        """End all workers and wait until they have exited; with ``now``, even during a run."""
         if now:
             self._closed = True
             for keeper in self._keepers:
@@ -165,7 +166,7 @@ class LocalExecutor(QueueExecutor):
         return [keeper.pid for keeper in self._keepers if keeper.pid is not None]
 
     def _serve(self, keeper: Keeper) -> None:
-        """What a thread does: have one task after another done."""
+        """Execute one task after another in a thread."""
         while (task := self._tasks.get()) is not None and not self._closed:
             answer = keeper.answer({"task": task.to_json(), **self._request}, partial(self._hear, task))
             self._under_way.pop(task.name, None)

@@ -2,9 +2,10 @@
 //! queue management algorithms", 2002, section III). Its author had not read the law under test,
 //! and it shares no code with it.
 //!
-//! > Upon packet loss (or `Q_len` > L) event: if ((now - `last_update`) > `freeze_time`) then >
-//! `p_m` = `p_m` + d1; `last_update` = now. > Upon link idle event: if ((now - `last_update`) >
-//! `freeze_time`) then `p_m` = `p_m` - d2; `last_update` = now.
+//! > Upon packet loss (or `Q_len` > L) event: if ((now - `last_update`) > `freeze_time`) then
+//! > `p_m` = `p_m` + d1; `last_update` = now.
+//! > Upon link idle event: if ((now - `last_update`) > `freeze_time`) then
+//! > `p_m` = `p_m` - d2; `last_update` = now.
 //!
 //! It has no state to be wrong in. First it computes the whole history of the link from the list of
 //! arrivals, by the definition of a first-in first-out link. Then it reads the paper's events off
