@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test test-slow fuzz bench reproduce reproduce-quick multiverse infer install clean docs site release
+.PHONY: help demo test test-slow fuzz bench reproduce reproduce-quick multiverse infer install clean docs site release articles
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 17
@@ -48,6 +48,10 @@ docs: install    ## rewrite the generated parts of the documentation: tables, pr
 site:            ## the documentation as a searchable site in target/site/html
 	@tools/install.sh site
 	@$(BIN)/python tools/site_pages.py
+
+articles:        ## each scored paper as an article in the form of ReScience C, in target/articles
+	@tools/install.sh
+	@$(BIN)/python tools/articles.py
 
 release:         ## build and check all packages into dist/: wheels, sdist, crates, hashes; resumable
 	@tools/release.sh

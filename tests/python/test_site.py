@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import re
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -25,12 +27,38 @@ def place(tmp_path, monkeypatch):
     return tmp_path / "site"
 
 
+def without_target(page: Path, known: dict[Path, set[str]]) -> list[str]:
+    """The links of a built page to files or places that are not there."""
+    text = re.sub(r"<script.*?</script>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    missing = []
+    for link in map(html.unescape, set(re.findall(r"""(?:href|src)=["']?([^"'\s>]+)""", text))):
+        if re.match(r"[a-z]+:|//", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / unquote(path)).resolve() if path else page
+        target = target / "index.html" if target.is_dir() else target
+        if target.suffix == ".html" and target.is_file() and target not in known:
+            known[target] = set(re.findall(r"""\bid=["']?([^"'\s>]+)""", target.read_text(encoding="utf-8")))
+        if not target.is_file() or (target in known and anchor and unquote(anchor) not in known[target]):
+            missing.append(link)
+    return missing
+
+
+def test_links_to_missing_files_and_places_are_found(tmp_path):
+    (tmp_path / "b.html").write_text("<h2 id=here>x</h2>")
+    (tmp_path / "a.html").write_text("<a href=b.html#here>1</a><a href='b.html#there'>2</a><img src=c.svg>")
+    assert sorted(without_target(tmp_path / "a.html", {})) == ["b.html#there", "c.svg"]
+
+
 @pytest.mark.skipif(importlib.util.find_spec("zensical") is None, reason="the extra `site` is not installed")
 def test_the_site_is_built_without_a_broken_link_and_fetches_nothing(place):
     assert site.main() == 0
     pages = list((place / "html").rglob("*.html"))
     assert len(pages) > 50
+    known: dict[Path, set[str]] = {}
     for page in pages:
+        # The page for wrong addresses has those of a server.
+        assert page.name == "404.html" or not without_target(page, known), page
         found = FETCHED.search(page.read_text(encoding="utf-8"))
         assert found is None, (page, found[0])
     assert (place / "html" / "search.js").is_file(), "search works without a server"
