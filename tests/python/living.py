@@ -9,6 +9,7 @@ import site
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -115,12 +116,19 @@ def settings():
     return {str(file): file.read_bytes() for file in files if os.access(file, os.R_OK)}
 
 
+def children_of(pid):
+    """The processes that a process has started, from whichever of its threads."""
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):  # the thread has ended
+            yield from (thread / "children").read_text(encoding="ascii").split()
+
+
 def the_router_of(pid):
     """The process of the run, as soon as router and traffic have their threads."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         time.sleep(0.05)
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split():
+        for child in children_of(pid):
             if len(list(Path(f"/proc/{child}/task").iterdir())) >= 3:
                 return int(child)
     raise AssertionError("no run has begun")

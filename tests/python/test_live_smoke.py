@@ -102,7 +102,7 @@ def test_a_killed_router_is_told_and_leaves_nothing(user, live_folder):
     os.kill(the_router_of(process.pid), signal.SIGKILL)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 4
-    assert "arm `main`, seed 1: the live router was killed by SIGKILL" in err
+    assert "main, seed 1: the live router was killed by SIGKILL" in err
     assert "Traceback" not in err
     assert not (live_folder / "out").exists()
 
@@ -111,9 +111,19 @@ def test_a_killed_router_is_told_and_leaves_nothing(user, live_folder):
 @pytest.mark.parametrize(
     ("changed", "to", "code", "message"),
     [
-        ("count = 3", 'count = 3\ntcp = { congestion = "nosuch" }', 3, "no congestion control `nosuch`"),
+        (
+            'profile = "linux"',
+            'profile = "linux"\ncongestion = "nosuch"',
+            3,
+            "no congestion control `nosuch`",
+        ),
         ('rate = "10Mbit"', 'rate = "1Tbit"', 3, "or run it all the same with `--force`"),
-        ("count = 3", "count = 65000", 2, "class `ftp` has 65000 flows, and a host has ports for 64512"),
+        (
+            "count = 3",
+            "count = 1100000",
+            2,
+            "up to 1100001 connections at one time, and there is room for 1048576",
+        ),
     ],
     ids=["congestion control", "rate", "flows"],
 )
