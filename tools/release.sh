@@ -12,6 +12,7 @@ work=$root/target/dist/$key
 out=$work/packages
 tools=$root/target/dist/tools
 source=$work/source
+environment=$work/environment
 targets=${RELEASE_TARGETS:-"x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-apple-darwin"}
 published="-p aqmlab-units -p aqmlab-random -p aqmlab-params -p aqmlab-qdisc"
 mkdir -p "$work" "$out"
@@ -42,25 +43,34 @@ make_sdist() {
     tar xzf "$out/aqmlab-$version.tar.gz" -C "$source" --strip-components=1
 }
 
-# Wheels carry the manual pages as share/man/man1.
-make_pages() {
-    tools/install.sh
-    .venv/bin/python tools/man_pages.py "$source/aqmlab.data/data/share/man/man1"
-    if command -v mandoc >/dev/null; then
-        mandoc -Tlint -Wwarning "$source"/aqmlab.data/data/share/man/man1/*.1
-    fi
+build() { # TARGET FOLDER: from the sdist, so that it is known to be complete
+    local more=()
+    # Chrono names CoreFoundation for time zones, which nothing here asks for; the linker has to know where it is.
+    [[ $1 != *apple* ]] || more=(-- -C "link-arg=-F$root/tools/frameworks")
+    (cd "$source" && CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} PATH=$tools/bin:$PATH \
+        maturin build --quiet --release --locked --zig --target "$1" -o "$2" "${more[@]}")
 }
 
-make_wheels() { # from the sdist, so that it is known to be complete
+# The wheels carry the manual pages as share/man/man1, which need the program: so one wheel is built without them.
+make_pages() {
+    local pages=$source/aqmlab.data/data/share/man/man1
+    rm -rf "$source/aqmlab.data" "$work/first"
+    build "$(uname -m)-unknown-linux-gnu" "$work/first"
+    "${PYTHON:-python3}" -m venv "$environment"
+    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check "$work"/first/*.whl
+    "$environment/bin/python" tools/man_pages.py "$pages"
+    if command -v mandoc >/dev/null; then mandoc -Tlint -Wwarning "$pages"/*.1; fi
+}
+
+make_wheels() {
     local target
     for target in $targets; do
-        [ -e "$work/wheel-$target" ] && continue
+        [ ! -e "$work/wheel-$target" ] || continue
         if ! rustup target list --installed | grep -qx "$target" && ! rustup target add "$target" >/dev/null 2>&1; then
             skip "wheel for $target: its standard library is not installed (rustup target add $target)"
             continue
         fi
-        (cd "$source" && CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} PATH=$tools/bin:$PATH \
-            maturin build --quiet --release --locked --zig --target "$target" -o "$out")
+        build "$target" "$out"
         touch "$work/wheel-$target"
     done
 }
@@ -106,15 +116,12 @@ make_crates() {
     fi
 }
 
-# CycloneDX: the Rust packages in the wheel by Cargo.lock, the Python packages by an environment with the wheel.
+# CycloneDX: the Rust packages in the wheel by maturin, the Python packages by an environment that has the wheel.
 make_sbom() {
-    local env=$work/environment
-    "${PYTHON:-python3}" -m venv "$env"
-    "$env/bin/python" -m pip install --quiet --disable-pip-version-check "$(our_wheel)"
     "$tools/bin/cyclonedx-py" environment --output-reproducible --of JSON \
-        -o "$out/aqmlab-$version-python.cdx.json" "$env/bin/python"
+        -o "$out/aqmlab-$version-python.cdx.json" "$environment/bin/python"
     unzip -p "$(our_wheel)" "*/sboms/*.cyclonedx.json" >"$out/aqmlab-$version-rust.cdx.json" # made by maturin
-    "$env/bin/python" -m pip freeze --exclude aqmlab >"$work/python-packages.txt"
+    "$environment/bin/python" -m pip freeze --exclude aqmlab >"$work/python-packages.txt"
 }
 
 audit() {
