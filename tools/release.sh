@@ -37,7 +37,7 @@ get_tools() {
 }
 
 make_sdist() {
-    "$tools/bin/maturin" sdist --quiet -o "$out"
+    "$tools/bin/maturin" sdist -o "$out"
     rm -rf "$source"
     mkdir -p "$source"
     tar xzf "$out/aqmlab-$version.tar.gz" -C "$source" --strip-components=1
