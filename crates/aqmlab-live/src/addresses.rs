@@ -1,8 +1,10 @@
-//! Hosts, their addresses and ports: of which class, end and connection a packet is, is arithmetic on it.
+//! Hosts, their addresses and ports: a packet's class, end and connection follow from them by
+//! arithmetic.
 //!
-//! The servers of a class have one address and one port. Its clients have as many addresses as their connections need, with
-//! the ports from [`FIRST_CLIENT_PORT`] on. A *client port* is an address and a port of a class's clients, by a number that
-//! counts through the ports of the first address, then through those of the next.
+//! The servers of a class have one address and one port. Its clients have as many addresses as
+//! their connections need, with the ports from [`FIRST_CLIENT_PORT`] on. A *client port* is an
+//! address and a port of a class's clients, by a number that counts through the ports of the first
+//! address, then through those of the next.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -14,7 +16,7 @@ use aqmlab_scenario::{ClassPlan, IpVersion};
 pub struct HostId {
     /// The class: an index into the plan's classes.
     pub class: usize,
-    /// Which of its hosts.
+    /// The host among those of the class.
     pub side: End,
 }
 
@@ -42,9 +44,9 @@ pub const SERVER_PORT: u16 = ClassPlan::PORT;
 
 /// Ports of one address.
 const PER_ADDRESS: u32 = (u16::MAX - FIRST_CLIENT_PORT) as u32 + 1;
-/// Addresses that the clients of a class may have.
+/// Maximum number of addresses of the clients of a class.
 const MOST_CLIENTS: u32 = 254;
-/// Client ports that a class may have.
+/// Maximum number of client ports of a class.
 pub const MOST_CLIENT_PORTS: u32 = MOST_CLIENTS * PER_ADDRESS;
 
 /// Addresses of hosts, from ranges that are set aside for benchmarks.
@@ -78,7 +80,7 @@ impl Addresses {
         }
     }
 
-    /// All addresses of a host whose class has so many client ports.
+    /// Returns all addresses of a host whose class has `client_ports` client ports.
     pub fn all(self, host: HostId, client_ports: u32) -> impl Iterator<Item = IpAddr> {
         let count = match host.side {
             End::Client => client_ports.div_ceil(PER_ADDRESS).clamp(1, MOST_CLIENTS),
@@ -87,15 +89,15 @@ impl Addresses {
         (0..count).map(move |number| self.nth(host, number as u8))
     }
 
-    /// Where the server of a class is reached that listens at `port`.
+    /// Returns the address of the server of `class` that listens at `port`.
     pub fn server(self, class: usize, port: u16) -> SocketAddr {
         SocketAddr::new(self.of(HostId { class, side: End::Server }), port)
     }
 
-    /// The address and port that client port `number` of a class is.
+    /// Returns the address and port of client port `number` of a class.
     ///
     /// # Panics
-    /// If there are not so many ([`MOST_CLIENT_PORTS`]).
+    /// If `number` is not below [`MOST_CLIENT_PORTS`].
     pub fn client(self, class: usize, number: u32) -> SocketAddr {
         assert!(number < MOST_CLIENT_PORTS, "client port {number} of at most {MOST_CLIENT_PORTS}");
         let address = self.nth(HostId { class, side: End::Client }, (number / PER_ADDRESS) as u8);

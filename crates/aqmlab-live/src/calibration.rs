@@ -1,5 +1,6 @@
-//! What this machine can do at best, measured just before each run and kept with its result: packets that it carries, and
-//! round-trip times between hosts through bare devices, below which no router on it can go.
+//! Best performance of this machine, measured just before each run and kept with its result: the
+//! packets that it carries, and round-trip times between hosts through bare devices. No router on
+//! the machine can have shorter ones.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,7 +23,7 @@ use crate::host::{self, Hosts, Tun};
 use crate::threads::spawn;
 use crate::traffic::sockets;
 
-/// What this machine can do at best.
+/// Best performance of this machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Calibration {
     /// Packets that it carries.
@@ -32,20 +33,21 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Measures it in less than half a second, between two hosts that nobody else knows.
+    /// Measures it in less than half a second, between two hosts used for nothing else.
     ///
     /// # Errors
     /// If the machine refuses.
     pub fn measure() -> Result<Self, LiveError> {
         let plan = capacity::plan();
         let (hosts, mut tuns) = host::set_up(&plan)?;
-        // The pings first: what connections leave behind, an ordinary timer for one, would wake somebody up.
+        // The pings come first: remains of connections, such as an ordinary timer, would wake a
+        // thread.
         let ping_ns = measure_pings(&hosts, &mut tuns)?;
         let capacity = capacity::measure(&plan, &hosts, &mut tuns)?;
         Ok(Calibration { capacity, ping_ns })
     }
 
-    /// What the machine carries, beside what `plan` asks for.
+    /// Returns the machine's capacity and what `plan` demands of it.
     pub fn capacity_for(&self, plan: &Plan) -> CapacityReport {
         CapacityReport {
             per_packet_ns: self.capacity.per_packet.as_ns(),
@@ -57,11 +59,11 @@ impl Calibration {
     }
 }
 
-/// Pings, one after the other: with their pauses a fifth of a second.
+/// Number of pings, sent one after the other: a fifth of a second with their pauses.
 const PINGS: u32 = 100;
 /// Between them everybody falls asleep.
 const PAUSE: Duration = Duration::from_millis(2);
-/// So many are waited for that do not come back.
+/// Number of lost pings that are waited for.
 const MOST_LOST: u32 = 3;
 /// Small enough for any interface.
 const PAYLOAD: [u8; 36] = [0; 36];

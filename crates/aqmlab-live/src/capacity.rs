@@ -1,4 +1,5 @@
-//! How many packets a second this machine can carry: measured just before a run, and compared with what its plan sends.
+//! Packets per second that this machine can carry, measured just before a run and compared with
+//! what the run's plan sends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -30,31 +31,32 @@ tcp = { profile = "linux" }
 /// beyond 95 % a real-time thread is stopped by the kernel.
 pub const MOST_DUTY: f64 = 0.7;
 
-/// What this machine carries.
+/// Capacity of this machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Capacity {
     /// Packets that were carried.
     pub packets: u64,
-    /// Processor time for one of them: to read it, to write it, and what the receiving host does at once.
+    /// Processor time per packet: to read it, to write it, and for the receiving host's immediate
+    /// work.
     pub per_packet: Span,
     /// Processor time to fall asleep and wake up again.
     pub per_wake: Span,
 }
 
 impl Capacity {
-    /// Processor time for a packet at a set rate. There packets come one by one, and the router wakes for each that leaves and
-    /// for every other that comes: the rest are answers to what it has just written. (250 Mbit/s on a machine with 4.3 us and
-    /// 9.6 us: 18 us a packet.)
+    /// Returns the processor time per packet at a set rate. Packets then come one by one, and the
+    /// router wakes for each departure and every other arrival: the rest are answers to what it has
+    /// just written. (250 Mbit/s on a machine with 4.3 us and 9.6 us: 18 us per packet.)
     pub fn cost(&self) -> Span {
         self.per_packet + (self.per_wake * 3).div(2)
     }
 
-    /// Packets a second with all of a processor.
+    /// Returns the packets per second that take all of a processor.
     pub fn packets_per_s(&self) -> f64 {
         1.0 / self.cost().as_secs_f64()
     }
 
-    /// The most packets a second that a plan may send.
+    /// Returns the maximum number of packets per second that a plan may send.
     pub fn limit(&self) -> f64 {
         MOST_DUTY * self.packets_per_s()
     }
@@ -80,10 +82,12 @@ impl Capacity {
     }
 }
 
-/// Packets a second that the hosts of a plan send at most, acknowledgments included.
+/// Returns the maximum number of packets per second that the hosts of a plan send, acknowledgments
+/// included.
 ///
-/// Connections send no faster than the links let them at which the ways of their data begin, nor than those let them at which
-/// these end; other sources send at their rate, those that pause as if they did not: all of them may be on at once.
+/// Connections send no faster than the first and last links on the paths of their data allow. Other
+/// sources send at their rate. Sources with pauses count as if they never paused, because all of
+/// them may be on at once.
 pub fn demand(plan: &Plan) -> f64 {
     let (mut first, mut last) = (Vec::new(), Vec::new());
     let (mut others, mut acks_per_segment) = (0.0, 0.0f64);
@@ -118,7 +122,8 @@ fn over_links(mut rates: Vec<(usize, f64)>) -> f64 {
     rates.iter().map(|(_, rate)| rate).sum()
 }
 
-/// Measures it, in a fifth of a second at most, with connections between the two hosts of [`plan`].
+/// Measures the capacity, in at most a fifth of a second, with connections between the two hosts of
+/// [`plan`].
 ///
 /// # Errors
 /// If the machine refuses.
@@ -175,15 +180,15 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// What has been carried.
+/// Packets and bytes that have been carried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carried {
     /// Packets.
     pub packets: u64,
     /// Processor time that it took.
     pub processor_time: Span,
-    /// The longest time from one look at the devices to the next: 5 ms where nothing comes, more on a machine that was
-    /// busy elsewhere.
+    /// Longest time between two polls of the devices: 5 ms if nothing comes, more on a busy
+    /// machine.
     pub longest_gap: Span,
 }
 
@@ -198,15 +203,15 @@ fn drive(
     Generator::new(plan, 1, hosts, clock, run_end).and_then(Generator::run).map(|_| ())
 }
 
-/// More packets than these make no mean more certain. (Where a processor's work takes no time, as in a kernel in virtual time,
-/// there would be no end of them.)
+/// More packets than this do not make the mean more certain. (Without this limit the loop would not
+/// end where a processor's work takes no time, as in a kernel in virtual time.)
 const ENOUGH: u64 = 10_000;
 
-/// Carries packets from one device to the other, at once, until the traffic has ended or there were at least `enough` of
-/// them.
+/// Carries packets from one device to the other without delay, until the traffic has ended or at
+/// least `enough` packets have passed.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn carry(tuns: &mut [Tun], ended: &AtomicBool, enough: u64) -> Result<Carried, LiveError> {
     const A_WHILE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
     let io =
@@ -244,7 +249,7 @@ fn pass_on(tuns: &mut [Tun], from: usize, frame: &mut [u8]) -> std::io::Result<u
     while packets < PER_PASS
         && let Some(length) = tuns[from].read(frame)?
     {
-        // A packet that the other host does not take is lost, as on a link that is too slow.
+        // A packet that the other host does not accept is lost, as on a link that is too slow.
         let _ = tuns[1 - from].write(&frame[..length]);
         packets += 1;
     }
@@ -272,7 +277,7 @@ tcp = { profile = "rfc", mss = "1460B", ack_every = 2 }
 
     #[test]
     fn all_connections_together_fill_the_link_and_acknowledge_every_second_segment() {
-        // 12 Mbit/s are 1000 packets of 1500 bytes a second.
+        // 12 Mbit/s are 1000 packets of 1500 bytes per second.
         assert!((demand(&plan(DUMBBELL)) - 1500.0).abs() < 1e-6, "{}", demand(&plan(DUMBBELL)));
     }
 

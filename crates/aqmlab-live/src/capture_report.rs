@@ -1,8 +1,8 @@
-//! What a live recording says of its capture.
+//! Report on the capture of a live recording.
 //!
-//! In the manifest's object `live`, `capture` has of each port how many packets are in the file and how many should be there
-//! and are not. Where there is no file, `capture_failure` says why (`reason`), and how far the run was (`at_ns`). What is
-//! missing is a remark besides.
+//! In the manifest's object `live`, `capture` has the number of packets in the file and the number
+//! of missing packets, for each port. If there is no file, `capture_failure` has the reason
+//! (`reason`) and the time in the run (`at_ns`). Missing packets also give a remark.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ fn counts(ports: &[CapturedPackets]) -> BTreeMap<String, CapturedCounts> {
     ports.iter().map(|port| (port.port.clone(), count(port))).collect()
 }
 
-/// A file that is not whole, in words.
+/// Returns a description of an incomplete file.
 pub fn incomplete(report: &CaptureReport) -> Option<String> {
     let missed = report.missed();
     (missed > 0).then(|| {

@@ -1,7 +1,8 @@
-//! What this machine has and lacks for live runs: each thing is tried, and reported with its remedy.
+//! Checks what this machine has and lacks for live runs: each item is tried, and reported with its
+//! remedy.
 //!
-//! The process that asks leaves the namespace that it was started in, and gives itself real-time scheduling if it may: it
-//! should be one that ends afterwards.
+//! The process that asks leaves the namespace that it was started in, and gives itself real-time
+//! scheduling if it may: it should be one that ends afterwards.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -22,7 +23,7 @@ use crate::machine::{Machine, descriptor_limit, processors};
 use crate::priority;
 use crate::sys;
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
     /// As it should be.
@@ -44,16 +45,16 @@ impl Severity {
     }
 }
 
-/// One thing that was looked at.
+/// Finding on one item.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
-    /// What: `"user namespaces"`.
+    /// The item: `"user namespaces"`.
     pub name: &'static str,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What was seen.
+    /// The observation.
     pub finding: String,
-    /// What a person can do, in one line; empty where nothing is to be done.
+    /// A remedy, in one line; empty if none is needed.
     pub remedy: String,
 }
 
@@ -92,9 +93,9 @@ impl Finding {
 /// All findings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diagnosis {
-    /// In the order of the questions.
+    /// The findings, in the order of the checks.
     pub findings: Vec<Finding>,
-    /// What the manifest of a live run would say of the machine.
+    /// The machine as the manifest of a live run would describe it.
     pub machine: MachineFacts,
 }
 
@@ -104,14 +105,14 @@ impl Diagnosis {
         self.findings.iter().all(|finding| finding.severity < Severity::Fail)
     }
 
-    /// As plain data.
+    /// Returns the report as plain data.
     pub fn to_json(&self) -> Value {
         let findings: Vec<_> = self.findings.iter().map(Finding::to_json).collect();
         json!({ "can_run": self.can_run(), "findings": findings, "machine": self.machine })
     }
 }
 
-/// Looks at everything; takes about a second.
+/// Checks everything; takes about a second.
 pub fn examine() -> Diagnosis {
     let machine = Machine::this();
     let before = machine.processor_time();
@@ -121,7 +122,7 @@ pub fn examine() -> Diagnosis {
         congestion_controls(&machine.congestion_controls()),
     ];
     findings.push(descriptors(descriptor_limit()));
-    // The load is of others only as long as nothing has been tried.
+    // The load is that of other programs only before the checks start.
     findings.push(load(machine.load(), processors()));
     findings.push(governor(machine.governor().as_deref()));
     findings.push(real_time(&machine));
@@ -210,10 +211,11 @@ fn real_time(machine: &Machine) -> Finding {
     }
 }
 
-/// Half of the time that a full packet takes at 10 Mbit/s: what a faithful run at that rate allows.
+/// Half of the transmission time of a full packet at 10 Mbit/s: the limit for a faithful run at
+/// that rate.
 const LATE: Span = Span::us(600);
 
-/// How late a thread wakes up that asks for a millisecond's sleep, 200 times, ascending.
+/// Returns the lateness of a thread's wake-ups after a millisecond's sleep, 200 times, ascending.
 fn late_wake_ups() -> Vec<Span> {
     let clock = Clock::start();
     let nap = Span::ms(1);
@@ -245,7 +247,7 @@ fn wake_ups(late: &[Span]) -> Finding {
     )
 }
 
-/// A clock that takes longer is read by asking the hardware: the router reads it twice a packet.
+/// A slower clock is read from the hardware, and the router reads it twice per packet.
 const SLOW_CLOCK: Span = Span::us(1);
 
 fn clock(machine: &Machine) -> Finding {
@@ -282,7 +284,7 @@ const TUN: &str = "TUN interface";
 /// The interface that is made to try.
 const DEVICE: &str = "aqmlab0";
 
-/// What a host of a live run is made of, made once and left to the end of the process.
+/// The parts of a live run's host, made once and kept until the process ends.
 fn network() -> Vec<Finding> {
     let is_root = rustix::process::geteuid().is_root();
     if let Err(error) = leave_host_namespace().and_then(|()| Namespace::new()) {
@@ -315,7 +317,8 @@ fn tun(file: &File) -> Vec<Finding> {
     }
 }
 
-/// What the interface leaves to the program at its other end: with any of it the router reads what no wire carries.
+/// Offloads that the interface leaves to the program at its other end: with any of them the router
+/// reads packets that no wire carries.
 fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
     const NAME: &str = "offloads";
     match on {
@@ -367,7 +370,7 @@ mod tests {
         assert_eq!(severities([steal(Some(0.5)), steal(Some(5.0))]), expected);
         let (prompt, late) = ([LATE; 200], [LATE + Span::ns(1); 200]);
         assert_eq!(severities([wake_ups(&prompt), wake_ups(&late)]), expected);
-        // One wake-up in a hundred may be late, two may not.
+        // One late wake-up in a hundred is allowed, two are not.
         let (mut one, mut three) = ([LATE; 200], [LATE; 200]);
         one[198..].fill(Span::s(1));
         three[197..].fill(Span::s(1));

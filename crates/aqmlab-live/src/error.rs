@@ -21,17 +21,17 @@ pub enum LiveError {
     Machine {
         /// what is missing
         what: String,
-        /// what a person can do about it
+        /// remedy
         remedy: String,
     },
     /// The operating system refused.
     #[error("cannot {operation} {object}: {source}")]
     Io {
-        /// what was tried: `"read from"`
+        /// the operation: `"read from"`
         operation: &'static str,
         /// on which interface, file or namespace
         object: String,
-        /// what the system said
+        /// the system's error
         source: io::Error,
     },
     /// The machine slept in the middle of the run: its hosts' timers and ours no longer agree.
@@ -39,7 +39,7 @@ pub enum LiveError {
     Suspended {
         /// when it was noticed
         at: Instant,
-        /// how long it slept
+        /// duration of the suspension
         lost: Span,
     },
     /// A port's books do not balance: a defect of the program or of a discipline from outside.

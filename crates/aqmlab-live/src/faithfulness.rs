@@ -1,7 +1,8 @@
-//! Whether a live run is to be trusted: what was measured of it, against limits.
+//! Faithfulness of a live run: its measurements compared with limits.
 //!
-//! A run is faithful if the router did what its plan says at the instants at which it says so, as nearly as hosts can observe, and
-//! if nothing but the disciplines lost a packet. Whatever breaks that is named with its figure and its limit.
+//! A run is faithful if the router did what its plan specifies at the specified instants, as far as
+//! hosts can observe, and if only the disciplines lost packets. Each violation is reported with its
+//! figure and its limit.
 
 use std::fmt;
 
@@ -11,16 +12,16 @@ use aqmlab_units::{Bytes, Span};
 
 use crate::capacity::MOST_DUTY;
 
-/// What became of a live run's trustworthiness.
+/// Verdict on a live run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Faithfulness {
-    /// All that was looked at.
+    /// All the checks.
     pub checks: Vec<Check>,
-    /// A person ended the run before its time. What there is of it may be faithful all the same.
+    /// A person ended the run early. The part that was run may be faithful all the same.
     pub interrupted: bool,
 }
 
-/// What was measured of a run.
+/// Measurements of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Observed {
     /// The measured interval; zero if the run ended in its warm-up.
@@ -29,7 +30,8 @@ pub struct Observed {
     pub left: u64,
     /// 99 % of what left the network was written no later than this after its instant.
     pub lateness_p99: Span,
-    /// Times that the router did nothing for longer than it may, and the longest of them.
+    /// Number of times that the router stood still for longer than allowed, and the longest of
+    /// them.
     pub stalls: u64,
     /// The longest.
     pub longest_stall: Span,
@@ -49,14 +51,15 @@ pub struct Observed {
     pub at_sockets: Vec<(String, u64)>,
     /// Packets that the router has handed to hosts, and those that their interfaces have counted.
     pub handed_over: (u64, u64),
-    /// Of each host, packets that the router has handed to it with the mark CE, and those that its kernel has counted.
+    /// For each host, the packets that the router handed to it with the mark CE, and those that its
+    /// kernel counted.
     pub marks: Vec<(u64, u64)>,
 }
 
-/// What lateness is compared with.
+/// Time scales with which lateness is compared.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TimeScales {
-    /// The least time that a packet with data takes at a link of its path.
+    /// Shortest transmission time of a packet with data on a link of its path.
     pub packet_time: Span,
     /// The name of that link.
     pub link: String,
@@ -68,8 +71,9 @@ pub struct TimeScales {
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
 impl TimeScales {
-    /// That of a plan whose flows have this base round-trip time at least. Packets are those that carry data, and their links
-    /// those on which their classes have data: acknowledgments are small, and nobody waits for each of them.
+    /// Returns the time scales of a plan whose flows have at least this base round-trip time. Only
+    /// packets that carry data count, on the links where their classes have data: acknowledgments
+    /// are small, and the lateness of a single one matters to no flow.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
         let times = plan.classes.iter().flat_map(|class| {
             let size = packet_of(&class.workload);
@@ -91,7 +95,7 @@ impl TimeScales {
     }
 }
 
-/// A full packet of a class, or one of mean size.
+/// Returns the size of a full packet of a class, or its mean packet size.
 fn packet_of(workload: &Workload) -> Bytes {
     match workload {
         Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => {
@@ -104,7 +108,7 @@ fn packet_of(workload: &Workload) -> Bytes {
 }
 
 impl Faithfulness {
-    /// Whether a run with these time scales is to be trusted.
+    /// Returns the verdict on a run with these time scales.
     pub fn of(observed: &Observed, time_scales: &TimeScales, interrupted: bool) -> Self {
         let mut checks = vec![
             carried(observed, interrupted),
@@ -127,12 +131,12 @@ impl Faithfulness {
         Faithfulness { checks, interrupted }
     }
 
-    /// Whether everything holds.
+    /// Returns whether all checks hold.
     pub fn is_faithful(&self) -> bool {
         self.checks.iter().all(|check| check.passed)
     }
 
-    /// What does not hold, a sentence each.
+    /// Returns a sentence for each check that does not hold.
     pub fn reasons(&self) -> impl Iterator<Item = &str> {
         self.checks.iter().filter(|check| !check.passed).map(|check| check.sentence.as_str())
     }
@@ -149,7 +153,7 @@ impl fmt::Display for Faithfulness {
     }
 }
 
-/// Of nothing all the rest is true.
+/// Without any packet all other checks would hold.
 fn carried(observed: &Observed, interrupted: bool) -> Check {
     let passed = observed.left > 0;
     let sentence = if passed {
@@ -244,7 +248,7 @@ fn at_sockets(observed: &Observed) -> Check {
     none_of("at_sockets", &observed.at_sockets, phrases, "flows or packets")
 }
 
-/// Several things of which there must be none: what is said if there is none, and if there are some.
+/// Checks that several counts are zero, with the text for zero and for other counts.
 fn none_of(
     name: &'static str,
     counts: &[(String, u64)],
@@ -274,7 +278,7 @@ fn handed_over(observed: &Observed) -> Check {
 fn marks(observed: &Observed) -> Check {
     let delivered: u64 = observed.marks.iter().map(|(delivered, _)| delivered).sum();
     let received: u64 = observed.marks.iter().map(|(_, received)| received).sum();
-    // Host by host: what one lacks another's surplus does not make up for.
+    // Hosts are compared one by one: a surplus at one does not make up for a lack at another.
     let amiss: u64 = observed.marks.iter().map(|(delivered, received)| delivered.abs_diff(*received)).sum();
     let counted = if amiss == 0 { "as many".to_owned() } else { received.to_string() };
     Check {

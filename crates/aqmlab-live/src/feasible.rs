@@ -12,7 +12,7 @@ use crate::router::client_ports;
 
 /// Descriptors that a class needs besides its flows: two namespaces, two devices, a server.
 const PER_CLASS: u64 = 5;
-/// Those that everything else needs: the standard ones, libraries, waits, a recording's files.
+/// Descriptors for everything else: the standard ones, libraries, waits, a recording's files.
 const OTHERS: u64 = 64;
 
 /// Checks it, and lets the process have as many descriptors as it needs.
@@ -49,7 +49,7 @@ fn check_access(plan: &Plan) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// What a live run of the plan does not record, a sentence each.
+/// Returns a sentence for each quantity that a live run of the plan does not record.
 pub fn remarks(plan: &Plan) -> Vec<String> {
     let mut remarks = Vec::new();
     if !plan.record.trace.is_empty() {
@@ -67,14 +67,15 @@ pub fn remarks(plan: &Plan) -> Vec<String> {
     remarks
 }
 
-/// The most connections that users and arrivals may have open at one time, by the descriptors that the rest leaves: two each.
+/// Returns the maximum number of connections of users and arrivals that may be open at the same
+/// time: the remaining descriptors, two per connection.
 pub fn most_connections(plan: &Plan) -> u64 {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     limit.saturating_sub(descriptors(plan)) / 2
 }
 
-/// Descriptors that are needed at one time, but for connections of users and arrivals ([`open_connections`] has those) and of a
-/// trace, of which the number is not known before.
+/// Returns the number of descriptors needed at the same time, except for connections of users and
+/// arrivals (see [`open_connections`]) and of a trace, whose number is not known before.
 fn descriptors(plan: &Plan) -> u64 {
     let of_class = |class: &aqmlab_scenario::ClassPlan| match &class.workload {
         _ if !class.is_list() => 0,
@@ -93,7 +94,8 @@ fn allow_descriptors(needed: u64) -> Result<(), LiveError> {
         return Err(descriptors_refused(needed, most));
     }
     if limit.current.is_some_and(|current| current < most) {
-        // Where that is refused the present limit holds, and a socket too many says so.
+        // If the request is refused, the present limit holds, and a later socket that exceeds it
+        // reports an error.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     }
     Ok(())

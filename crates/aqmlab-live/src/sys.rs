@@ -13,7 +13,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 /// The calling thread moves into a new user namespace and a new network namespace that belongs to it.
 ///
 /// # Errors
-/// What the system said: `EINVAL` if the process has another thread.
+/// The system's error: `EINVAL` if the process has another thread.
 pub fn unshare_user_and_net() -> io::Result<()> {
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET)
 }
@@ -21,7 +21,7 @@ pub fn unshare_user_and_net() -> io::Result<()> {
 /// The calling thread moves into a new network namespace.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn unshare_net() -> io::Result<()> {
     unshare(UnshareFlags::NEWNET)
 }
@@ -37,7 +37,7 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
 /// do not.
 ///
 /// # Errors
-/// What the system said: `EPERM` without the right to.
+/// The system's error: `EPERM` without the right to.
 pub fn set_fifo(priority: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads a `sched_param`, which lives during the call; 0 is the calling thread.
@@ -54,7 +54,7 @@ pub fn set_fifo(priority: i32) -> io::Result<()> {
 /// machine, segmented and with its checksum.
 ///
 /// # Errors
-/// What the system said: `EBUSY` if there is an interface of that name, `EPERM` without `CAP_NET_ADMIN`.
+/// The system's error: `EBUSY` if there is an interface of that name, `EPERM` without `CAP_NET_ADMIN`.
 ///
 /// # Panics
 /// If the name is longer than interfaces' names can be.
@@ -73,7 +73,7 @@ pub fn attach_tun(file: BorrowedFd<'_>, name: &str) -> io::Result<()> {
 /// What an interface of the calling thread's namespace does for the kernel on its way out, of segmentation and checksums.
 ///
 /// # Errors
-/// What the system said: `ENODEV` if there is no such interface, `EOPNOTSUPP` if it does not say.
+/// The system's error: `ENODEV` if there is no such interface, `EOPNOTSUPP` if it does not say.
 ///
 /// # Panics
 /// If the name is longer than interfaces' names can be.
@@ -182,7 +182,7 @@ impl TcpInfo {
 /// What the kernel knows of a connection.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut info = TcpInfo { bytes: [0; TcpInfo::MOST], length: TcpInfo::MOST };
     let mut length = TcpInfo::MOST as libc::socklen_t;
@@ -205,7 +205,7 @@ pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
 /// No segment of this socket carries more than `bytes` of payload and TCP options together.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn set_max_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes as c_int)
 }
@@ -213,7 +213,7 @@ pub fn set_max_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
 /// The socket advertises a receive window of `bytes` at most.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn set_window_clamp(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as c_int)
 }
@@ -221,7 +221,7 @@ pub fn set_window_clamp(socket: impl AsFd, bytes: u32) -> io::Result<()> {
 /// The socket is writable while less than `bytes` of what it holds have not been sent once.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn set_notsent_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes as c_int)
 }
@@ -229,7 +229,7 @@ pub fn set_notsent_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
 /// From now on the socket's error queue reports when all bytes of a write have been acknowledged.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn stamp_acknowledgments(socket: impl AsFd) -> io::Result<()> {
     // Without OPT_TSONLY the message would carry the data, which takes a capability.
     let flags = libc::SOF_TIMESTAMPING_TX_ACK
@@ -243,7 +243,7 @@ pub fn stamp_acknowledgments(socket: impl AsFd) -> io::Result<()> {
 /// counting as one.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
     const SIOCOUTQ: u32 = libc::TIOCOUTQ as u32;
     // SAFETY: SIOCOUTQ writes one `int`.

@@ -1,8 +1,10 @@
-//! Captures of ports: the data plane hands frames over, a thread of its own writes them down.
+//! Captures of ports: the data plane hands frames over, and a separate thread writes them to a
+//! file.
 //!
-//! Between the two lies a ring of bytes that is there from the start (`ring.rs`). The data plane never waits for it and
-//! allocates nothing: what finds no room is counted, port by port, and the count stands in the file and in the recording.
-//! What is written, and what it means, is the same as for simulated ports ([`aqmlab_recording::capture`]).
+//! A ring of bytes, allocated at the start, connects the two (`ring.rs`). The data plane never
+//! waits for it and allocates nothing. Packets that find no room are counted by port, and the
+//! counts are in the file and in the recording. The file has the same contents and meaning as for
+//! simulated ports ([`aqmlab_recording::capture`]).
 
 mod ring;
 mod writer;
@@ -19,10 +21,11 @@ use crate::router::{FrameAtPort, FrameBudget, Router};
 use ring::Sender;
 pub use writer::CaptureWriter;
 
-/// Bytes that may wait to be written: some 50,000 packets with 128 bytes of each, half a second of a gigabit.
+/// Size of the ring in bytes: some 50,000 packets with 128 bytes of each, half a second of a
+/// gigabit.
 const RING: usize = 8 << 20;
 
-/// What happens at a router's captured ports goes into the ring.
+/// Observer that puts what happens at a router's captured ports into the ring.
 pub struct CaptureObserver {
     ring: Sender,
     /// The number of each link's port in the capture, if it is captured.
@@ -70,8 +73,8 @@ pub(crate) fn observe(
     Ok(writer)
 }
 
-/// Starts to capture what a router with this frame budget reports. The thread that writes is started here, an ordinary one: a data plane that is to be more than that
-/// is made so afterwards.
+/// Starts to capture what a router with this frame budget reports. This starts the writing thread
+/// with ordinary priority; a data plane's priority is raised only afterwards.
 ///
 /// # Errors
 /// If the system has no thread to spare.
@@ -79,7 +82,7 @@ pub fn start(capture: PortCapture, budget: &FrameBudget) -> io::Result<(CaptureO
     start_with(capture, budget.frames, RING)
 }
 
-/// The same for so many slots of frames, with a ring of so many bytes.
+/// Starts a capture for `slots` slots of frames, with a ring of `ring` bytes.
 ///
 /// # Errors
 /// If the system has no thread to spare.

@@ -8,8 +8,8 @@ use aqmlab_recording::capture::{PacketAtPort, Reasons};
 use aqmlab_units::{Bytes, Instant, Span};
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Bytes before the packet's own: port, kept and whole length (u32 each), marks and drop reason (u8 each), two of
-/// nothing, time and waiting time (u64 each). They never leave the machine.
+/// Bytes before the packet's own: port, kept and whole length (u32 each), marks and drop reason (u8
+/// each), two unused bytes, time and waiting time (u64 each). They never leave the machine.
 const HEAD: usize = 32;
 const NOT_DROPPED: u8 = u8::MAX;
 
@@ -34,17 +34,18 @@ pub struct Receiver {
     pub missed: Missed,
 }
 
-/// A packet that has come out.
+/// A packet taken from the ring.
 pub struct Received<'a> {
-    /// What happened to it.
+    /// The packet and what happened to it.
     pub packet: PacketAtPort,
     /// Its first bytes.
     pub head: &'a [u8],
-    /// How many it has.
+    /// Number of bytes kept.
     pub len: u32,
 }
 
-/// Both ends of a ring of `size` bytes for packets of so many ports, `snap` bytes of each.
+/// Returns both ends of a ring of `size` bytes for packets of `ports` ports, with `snap` bytes of
+/// each packet.
 pub fn of(size: usize, ports: usize, snap: usize) -> (Sender, Receiver) {
     let (mut producer, mut consumer) = RingBuffer::new(size);
     touch(&mut producer, &mut consumer);
@@ -66,7 +67,7 @@ fn touch(producer: &mut Producer<u8>, consumer: &mut Consumer<u8>) {
 }
 
 impl Sender {
-    /// Puts a packet in, or counts it as missed. It takes as long in either case, and allocates nothing.
+    /// Puts a packet in, or counts it as missed. Either takes the same time and allocates nothing.
     pub fn send(&mut self, packet: &PacketAtPort, frame: &[u8]) {
         let kept = &frame[..frame.len().min(self.snap)];
         self.piece.clear();
@@ -107,7 +108,7 @@ impl Receiver {
 
     /// Whether nothing more will come.
     pub fn is_over(&self) -> bool {
-        // In this order: what is in the ring when the other end is gone is all there will be.
+        // The order matters: once the other end is gone, nothing more can enter the ring.
         self.ring.is_abandoned() && self.ring.is_empty()
     }
 }

@@ -11,8 +11,9 @@ use aqmlab_units::Instant;
 
 use super::ring::{Missed, Received, Receiver};
 
-/// How long the thread sleeps when there is nothing to write. The data plane does not wake it: that would be a system
-/// call for each packet. The ring holds a hundred times as much as comes meanwhile.
+/// Time for which the thread sleeps when there is nothing to write. The data plane does not wake
+/// it: that would take a system call per packet. The ring holds a hundred times what arrives during
+/// this time.
 const NAP: Duration = Duration::from_millis(2);
 
 /// A capture under way.
@@ -37,11 +38,12 @@ impl CaptureWriter {
         self.missed.iter().map(|port| port.load(Ordering::Relaxed)).sum()
     }
 
-    /// Writes what is still in the ring, and ends the file at `end`. What the data plane hands over from now on may or
-    /// may not be in it.
+    /// Writes what is still in the ring, and ends the file at `end`. Packets handed over after this
+    /// call may be missing from the file.
     ///
     /// # Errors
-    /// If the file could not be written, now or before, in which case it is gone: a full disk does not disturb the data plane.
+    /// If the file could not be written, now or before, in which case it is gone: a full disk does
+    /// not disturb the data plane.
     ///
     /// # Panics
     /// If the thread has.
@@ -56,7 +58,8 @@ impl CaptureWriter {
 }
 
 impl Drop for CaptureWriter {
-    /// A run that has failed has no use for the file: the thread ends, and what it has written goes with the recording.
+    /// A failed run has no use for the file: the thread ends, and the file is discarded with the
+    /// recording.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
     }

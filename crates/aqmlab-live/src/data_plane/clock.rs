@@ -17,7 +17,8 @@ use super::device::Device;
 pub struct Clock {
     /// Nanoseconds of CLOCK_MONOTONIC at the origin.
     origin: u64,
-    /// By how much CLOCK_BOOTTIME, which goes on while the machine is suspended, was ahead at the origin.
+    /// Time by which CLOCK_BOOTTIME, which runs on while the machine is suspended, was ahead at the
+    /// origin.
     boot_ahead: u64,
 }
 
@@ -28,13 +29,13 @@ impl Clock {
         Clock { origin, boot_ahead: boot_ahead() }
     }
 
-    /// A clock whose [`Instant::ZERO`] comes after `span`; until then it stands still.
+    /// Returns a clock whose [`Instant::ZERO`] comes after `span`; until then it stands still.
     pub fn starting_in(span: Span) -> Self {
         let clock = Clock::start();
         Clock { origin: clock.origin + span.as_ns(), ..clock }
     }
 
-    /// How long it still stands still.
+    /// Returns the time until the clock starts to run.
     pub fn until_start(&self) -> Span {
         Span::ns(self.origin.saturating_sub(nanoseconds(clock_gettime(ClockId::Monotonic))))
     }
@@ -45,7 +46,7 @@ impl Clock {
         Instant::from_ns(nanoseconds(clock_gettime(ClockId::Monotonic)).saturating_sub(self.origin))
     }
 
-    /// How long the machine has been suspended since the origin.
+    /// Returns the time for which the machine has been suspended since the origin.
     pub fn suspended(&self) -> Span {
         Span::ns(boot_ahead().saturating_sub(self.boot_ahead))
     }
@@ -79,13 +80,13 @@ pub trait Poller {
     /// have. The last `spin` before `until` are not slept away. A signal may end it early.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     fn wait(&mut self, until: Instant, spin: Span, ready: &mut [bool]) -> io::Result<()>;
 
     /// Processor time that this thread has used.
     fn thread_time(&self) -> Span;
 
-    /// How long the machine has been suspended.
+    /// Returns the time for which the machine has been suspended.
     fn suspended(&self) -> Span;
 }
 
@@ -102,7 +103,7 @@ impl SystemPoller {
     /// Waits for these devices.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn new<D: Device>(clock: Clock, devices: &[D]) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (number, device) in devices.iter().enumerate() {
@@ -143,7 +144,7 @@ impl Poller for SystemPoller {
             return Ok(());
         }
         while self.now() < until {
-            // Not asleep, but what comes in meanwhile is not kept waiting.
+            // The thread does not sleep, but frames that arrive meanwhile are not kept waiting.
             if self.ask(Span::ZERO, ready)? || spin.is_zero() {
                 break;
             }

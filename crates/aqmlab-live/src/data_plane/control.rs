@@ -1,11 +1,12 @@
-//! What passes between a data plane and other threads, without locks.
+//! Lock-free exchange between a data plane and other threads.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 
 use aqmlab_recording::StoppedBy;
 use aqmlab_units::{Instant, Span};
 
-/// Between a data plane and those who watch it. The data plane looks at it every few milliseconds.
+/// Connection between a data plane and the threads that watch it. The data plane polls it every few
+/// milliseconds.
 #[derive(Debug)]
 pub struct DataPlaneControl {
     ready: AtomicBool,
@@ -53,7 +54,7 @@ impl DataPlaneControl {
         self.wanted.set(at, why);
     }
 
-    /// When and why it ended, if it has.
+    /// Returns when and why it ended, if it has ended.
     pub fn ended(&self) -> Option<(Instant, StoppedBy)> {
         self.ended.get()
     }
@@ -130,7 +131,7 @@ impl Ending {
 
     fn set(&self, at: Instant, why: StoppedBy) {
         let number = REASONS.iter().position(|reason| *reason == why).expect("all reasons are listed") as u8;
-        // The caller that sets the reason sets the instant, so both are of one caller.
+        // The caller that sets the reason also sets the instant, so both come from the same caller.
         if self.why.compare_exchange(UNSET, number, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             self.at.store(at.as_ns(), Ordering::Release);
         }

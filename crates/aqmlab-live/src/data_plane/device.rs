@@ -1,25 +1,25 @@
-//! What a data plane reads frames from and writes them to.
+//! Devices from which a data plane reads frames and to which it writes them.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 
-/// A device that carries whole IP packets and never blocks: a TUN, or a stand-in of a test.
+/// A device that carries whole IP packets and never blocks: a TUN, or a test's replacement.
 pub trait Device {
     /// Reads the next packet into `frame`: its length, or `None` if none waits.
     ///
     /// # Errors
-    /// What the system said, but for "would block" and "interrupted".
+    /// The system's error, except for "would block" and "interrupted".
     fn read(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>>;
 
     /// Writes one packet, now or never: what cannot be taken now is an error, for to wait would stop the clock.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     fn write(&mut self, frame: &[u8]) -> io::Result<()>;
 
-    /// What becomes readable when a packet waits.
+    /// Returns the descriptor that becomes readable when a packet waits.
     fn fd(&self) -> BorrowedFd<'_>;
 }
 

@@ -1,4 +1,4 @@
-//! The loop: reads what has come, lets happen what is due, waits for the next instant.
+//! The loop: it reads what has come, executes what is due, and waits for the next instant.
 
 use std::io;
 
@@ -13,12 +13,13 @@ use crate::error::LiveError;
 use crate::faithfulness::LONGEST_SILENCE;
 use crate::router::{FrameSink, OutgoingFrame, Router};
 
-/// Frames read from one device before others are looked at and the clock is: a sender that never pauses must not keep the
-/// router from its links.
+/// Maximum number of frames read from one device before the clock and the other devices have their
+/// turn: a sender that never pauses must not keep the router from its links.
 const READS: usize = 8;
 /// The loop comes round at least so often, so that silence is a stall and requests are noticed.
 const HEARTBEAT: Span = Span::ms(4);
-/// A frame longer than any packet: what is longer than a class allows is seen to be.
+/// Length of the read buffer. It exceeds any packet, so that a packet longer than its class allows
+/// is recognized.
 const SCRATCH: usize = 1 << 16;
 /// A machine that has slept for longer than this was suspended; less is two clocks read one after the other.
 const ASLEEP: Span = Span::ms(100);
@@ -31,14 +32,14 @@ pub struct EventLoop<D, P> {
     scratch: Box<[u8]>,
     ready: Vec<bool>,
     duty: Duty,
-    /// When the last pass began.
+    /// Time at which the last pass began.
     last_pass: Instant,
     /// Whether the measured interval lasts.
     measuring: bool,
     sink: DeviceSink<D>,
 }
 
-/// Where frames leave: the devices, and how late they do.
+/// The devices at which frames leave, and the frames' lateness.
 struct DeviceSink<D> {
     devices: Vec<D>,
     report: DataPlaneReport,
@@ -53,7 +54,8 @@ struct TimedSink<'a, D, P> {
 impl<D: Device, P: Poller> FrameSink for TimedSink<'_, D, P> {
     fn leave(&mut self, leaving: OutgoingFrame<'_>) {
         let DeviceSink { devices, report } = &mut *self.sink;
-        // To keep what everything was at the end of the run takes a moment, which is no lateness of the run's.
+        // Taking the final state at the end of the run takes a moment, which does not count as
+        // lateness.
         if leaving.measured {
             report.late(self.poller.now().saturating_since(leaving.at));
         }
@@ -63,7 +65,7 @@ impl<D: Device, P: Poller> FrameSink for TimedSink<'_, D, P> {
     }
 }
 
-/// What a loop leaves behind.
+/// The parts of a loop that remain after it has ended.
 pub type Parts<D> = (Router, Vec<D>, DataPlaneReport);
 
 impl<D: Device, P: Poller> EventLoop<D, P> {
@@ -71,7 +73,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
     pub fn new(router: Router, devices: Vec<D>, poller: P, spin: Span) -> Self {
         let reading = Reading { now: poller.now(), used: poller.thread_time() };
         let ready = vec![true; devices.len()];
-        // Not zero: pages of zeros are not there before they are written.
+        // Not zero: the system allocates zero pages only when they are written.
         let scratch = vec![0xa5; SCRATCH].into_boxed_slice();
         let sink = DeviceSink { devices, report: DataPlaneReport::new() };
         EventLoop {
@@ -87,12 +89,12 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         }
     }
 
-    /// The report, for what is known of the thread that runs it.
+    /// Returns the report, for additions about the thread that runs the loop.
     pub fn report_mut(&mut self) -> &mut DataPlaneReport {
         &mut self.sink.report
     }
 
-    /// Runs until the control says that it is enough.
+    /// Runs until the control ends the run.
     ///
     /// # Errors
     /// If the machine was suspended, or a device or the wait fails.
@@ -112,7 +114,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         Ok((self.router, self.sink.devices, self.sink.report))
     }
 
-    /// Time that has passed before the loop began is no stall of it.
+    /// Time before the loop began does not count as a stall.
     fn begin(&mut self) {
         let reading = self.reading();
         self.duty = Duty::new(reading);
@@ -139,7 +141,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         Ok(now)
     }
 
-    /// Reads a few frames from each device that has some, the clock before each: what is due is done between them.
+    /// Reads a few frames from each device that has some. The clock is read before each device, and
+    /// what is due is done between them.
     fn read_all(&mut self) -> Result<(), LiveError> {
         for number in 0..self.ready.len() {
             let mut reads = 0;
@@ -170,17 +173,17 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         let inside = self.router.next_inside().unwrap_or(Instant::FAR_FUTURE);
         let due = leaving.min(inside).min(heartbeat);
         let until = if self.ready.contains(&true) { now } else { due };
-        // Where nothing leaves, nothing is late.
+        // If no frame leaves, no frame can be late.
         let spin = if due == leaving && self.duty.may_spin() { self.spin } else { Span::ZERO };
         let waited = self.poller.wait(until, spin, &mut self.ready);
         waited.map_err(|error| LiveError::io("wait for", "packets")(error))
     }
 
-    /// The loop comes round every few milliseconds, so a longer time between two passes is the machine's doing: what came
-    /// in meanwhile gets a wrong time of arrival, and what was due was late.
+    /// The loop passes every few milliseconds, so a longer gap is the machine's doing: frames that
+    /// came meanwhile get a wrong time of arrival, and what was due was late.
     fn look_for_a_stall(&mut self, now: Instant) {
         let length = now.saturating_since(self.last_pass);
-        // What the state was before the silence does not say whether the measured interval has begun in it.
+        // The state before the gap does not show whether the measured interval began during it.
         let measuring = self.router.ended().is_none() && now >= self.router.measured_from();
         if length > LONGEST_SILENCE && measuring {
             self.sink.report.stalled(Stall { at: self.last_pass, length });
@@ -203,7 +206,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         }
     }
 
-    /// Every tenth of a second: how busy the machine is, and whether it has slept.
+    /// Every tenth of a second: records how busy the machine is, and whether it has been suspended.
     fn end_window(&mut self, now: Instant) -> Result<(), LiveError> {
         let lost = self.poller.suspended();
         if lost > ASLEEP {

@@ -1,16 +1,18 @@
-//! How a data plane has fared on this machine's clock, and how busy it is, which says whether it may spin.
+//! Punctuality of a data plane on this machine's clock, and the load on its thread, which decides
+//! whether it may spin.
 
 use aqmlab_qdisc::Histogram;
 use aqmlab_units::{Instant, Span};
 
-/// What was measured of a data plane, from the end of the warm-up to the end of the measured interval.
+/// Measurements of a data plane, from the end of the warm-up to the end of the measured interval.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DataPlaneReport {
-    /// Of each frame written, how late: the time just before the write minus the ideal instant, in ns.
+    /// Lateness of each frame written: the time just before the write minus the ideal instant, in
+    /// ns.
     pub lateness: Histogram,
     /// The greatest of these.
     pub lateness_max: Span,
-    /// How often the loop stood still for longer than it may.
+    /// Number of times that the loop stood still for longer than allowed.
     pub stalls: u64,
     /// The longest of these.
     pub longest_stall: Span,
@@ -33,11 +35,11 @@ pub struct DataPlaneReport {
 pub struct Stall {
     /// Since when.
     pub at: Instant,
-    /// For how long.
+    /// Length of the stall.
     pub length: Span,
 }
 
-/// So many stalls are listed; all are counted.
+/// Maximum number of stalls listed; all are counted.
 const LISTED: usize = 64;
 
 impl DataPlaneReport {
@@ -74,21 +76,22 @@ impl DataPlaneReport {
     }
 }
 
-/// Beyond this share of a window the loop stops spinning: a real-time thread that takes 95 % of a second is stopped for the
-/// rest of it (`sched_rt_runtime_us`), and then everything waits. It is less than the 70 % that a faithful run may take, for
-/// spinning alone must not spoil one.
+/// Beyond this share of a window the loop stops spinning: a real-time thread that takes 95 % of a
+/// second is stopped for the rest of it (`sched_rt_runtime_us`), and then everything waits. The
+/// share is below the 70 % allowed in a faithful run, because spinning alone must not make a run
+/// unfaithful.
 const MOST: f64 = 0.6;
-/// It does not try again before so much time has passed: what it would find after one calm window is the load that made it
-/// stop.
+/// Time before the loop tries to spin again: a calm window right afterwards would only lead back to
+/// the load that made it stop.
 const PAUSE: Span = Span::s(5);
-/// How long a window is.
+/// Length of a window.
 const WINDOW: Span = Span::ms(100);
 
 /// The loop's use of its processor, window by window and over the measured interval.
 pub struct Duty {
     window: Reading,
     may_spin: bool,
-    /// Not before.
+    /// Earliest time to spin again.
     again: Instant,
     measured: Option<Reading>,
 }

@@ -23,19 +23,19 @@ use crate::error::LiveError;
 use crate::frame::internet_checksum;
 use crate::router::{FrameBudget, Router};
 
-/// A clock that moves when somebody waits, or when something takes its time.
+/// A clock that moves when a caller waits, or when an operation takes time.
 struct Time {
     now: Cell<Instant>,
-    /// What one read takes.
+    /// Duration of one read.
     read_takes: Span,
-    /// By how much each wait for an instant is too long.
+    /// Excess of each wait for an instant.
     oversleep: Span,
-    /// Once, at this instant, everything stands still for so long.
+    /// An instant at which everything stands still once, and for what time.
     stall: Cell<Option<(Instant, Span)>>,
     /// Share of the time for which the thread has a processor, in percent.
     busy: u64,
     suspended_from: Instant,
-    /// When the next packet comes, by device.
+    /// Arrival time of the next packet, by device.
     next: RefCell<Vec<Instant>>,
     ends: Instant,
     control: DataPlaneControl,
@@ -98,7 +98,7 @@ struct Scripted {
     number: usize,
     time: Rc<Time>,
     arrivals: VecDeque<(Instant, Vec<u8>)>,
-    /// When packets were written to it, and how many octets.
+    /// Packets written to the device: time and number of octets.
     written: Vec<(Instant, usize)>,
     refuses: bool,
     breaks: bool,
@@ -271,11 +271,11 @@ fn a_silence_is_a_stall_with_its_instant_and_length() {
     }
 }
 
-/// A sender that never pauses has always another packet: between two of them what is due is done.
+/// A sender that never pauses always has another packet: what is due is done between two of them.
 #[test]
 fn a_flood_keeps_no_link_waiting() {
     let (plan, time) = (plan(DROPTAIL), Rc::new(Time { read_takes: Span::us(10), ..Time::new(at(1200)) }));
-    // All of them wait from the beginning; to read them takes longer than the test.
+    // All of them wait from the beginning; reading them takes longer than the test.
     let flood = (0..150_000u32).map(|n| (Instant::ZERO, datagram((n % 4) as u16, 100))).collect();
     let devices = devices(&time, flood);
     let (router, devices, report) = event_loop(&plan, &time, devices).run(&time.control).unwrap();
@@ -337,15 +337,15 @@ fn the_measured_interval_ends_when_somebody_wants_it() {
     assert!(ended >= at(1000) && ended <= at(1004), "{ended:?}");
     assert_eq!(why, StoppedBy::Completed);
     assert!(time.control.held().abs_diff(router.held() as u64) <= 2, "as of some milliseconds before");
-    // From 500 ms on, one every 2 ms, and some 17 ms on their way.
+    // From 500 ms on, one every 2 ms, about 17 ms of which are under way at the end.
     assert!((240..=260).contains(&report.lateness.total()), "{}", report.lateness.total());
     let record = router.finish().unwrap();
     assert_eq!((record.t1, record.stopped_by), (ended, StoppedBy::Completed));
     assert!(record.flows.iter().map(|f| f.drained[0].delivered.packets).sum::<u64>() > 980, "frames went on");
 }
 
-/// Not a single allocation from the first pass to the last, whatever the discipline does, with four flows or a thousand, and
-/// in a queue longer than disciplines make room for by themselves.
+/// The loop allocates nothing from its first pass to its last, whatever the discipline does, with
+/// four flows or a thousand, and in a queue longer than disciplines reserve by themselves.
 #[test]
 fn a_running_loop_allocates_nothing() {
     for (flows, gap_us, queue) in [

@@ -16,14 +16,15 @@ use crate::error::LiveError;
 use crate::priority;
 use crate::router::{Router, RouterRecord};
 
-/// How a data plane waits and how it is scheduled.
+/// Settings of a data plane: how it waits and how it is scheduled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataPlaneSettings {
-    /// How it waits for the next departure.
+    /// Kind of wait for the next departure.
     pub wait: Wait,
-    /// For how long before a departure [`Wait::Hybrid`] does not sleep.
+    /// Time before a departure during which [`Wait::Hybrid`] does not sleep.
     pub spin: Span,
-    /// Whether it asks for real-time scheduling and locked memory. It goes on without what it is not permitted.
+    /// Whether it asks for real-time scheduling and locked memory. If they are refused, it runs
+    /// without them.
     pub realtime: bool,
 }
 
@@ -33,12 +34,12 @@ pub struct DataPlane<D> {
     realtime: bool,
 }
 
-/// What a data plane leaves behind.
+/// Outcome of a data plane's run.
 #[derive(Debug)]
 pub struct DataPlaneOutcome<D> {
     /// Tables and books of the network.
     pub router: RouterRecord,
-    /// How punctual it was.
+    /// Its punctuality.
     pub report: DataPlaneReport,
     /// The devices.
     pub devices: Vec<D>,
@@ -73,7 +74,7 @@ impl<D: Device> DataPlane<D> {
     /// # Errors
     /// If the machine was suspended, a device fails, or a book does not balance.
     pub fn run(mut self, control: &DataPlaneControl) -> Result<DataPlaneOutcome<D>, LiveError> {
-        // The watching thread sees that it has ended, whatever ends it.
+        // The watching thread is told of the end, whatever the cause.
         let _gone = Gone(control);
         self.prepare_thread(control);
         let (router, devices, report) = self.event_loop.run(control)?;
@@ -81,7 +82,8 @@ impl<D: Device> DataPlane<D> {
     }
 
     fn prepare_thread(&mut self, control: &DataPlaneControl) {
-        // Without it the kernel lets timers of ordinary threads come 50 us late, to save wake-ups. It is no privilege.
+        // Without it the kernel may delay timers of ordinary threads by 50 us, to save wake-ups. It
+        // needs no privilege.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let report = self.event_loop.report_mut();
         if self.realtime {

@@ -1,16 +1,16 @@
-//! The headers of an IP packet: what a router needs to know of them, and the octet that it may change.
+//! The headers of an IP packet: the fields that a router needs, and the octet that it may change.
 //!
-//! The parser is total: any bytes have an answer, and none makes it panic. With DSCP and ECN field changes the Internet checksum
-//! (RFC 1071), by its incremental update (RFC 1624).
+//! The parser is total: any bytes have an answer, and none makes it panic. With DSCP and ECN field
+//! changes the Internet checksum (RFC 1071), by its incremental update (RFC 1624).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use aqmlab_qdisc::PacketKind;
 
-/// What the headers of a packet say.
+/// Contents of a packet's headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Headers {
-    /// The packet's length as its header has it: what is transmitted.
+    /// Length of the packet as given in its header: the length that is transmitted.
     pub total_len: u16,
     /// Traffic class (IPv4: type of service): DSCP in the upper six bits, ECN field in the lower two.
     pub traffic_class: u8,
@@ -24,11 +24,11 @@ pub struct Headers {
     pub destination: IpAddr,
     /// Source and destination port of an unfragmented TCP segment or UDP datagram.
     pub ports: Option<(u16, u16)>,
-    /// What it is for its connection, if it is an unfragmented TCP segment.
+    /// Its part in the connection, if it is an unfragmented TCP segment.
     pub kind: PacketKind,
 }
 
-/// Why bytes are no IP packet that can be forwarded.
+/// Reason why bytes are not an IP packet that can be forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Malformed {
@@ -38,7 +38,7 @@ pub enum Malformed {
     Version,
     /// The header's length is impossible.
     HeaderLength,
-    /// The packet's length is impossible, or longer than what was read.
+    /// The packet's length is impossible, or exceeds the bytes read.
     TotalLength,
     /// The header's checksum is wrong (RFC 1812, section 5.2.2).
     Checksum,
@@ -71,10 +71,10 @@ const UDP: u8 = 17;
 const TCP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 
-/// Reads the headers of the packet in `bytes`. What follows its total length is not looked at.
+/// Reads the headers of the packet in `bytes`. Bytes beyond its total length are ignored.
 ///
 /// # Errors
-/// If it is no packet that a router may forward.
+/// If it is not a packet that a router may forward.
 pub fn parse(bytes: &[u8]) -> Result<Headers, Malformed> {
     match bytes.first() {
         None => Err(Malformed::Short),
@@ -86,7 +86,7 @@ pub fn parse(bytes: &[u8]) -> Result<Headers, Malformed> {
     }
 }
 
-/// What a TCP segment says of its payload.
+/// A TCP segment's description of its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpPayload {
     /// The sequence number in its header.
@@ -97,7 +97,8 @@ pub struct TcpPayload {
     pub len: u32,
 }
 
-/// The payload of an unfragmented packet that [`parse`] takes; `None` if it is no whole TCP segment.
+/// Returns the payload of an unfragmented packet that [`parse`] accepts; `None` if it is not a
+/// whole TCP segment.
 pub fn tcp_payload(packet: &[u8]) -> Option<TcpPayload> {
     let segment = match packet.first()? >> 4 {
         4 if packet.get(9) == Some(&TCP) => packet.get(4 * usize::from(packet[0] & 0x0f)..)?,
@@ -133,7 +134,7 @@ fn ipv4(bytes: &[u8]) -> Result<Headers, Malformed> {
     if internet_checksum(header) != 0 {
         return Err(Malformed::Checksum);
     }
-    // More fragments follow, or some came before.
+    // Set if more fragments follow, or some came before.
     let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0;
     let protocol = fixed[9];
     let address = |at: usize| {
@@ -155,7 +156,8 @@ fn ipv4(bytes: &[u8]) -> Result<Headers, Malformed> {
 /// RFC 8200, section 3.
 fn ipv6(bytes: &[u8]) -> Result<Headers, Malformed> {
     let fixed: &[u8; 40] = bytes.first_chunk().ok_or(Malformed::Short)?;
-    // Its payload is below 64 KiB; together with its header it may not be. No link here takes such a packet.
+    // Its payload is below 64 KiB, but together with its header it may exceed that. No link here
+    // accepts such a packet.
     let total_len = u16::from_be_bytes([fixed[4], fixed[5]]).checked_add(40).ok_or(Malformed::TotalLength)?;
     let packet = bytes.get(..usize::from(total_len)).ok_or(Malformed::TotalLength)?;
     let address = |at: usize| {
@@ -176,7 +178,7 @@ fn ipv6(bytes: &[u8]) -> Result<Headers, Malformed> {
     })
 }
 
-/// What lies behind the extension headers.
+/// Position and protocol behind the extension headers.
 struct Upper<'a> {
     protocol: u8,
     fragment: bool,
@@ -186,8 +188,8 @@ struct Upper<'a> {
 /// The most extension headers that are followed: one of each kind, destination options twice (RFC 8200, section 4.1).
 const MOST_EXTENSIONS: usize = 8;
 
-/// Follows the chain of extension headers. Where it is broken or too long, what has been reached counts as the
-/// protocol: it is for the receiver to complain, not for a router.
+/// Follows the chain of extension headers. If the chain is broken or too long, the last header
+/// reached counts as the protocol: complaints are up to the receiver, not the router.
 fn upper_layer(mut protocol: u8, mut payload: &[u8]) -> Upper<'_> {
     for _ in 0..MOST_EXTENSIONS {
         let &[next, length, ..] = payload else { break };
@@ -198,8 +200,8 @@ fn upper_layer(mut protocol: u8, mut payload: &[u8]) -> Upper<'_> {
             51 => 4 * (usize::from(length) + 2),
             44 => {
                 let Some(&[_, _, high, low, ..]) = payload.first_chunk::<8>() else { break };
-                // Offset in the upper 13 bits, the last bit: more follow. Neither: an atomic fragment, which is the
-                // whole datagram (RFC 6946).
+                // Offset in the upper 13 bits; the last bit means that more fragments follow. If
+                // both are zero it is an atomic fragment, which is the whole datagram (RFC 6946).
                 if u16::from_be_bytes([high, low]) & 0xfff9 != 0 {
                     return Upper { protocol: next, fragment: true, payload: &[] };
                 }
@@ -213,7 +215,7 @@ fn upper_layer(mut protocol: u8, mut payload: &[u8]) -> Upper<'_> {
     Upper { protocol, fragment: false, payload }
 }
 
-/// Both ports, if there is a whole header of TCP or UDP.
+/// Returns both ports, if there is a whole header of TCP or UDP.
 fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     let header = match protocol {
         TCP => TCP_HEADER,
@@ -228,7 +230,7 @@ fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     }
 }
 
-/// The kind of a packet by what follows its IP header.
+/// Returns the kind of a packet by what follows its IP header.
 fn kind(protocol: u8, segment: &[u8]) -> PacketKind {
     // RFC 9293, section 3.1.
     let header: Option<&[u8; TCP_HEADER]> = segment.first_chunk();
@@ -241,7 +243,7 @@ fn kind(protocol: u8, segment: &[u8]) -> PacketKind {
     }
 }
 
-/// The traffic class of a packet that has been parsed (IPv4: type of service).
+/// Returns the traffic class of a packet that has been parsed (IPv4: type of service).
 pub fn traffic_class(packet: &[u8]) -> u8 {
     match packet {
         [first, second, ..] if first >> 4 == 4 => *second,
@@ -250,8 +252,9 @@ pub fn traffic_class(packet: &[u8]) -> u8 {
     }
 }
 
-/// Changes the traffic class of a packet that has been parsed, and with IPv4 the header's checksum with it. IPv6 has
-/// no checksum in the header, and neither version's pseudo-header covers this octet.
+/// Changes the traffic class of a packet that has been parsed, and with IPv4 also the header's
+/// checksum. IPv6 has no checksum in the header, and neither version's pseudo-header covers this
+/// octet.
 pub fn set_traffic_class(packet: &mut [u8], class: u8) {
     match packet {
         [first, second, _, _, _, _, _, _, _, _, high, low, ..] if *first >> 4 == 4 => {
@@ -282,7 +285,7 @@ pub fn internet_checksum(octets: &[u8]) -> u16 {
     !folded(sum)
 }
 
-/// The checksum after a 16-bit word of what it covers has changed from `old` to `new`.
+/// Returns the checksum after a 16-bit word that it covers has changed from `old` to `new`.
 #[inline]
 pub const fn adjusted(checksum: u16, old: u16, new: u16) -> u16 {
     // RFC 1624, Eqn. 3: HC' = ~(~HC + ~m + m'). Eqn. 2 of RFC 1141 would give 0xffff where this gives 0.

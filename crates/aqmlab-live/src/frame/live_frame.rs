@@ -1,4 +1,5 @@
-//! A frame as disciplines see it, and the pool in which its octets stay: slots, all of them taken at the start.
+//! A frame as disciplines see it, and the pool that holds its octets: slots, all of them allocated
+//! at the start.
 
 use std::net::IpAddr;
 
@@ -9,10 +10,11 @@ use aqmlab_units::Bytes;
 use super::headers::Headers;
 use crate::addresses::HostId;
 
-/// A packet on its way through the router. Marks are kept here and written into its octets when it leaves.
+/// A packet on its way through the router. Marks are kept here and written into its octets when it
+/// leaves.
 #[derive(Debug)]
 pub struct LiveFrame {
-    /// Where its octets are.
+    /// The slot of its octets.
     pub(crate) slot: Slot,
     len: u16,
     traffic_class: u8,
@@ -25,20 +27,20 @@ pub struct LiveFrame {
     pub(crate) place: u16,
     /// The pipe that it is in, or was in last.
     pub(crate) pipe: u32,
-    /// Whose it is.
+    /// Its owner.
     owner: Owner,
     tuple: u64,
     hosts: [u64; 2],
 }
 
-/// Whose a frame is.
+/// Owner of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Owner {
     /// The row within its class.
     pub row: u32,
     /// The flow within its class that it counts as, or the one behind the last for frames of none.
     pub flow: u32,
-    /// How many connections have had the client port before.
+    /// Number of connections that have had the client port before.
     pub tenancy: u32,
 }
 
@@ -73,13 +75,13 @@ impl LiveFrame {
         HostId::of_number(usize::from(self.origin))
     }
 
-    /// It enters a pipe, and goes on behind it to the next place of its way.
+    /// It enters a pipe, and continues behind it to the next place on its path.
     pub(crate) fn enter(&mut self, pipe: u32) {
         self.pipe = pipe;
         self.place += 1;
     }
 
-    /// Whose it is.
+    /// Returns its owner.
     pub(crate) fn owner(&self) -> Owner {
         self.owner
     }
@@ -106,7 +108,7 @@ fn folded(address: IpAddr) -> u64 {
     }
 }
 
-/// The 5-tuple, or the 3-tuple where there are no ports, as one word.
+/// Returns the 5-tuple, or the 3-tuple where there are no ports, as one word.
 fn tuple(headers: &Headers, [source, destination]: [u64; 2]) -> u64 {
     let ports = headers.ports.map_or(0, |(from, to)| 1 << 32 | u64::from(from) << 16 | u64::from(to));
     let [a, b] = philox2x64([source, destination], u64::from(headers.protocol));
@@ -174,17 +176,17 @@ pub struct FramePool {
     octets: Box<[u8]>,
     slot_len: usize,
     free: Vec<u32>,
-    /// How many were taken at once, at most.
+    /// Maximum number of slots taken at the same time.
     most_taken: usize,
     slots: usize,
 }
 
-/// What fresh slots hold. Not zero: the system would hand out zero pages that it makes real at the first write, in the
-/// middle of the run.
+/// Contents of fresh slots. Not zero: the system would hand out zero pages that it allocates at the
+/// first write, in the middle of the run.
 const FRESH: u8 = 0xa5;
 
 impl FramePool {
-    /// So many slots for frames of at most `slot_len` octets.
+    /// Returns a pool of `slots` slots for frames of at most `slot_len` octets.
     ///
     /// # Panics
     /// If there are 2^32 slots or more.
@@ -234,17 +236,17 @@ impl FramePool {
         &mut self.octets[slot.start(self.slot_len)..][..self.slot_len][..len]
     }
 
-    /// How many slots are taken.
+    /// Returns the number of slots taken.
     pub fn taken(&self) -> usize {
         self.slots - self.free.len()
     }
 
-    /// How many were taken at once, at most.
+    /// Returns the maximum number of slots taken at the same time.
     pub const fn most_taken(&self) -> usize {
         self.most_taken
     }
 
-    /// How many slots there are.
+    /// Returns the number of slots.
     pub const fn slots(&self) -> usize {
         self.slots
     }

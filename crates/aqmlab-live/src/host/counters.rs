@@ -42,7 +42,7 @@ impl Counters {
     /// Those of the namespace of the calling thread, and of its interface.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn read(interface: &str) -> Result<Self, LiveError> {
         let text = |name: &str| {
             let path = format!("/proc/thread-self/net/{name}");

@@ -20,7 +20,7 @@ impl Namespace {
     /// That of the calling thread.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn current() -> Result<Self, LiveError> {
         let path = "/proc/thread-self/ns/net";
         File::open(path).map(Namespace).map_err(LiveError::io("open", path))
@@ -29,7 +29,7 @@ impl Namespace {
     /// A new one, which the calling thread has moved into.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn new() -> Result<Self, LiveError> {
         sys::unshare_net().map_err(LiveError::io("make", "a network namespace"))?;
         Namespace::current()
@@ -38,7 +38,7 @@ impl Namespace {
     /// The calling thread moves into it. What it opens from then on belongs there; what it has opened stays where it is.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn enter(&self) -> Result<(), LiveError> {
         move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(|error| LiveError::io("enter", "a network namespace")(error.into()))

@@ -18,7 +18,7 @@ impl Netlink {
     /// In the namespace of the calling thread.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn open() -> io::Result<Self> {
         // Netlink's protocol number 0 is that of routing.
         let socket =
@@ -30,7 +30,7 @@ impl Netlink {
     /// The number of the interface `name`.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn index_of(&self, name: &str) -> io::Result<u32> {
         // Any socket will do to ask.
         Ok(rustix::net::netdevice::name_to_index(&self.socket, name)?)

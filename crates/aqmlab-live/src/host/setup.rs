@@ -86,7 +86,7 @@ impl Hosts {
     /// What each host's kernel has counted, in the order of [`HostId::number`]. Its namespace is as old as the run.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn counters(&self) -> Result<Vec<Counters>, LiveError> {
         let read = |host: &Host| {
             host.namespace.enter()?;

@@ -181,7 +181,7 @@ impl Connection {
     /// An end reads what has arrived; an application closes when its peer has closed.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn read(&mut self, end: End, scratch: &mut [u8]) -> io::Result<()> {
         let Some(stream) = self.end(end) else { return Ok(()) };
         stream.read(scratch)?;
@@ -194,7 +194,7 @@ impl Connection {
     /// Both ends write what they have to write.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn write(&mut self) -> io::Result<()> {
         self.client.write()?;
         self.server.as_mut().map_or(Ok(()), Stream::write)

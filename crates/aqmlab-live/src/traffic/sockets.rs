@@ -29,7 +29,7 @@ fn open(host: &Host, address: SocketAddr, kind: SocketType) -> io::Result<OwnedF
 /// A socket that accepts connections, with the options of its class, which those inherit.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn listener(host: &Host, at: SocketAddr, options: &TcpSockets) -> io::Result<OwnedFd> {
     let socket = open(host, at, SocketType::STREAM)?;
     set(&socket, at, options)?;
@@ -41,7 +41,7 @@ pub fn listener(host: &Host, at: SocketAddr, options: &TcpSockets) -> io::Result
 /// A socket of a client at `from`, for a connection with the options of its class.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn client(host: &Host, from: SocketAddr, options: &TcpSockets) -> io::Result<OwnedFd> {
     let socket = open(host, from, SocketType::STREAM)?;
     set(&socket, from, options)?;
@@ -52,7 +52,7 @@ pub fn client(host: &Host, from: SocketAddr, options: &TcpSockets) -> io::Result
 /// The client's connection to `to` begins to open.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn connect(client: &OwnedFd, to: SocketAddr) -> io::Result<()> {
     match rustix::net::connect(client, &to) {
         Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(()),
@@ -78,7 +78,7 @@ fn set(socket: &OwnedFd, at: SocketAddr, options: &TcpSockets) -> io::Result<()>
 /// Where the datagrams of a class arrive.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
     /// As much as the machine allows: but for root the kernel cuts it to `net.core.rmem_max`.
     const BUFFER: usize = 4 << 20;
@@ -92,7 +92,7 @@ pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
 /// From now on packets of this socket have this code point and this ECN field.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn set_traffic_class(socket: &OwnedFd, ip: IpVersion, dscp: Dscp, ecn: Ecn) -> io::Result<()> {
     // RFC 3168, section 5: the last two bits of what was the type of service, in either version.
     let class = dscp.0 << 2 | ecn as u8;
@@ -106,7 +106,7 @@ pub fn set_traffic_class(socket: &OwnedFd, ip: IpVersion, dscp: Dscp, ecn: Ecn) 
 /// Where the datagrams of one flow come from.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn datagram_client(host: &Host, from: SocketAddr, to: SocketAddr) -> io::Result<OwnedFd> {
     let socket = open(host, from, SocketType::DGRAM)?;
     rustix::net::bind(&socket, &from)?;

@@ -110,7 +110,7 @@ impl Stream {
     /// Writes what the socket takes now.
     ///
     /// # Errors
-    /// What the system said, but for "would block".
+    /// The system's error, except for "would block".
     pub fn write(&mut self) -> io::Result<()> {
         for _ in 0..TURNS {
             let most = match self.to_write {
@@ -149,7 +149,7 @@ impl Stream {
     /// Reads what has arrived, without looking at it.
     ///
     /// # Errors
-    /// What the system said, but for "would block".
+    /// The system's error, except for "would block".
     pub fn read(&mut self, scratch: &mut [u8]) -> io::Result<()> {
         for _ in 0..TURNS {
             // TRUNC: the kernel throws the bytes away and returns how many they were (tcp(7)).
