@@ -1,17 +1,22 @@
-//! The live host: the same disciplines, ports and delay stages that the simulator drives, between real TCP stacks.
+//! The live host: the same disciplines, ports and delay stages that the simulator drives, between
+//! real TCP stacks.
 //!
-//! - [`capture`]: what passes the ports, into a file, by a thread that the data plane never waits for.
-//! - [`frame`]: IP packets as bytes: a total parser, the ECN field, a pool of slots that are used again.
-//! - [`router`]: the network of a plan in virtual time, without a socket or a clock: frames in, frames out, each at its
-//!   ideal instant.
-//! - [`data_plane`]: the loop that drives a network of ports on this machine's clock, and measures how late it is.
+//! - [`capture`]: what passes the ports, into a file, by a thread that the data plane never waits
+//!   for.
+//! - [`frame`]: IP packets as bytes: a total parser, the ECN field, a pool of slots that are used
+//!   again.
+//! - [`router`]: the network of a plan in virtual time, without a socket or a clock: frames in,
+//!   frames out, each at its ideal instant.
+//! - [`data_plane`]: the loop that drives a network of ports on this machine's clock, and measures
+//!   how late it is.
 //!
-//! - [`host`]: the hosts at its edges, each a network namespace of its own with settings by the plan's TCP profile.
+//! - [`host`]: the hosts at its edges, each a separate network namespace with settings from the
+//!   plan's TCP profile.
 //! - [`traffic`]: the plan's traffic through real sockets in them, by the draws of the simulator.
-//! - [`live`]: a run of all that, with checks of whether it is to be trusted.
+//! - [`live`]: a complete run, with checks of its faithfulness.
 //!
-//! A discipline never learns how late this machine is: it is called with the instants at which its link would have become
-//! free. Only the write may be late, and by how much is on record.
+//! A discipline never learns how late this machine is: it is called with the instants at which its
+//! link would have become free. Only the write may be late, and by how much is on record.
 
 pub mod addresses;
 #[cfg(target_os = "linux")]

@@ -1,7 +1,8 @@
-//! What the machine was that a live run ran on: kernel, processors, clock, and what else they had to do meanwhile.
+//! Description of the machine of a live run: kernel, processors, clock, and other load during the
+//! run.
 //!
-//! Everything is read from `/proc` and `/sys`, below a root so that tests can have machines of their own. What a machine
-//! does not report is `None`, and `null` in the manifest.
+//! Everything is read from `/proc` and `/sys`, below a root so that tests can have machines of
+//! their own. Values that a machine does not report are `None`, and `null` in the manifest.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use rustix::time::{ClockId, clock_getres};
 pub struct ProcessorTime {
     /// All of it, idle time too.
     pub total: u64,
-    /// What another guest of the same hypervisor had while this one wanted it.
+    /// Processor time taken by other guests of the same hypervisor while this one wanted it.
     pub stolen: u64,
 }
 
@@ -50,7 +51,7 @@ impl Machine {
         Machine::below("/")
     }
 
-    /// One whose `/proc` and `/sys` are below `root`.
+    /// Returns a machine whose `/proc` and `/sys` are below `root`.
     pub fn below(root: impl Into<PathBuf>) -> Self {
         Machine { root: root.into() }
     }
@@ -83,12 +84,13 @@ impl Machine {
         line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
     }
 
-    /// What the kernel takes the time from: `tsc`.
+    /// Returns the kernel's clock source: `tsc`.
     pub fn clocksource(&self) -> Option<String> {
         self.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
     }
 
-    /// How the first processor's frequency is chosen: `performance`; machines whose host chooses have none.
+    /// Returns the governor of the first processor's frequency: `performance`. A guest whose host
+    /// sets the frequency has none.
     pub fn governor(&self) -> Option<String> {
         self.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     }
@@ -109,8 +111,8 @@ impl Machine {
         names.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Of each second of a processor, what real-time threads may use: beyond it they are stopped. `None` where there is no
-    /// such limit.
+    /// Returns the part of each second of a processor that real-time threads may use: beyond it
+    /// they are stopped. `None` if there is no such limit.
     pub fn real_time_share_percent(&self) -> Option<f64> {
         let runtime: i64 = self.number("proc/sys/kernel/sched_rt_runtime_us")?;
         let period: i64 = self.number("proc/sys/kernel/sched_rt_period_us")?;
@@ -168,7 +170,7 @@ pub fn descriptor_limit() -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A machine that says what the pairs of path and text say.
+    /// Returns a machine with the files given as pairs of path and text.
     fn machine(name: &str, texts: &[(&str, &str)]) -> Machine {
         let root = std::env::temp_dir().join(format!("aqmlab-machine-{}-{name}", std::process::id()));
         for (path, text) in texts {

@@ -1,4 +1,5 @@
-//! How many connections a plan is expected to have open at a time, and what they take of this machine.
+//! Number of connections that a plan is expected to have open at the same time, and their cost to
+//! this machine.
 
 use aqmlab_scenario::{Plan, PopulationPlan};
 use aqmlab_traffic::{Distribution, Gaps};
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn connections_open_at_a_time_by_littles_law() {
-        // Two round trips of 100 ms at 500 connections a second.
+        // Two round trips of 100 ms at 500 connections per second.
         assert_eq!(expected(&plan(&format!("{EXCHANGE}rate = \"500/s\""))), 100);
         // A fifth of a second of each second and two tenths.
         assert_eq!(expected(&plan(&format!("{EXCHANGE}users = 600\nthink = \"1s\""))), 100);

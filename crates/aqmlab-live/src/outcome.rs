@@ -1,4 +1,4 @@
-//! What a live run leaves: tables, its faithfulness, and what the manifest says of it.
+//! Results of a live run: tables, its faithfulness, and its entries in the manifest.
 
 use std::collections::BTreeMap;
 
@@ -23,22 +23,23 @@ use crate::quantiles::{distribution, quantile};
 use crate::router::{FlowBooks, HostBooks, RouterRecord};
 use crate::traffic::{FlowRow, OPTIONAL, Outcome};
 
-/// The live host: what is above the parts of its plans.
+/// Description of the live host: everything above the parts of its plans.
 pub const ENGINE: Engine = Engine { host: Host::Live, version: 1 };
 
-/// What a live run gives.
+/// Result of a live run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LiveRun {
-    /// The same tables as a simulated run's, as far as kernels report; its verdict and what led to it are in its manifest.
+    /// The same tables as those of a simulated run, as far as kernels report the data; the verdict
+    /// and its grounds are in the manifest.
     pub recording: Recording,
     /// Whether it is to be trusted.
     pub faithfulness: Faithfulness,
-    /// What is in the file of captured packets, if there is one.
+    /// Contents of the file of captured packets, if there is one.
     pub captured: Option<CaptureReport>,
 }
 
 impl LiveRun {
-    /// Its packets are not kept after all: `error` says why the tables found no room beside them.
+    /// Discards the capture: `error` is the reason why the tables found no room beside its packets.
     pub fn give_up_capture(&mut self, error: &RecordingError) {
         let manifest = &mut self.recording.manifest;
         let (Some(report), Some(live)) = (self.captured.take(), &mut manifest.live) else { return };
@@ -55,7 +56,7 @@ impl LiveRun {
     }
 }
 
-/// All that is known of a run when it has ended.
+/// Everything known of a run when it has ended.
 pub struct Ran<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -63,19 +64,19 @@ pub struct Ran<'a> {
     pub seed: u64,
     /// The hosts.
     pub hosts: &'a Hosts,
-    /// What the machine could do at best just before.
+    /// Best performance of the machine just before.
     pub calibration: Calibration,
     /// Tables and books of the router.
     pub record: RouterRecord,
-    /// How the router fared on this machine's clock.
+    /// Punctuality of the router on this machine's clock.
     pub report: DataPlaneReport,
-    /// What the sockets saw.
+    /// Record of the sockets.
     pub traffic: Outcome,
-    /// What the hosts' kernels have counted, in the order of [`HostId::number`].
+    /// Counters of the hosts' kernels, in the order of [`HostId::number`].
     pub counters: Vec<Counters>,
-    /// What became of the capture, if there was one.
+    /// Outcome of the capture, if there was one.
     pub captured: Option<Result<CaptureReport, Box<CaptureFailure>>>,
-    /// How long all of it took.
+    /// Duration of the whole.
     pub wall: Span,
 }
 
@@ -126,7 +127,7 @@ impl Ran<'_> {
             hidden_drops: hidden,
             at_sockets: self.traffic.socket_errors.of_hosts().map(|(what, n)| (what.to_owned(), n)).collect(),
             handed_over: (
-                // A packet that was refused has left the network and reached nobody.
+                // A packet that was refused has left the network without reaching a receiver.
                 hosts.iter().map(|host| host.left.packets).sum::<u64>() - self.report.write_errors,
                 self.counters.iter().map(|counters| counters.get("dev.rx_packets")).sum(),
             ),
@@ -248,7 +249,7 @@ impl Ran<'_> {
     }
 }
 
-/// What came in by all hosts, and what was odd about it.
+/// Packets that all hosts sent into the network, and anomalies among them.
 fn frames(hosts: &[HostBooks]) -> Frames {
     let sum = |of: fn(&HostBooks) -> u64| hosts.iter().map(of).sum();
     let malformed = |kind: &Malformed| (kind.name(), hosts.iter().map(|host| host.malformed_as(*kind)).sum());
@@ -261,7 +262,7 @@ fn frames(hosts: &[HostBooks]) -> Frames {
     }
 }
 
-/// What the interfaces and routes of a class's hosts were given.
+/// Settings given to the interfaces and routes of a class's hosts.
 fn route(stack: &Stack) -> RouteMetrics {
     let metrics = &stack.metrics;
     RouteMetrics {
@@ -279,11 +280,12 @@ fn percent_without_spin(wait: Wait, without: Span, measured: Span) -> f64 {
     if wait != Wait::Hybrid || measured.is_zero() {
         return 0.0;
     }
-    // It is counted in whole windows, of which the first may have begun before the interval.
+    // It is counted in whole windows, the first of which may have begun before the interval.
     (100.0 * without.as_secs_f64() / measured.as_secs_f64()).min(100.0)
 }
 
-/// The row of a flow with what the router knows of it: where the server answers, of both directions, as the simulator counts.
+/// Returns the row of a flow, completed with the router's counts: if the server answers, of both
+/// directions, as the simulator counts.
 fn with_path(mut row: FlowRow, record: &RouterRecord) -> FlowRow {
     let Some(flow) = record.flows.get(row.number as usize) else { return row };
     let before = [0, 1].map(|direction| flow.all[direction].since(flow.measured[direction]));

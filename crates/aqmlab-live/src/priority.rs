@@ -1,4 +1,4 @@
-//! Who comes first on a processor: the router, then the traffic, then all that is ordinary.
+//! Order of priority on a processor: the router, then the traffic, then everything ordinary.
 
 use crate::machine;
 use crate::sys;
@@ -17,18 +17,19 @@ pub fn favour_router() -> Option<i32> {
 /// The calling thread is the traffic's, which comes next after a router of this priority, if anything does.
 pub fn favour_traffic(router: i32) {
     if let Some(priority) = below(router) {
-        // Who may not goes on as it is; how late sources were is on record.
+        // A thread without the permission continues as it is; the sources' lateness is recorded.
         let _ = sys::set_fifo(priority);
     }
 }
 
-/// What to try, one after the other. Root and who has `CAP_SYS_NICE` may do anything, whatever the limit of others is.
+/// Returns the priorities to try, in order. Root and processes with `CAP_SYS_NICE` may do anything,
+/// whatever the limit of others is.
 fn for_router(limit: Option<u64>) -> impl Iterator<Item = i32> {
     let permitted = limit.map_or(ROUTER, |limit| limit.min(ROUTER as u64) as i32);
     [ROUTER, permitted].into_iter().filter(|&priority| priority > 0)
 }
 
-/// There is nothing below the least, which is 1, but what is ordinary.
+/// Below the lowest real-time priority, 1, there is only ordinary scheduling.
 fn below(router: i32) -> Option<i32> {
     Some(TRAFFIC.min(router - 1)).filter(|&priority| priority > 0)
 }

@@ -17,7 +17,7 @@ pub fn quantile(histogram: &Histogram, share: f64) -> Span {
     Span::ZERO
 }
 
-/// Count and quantiles of times in nanoseconds, and the bins that they are of.
+/// Count and quantiles of times in nanoseconds, and the bins they are taken from.
 pub fn distribution(histogram: &Histogram) -> TimeDistribution {
     let at = |share| quantile(histogram, share).as_ns();
     TimeDistribution {

@@ -1,4 +1,5 @@
-//! One live run: a plan and a seed in, a recording and checks of its faithfulness out.
+//! One live run: it takes a plan and a seed, and returns a recording and checks of its
+//! faithfulness.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,12 +26,13 @@ use crate::router::{FrameBudget, Router};
 use crate::threads::spawn;
 use crate::traffic::{Generator, Outcome, RunEnd};
 
-/// How a plan is run live, besides what it says itself.
+/// Options of a live run that the plan does not contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Run although the machine is too slow for it.
     pub force: bool,
-    /// Ask for real-time scheduling of the router, and go on without it where it is not permitted.
+    /// Asks for real-time scheduling of the router; without the permission the run continues
+    /// without it.
     pub realtime: bool,
 }
 
@@ -40,7 +42,7 @@ impl Default for Options {
     }
 }
 
-/// What a run is doing.
+/// Phase of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
     /// Hosts are laid out, and the machine is measured.
@@ -62,35 +64,38 @@ impl Phase {
     }
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunProgress {
-    /// What it is doing.
+    /// Its present phase.
     pub phase: Phase,
     /// Time of the run that has passed.
     pub done: Span,
     /// Time of the run, if nothing ends it before.
     pub total: Span,
-    /// The most that a packet has been late so far.
+    /// Maximum lateness of a packet so far.
     pub lateness_max: Span,
 }
 
-/// So much time the threads have to get ready before the run's time begins.
+/// Time for the threads to get ready before the run's time begins.
 const TO_GET_READY: Span = Span::ms(50);
-/// The longest drain of a run that somebody has cancelled.
+/// The longest drain of a cancelled run.
 const LONGEST_LAST_DRAIN: Span = Span::s(1);
-/// How often somebody looks how far the run has come, and whether it has been cancelled.
+/// Interval between checks of the run's progress and of its cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The network counts as empty after this many looks in a row that found it so: a host may still be about to answer.
+/// The network counts as empty after this many consecutive checks that found it empty: a host may
+/// still be about to answer.
 const LOOKS_EMPTY: u32 = 2;
 /// The looks from one report of progress to the next.
 const LOOKS_PER_REPORT: u32 = 4;
 
-/// Runs `plan` with `seed` live, on the built-in disciplines. `cancel` ends it before its time; what there is of it is
-/// returned. The process must have a single thread unless it may make network namespaces without a user namespace.
+/// Runs `plan` with `seed` live, on the built-in disciplines. `cancel` ends it early; the part that
+/// was run is returned. The process must have a single thread unless it may make network namespaces
+/// without a user namespace.
 ///
 /// # Errors
-/// See [`LiveError`]. Whatever happens, nothing is left behind: all namespaces, interfaces and settings were the process's own.
+/// See [`LiveError`]. In no case does anything remain on the machine: all namespaces, interfaces
+/// and settings belonged to the process.
 pub fn live(
     plan: &Plan,
     seed: u64,
@@ -101,12 +106,13 @@ pub fn live(
     live_with(plan, seed, options, &Registry::builtin(), progress, cancel)
 }
 
-/// The same, with what leaves some queues written into a file of packets as it happens, from the start to the end of the
-/// drain. A file that cannot be written, on a disk that becomes full for one, is given up, and the run goes on without it:
-/// the recording's manifest says so, as `live.capture_failure`.
+/// Runs `plan` like [`live`] and writes the packets that leave some queues to a file during the
+/// run, from its start to the end of the drain. A file that cannot be written, for example on a
+/// full disk, is given up, and the run continues without it: the recording's manifest reports it as
+/// `live.capture_failure`.
 ///
 /// # Errors
-/// See [`live`]; what is in the file then is not whole.
+/// See [`live`]; the file is then incomplete.
 pub fn live_captured(
     plan: &Plan,
     seed: u64,
@@ -160,17 +166,18 @@ fn run_live(
     let begun = Clock::start();
     let (data_plane, mut traffic) = run.run(router, tuns, progress)?;
     let counters = hosts.counters()?;
-    // Until then whatever was under way has found somebody there.
+    // The sockets stay open until then, so that packets under way find a receiver.
     traffic.still_open.clear();
     let wall = begun.now().saturating_since(Instant::ZERO);
     let DataPlaneOutcome { router: record, report, .. } = data_plane;
-    // A capture that could not be written is reported beside what was measured; it takes nothing else with it.
+    // A capture that could not be written is reported with the measurements, and affects nothing
+    // else.
     let captured = writer.map(|writer| writer.finish(record.t1));
     let hosts = &hosts;
     Ok(Ran { plan, seed, hosts, calibration, record, report, traffic, counters, captured, wall }.settle())
 }
 
-/// What all parts of a run need.
+/// Parts shared by the whole run.
 struct Run<'a> {
     plan: &'a Plan,
     seed: u64,
@@ -201,9 +208,10 @@ impl Run<'_> {
         thread::scope(|scope| {
             let data_plane = spawn(scope, "the router", || data_plane.run(&control))?;
             let traffic = {
-                // Whatever goes wrong, a panic of the traffic's thread included, the router's thread ends.
+                // The router's thread ends after any failure, including a panic of the traffic's
+                // thread.
                 let _at_last = Finish(&control);
-                // Hosts send nothing before somebody listens.
+                // Hosts send nothing before the servers listen.
                 watch.wait_until_ready();
                 let traffic = spawn(scope, "the traffic", || {
                     favour_this_thread(&control);
@@ -239,7 +247,7 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// What this thread does while the others work.
+/// Work of this thread while the others run.
 struct Watch<'a> {
     run: &'a Run<'a>,
     clock: Clock,
@@ -254,7 +262,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Until the traffic has ended, and what was under way has arrived or had its time.
+    /// Until the traffic has ended, and packets under way have arrived or had their time.
     fn watch(
         &self,
         traffic: ScopedJoinHandle<'_, Result<Outcome, LiveError>>,
@@ -288,7 +296,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits until the network is empty, at most as long as the plan allows; not long if somebody waits for the end.
+    /// Waits until the network is empty, at most as long as the plan allows; only briefly if the
+    /// run was cancelled.
     fn drain(&self, progress: &mut dyn FnMut(&RunProgress)) {
         let (begun, most) = (self.clock.now(), self.run.plan.live.drain);
         let end = || {
@@ -312,7 +321,7 @@ impl Watch<'_> {
     }
 }
 
-/// What a thread has returned; a panic of its is one of ours.
+/// Returns a thread's result; a panic in the thread continues in the caller.
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }

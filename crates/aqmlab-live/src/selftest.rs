@@ -1,4 +1,4 @@
-//! Five seconds that say what live runs on this machine can be trusted with.
+//! A run of five seconds that shows what live runs on this machine can be trusted with.
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,7 +11,8 @@ use crate::outcome::LiveRun;
 use crate::quantiles::distribution;
 use crate::run::{Options, RunProgress, live};
 
-/// Full packets at the rate of a fast access link, with marks: 8,000 packets a second, half as many acknowledgments.
+/// Full packets at the rate of a fast access link, with marks: 8,000 packets per second, half as
+/// many acknowledgments.
 const PLAN: &str = r#"
 title = "selftest"
 duration = "1500ms"
@@ -31,16 +32,17 @@ rtt = "10ms"
 tcp = { profile = "linux", ecn = true }
 "#;
 
-/// What it found.
+/// Its findings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SelfTest {
     /// The built-in run with real-time scheduling, if that is permitted.
     pub realtime: LiveRun,
     /// The same without.
     pub ordinary: LiveRun,
-    /// What the machine can do at best.
+    /// Best performance of the machine.
     pub calibration: Calibration,
-    /// Share of processor time that the hypervisor gave to others meanwhile, percent; `None` where the kernel does not say.
+    /// Share of processor time that the hypervisor gave to others meanwhile, percent; `None` if the
+    /// kernel does not report it.
     pub stolen_percent: Option<f64>,
     /// Share of the time that real-time threads may have, percent; `None` is all.
     pub real_time_share_percent: Option<f64>,
@@ -65,7 +67,7 @@ pub fn selftest(progress: &mut dyn FnMut(&RunProgress), cancel: &AtomicBool) -> 
 }
 
 impl SelfTest {
-    /// For programs, and for people by way of them.
+    /// Returns the result as data, for programs and for the text shown to people.
     pub fn to_json(&self) -> Value {
         let run = |run: &LiveRun| {
             let live = run.recording.manifest.live.as_deref().expect("a live run reports on itself");

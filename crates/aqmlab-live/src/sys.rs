@@ -10,7 +10,8 @@ use libc::{IFF_NO_PI, IFF_TUN, IFNAMSIZ, c_char, c_short};
 use rustix::ioctl::{Getter, Opcode, Setter, ioctl, opcode};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// The calling thread moves into a new user namespace and a new network namespace that belongs to it.
+/// Moves the calling thread into a new user namespace and a new network namespace that belongs to
+/// it.
 ///
 /// # Errors
 /// The system's error: `EINVAL` if the process has another thread.
@@ -28,8 +29,8 @@ pub fn unshare_net() -> io::Result<()> {
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES));
-    // SAFETY: what makes the call unsafe is `FILES`, which would give this thread another table of descriptors than
-    // those that own descriptors elsewhere; no flag set contains it.
+    // SAFETY: the call is unsafe because of `FILES`, which would give this thread another table of
+    // descriptors than that of the owners of descriptors elsewhere; no flag set contains it.
     unsafe { unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
@@ -70,10 +71,12 @@ pub fn attach_tun(file: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     unsafe { ioctl(file, Setter::<TUNSETIFF, InterfaceRequest>::new(request)) }.map_err(io::Error::from)
 }
 
-/// What an interface of the calling thread's namespace does for the kernel on its way out, of segmentation and checksums.
+/// Returns the segmentation and checksum offloads of an interface of the calling thread's
+/// namespace.
 ///
 /// # Errors
-/// The system's error: `ENODEV` if there is no such interface, `EOPNOTSUPP` if it does not say.
+/// The system's error: `ENODEV` if there is no such interface, `EOPNOTSUPP` if it does not report
+/// them.
 ///
 /// # Panics
 /// If the name is longer than interfaces' names can be.
@@ -134,8 +137,8 @@ struct InterfaceRequest {
 
 const _: () = assert!(size_of::<InterfaceRequest>() == size_of::<libc::ifreq>());
 
-/// The kernel's `struct tcp_info`, as long as this kernel has it: it grows with the kernel, never changes, and what a
-/// kernel does not know is absent.
+/// The kernel's `struct tcp_info`, in the length that this kernel has. It grows with new kernels
+/// and never changes; fields that a kernel does not know are absent.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo {
     bytes: [u8; Self::MOST],
@@ -146,7 +149,7 @@ impl TcpInfo {
     /// Longer than any kernel's so far (280 bytes in Linux 6.18).
     const MOST: usize = 512;
 
-    /// What a kernel would have answered with these bytes.
+    /// Returns the answer of a kernel that consists of these bytes.
     #[cfg(test)]
     pub fn of_bytes(answer: &[u8]) -> Self {
         let mut bytes = [0; Self::MOST];
@@ -179,7 +182,7 @@ impl TcpInfo {
     }
 }
 
-/// What the kernel knows of a connection.
+/// Returns the kernel's information on a connection.
 ///
 /// # Errors
 /// The system's error.
@@ -218,7 +221,7 @@ pub fn set_window_clamp(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as c_int)
 }
 
-/// The socket is writable while less than `bytes` of what it holds have not been sent once.
+/// Makes the socket writable only while fewer than `bytes` of its bytes are still unsent.
 ///
 /// # Errors
 /// The system's error.
@@ -226,7 +229,7 @@ pub fn set_notsent_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes as c_int)
 }
 
-/// From now on the socket's error queue reports when all bytes of a write have been acknowledged.
+/// Makes the socket's error queue report when all bytes of a write have been acknowledged.
 ///
 /// # Errors
 /// The system's error.

@@ -1,4 +1,5 @@
-//! Threads of a run. One that the system does not start is the machine's lack and no defect.
+//! Threads of a run. If the system cannot start a thread, that is the machine's lack and not a
+//! defect.
 
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 

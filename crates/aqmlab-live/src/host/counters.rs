@@ -1,4 +1,4 @@
-//! What a kernel has counted in a namespace since it was made.
+//! Counters of a kernel in a namespace since it was made.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::error::LiveError;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters(BTreeMap<String, u64>);
 
-/// Places at which a host loses packets without anybody's telling.
+/// Places at which a host loses packets without any report.
 const HIDDEN_DROPS: &[&str] = &[
     "dev.tx_dropped",
     "dev.rx_dropped",
@@ -39,7 +39,7 @@ const HIDDEN_DROPS: &[&str] = &[
 ];
 
 impl Counters {
-    /// Those of the namespace of the calling thread, and of its interface.
+    /// Returns the counters of the calling thread's namespace, and of its interface.
     ///
     /// # Errors
     /// The system's error.
@@ -67,7 +67,7 @@ impl Counters {
         self.get("IpExt.InCEPkts") + self.get("Ip6.InCEPkts")
     }
 
-    /// Packets lost where nobody sees it, by place.
+    /// Returns the packets lost without any report, by place.
     pub fn hidden_drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         HIDDEN_DROPS.iter().map(|&name| (name, self.get(name))).filter(|&(_, count)| count > 0)
     }
@@ -84,7 +84,7 @@ impl Counters {
             let Some((table, names)) = pair[0].split_once(':') else { continue };
             let Some((_, values)) = pair[1].split_once(':') else { continue };
             for (name, value) in names.split_whitespace().zip(values.split_whitespace()) {
-                // What may be below zero is no count.
+                // A value that may be negative is not a count.
                 if let Ok(value) = value.parse() {
                     self.0.insert(format!("{table}.{name}"), value);
                 }

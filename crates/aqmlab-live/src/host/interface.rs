@@ -1,4 +1,4 @@
-//! The one interface of a host: a TUN device of which we hold the other end.
+//! The only interface of a host: a TUN device whose other end this process holds.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -55,7 +55,8 @@ pub fn make(addresses: impl Iterator<Item = IpAddr>, stack: &Stack, ip: IpVersio
         }
         other => other,
     })?;
-    // What `net.core.default_qdisc` names may be a discipline that drops and marks: a second one, in front of ours.
+    // The discipline named by `net.core.default_qdisc` may drop and mark: it would be a second one,
+    // in front of ours.
     ask("take the queue from", Request::no_queue(index)).or_else(unless_without_traffic_control)?;
     for &address in &addresses {
         ask("give an address to", Request::add_address(index, address))?;
@@ -64,8 +65,9 @@ pub fn make(addresses: impl Iterator<Item = IpAddr>, stack: &Stack, ip: IpVersio
     Ok(tun)
 }
 
-/// A kernel without traffic control (`CONFIG_NET_SCHED`) knows no such request; its interfaces have a FIFO, `pfifo_fast`, of
-/// the length that we have set. Whatever else it says, a queue is left there of which we do not know what it does.
+/// A kernel without traffic control (`CONFIG_NET_SCHED`) knows no such request; its interfaces have
+/// a FIFO, `pfifo_fast`, of the length set here. After any other error an unknown queue remains
+/// there.
 fn unless_without_traffic_control(error: LiveError) -> Result<(), LiveError> {
     match error {
         LiveError::Io { source, .. } if source.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),

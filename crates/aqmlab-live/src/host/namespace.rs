@@ -17,7 +17,7 @@ use crate::sys;
 pub struct Namespace(File);
 
 impl Namespace {
-    /// That of the calling thread.
+    /// Returns the namespace of the calling thread.
     ///
     /// # Errors
     /// The system's error.
@@ -35,7 +35,8 @@ impl Namespace {
         Namespace::current()
     }
 
-    /// The calling thread moves into it. What it opens from then on belongs there; what it has opened stays where it is.
+    /// Moves the calling thread into it. Descriptors that the thread opens from then on belong
+    /// there; those already open stay where they are.
     ///
     /// # Errors
     /// The system's error.
@@ -45,11 +46,11 @@ impl Namespace {
     }
 }
 
-/// The process leaves the network namespace that it was started in, for an empty one of its own, and with it a user
-/// namespace in which it is root, unless it may do without.
+/// Moves the process from its initial network namespace into an empty one of its own. If it lacks
+/// the privilege, it also enters a user namespace in which it is root.
 ///
 /// # Errors
-/// If the machine refuses: with what a person can do about it.
+/// If the machine refuses. The error names a remedy.
 pub fn leave_host_namespace() -> Result<(), LiveError> {
     match sys::unshare_net() {
         Ok(()) => Ok(()),
@@ -74,20 +75,20 @@ fn become_root_of_a_namespace() -> io::Result<()> {
 pub struct Sysctl {
     /// Below `/proc/sys/net`: `"ipv4/tcp_sack"`.
     pub name: &'static str,
-    /// What it is set to.
+    /// The value to set.
     pub value: String,
-    /// What a run without it lacks, if that is worth telling: a kernel that does not know the setting mostly does not do
-    /// what it switches off either.
+    /// What a run without the setting lacks, if that is worth reporting: a kernel that does not
+    /// know the setting mostly lacks the feature as well.
     pub without: Option<&'static str>,
 }
 
 impl Sysctl {
-    /// One that a kernel may lack.
+    /// Returns a setting that a kernel may lack.
     pub fn new(name: &'static str, value: impl ToString) -> Self {
         Sysctl { name, value: value.to_string(), without: None }
     }
 
-    /// One whose lack is a remark.
+    /// Returns a setting whose lack is a remark.
     pub fn wanted(name: &'static str, value: impl ToString, without: &'static str) -> Self {
         Sysctl { without: Some(without), ..Sysctl::new(name, value) }
     }
@@ -98,10 +99,10 @@ impl Sysctl {
     }
 }
 
-/// What a namespace has been set to, as the kernel shows it, and what it could not be set to.
+/// Settings of a namespace, as the kernel shows them, and those that could not be set.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
-    /// By name.
+    /// Values by name.
     pub values: serde_json::Map<String, Value>,
     /// Sentences.
     pub remarks: Vec<String>,

@@ -15,7 +15,7 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// In the namespace of the calling thread.
+    /// Opens a connection in the namespace of the calling thread.
     ///
     /// # Errors
     /// The system's error.
@@ -39,7 +39,7 @@ impl Netlink {
     /// Asks for a change and waits for the answer.
     ///
     /// # Errors
-    /// What the kernel answered.
+    /// The kernel's error.
     pub fn ask(&mut self, request: &Request) -> io::Result<()> {
         self.sequence += 1;
         rustix::net::send(&self.socket, &request.bytes(self.sequence), SendFlags::empty())?;
@@ -53,7 +53,7 @@ impl Netlink {
     }
 }
 
-/// What is asked of the kernel.
+/// A request to the kernel.
 #[derive(Clone, Debug)]
 pub struct Request {
     kind: u16,
@@ -61,7 +61,7 @@ pub struct Request {
     body: Vec<u8>,
 }
 
-/// What an interface is set to; `None` stays.
+/// Settings of an interface; `None` leaves a value unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Link {
     /// Largest packet.
@@ -122,7 +122,7 @@ impl Request {
         request
     }
 
-    /// Takes away whatever queue discipline an interface has, so that packets go straight to the device.
+    /// Removes the queue discipline of an interface, so that packets go straight to the device.
     pub fn no_queue(index: u32) -> Self {
         let mut request = Request::new(libc::RTM_NEWQDISC, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
         // struct tcmsg: family, index, handle, parent, info
@@ -137,8 +137,8 @@ impl Request {
     pub fn add_address(index: u32, address: IpAddr) -> Self {
         let mut request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
         let octets = octets(address);
-        // struct ifaddrmsg: family, prefix length, flags, scope, index. Nobody else can have the address: it is not
-        // looked for (NODAD).
+        // struct ifaddrmsg: family, prefix length, flags, scope, index. No other host can have the
+        // address, so duplicates are not detected (NODAD).
         let flags = if address.is_ipv6() { libc::IFA_F_NODAD as u8 } else { 0 };
         request.fixed(&[family(address), (octets.len() * 8) as u8, flags, libc::RT_SCOPE_UNIVERSE]);
         request.fixed(&index.to_ne_bytes());
@@ -166,7 +166,7 @@ impl Request {
         request
     }
 
-    /// The whole message.
+    /// Returns the whole message.
     pub fn bytes(&self, sequence: u32) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEADER + self.body.len());
         bytes.extend(((HEADER + self.body.len()) as u32).to_ne_bytes());
@@ -237,7 +237,8 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-/// What the kernel answered to the request with this number; `None` if these bytes are about something else.
+/// Returns the kernel's answer to the request with this number; `None` if these bytes belong to
+/// another message.
 pub fn answer_to(bytes: &[u8], sequence: u32) -> Option<io::Result<()>> {
     let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
@@ -261,7 +262,7 @@ mod tests {
     use netlink_packet_route::route::{RouteAttribute, RouteMetric, RouteScope};
     use netlink_packet_route::tc::TcAttribute;
 
-    /// What an independent reader makes of a request.
+    /// Reads a request independently of the code that wrote it.
     fn read(request: &Request) -> RouteNetlinkMessage {
         let bytes = request.bytes(7);
         let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&bytes).expect("a whole message");

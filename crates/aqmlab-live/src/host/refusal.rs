@@ -1,20 +1,21 @@
-//! What a machine refuses, and what a person can do about it.
+//! Refusals of a machine, and remedies.
 
 use std::fs;
 use std::io;
 
 use crate::error::LiveError;
 
-/// What decides why a user namespace is refused.
+/// Conditions that decide why a user namespace is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
     /// `kernel.apparmor_restrict_unprivileged_userns` (Ubuntu 23.10 and later)
     pub apparmor_restricts: bool,
-    /// `kernel.unprivileged_userns_clone` (Debian's patch); true where there is no such switch
+    /// `kernel.unprivileged_userns_clone` (Debian's patch); true if there is no such switch
     pub unprivileged_allowed: bool,
     /// `user.max_user_namespaces`
     pub any_allowed: bool,
-    /// Whether the process has further threads, with which it may not have a user namespace of its own.
+    /// Whether the process has other threads. With other threads it may not have a user namespace
+    /// of its own.
     pub several_threads: bool,
 }
 
@@ -37,7 +38,8 @@ fn machine(what: impl Into<String>, remedy: impl Into<String>) -> LiveError {
     LiveError::Machine { what: what.into(), remedy: remedy.into() }
 }
 
-/// The process may not have a network namespace of its own although it is root: `unshare` failed.
+/// Returns the error for a root process that may not have a network namespace of its own: `unshare`
+/// failed.
 pub fn network_namespaces(error: &io::Error, policy: Policy) -> LiveError {
     if error.raw_os_error() == Some(libc::EINVAL) {
         return without("network", "CONFIG_NET_NS", error);
@@ -45,7 +47,8 @@ pub fn network_namespaces(error: &io::Error, policy: Policy) -> LiveError {
     namespaces(error, policy)
 }
 
-/// The process may not have a user namespace of its own: `unshare` failed, or the new namespace could not be given a user.
+/// Returns the error for a process that may not have a user namespace of its own: `unshare` failed,
+/// or the new namespace could not be given a user.
 pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     let what = format!("it refuses user namespaces ({error})");
     if error.raw_os_error() == Some(libc::EINVAL) && !policy.several_threads {
@@ -150,7 +153,7 @@ pub fn mtu(mtu: u32, error: &io::Error) -> LiveError {
     )
 }
 
-/// More sockets are needed than the process may have.
+/// Returns the error for more sockets than the process may have.
 pub fn descriptors(needed: u64, allowed: u64) -> LiveError {
     machine(
         format!("{needed} sockets and files are needed at a time, and the process may have {allowed}"),
@@ -160,7 +163,7 @@ pub fn descriptors(needed: u64, allowed: u64) -> LiveError {
     )
 }
 
-/// A socket could not be opened, for there are too many already.
+/// Returns the error for a socket that could not be opened because too many are open already.
 pub fn too_few_descriptors(error: &io::Error) -> LiveError {
     machine(
         format!("the process may not have another socket ({error})"),

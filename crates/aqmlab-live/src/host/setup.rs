@@ -15,10 +15,10 @@ use crate::addresses::{Addresses, HostId};
 use crate::error::LiveError;
 use crate::router::client_ports;
 
-/// A host: a namespace of its own, and how it has been set up.
+/// A host: a namespace of its own, and its settings.
 #[derive(Debug)]
 pub struct Host {
-    /// Where its sockets are opened.
+    /// Namespace in which its sockets are opened.
     pub namespace: Namespace,
     /// The namespace's settings.
     pub applied: Applied,
@@ -29,7 +29,7 @@ pub struct Host {
 pub struct Hosts {
     /// Their addresses.
     pub addresses: Addresses,
-    /// Where the process itself is: an empty namespace.
+    /// Namespace of the process itself, which is empty.
     pub home: Namespace,
     /// In the order of [`HostId::number`].
     pub hosts: Vec<Host>,
@@ -70,7 +70,8 @@ impl Hosts {
         &self.hosts[id.number()]
     }
 
-    /// What the plan asks for and the kernel has no setting for: a sentence each, none twice.
+    /// Returns a sentence for each request of the plan that the kernel has no setting for, without
+    /// repetitions.
     pub fn remarks(&self) -> Vec<String> {
         let of_stacks = self.stacks.iter().flat_map(|stack| &stack.remarks);
         let of_hosts = self.hosts.iter().flat_map(|host| &host.applied.remarks);
@@ -83,7 +84,8 @@ impl Hosts {
         remarks
     }
 
-    /// What each host's kernel has counted, in the order of [`HostId::number`]. Its namespace is as old as the run.
+    /// Returns the counters of each host's kernel, in the order of [`HostId::number`]. Its
+    /// namespace is as old as the run.
     ///
     /// # Errors
     /// The system's error.
@@ -118,8 +120,8 @@ impl Hosts {
     }
 }
 
-/// What every host is set to: nothing is remembered from one connection to the next, no packet comes that no flow sends, and
-/// what the profiles do not have is off.
+/// Settings of every host: nothing is remembered from one connection to the next, only flows send
+/// packets, and features that the profiles lack are off.
 fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
     let without_ipv6 = u8::from(ip == IpVersion::V4);
     vec![
@@ -145,7 +147,7 @@ fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
         Sysctl::new("ipv4/tcp_syn_linear_timeouts", 0),
         Sysctl::new("ipv6/conf/all/disable_ipv6", without_ipv6),
         Sysctl::new("ipv6/conf/default/disable_ipv6", without_ipv6),
-        // No link-local address: nobody is looked for, and nothing is announced.
+        // No link-local address: the host looks for no neighbours and announces nothing.
         Sysctl::new("ipv6/conf/default/addr_gen_mode", 1),
         Sysctl::new("ipv6/conf/default/accept_ra", 0),
         Sysctl::new("ipv6/conf/default/router_solicitations", 0),

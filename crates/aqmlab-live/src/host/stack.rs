@@ -1,8 +1,9 @@
-//! How a class's hosts are set: from a TCP profile to settings of a kernel's stack.
+//! Settings of a class's hosts: translation of a TCP profile into settings of a kernel's stack.
 //!
-//! The simulator has a parameter for each decision of an endpoint; a kernel has settings for some of them and decides
-//! the rest itself. [`SETTABLE`] are the former. Where the plan has another value for one of the latter than the profile `linux`,
-//! which says what kernels do, a remark says so, and it stands beside the result.
+//! The simulator has a parameter for each decision of an endpoint; a kernel has settings for some
+//! of them and decides the rest itself. [`SETTABLE`] lists the former. The profile `linux`
+//! describes the kernel's decisions. If the plan has another value for one of them, a remark in the
+//! result reports it.
 
 use aqmlab_params::{Origin, Settings};
 use aqmlab_qdisc::Dscp;
@@ -17,7 +18,7 @@ use super::namespace::Sysctl;
 use super::netlink::Metrics;
 use crate::error::LiveError;
 
-/// How a class's hosts and their sockets are set up.
+/// Settings of a class's hosts and their sockets.
 #[derive(Clone, Debug)]
 pub struct Stack {
     /// Largest packet.
@@ -26,9 +27,9 @@ pub struct Stack {
     pub sysctls: Vec<Sysctl>,
     /// Metrics of the routes.
     pub metrics: Metrics,
-    /// What connections need; `None` for datagrams.
+    /// Settings of connections; `None` for datagrams.
     pub tcp: Option<TcpSockets>,
-    /// What the plan asks for and the kernel has no setting for, a sentence each.
+    /// A sentence for each request of the plan that the kernel has no setting for.
     pub remarks: Vec<String>,
 }
 
@@ -37,9 +38,10 @@ pub struct Stack {
 pub struct TcpSockets {
     /// Name of the congestion control.
     pub congestion: String,
-    /// Largest payload of a segment with TCP options, where the MTU alone does not say it.
+    /// Largest payload of a segment with TCP options, if the MTU alone does not determine it.
     pub max_segment: Option<u32>,
-    /// Largest receive window, if it is limited. The route says so too, and since Linux 6.6 connections forget that.
+    /// Largest receive window, if it is limited. The route sets it too, but since Linux 6.6
+    /// connections forget that.
     pub receive_window: Option<u32>,
     /// Partial segments do not wait for acknowledgments.
     pub no_delay: bool,
@@ -47,7 +49,7 @@ pub struct TcpSockets {
     pub dscp: Dscp,
 }
 
-/// What a packet of datagrams is made of.
+/// The parts of a datagram packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagrams {
     /// Bytes of IP and UDP header.
@@ -57,7 +59,8 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Payload of a packet of `size`: packets cannot be smaller than their headers, nor larger than the MTU.
+    /// Returns the payload of a packet of `size`: packets cannot be smaller than their headers, nor
+    /// larger than the MTU.
     pub fn payload(&self, size: Bytes) -> usize {
         (size.get().clamp(self.header.into(), self.most.into()) - u64::from(self.header)) as usize
     }
@@ -73,7 +76,8 @@ const LEAST_MTU_IPV6: u32 = 1280;
 const LEAST_MTU_IPV4: u32 = 68;
 /// The largest IPv4 packet.
 const MOST_MTU: u64 = 65_535;
-/// Sizes of packets may be exponential; one in nine million exceeds this many means, and is cut to it.
+/// Sizes of packets may be exponential; one in nine million exceeds this multiple of the mean, and
+/// is cut to it.
 const MOST_MEANS: u64 = 16;
 
 /// Parameters that a kernel has settings for, by the names of the profile's table.
@@ -100,14 +104,16 @@ const SETTABLE: &[&str] = &[
     "data_retries",
 ];
 
-/// Parameters that a kernel has one setting for together with another: [`Translation::variants`] says what becomes of them.
+/// Parameters that share a kernel's setting with another parameter: [`Translation::variants`]
+/// handles them.
 const SET_WITH_OTHERS: &[&str] = &["granularity", "ack_every", "sack_blocks", "abc_limit"];
 
-/// Parameters of which it does not matter what the kernel does instead: nothing that is measured depends on them.
+/// Parameters for which the kernel's behaviour does not matter: nothing that is measured depends on
+/// them.
 const WITHOUT_EFFECT: &[&str] =
     &["initial_sequence", "time_wait", "tick_phase", "sack_overhead", "syn_fallback_rto"];
 
-/// What a profile has that sets no limit.
+/// Value of a profile that sets no limit.
 const NO_ABC_LIMIT: u32 = u32::MAX;
 /// No window of this many segments is ever reached: the profile's default.
 const ANY_WINDOW: u32 = 1 << 20;
@@ -115,7 +121,7 @@ const ANY_WINDOW: u32 = 1 << 20;
 const ANY_RECEIVE_WINDOW: u32 = 1 << 30;
 
 impl Stack {
-    /// That of a class.
+    /// Returns the translation for a class.
     ///
     /// # Errors
     /// If its packets cannot be carried.
@@ -185,7 +191,7 @@ impl Stack {
         Stack { mtu, sysctls, metrics, tcp: Some(tcp), remarks }
     }
 
-    /// How packets of datagrams are made.
+    /// Describes the packets of a class of datagrams.
     pub fn datagrams(&self, ip: IpVersion) -> Datagrams {
         Datagrams { header: udp_header(ip), most: self.mtu }
     }
@@ -210,7 +216,7 @@ impl Translation<'_> {
                 flag(tcp.recovery == Recovery::Sack),
                 "SACK is as the kernel has it",
             ),
-            // Where it can be switched off: before Linux 6.17.
+            // Can be switched off only before Linux 6.17.
             Sysctl::new("ipv4/tcp_recovery", flag(tcp.rack)),
             Sysctl::new("ipv4/tcp_early_retrans", 3 * flag(tcp.tail_loss_probe)),
             Sysctl::new("ipv4/tcp_frto", 2 * flag(tcp.frto)),
@@ -220,7 +226,7 @@ impl Translation<'_> {
             Sysctl::new("ipv4/tcp_max_reordering", tcp.dupthresh.max(1)),
             Sysctl::new("ipv4/tcp_syn_retries", tcp.syn_retries.clamp(1, 127)),
             Sysctl::new("ipv4/tcp_retries2", tcp.data_retries.clamp(1, 255)),
-            // A buffer that grows takes the window along, whatever the route says.
+            // A buffer that grows takes the window along, whatever the route's setting.
             Sysctl::new("ipv4/tcp_moderate_rcvbuf", flag(window(tcp) >= ANY_RECEIVE_WINDOW)),
             Sysctl::wanted(
                 "ipv4/tcp_rmem",
@@ -298,15 +304,16 @@ impl Translation<'_> {
     }
 }
 
-/// The most that may be in flight, in bytes: the lesser of both windows, kept by the receiver. (The route's metric for the
-/// congestion window is of no use: the kernel heeds it only with what it remembers of connections before.)
+/// Returns the maximum number of bytes in flight: the lesser of both windows, enforced by the
+/// receiver. (The route's metric for the congestion window is of no use: the kernel applies it only
+/// with what it remembers of earlier connections.)
 fn window(tcp: &Profile) -> u32 {
     let senders = if tcp.max_window < ANY_WINDOW { tcp.max_window.saturating_mul(tcp.mss) } else { u32::MAX };
     tcp.receive_window.min(senders)
 }
 
-/// Buffers that hold the receive window twice, for a kernel counts its own overhead; default and largest. Without a window of
-/// its own a class has the kernel's usual default, which grows.
+/// Returns buffers of twice the receive window, because a kernel counts its own overhead; default
+/// and largest. Without a window of its own a class has the kernel's usual default, which grows.
 fn receive_buffers(tcp: &Profile) -> String {
     const USUAL: u64 = 131_072;
     const LARGEST: u64 = 64 << 20;
@@ -315,7 +322,7 @@ fn receive_buffers(tcp: &Profile) -> String {
     format!("4096 {default} {LARGEST}")
 }
 
-/// A remark for each parameter that the kernel decides, where the plan says otherwise.
+/// Adds a remark for each parameter that the kernel decides, if the plan has another value.
 fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
     let mut linux = profile_settings("linux").expect("there is a profile `linux`");
     for told in ["congestion", "ecn", "recovery"] {

@@ -1,13 +1,15 @@
-//! What a router must know of a connection before the first of its frames comes: who has a client port from now on.
+//! Announcements of connections: the router must know the new owner of a client port before its
+//! first frame comes.
 //!
-//! The opening side announces each connection before its SYN leaves; the router takes in what has been announced when it sees a
-//! SYN. Between the two is a ring without locks, so that neither ever waits for the other, and neither allocates.
+//! The opening side announces each connection before its SYN leaves; the router takes in what has
+//! been announced when it sees a SYN. The two share a ring without locks: neither ever waits for
+//! the other, and neither allocates.
 
 use aqmlab_network::{FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Pipes that a row may have: access links and delay stages, both ways.
+/// Maximum number of pipes of a row: access links and delay stages, both ways.
 pub const MOST_PIPES: usize = 16;
 
 /// Announcements that may wait for the router. It takes them in at each SYN, so few do.
@@ -36,10 +38,12 @@ pub struct Announcer {
 pub struct NoRoom;
 
 impl Announcer {
-    /// A connection of `class` that counts as `flow` is about to open from the client port `row`, over `path`.
+    /// A connection of `class` that counts as `flow` is about to open from the client port `row`,
+    /// over `path`.
     ///
     /// # Errors
-    /// [`NoRoom`] if the router has not taken in what was announced before. The connection must not be opened.
+    /// [`NoRoom`] if the router has not yet taken in the earlier announcements. The connection must
+    /// not be opened.
     pub fn announce(&mut self, class: usize, row: u32, flow: u32, path: &FlowPath<'_>) -> Result<(), NoRoom> {
         let mut pipes = [const { None }; MOST_PIPES];
         for (pipe, &which) in pipes.iter_mut().zip(&self.pipes[class]) {

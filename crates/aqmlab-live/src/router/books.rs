@@ -1,4 +1,4 @@
-//! What a router counts beside its ports.
+//! Counts of a router other than those of its ports.
 
 use aqmlab_qdisc::books::{Books, Tally};
 use aqmlab_recording::Fates;
@@ -14,11 +14,11 @@ pub enum Refused {
     Malformed(Malformed),
     /// Longer than the class's largest packet: some sender does not segment (GSO), and the run is void.
     Oversize,
-    /// All slots for frames are taken. Slots are for more frames than the plan's queues and delays hold.
+    /// All slots for frames are taken. There are more slots than the plan's queues and delays hold.
     NoSlot,
 }
 
-/// What everything was when the measured interval ended. Frames go on after that, and are not measured.
+/// State at the end of the measured interval. Frames continue after that, and are not measured.
 pub struct Frozen {
     pub books: Vec<Books>,
     pub fates: Fates,
@@ -31,9 +31,9 @@ pub struct Frozen {
 /// The books of one host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HostBooks {
-    /// Came in, whatever became of them; lengths as they were read.
+    /// Came in, whether or not they were let in; lengths as they were read.
     pub read: Tally,
-    /// Of these, let in; lengths as their headers have them.
+    /// Of these, let in; lengths as given in their headers.
     pub accepted: Tally,
     /// Of those let in, fragments.
     pub fragments: u64,
@@ -78,14 +78,15 @@ impl HostBooks {
     }
 }
 
-/// What became of a flow's packets in one direction.
+/// Counts of a flow's packets in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlowBooks {
     /// Came in.
     pub sent: Tally,
     /// Left by the other host.
     pub delivered: Tally,
-    /// Bytes that a receiver counts as new: TCP payload the first time it leaves, in order or not, and whole datagrams.
+    /// Bytes that a receiver counts as new: TCP payload the first time it leaves, in order or not,
+    /// and whole datagrams.
     pub received_bytes: u64,
     /// Of the delivered packets, with CE.
     pub delivered_ce: u64,
@@ -96,7 +97,7 @@ pub struct FlowBooks {
 }
 
 impl FlowBooks {
-    /// What has been counted since `before`.
+    /// Returns the counts since `before`.
     pub const fn since(self, before: FlowBooks) -> FlowBooks {
         const fn tally(now: Tally, before: Tally) -> Tally {
             Tally { packets: now.packets - before.packets, bytes: now.bytes - before.bytes }

@@ -1,4 +1,4 @@
-//! The router itself: what is due next, and what happens then.
+//! The router itself: it finds what is due next and executes it.
 
 use aqmlab_network::{End, Milestone, Schedule, queue_stop_is_reached};
 use aqmlab_qdisc::{DelayStage, Packet, Pipe, Port, Registry, Stamped};
@@ -35,18 +35,19 @@ pub struct Router {
     pub(super) link_names: Vec<String>,
     /// The flows' books at the end of the warm-up.
     pub(super) at_warmup: Vec<Vec<[FlowBooks; 2]>>,
-    /// What everything was when the run was over.
+    /// State at the end of the run.
     pub(super) frozen: Option<Frozen>,
-    /// Connections that are about to open, if somebody announces them.
+    /// Connections that are about to open, if they are announced.
     announced: Option<Consumer<Announcement>>,
     largest: Vec<usize>,
     condition: Option<QueueStop>,
-    /// What happens inside may wait so long until somebody comes: nothing that follows from it leaves before.
+    /// Time for which events inside the router may wait: nothing that follows from them leaves
+    /// earlier.
     slack: Span,
     now: Instant,
 }
 
-/// Pipes, and the frames in them. The frame says in which.
+/// Pipes, and the frames in them. Each frame names its pipe.
 pub(super) type Stage = DelayStage<LiveFrame, fn(&LiveFrame) -> usize>;
 
 impl Router {
@@ -80,7 +81,7 @@ impl Router {
             let pipe = routes.pipes(class)[usize::from(which)];
             flow_table.least_delay(plan, class, (which, pipe), &pipes)
         };
-        // Half of it, so that there is time to do what has waited.
+        // Half of it, which leaves time for the events that have waited.
         let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
         let [inside, leaving] = pipes.map(|pipes| stage(pipes, budget));
         let link_names: Vec<String> = plan.links.iter().map(|l| l.name.clone()).collect();
@@ -121,8 +122,8 @@ impl Router {
         })
     }
 
-    /// From now on `observer` is notified of every frame at every port, until [`Router::take_observer`] or the router ends, with
-    /// which it is dropped.
+    /// From now on `observer` is notified of every frame at every port, until
+    /// [`Router::take_observer`]. Without that call it is dropped with the router.
     pub fn observe_ports(&mut self, observer: Box<dyn FrameObserver>) {
         self.store.observer = Some(observer);
     }
@@ -132,8 +133,8 @@ impl Router {
         self.store.observer.take()
     }
 
-    /// What announces connections to this router from now on. Connections of a list need not be announced; a frame of any
-    /// other that has not been is of no flow.
+    /// Sets the source of announcements to this router. Connections of a list need not be
+    /// announced; a frame of any other connection that has not been announced belongs to no flow.
     pub fn announcer(&mut self) -> Announcer {
         let classes = 0..self.store.hosts.len() / 2;
         let pipes = classes.map(|class| self.store.routes.pipes(class).to_vec()).collect();
@@ -142,7 +143,8 @@ impl Router {
         announcer
     }
 
-    /// A packet has come to a host, at `now`, which does not go back. All that is due before happens first.
+    /// Takes in a packet that a host has sent at `now`, which never decreases. Everything due
+    /// before is done first.
     ///
     /// # Errors
     /// Why it was not let in, which is on the host's books.
@@ -154,7 +156,7 @@ impl Router {
         out: &mut dyn FrameSink,
     ) -> Result<(), Refused> {
         let now = now.max(self.now);
-        // What is sampled at this instant is sampled after all that happens then.
+        // A sample at an instant is taken after all events of that instant.
         while let Some(at) = self.next_event().filter(|at| *at <= now) {
             self.reach_before(at);
             self.happen(at, out);
@@ -188,26 +190,27 @@ impl Router {
         self.now = self.now.max(until);
     }
 
-    /// When something happens next: [`Router::advance`] has nothing to do before. `None` if only a packet can change
-    /// anything.
+    /// Returns the instant of the next event; [`Router::advance`] has nothing to do before. `None`
+    /// if only a packet can change anything.
     pub fn next_due(&self) -> Option<Instant> {
         let milestone = self.schedule.next().map(|(at, _)| at);
         [self.next_event(), milestone].into_iter().flatten().min()
     }
 
-    /// When a frame leaves next, of those that are on the last part of their way.
+    /// Returns the earliest departure of the frames on the last part of their path.
     pub fn next_leaving(&self) -> Option<Instant> {
         self.leaving.deadline()
     }
 
-    /// When to come back at the latest for what happens inside, so that no frame leaves late for it. What is done late is done
-    /// as of its instant; only leaving is a matter of this world's time.
+    /// Returns the latest time to call again for events inside the router, so that they delay no
+    /// frame's departure. An event executed late has the same effect as at its own instant; only
+    /// departures depend on real time.
     pub fn next_inside(&self) -> Option<Instant> {
         self.next_inner_event().map(|at| at.saturating_add(self.slack))
     }
 
-    /// Ends the measured interval at `now`, if it has not ended: somebody has stopped the run, or enough flows have
-    /// completed. Frames go on.
+    /// Ends the measured interval at `now`, if it has not ended: a person has stopped the run, or
+    /// enough flows have completed. Frames continue.
     pub fn end(&mut self, now: Instant, why: StoppedBy, out: &mut dyn FrameSink) {
         let now = now.max(self.now);
         self.advance(now, out);
@@ -216,12 +219,12 @@ impl Router {
         }
     }
 
-    /// When and why the measured interval ended.
+    /// Returns when and why the measured interval ended.
     pub const fn ended(&self) -> Option<(Instant, StoppedBy)> {
         self.schedule.ended()
     }
 
-    /// The end of the warm-up: when measuring began or will begin.
+    /// Returns the end of the warm-up, at which measuring begins.
     pub const fn measured_from(&self) -> Instant {
         self.schedule.t0()
     }
@@ -261,7 +264,7 @@ impl Router {
         Ok(frame)
     }
 
-    /// Whether a packet is the SYN of a connection whose client port others have had.
+    /// Returns whether a packet is the SYN of a connection whose client port others have had.
     fn begins_connection(&self, host: HostId, octets: &[u8]) -> bool {
         host.side == End::Client
             && self.store.flow_table.has_tenants(host.class)
@@ -286,7 +289,7 @@ impl Router {
         }
     }
 
-    /// A frame goes where its place says.
+    /// Moves a frame to the next step of its path.
     fn forward(&mut self, now: Instant, frame: LiveFrame, out: &mut dyn FrameSink) {
         match self.store.routes.step(frame.place) {
             Step::Own(which) => {
@@ -312,7 +315,7 @@ impl Router {
 
     // --- time -----------------------------------------------------------------------------------------
 
-    /// When a transmission ends, a shaper wakes or a frame comes out of a pipe.
+    /// Returns when a transmission ends, a shaper wakes or a frame comes out of a pipe.
     fn next_event(&self) -> Option<Instant> {
         [self.next_inner_event(), self.leaving.deadline()].into_iter().flatten().min()
     }
@@ -323,7 +326,8 @@ impl Router {
         [ports, self.inside.deadline()].into_iter().flatten().min()
     }
 
-    /// What is due at `at` first happens: departures by their links' numbers, then arrivals by their pipes'.
+    /// Executes what is due at `at`: first departures in the order of their links' numbers, then
+    /// arrivals in the order of their pipes' numbers.
     fn happen(&mut self, at: Instant, out: &mut dyn FrameSink) {
         match self.ports.iter().position(|port| port.next_event() == Some(at)) {
             Some(link) => self.serve(at, link),
@@ -381,7 +385,7 @@ impl Router {
         self.schedule.pass(milestone);
     }
 
-    /// The run is over: what everything is now is what is recorded.
+    /// Ends the run: the present state is the one recorded.
     fn freeze(&mut self, at: Instant, why: StoppedBy) {
         if at < self.schedule.t0() {
             // It was ended in the warm-up: nothing is measured.
@@ -392,7 +396,7 @@ impl Router {
         self.frozen = Some(self.as_it_is());
     }
 
-    /// What is in the network, by what ports and pipes say that they hold.
+    /// Returns the contents of the network as the counts of ports and pipes give them.
     pub(super) fn resident(&self) -> Tally {
         let (inside, leaving) = (self.inside.backlog(), self.leaving.backlog());
         let mut tally =
@@ -425,7 +429,7 @@ fn check_pipes(plan: &Plan, routes: &Routes) -> Result<(), LiveError> {
     )))
 }
 
-/// An empty stage of these pipes with room for all frames that there are.
+/// Returns an empty stage of these pipes with room for all frames.
 fn stage(pipes: Vec<Pipe>, budget: &FrameBudget) -> Stage {
     let mut stage: Stage =
         DelayStage::new(pipes, |frame| frame.pipe as usize, Packets::new(budget.frames as u64));

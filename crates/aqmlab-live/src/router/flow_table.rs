@@ -1,4 +1,5 @@
-//! The rows of each class: which connection has a client port, the pipes that it has to itself, and which row a frame is of.
+//! The rows of each class: the connection that has a client port, the pipes of its own, and the
+//! assignment of frames to rows.
 
 use aqmlab_network::{End, FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
@@ -11,8 +12,8 @@ use super::routes::Routes;
 use crate::addresses::{HostId, client_port};
 use crate::frame::{Headers, Owner};
 
-/// The rows of all classes: one for each client port, and one behind them for packets that are of the class but of no
-/// connection (ICMP, fragments, other ports), with the mean delay.
+/// The rows of all classes: one for each client port, and after them one, with the mean delay, for
+/// packets that belong to the class but to no connection (ICMP, fragments, other ports).
 pub struct FlowTable {
     classes: Vec<ClassRows>,
 }
@@ -20,26 +21,26 @@ pub struct FlowTable {
 struct ClassRows {
     /// Client ports, and so the number of the row of no connection.
     rows: u32,
-    /// Where its server listens.
+    /// Address at which its server listens.
     server_port: u16,
     /// Flows of the class, and so the number of the books of no flow.
     flows: u32,
     /// The number of the first flow in the run.
     first_number: u32,
-    /// Where the pipes of a row are: of each its stage, and which it is of those that the row has there.
+    /// Location of a row's pipes: for each, its stage and its place among the row's pipes there.
     pipes: Vec<(usize, u32)>,
-    /// By stage: the number of the class's first pipe, and how many each row has.
+    /// By stage: the number of the class's first pipe, and the number of pipes per row.
     first_pipe: [u32; 2],
     pipes_per_row: [u32; 2],
-    /// Who has each client port; empty where flow `i` has port `i` for good.
+    /// Owner of each client port; empty if flow `i` has port `i` for good.
     tenants: Vec<Option<Tenant>>,
 }
 
-/// Who has a client port.
+/// Owner of a client port.
 #[derive(Clone, Copy)]
 struct Tenant {
     flow: u32,
-    /// How many have had the port before.
+    /// Number of earlier owners of the port.
     tenancy: u32,
 }
 
@@ -81,13 +82,14 @@ impl FlowTable {
         Some((FlowTable { classes }, pipes))
     }
 
-    /// Whose a frame is that comes in by `host`. A connection has a port at the client, and the server's is the same for all.
+    /// Returns the owner of a frame that comes in by `host`. A connection has a port at the client,
+    /// and the server's is the same for all.
     pub fn owner(&self, host: HostId, headers: &Headers) -> Owner {
         let class = &self.classes[host.class];
         class.row(host.side, headers).and_then(|row| class.owner(row)).unwrap_or(class.nobody())
     }
 
-    /// Whether connections of a class take over client ports from others.
+    /// Returns whether connections of a class take over client ports from others.
     pub fn has_tenants(&self, class: usize) -> bool {
         !self.classes[class].tenants.is_empty()
     }
@@ -100,7 +102,7 @@ impl FlowTable {
         *tenant = Some(Tenant { flow, tenancy });
     }
 
-    /// Whether somebody else has had a frame's client port since it came in.
+    /// Returns whether a frame's client port has had another owner since the frame came in.
     #[inline]
     pub fn is_stale(&self, class: usize, owner: Owner) -> bool {
         let tenant = self.classes[class].tenants.get(owner.row as usize).copied().flatten();
@@ -114,12 +116,12 @@ impl FlowTable {
         self.classes[class].pipe(row, which).1
     }
 
-    /// The stage and the number there of the n-th pipe of a row.
+    /// Returns the stage and the number there of the n-th pipe of a row.
     pub fn place(&self, class: usize, row: u32, which: u8) -> (usize, u32) {
         self.classes[class].pipe(row, which)
     }
 
-    /// The least delay that the n-th pipe of a row of a class may have.
+    /// Returns the shortest delay that the n-th pipe of a row of a class may have.
     pub fn least_delay(
         &self,
         plan: &Plan,
@@ -143,12 +145,13 @@ impl FlowTable {
         (flow < self.classes[class].flows).then_some(flow)
     }
 
-    /// The number of a flow in the run.
+    /// Returns the number of a flow in the run.
     pub fn number(&self, class: usize, index: u32) -> u32 {
         self.classes[class].first_number + index
     }
 
-    /// How many rows cross a link, those that do so in both directions twice: connections there at one time.
+    /// Returns the number of rows that cross a link, which is the number of connections there at
+    /// the same time. Rows that cross it in both directions count twice.
     pub fn across(&self, plan: &Plan, link: usize) -> usize {
         let crosses = |class: &ClassPlan| {
             [&class.path, &class.return_path].into_iter().filter(|way| way.contains(&link)).count()
@@ -156,19 +159,19 @@ impl FlowTable {
         plan.classes.iter().enumerate().map(|(number, class)| crosses(class) * self.rows(number)).sum()
     }
 
-    /// How many rows a class has: one more than client ports.
+    /// Returns the number of rows of a class: one more than its client ports.
     pub fn rows(&self, class: usize) -> usize {
         self.classes[class].rows as usize + 1
     }
 
-    /// How many books a class has: one more than flows.
+    /// Returns the number of books of a class: one more than its flows.
     pub fn books(&self, class: usize) -> usize {
         self.classes[class].flows as usize + 1
     }
 }
 
 impl ClassRows {
-    /// The row of a frame by its headers; `None` if it is of no connection.
+    /// Returns the row of a frame by its headers; `None` if it belongs to no connection.
     fn row(&self, side: End, headers: &Headers) -> Option<u32> {
         let (from, to) = headers.ports?;
         let (address, client, server) = match side {
@@ -178,7 +181,7 @@ impl ClassRows {
         client_port(address, client).filter(|&row| row < self.rows && server == self.server_port)
     }
 
-    /// Who has a client port; `None` as long as nobody has had it.
+    /// Returns the owner of a client port; `None` if it has had none yet.
     fn owner(&self, row: u32) -> Option<Owner> {
         if self.tenants.is_empty() {
             return Some(Owner { row, flow: row, tenancy: 0 });

@@ -1,4 +1,4 @@
-//! How many frames and connections a router has memory for.
+//! Memory of a router for frames and connections.
 
 use aqmlab_network::stages;
 use aqmlab_params::{Settings, Value};
@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Span};
 use crate::addresses::MOST_CLIENT_PORTS;
 use crate::error::LiveError;
 
-/// How many frames a router has memory for, and how long they may be.
+/// Number of frames that a router has memory for, and their maximum length.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FrameBudget {
     /// Most frames in the network at once.
@@ -22,16 +22,18 @@ pub struct FrameBudget {
 /// Slots for frames where their size allows it, and the most that is taken: 96 MiB of packets of 1500 octets.
 const FRAMES: std::ops::RangeInclusive<u64> = 8_192..=65_536;
 
-/// Memory for frames that nobody misses. All of it is touched and locked: more is taken only for what a plan needs.
+/// Memory for frames that any machine can spare. All of it is touched and locked: a router takes
+/// more only for what a plan needs.
 const AMPLE: u64 = 256 << 20;
 /// Memory for frames that is not taken even then.
 const MOST: u64 = 1 << 30;
 
 impl FrameBudget {
-    /// Slots for what the queues of a plan hold and twice what its links carry in the longest mean round-trip time, in
-    /// packets of the mean size; at least 8,192 frames and at most 65,536. Where that takes more than 256 MiB, as with an MTU
-    /// of 65,535, there are fewer, but never fewer than the queues hold and the links carry once. Whether it was enough is on
-    /// the books.
+    /// Returns slots for the packets that the queues of a plan hold and twice those that its links
+    /// carry in the longest mean round-trip time, in packets of the mean size; at least 8,192
+    /// frames and at most 65,536. If that takes more than 256 MiB, as with an MTU of 65,535, there
+    /// are fewer, but never fewer than the queues hold and the links carry once. The books show
+    /// whether it was enough.
     ///
     /// # Errors
     /// If even these take more than 1 GiB.
@@ -51,15 +53,15 @@ impl FrameBudget {
     }
 }
 
-/// Client ports that a class of users or arrivals has at most, unless its users are more: twice as many as most machines have
-/// descriptors for.
+/// Maximum number of client ports of a class of users or arrivals, unless it has more users: twice
+/// as many as most machines have descriptors for.
 const AMPLE_PORTS: u64 = 1 << 17;
 /// Client ports of all classes: a connection takes about 3 KiB in the router.
 const MOST_PORTS: u64 = 1 << 20;
 
-/// How many client ports each class has, and so how many connections it may have open at one time. A flow of a list has one
-/// for itself. Others take turns, if more connections are to be expected than there is room for: at least two for each user,
-/// one of which rests.
+/// Returns the number of client ports of each class, and so of connections it may have open at the
+/// same time. A flow of a list has a port to itself. Other connections take turns if more are
+/// expected than there is room for. Each user then has at least two ports, one of which rests.
 ///
 /// # Errors
 /// If they are too many.
@@ -96,7 +98,8 @@ fn ports_of(plan: &Plan, (number, class): (usize, &ClassPlan)) -> u64 {
     }
 }
 
-/// The connections of users who open `at_a_time` of them, and again when they have thought.
+/// Returns the number of connections of users who open `at_a_time` of them, and again after
+/// thinking.
 fn opened_by_users(plan: &Plan, number: usize, think: &Distribution, at_a_time: u64) -> u64 {
     let class = &plan.classes[number];
     let opens_until = class.stop_at.map_or(plan.stop.at, |at| at.min(plan.stop.at)).as_secs_f64();
@@ -124,7 +127,8 @@ fn frames(plan: &Plan) -> (u64, u64) {
     (with(1.0).min(*FRAMES.end()), with(2.0).clamp(*FRAMES.start(), *FRAMES.end()))
 }
 
-/// The mean round-trip time of a class, path and own links, and what its delay stages add to it.
+/// Returns the mean round-trip time of a class: path, own links, and the addition of its delay
+/// stages.
 pub fn own_round_trip(plan: &Plan, class: usize) -> Span {
     let access = plan.classes[class].access.as_ref().map_or(Span::ZERO, |access| access.rtt.mean());
     let places = [0, 1]
@@ -134,8 +138,8 @@ pub fn own_round_trip(plan: &Plan, class: usize) -> Span {
     stages.fold(access, |sum, stage| sum + stage.mean_pipe(&plan.classes[class]).delay())
 }
 
-/// How many packets of this mean size a queue with these settings holds: its own limit, or what all queues inside it hold
-/// together.
+/// Returns the number of packets of this mean size that a queue with these settings holds: its own
+/// limit, or the sum over all queues inside it.
 fn queue_limit(settings: &Settings, mean_packet: Bytes) -> u64 {
     match settings.get("limit") {
         Some(Value::Size(Size::Packets(packets))) => packets.get(),
@@ -147,7 +151,7 @@ fn queue_limit(settings: &Settings, mean_packet: Bytes) -> u64 {
     }
 }
 
-/// How many packets the queues in a parameter's value hold.
+/// Returns the number of packets that the queues in a parameter's value hold.
 fn inner_limit(value: &Value, mean_packet: Bytes) -> u64 {
     match value {
         Value::Discipline { settings, .. } | Value::Table(settings) => queue_limit(settings, mean_packet),
@@ -162,8 +166,9 @@ fn inner_limit(value: &Value, mean_packet: Bytes) -> u64 {
 mod tests {
     use super::*;
 
-    /// A thousand data packets of 1500 bytes a second there, and as many acknowledgments of 40 bytes back: 125 under way each
-    /// in 124 ms of the flow and 1 ms of the link. Queues of `limit` and 10 packets.
+    /// A thousand data packets of 1500 bytes per second, and as many acknowledgments of 40 bytes
+    /// back: 125 of each under way in 124 ms of the flow and 1 ms of the link. Queues of `limit`
+    /// and 10 packets.
     fn room(limit: u64, largest: usize) -> Result<FrameBudget, LiveError> {
         room_with(limit, largest, "rtt = \"124ms\"")
     }

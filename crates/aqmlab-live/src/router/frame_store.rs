@@ -1,4 +1,4 @@
-//! Where frames are kept and accounted for: pool, books, and the observer of ports.
+//! Storage of frames and their accounts: pool, books, and the observer of ports.
 
 use aqmlab_qdisc::{Cause, Ecn, Observer, Packet, Stamped};
 use aqmlab_recording::Fates;
@@ -14,11 +14,11 @@ use crate::frame::{FramePool, LiveFrame, set_traffic_class, tcp_payload};
 /// A frame that leaves the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutgoingFrame<'a> {
-    /// When it leaves, ideally.
+    /// Ideal time of departure.
     pub at: Instant,
-    /// By which host.
+    /// The host by which it leaves.
     pub to: HostId,
-    /// The index of its flow within the class, if it is of one.
+    /// The index of its flow within the class, if it belongs to one.
     pub flow: Option<u32>,
     /// Its ECN field as it leaves.
     pub ecn: Ecn,
@@ -39,7 +39,7 @@ pub trait FrameSink {
 pub struct FrameAtPort<'a> {
     /// The port's link: an index into the plan's links.
     pub link: usize,
-    /// When it came to the port.
+    /// Time at which it came to the port.
     pub arrived: Instant,
     /// The number of the frame's slot: it has it from the first queue to the last, and no other frame has it meanwhile.
     pub slot: u32,
@@ -47,8 +47,8 @@ pub struct FrameAtPort<'a> {
     pub octets: &'a [u8],
 }
 
-/// Is notified of every frame at every port, in the order of time. It is called in the middle of the run: it must not block, and
-/// whether it allocates is its own affair.
+/// Is notified of every frame at every port, in the order of time. It is called in the middle of
+/// the run, so it must not block; it may allocate.
 pub trait FrameObserver: for<'a> Observer<FrameAtPort<'a>> + Send {}
 
 impl<O: for<'a> Observer<FrameAtPort<'a>> + Send> FrameObserver for O {}
@@ -60,11 +60,12 @@ pub struct FrameStore {
     pub flow_table: FlowTable,
     pub fates: Fates,
     pub hosts: Vec<HostBooks>,
-    /// Of each class, by flow and direction.
+    /// For each class, by flow and direction.
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
-    /// What has left of each connection, by row and direction; empty for classes of datagrams.
+    /// Data that has left for each connection, by row and direction; empty for classes of
+    /// datagrams.
     pub streams: Vec<Vec<[UniqueBytes; 2]>>,
-    /// Is notified of frames at ports besides.
+    /// Is also notified of frames at ports.
     pub observer: Option<Box<dyn FrameObserver>>,
 }
 
@@ -98,7 +99,7 @@ impl FrameStore {
         self.pool.free(frame.slot);
     }
 
-    /// How many bytes of a leaving frame its receiver has not had before.
+    /// Returns the number of bytes of a leaving frame that are new to its receiver.
     fn new_bytes(&mut self, frame: &LiveFrame) -> u64 {
         let (host, owner) = (frame.origin(), frame.owner());
         let is_stale = self.flow_table.is_stale(host.class, owner);
@@ -106,7 +107,7 @@ impl FrameStore {
             return frame.wire_len().get();
         };
         match tcp_payload(self.pool.frame(&frame.slot, frame.len())).filter(|_| !is_stale) {
-            // What comes before the SYN is of a connection that had the client port before.
+            // Segments before the SYN belong to a connection that had the client port before.
             Some(segment) if segment.syn || streams[host.side as usize].has_begun() => {
                 streams[host.side as usize].pass(segment.seq, segment.syn, segment.len).into()
             }
@@ -121,12 +122,12 @@ impl FrameStore {
         }
     }
 
-    /// What becomes of frames at the port of `link`.
+    /// Records a frame's event at the port of `link`.
     pub const fn at_port(&mut self, link: usize) -> AtPort<'_> {
         AtPort { store: self, link }
     }
 
-    /// What becomes of frames between ports.
+    /// Records a frame's event between ports.
     pub const fn in_pipes(&mut self) -> InPipes<'_> {
         InPipes { store: self }
     }

@@ -1,4 +1,4 @@
-//! What a router leaves behind, and whether its books balance.
+//! Record of a router's run, and the check that its books balance.
 
 use aqmlab_qdisc::{Books, Port};
 use aqmlab_recording::{Fates, PortRecord, StoppedBy, Table, Tally, run_table};
@@ -8,14 +8,14 @@ use super::books::{FlowBooks, Frozen, HostBooks};
 use super::core::Router;
 use crate::error::LiveError;
 
-/// What a router's run leaves behind.
+/// Record of a router's run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RouterRecord {
-    /// The begin of the measured interval.
+    /// The beginning of the measured interval.
     pub t0: Instant,
     /// Its end.
     pub t1: Instant,
-    /// What ended it.
+    /// Cause of its end.
     pub stopped_by: StoppedBy,
     /// Tables of the ports.
     pub ports: PortRecord,
@@ -31,7 +31,7 @@ pub struct RouterRecord {
     pub still_held: u64,
 }
 
-/// What became of one flow's packets. Both directions: to the server, to the client.
+/// Counts of one flow's packets. Both directions: to the server, to the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRecord {
     /// Its number in the run.
@@ -49,7 +49,7 @@ pub struct FlowRecord {
 }
 
 impl Router {
-    /// What everything is now.
+    /// The present state.
     pub(super) fn as_it_is(&self) -> Frozen {
         Frozen {
             books: self.ports.iter().map(|port| port.books().clone()).collect(),

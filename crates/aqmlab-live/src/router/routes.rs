@@ -1,4 +1,4 @@
-//! Where frames go: the steps of all paths of a plan, in one table.
+//! Routes of frames: the steps of all paths of a plan, in one table.
 
 use aqmlab_network::{End, Hop, OwnPipe, hops};
 use aqmlab_scenario::Plan;
@@ -6,7 +6,7 @@ use aqmlab_units::Span;
 
 use crate::addresses::HostId;
 
-/// What a frame does next.
+/// Next step of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Through a pipe of its row: the n-th of those that its class has.
@@ -20,9 +20,10 @@ pub enum Step {
 /// The paths of all classes, one after the other.
 pub struct Routes {
     steps: Vec<Step>,
-    /// For each step, how many links a frame has passed that comes there, access links included.
+    /// For each step, the number of links that a frame has passed on arrival there, access links
+    /// included.
     passed: Vec<u8>,
-    /// Where the way of each host begins, by its number.
+    /// First step of each host's path, by the host's number.
     begins: Vec<u16>,
     /// The pipes of each row of each class, in the order in which a frame may meet them.
     pipes: Vec<Vec<OwnPipe>>,
@@ -63,25 +64,26 @@ impl Routes {
         step(Step::Leave, 0);
     }
 
-    /// Where the way of a host begins.
+    /// Returns the first place on a host's path.
     pub fn begin(&self, host: HostId) -> u16 {
         self.begins[host.number()]
     }
 
-    /// What a frame at `place` does next. The place after it is the next one of its way.
+    /// Returns the next step of a frame at `place`. The place after it is the next one on its path.
     #[inline]
     pub fn step(&self, place: u16) -> Step {
         self.steps[usize::from(place)]
     }
 
-    /// How many links a frame has passed that has come to `place`.
+    /// Returns the number of links that a frame at `place` has passed.
     #[inline]
     pub fn passed(&self, place: u16) -> u8 {
         self.passed[usize::from(place)]
     }
 
-    /// The least time from anything that happens inside the network, a frame coming out of a queue or of a pipe that is not
-    /// its last, until that frame can leave: `own` returns the least delay of a class's n-th pipe, `link` that of a link.
+    /// Returns the shortest time from any event inside the network (a frame comes out of a queue,
+    /// or of a pipe that is not its last) until that frame can leave: `own` returns the least delay
+    /// of a class's n-th pipe, `link` that of a link.
     pub fn least_ahead(&self, own: impl Fn(usize, u8) -> Span, link: impl Fn(usize) -> Span) -> Span {
         let mut least = Span::MAX;
         for (number, &begin) in self.begins.iter().enumerate() {
@@ -106,7 +108,7 @@ impl Routes {
         place.is_some_and(|place| self.steps[begin + place + 1] == Step::Leave)
     }
 
-    /// The pipes of each row of a class.
+    /// Returns the pipes of each row of a class.
     pub fn pipes(&self, class: usize) -> &[OwnPipe] {
         &self.pipes[class]
     }

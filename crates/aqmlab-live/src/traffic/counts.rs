@@ -1,5 +1,5 @@
-//! What is counted at sockets: of a flow, as far as its kernel says (TCP_INFO, by the places of its fields in `struct tcp_info` of
-//! linux/tcp.h), and of what went wrong.
+//! Counts taken at sockets: those of a flow, as far as its kernel reports them (TCP_INFO, by the
+//! places of its fields in `struct tcp_info` of linux/tcp.h), and those of errors.
 
 use aqmlab_network::FlowCounts;
 use aqmlab_units::{Bytes, Span};
@@ -13,12 +13,12 @@ pub type KernelCounts = FlowCounts<Option<u64>>;
 pub const OPTIONAL: &[&str] =
     &["timeouts", "fast_retransmits", "ecn_reductions", "spurious_retransmissions", "multiple_loss_windows"];
 
-/// What went wrong at sockets, in numbers of flows or datagrams. None of it ends a run.
+/// Errors at sockets, in numbers of flows or datagrams. None of them ends a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SocketErrors {
     /// Connections that could not be opened in as many tries as the stack makes.
     pub timed_out: u64,
-    /// Connections that nobody accepted.
+    /// Connections that no server accepted.
     pub refused: u64,
     /// Connections that ended with a RST.
     pub reset: u64,
@@ -43,8 +43,8 @@ impl SocketErrors {
         }
     }
 
-    /// What no network does to a flow, but a host or a defect; what there is of it. (A connection that has timed out may have
-    /// lost its packets to queues.)
+    /// Returns the nonzero counts of errors that are not due to the network but to a host or a
+    /// defect. (A connection that has timed out may have lost its packets to queues.)
     pub fn of_hosts(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.iter().filter(|&(name, count)| name != "timed_out" && count > 0)
     }
@@ -98,7 +98,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// What this answer says; `None` if the kernel is older than Linux 4.1.
+    /// Returns the sample in this answer; `None` if the kernel is older than Linux 4.1.
     pub fn of(info: &TcpInfo) -> Option<Self> {
         let rtt = info.u32(RTT)?;
         let flight = u64::from(info.u32(UNACKED)?) * u64::from(info.u32(SND_MSS)?);
@@ -113,8 +113,9 @@ impl Sample {
     }
 }
 
-/// What an end has sent, as far as this answer says: what a kernel of this age or without SACK does not say is unknown, and
-/// so is what no kernel says, as entries into fast recovery are.
+/// Returns what an end has sent, as far as this answer reports it. Counts that a kernel of this age
+/// or without SACK does not report are unknown. So are those that no kernel reports, such as
+/// entries into fast recovery.
 pub fn sent_by(info: &TcpInfo) -> KernelCounts {
     let has_sack = info.u8(OPTIONS).is_some_and(|options| options & HAS_SACK != 0);
     KernelCounts {
@@ -124,7 +125,7 @@ pub fn sent_by(info: &TcpInfo) -> KernelCounts {
         retransmitted_segments: Some(info.u32(TOTAL_RETRANS).map_or(0, u64::from)),
         // Since Linux 6.7.
         timeouts: info.u16(TOTAL_RTO).map(u64::from),
-        // What the other side reports as received twice (DSACK).
+        // Segments that the other side reports as received twice (DSACK).
         spurious_retransmissions: info.u32(DSACK_DUPS).filter(|_| has_sack).map(u64::from),
         ..NOTHING_SENT
     }

@@ -1,4 +1,4 @@
-//! A flow of datagrams: a source, and what its receiver has got.
+//! A flow of datagrams: a source, and the count of its receiver.
 
 use std::os::fd::OwnedFd;
 
@@ -23,7 +23,7 @@ pub struct Datagrams {
     ip: IpVersion,
     /// Code point of its packets.
     dscp: Dscp,
-    /// What the socket's packets have as code point and in their ECN field.
+    /// Code point and ECN field of the socket's packets.
     marking: (Dscp, Ecn),
     sent_packets: u64,
     sent_bytes: u64,
@@ -56,7 +56,7 @@ impl Datagrams {
         }
     }
 
-    /// When the next leaves; `None` if none does.
+    /// Returns the time of the next datagram; `None` if there is none.
     pub fn next_at(&self) -> Option<Instant> {
         if self.stopped { None } else { self.source.next_at() }
     }
@@ -71,7 +71,8 @@ impl Datagrams {
         if marked {
             self.marking = class;
         }
-        // A packet with another ECN field than the plan's is not sent: it would be another packet.
+        // A packet whose ECN field could not be set as planned is not sent: it would be a different
+        // packet.
         let taken = marked && rustix::net::send(&self.socket, &ZEROS[..payload], SendFlags::empty()).is_ok();
         if taken {
             self.sent_packets += 1;
@@ -85,12 +86,12 @@ impl Datagrams {
         self.stopped = true;
     }
 
-    /// One of them, with this payload, has reached its receiver.
+    /// Counts a datagram with this payload that has reached its receiver.
     pub fn delivered(&mut self, payload: usize) {
         self.delivered_bytes += payload as u64 + u64::from(self.sizes.header);
     }
 
-    /// What has been counted so far. There is nothing that could be sent again.
+    /// Returns the counts so far. Datagrams are never retransmitted.
     pub fn counts(&self) -> KernelCounts {
         KernelCounts {
             sent_segments: Some(self.sent_packets),

@@ -12,14 +12,14 @@ use super::datagrams::Datagrams;
 use super::populations::FlowRow;
 use super::stream::Stream;
 
-/// Which flow something is about. A client port has many flows in turn; only one of them has this key.
+/// Key of a flow. A client port has many flows in turn; only one of them has this key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FlowKey {
     /// The class.
     pub class: u16,
     /// The client port.
     pub row: u32,
-    /// How many flows had opened before it, modulo 2^30.
+    /// Number of flows opened before it, modulo 2^30.
     pub opened: u32,
 }
 
@@ -30,21 +30,21 @@ pub struct Flow {
     pub key: FlowKey,
     /// Its number in the run, or that of its user: classes in the plan's order, flows in the class's order.
     pub number: u32,
-    /// Which connection of its class it is.
+    /// Its identity among the connections of its class.
     pub of: Identity,
-    /// When it started.
+    /// Time of its start.
     pub start: Instant,
     /// Propagation there and back.
     pub base_rtt: Span,
-    /// When its receiver had got everything.
+    /// Time at which its receiver had everything.
     pub completed: Option<Instant>,
-    /// What sends.
+    /// Its sender.
     pub body: Body,
-    /// What it had counted when the warm-up ended.
+    /// Its counts at the end of the warm-up.
     pub at_warmup: KernelCounts,
 }
 
-/// What a flow is.
+/// Kind of a flow.
 #[derive(Debug)]
 pub enum Body {
     /// A TCP connection.
@@ -59,7 +59,7 @@ pub struct Connection {
     client: Stream,
     /// Once it has been accepted.
     server: Option<Stream>,
-    /// What the server's application is to do once there is one.
+    /// Acts of the server's application that wait until there is one.
     waiting: Vec<Act>,
     session: Option<Session>,
     /// The end at which the last of the data arrives.
@@ -146,13 +146,13 @@ impl Connection {
         self.session.iter().flat_map(Session::under_way).collect()
     }
 
-    /// The sending application is finished, whatever its session had in mind.
+    /// Stops the sending application, whatever its session had planned.
     pub fn stop(&mut self) {
         self.session = None;
         self.client.close();
     }
 
-    /// Whether applications still decide what it carries.
+    /// Returns whether applications still decide what it carries.
     pub fn has_session(&self) -> bool {
         self.session.is_some()
     }
@@ -170,7 +170,7 @@ impl Connection {
         step.wake_at
     }
 
-    /// One end, if it is there.
+    /// Returns one end, if it exists.
     pub fn end(&mut self, end: End) -> Option<&mut Stream> {
         match end {
             End::Client => Some(&mut self.client),
@@ -178,7 +178,7 @@ impl Connection {
         }
     }
 
-    /// An end reads what has arrived; an application closes when its peer has closed.
+    /// Reads what has arrived at an end. An application closes after its peer.
     ///
     /// # Errors
     /// The system's error.
@@ -191,7 +191,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Both ends write what they have to write.
+    /// Writes the pending data of both ends.
     ///
     /// # Errors
     /// The system's error.
@@ -223,7 +223,7 @@ impl Connection {
         Bytes::new(self.server.as_ref().map_or(0, Stream::read_bytes))
     }
 
-    /// What has been counted so far, as in the simulator: where the server answers, of both ends.
+    /// Returns the counts so far, as in the simulator: if the server answers, of both ends.
     pub fn counts(&self) -> KernelCounts {
         let delivered_bytes = Some(self.delivered().get());
         let toward_server = KernelCounts { delivered_bytes, ..self.client.sent() };
@@ -246,7 +246,7 @@ impl Connection {
 }
 
 impl Flow {
-    /// What is left of it.
+    /// Returns the row that remains of it.
     pub fn row(&self) -> FlowRow {
         FlowRow {
             number: self.number,
@@ -268,7 +268,7 @@ impl Flow {
         }
     }
 
-    /// What has been counted so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> KernelCounts {
         match &self.body {
             Body::Tcp(connection) => connection.counts(),

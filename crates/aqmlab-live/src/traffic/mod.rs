@@ -1,8 +1,10 @@
-//! The traffic of a plan through real sockets: the same populations, sessions, sources and draws as in the simulator.
+//! The traffic of a plan through real sockets: the same populations, sessions, sources and draws as
+//! in the simulator.
 //!
-//! One thread has all sockets of all hosts, both ends of each connection. What an application at one end does when something
-//! reaches the other (an answer to a request) so needs no message between processes. [`populations`] decides what opens when
-//! and knows no socket; the generator carries it out.
+//! One thread has all sockets of all hosts, both ends of each connection. So an application at one
+//! end can react to an event at the other end, such as a request, without messages between
+//! processes. [`populations`] decides which connection opens when, without sockets; the generator
+//! carries it out.
 
 mod counts;
 mod datagrams;

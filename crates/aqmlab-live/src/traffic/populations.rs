@@ -1,8 +1,9 @@
-//! The populations of a plan apart from sockets: which connection opens when and from which client port, and what is recorded
-//! of those that have ended.
+//! The populations of a plan, without sockets: they decide which connection opens when and from
+//! which client port, and record the connections that have ended.
 //!
-//! It is driven as the simulator drives the same populations: woken at instants that it has asked for, and notified of what
-//! becomes of each connection. What has ended leaves a row of `flows`, its own or its user's, and a free port, and nothing else.
+//! They are driven as in the simulator: woken at the instants that they request, and notified of
+//! each connection's events. A connection that has ended leaves only a row of `flows`, its own or
+//! its user's, and a free port.
 
 use aqmlab_network::{Completions, UserRows, ended_page, recorded_exchange, request_recorder};
 use aqmlab_recording::{Ending, RequestRecord, RequestRecorder};
@@ -12,7 +13,8 @@ use aqmlab_units::Instant;
 
 use super::port_pool::PortPool;
 
-/// A flow that has ended, or was there at the end of the run. What happens on its path is the router's to fill in.
+/// A flow that has ended, or was open at the end of the run. The router fills in what happened on
+/// its path.
 pub type FlowRow = aqmlab_network::FlowRow<Option<u64>>;
 
 /// See the module.
@@ -38,8 +40,8 @@ struct ClassPopulation {
 }
 
 impl Populations {
-    /// Those of `plan`, of which each class has so many client ports. Besides flows of lists there may be `most_open`
-    /// connections at one time.
+    /// Returns the populations of `plan`, with `client_ports` client ports for each class. Besides
+    /// flows of lists there may be `most_open` connections at the same time.
     pub fn new(plan: &Plan, seed: u64, client_ports: &[u32], most_open: u64) -> Self {
         let mut first_number = 0;
         let class = |(class, &ports): (&ClassPlan, &u32)| {
@@ -67,13 +69,13 @@ impl Populations {
         }
     }
 
-    /// What a class wants to be woken for first. To be called once, before all else.
+    /// Returns the first instant at which a class wants to be woken. Call it once, before all else.
     pub fn begin(&mut self, class: usize) -> Option<Wake> {
         let of = &mut self.classes[class];
         of.population.begin().filter(|wake| wake.at < of.until)
     }
 
-    /// A class is woken: what opens now, and what it wants to be woken for next.
+    /// Wakes a class. Returns what opens now, and the next instant at which it wants to be woken.
     pub fn on_wake(&mut self, class: usize, wake: Wake) -> Woken {
         let of = &mut self.classes[class];
         let woken = of.population.on_wake(wake);
@@ -100,7 +102,8 @@ impl Populations {
         }
     }
 
-    /// What has become of a connection; what its class wants to be woken for because of that.
+    /// Notifies a class of a connection's event. Returns when the class wants to be woken because
+    /// of it.
     pub fn on_event(
         &mut self,
         class: usize,
@@ -122,17 +125,18 @@ impl Populations {
         }
     }
 
-    /// The number of a flow in the run: of one of a list, or of a connection's user.
+    /// Returns the number in the run of a flow of a list, or of a connection's user.
     pub fn number(&self, class: usize, of: Identity) -> u32 {
         self.classes[class].first_number + of.user
     }
 
-    /// Whether connections of a class are flows of their own, and not those of users.
+    /// Returns whether connections of a class are flows of their own, and not those of users.
     pub fn is_list(&self, class: usize) -> bool {
         self.classes[class].ports.is_none()
     }
 
-    /// A flow or a request has completed in the measured interval: whether that ends the run.
+    /// Counts a flow or a request that has completed in the measured interval. Returns whether that
+    /// ends the run.
     pub fn completed(&mut self, class: usize, what: Completed) -> bool {
         self.completions.count(class, what)
     }
@@ -154,7 +158,8 @@ impl Populations {
         }
     }
 
-    /// A flow or a user's connection has ended, or the run has.
+    /// Records a flow or a user's connection that has ended, or that was open at the end of the
+    /// run.
     pub fn flow_ended(&mut self, row: FlowRow) {
         if self.users.has(row.class) {
             self.users.connection_ended(&row);
@@ -340,7 +345,8 @@ mod tests {
             }
         }
         assert!(last.iter().all(Option::is_some), "all of them are used");
-        // Who opens when is the population's affair: the simulator's, driven alike, says the same.
+        // The population alone decides which connection opens when: driven alike, that of the
+        // simulator decides the same.
         let serials =
             |user| hosts.opened.iter().filter(move |(_, of, _)| of.user == user).map(|(_, of, _)| of.serial);
         for user in 0..5 {

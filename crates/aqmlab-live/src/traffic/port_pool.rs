@@ -1,12 +1,14 @@
-//! The client ports of a class whose connections come and go: which are free, the one freed longest ago first.
+//! The client ports of a class whose connections open and close: free ports, in the order in which
+//! they became free.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use aqmlab_units::{Instant, Span};
 
-/// A port rests for at least so long after its connection. Linux opens a connection from a port in TIME-WAIT no sooner than a
-/// second after the last segment (`tcp_tw_reuse`), and what is still on its way then belongs to the connection before.
+/// Minimum time that a port rests after its connection. Linux opens a connection from a port in
+/// TIME-WAIT no sooner than a second after the last segment (`tcp_tw_reuse`), and packets still
+/// under way then belong to the earlier connection.
 pub const REST: Span = Span::s(2);
 
 /// See the module. Ports that have never been used come first.
@@ -17,12 +19,12 @@ pub struct PortPool {
 }
 
 impl PortPool {
-    /// So many ports, all free.
+    /// Returns a pool of `ports` ports, all free.
     pub fn new(ports: u32) -> Self {
         PortPool { fresh: 0..ports, freed: VecDeque::new() }
     }
 
-    /// A port that nobody has at `now`, nor has had for [`REST`]; `None` if there is none.
+    /// Returns a port that has been free at `now` for at least [`REST`]; `None` if there is none.
     pub fn take(&mut self, now: Instant) -> Option<u32> {
         if let Some(fresh) = self.fresh.next() {
             return Some(fresh);

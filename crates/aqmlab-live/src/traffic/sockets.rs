@@ -75,12 +75,12 @@ fn set(socket: &OwnedFd, at: SocketAddr, options: &TcpSockets) -> io::Result<()>
     }
 }
 
-/// Where the datagrams of a class arrive.
+/// Opens the socket at which the datagrams of a class arrive.
 ///
 /// # Errors
 /// The system's error.
 pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
-    /// As much as the machine allows: but for root the kernel cuts it to `net.core.rmem_max`.
+    /// As much as the machine allows: except for root, the kernel cuts it to `net.core.rmem_max`.
     const BUFFER: usize = 4 << 20;
     let socket = open(host, at, SocketType::DGRAM)?;
     sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER)
@@ -89,12 +89,12 @@ pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// From now on packets of this socket have this code point and this ECN field.
+/// Sets the code point and the ECN field of this socket's packets from now on.
 ///
 /// # Errors
 /// The system's error.
 pub fn set_traffic_class(socket: &OwnedFd, ip: IpVersion, dscp: Dscp, ecn: Ecn) -> io::Result<()> {
-    // RFC 3168, section 5: the last two bits of what was the type of service, in either version.
+    // RFC 3168, section 5: the last two bits of the former type of service, in either version.
     let class = dscp.0 << 2 | ecn as u8;
     match ip {
         IpVersion::V4 => sockopt::set_ip_tos(socket, class)?,
@@ -103,7 +103,7 @@ pub fn set_traffic_class(socket: &OwnedFd, ip: IpVersion, dscp: Dscp, ecn: Ecn) 
     Ok(())
 }
 
-/// Where the datagrams of one flow come from.
+/// Opens the socket that sends the datagrams of one flow.
 ///
 /// # Errors
 /// The system's error.

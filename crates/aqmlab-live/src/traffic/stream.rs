@@ -1,4 +1,4 @@
-//! One end of a connection: what its application has to write, has written and has read.
+//! One end of a connection: its application's pending, written and read data.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,19 +12,19 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 use super::counts::{KernelCounts, NOTHING_SENT, Sample, sent_by};
 use crate::sys;
 
-/// What flows carry: zeros.
+/// Payload of flows: zeros.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
 /// Calls that write, or that read, before others have their turn.
 const TURNS: usize = 4;
 
-/// Reads after which the largest receive window is said again.
+/// Number of reads after which the largest receive window is set again.
 const WINDOW_SAID: u32 = 16;
 
-/// What an application still has to write.
+/// Data that an application still has to write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ToWrite {
-    /// So many bytes.
+    /// This number of bytes.
     Bytes(u64),
     /// Something, always.
     Endless,
@@ -35,7 +35,7 @@ enum ToWrite {
 pub struct Stream {
     socket: OwnedFd,
     to_write: ToWrite,
-    /// The end of the stream follows what is to be written.
+    /// Whether the end of the stream follows the pending data.
     closes: bool,
     /// It has been sent on its way.
     closed: bool,
@@ -45,15 +45,15 @@ pub struct Stream {
     peer_closed: bool,
     /// The connection is not open yet.
     opening: bool,
-    /// Largest receive window, and how often it is still to be said.
+    /// Largest receive window, and the number of times that it is still to be set.
     window: Option<(u32, u32)>,
-    /// What the generator waits for at this socket.
+    /// Events that the generator waits for at this socket.
     interest: EventFlags,
 }
 
 impl Stream {
-    /// An application that has nothing to say yet; at the end that opens the connection, or at the other. `window` is the
-    /// largest receive window.
+    /// Returns an application without data to write yet, at the end that opens the connection or at
+    /// the other. `window` is the largest receive window.
     pub fn new(socket: OwnedFd, opening: bool, window: Option<u32>) -> Self {
         Stream {
             socket,
@@ -87,7 +87,7 @@ impl Stream {
         }
     }
 
-    /// The application has said all it will say; what it had to say without end, it has.
+    /// Closes the stream after the pending data. Data without end counts as written.
     pub fn close(&mut self) {
         self.withdraw();
         self.closes = true;
@@ -99,15 +99,15 @@ impl Stream {
         }
     }
 
-    /// DEVIATES from the simulator in that what the socket has taken goes out: a kernel gives nothing back. It is as little as
-    /// the low-water mark lets it be.
+    /// DEVIATES from the simulator: data that the socket has accepted will be sent, because a
+    /// kernel returns nothing. The low-water mark keeps this amount small.
     fn withdraw(&mut self) {
         if self.to_write == ToWrite::Endless {
             self.to_write = ToWrite::Bytes(0);
         }
     }
 
-    /// Writes what the socket takes now.
+    /// Writes as much as the socket accepts now.
     ///
     /// # Errors
     /// The system's error, except for "would block".
@@ -138,7 +138,7 @@ impl Stream {
         if self.closes && !self.closed {
             match rustix::net::shutdown(&self.socket, Shutdown::Write) {
                 Ok(()) => self.closed = true,
-                // Not open yet: it will be tried again when it is.
+                // Not open yet: the write is repeated once it is.
                 Err(Errno::NOTCONN) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -146,7 +146,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads what has arrived, without looking at it.
+    /// Reads and discards what has arrived.
     ///
     /// # Errors
     /// The system's error, except for "would block".
@@ -181,7 +181,7 @@ impl Stream {
         }
     }
 
-    /// The error that the socket holds, if it holds one.
+    /// Returns the error that the socket holds, if any.
     pub fn error(&self) -> Option<i32> {
         match sockopt::socket_error(&self.socket) {
             Ok(Ok(())) => None,
@@ -197,7 +197,7 @@ impl Stream {
 
     /// Bytes of the application's that have been acknowledged.
     pub fn acked(&self) -> u64 {
-        // The end of the stream counts as one byte that nobody has written.
+        // The end of the stream counts as one byte, which the application has not written.
         let outstanding = sys::unacknowledged(&self.socket).unwrap_or(0);
         (self.written + u64::from(self.closed)).saturating_sub(outstanding).min(self.written)
     }
@@ -222,7 +222,8 @@ impl Stream {
         !self.interest.is_empty()
     }
 
-    /// What it waits for, if that is not what the kernel watches for. It waits for nothing once both sides have closed.
+    /// Returns the events to wait for, if they differ from those that the kernel watches for. There
+    /// are none once both sides have closed.
     pub fn new_interest(&mut self) -> Option<EventFlags> {
         let mut wanted = EventFlags::empty();
         if !self.peer_closed {
@@ -237,17 +238,17 @@ impl Stream {
         })
     }
 
-    /// What it has sent so far.
+    /// Returns what it has sent so far.
     pub fn sent(&self) -> KernelCounts {
         sys::tcp_info(&self.socket).map_or(NOTHING_SENT, |info| sent_by(&info))
     }
 
-    /// How it is now; `None` if the kernel does not say.
+    /// Returns its present state; `None` if the kernel does not report it.
     pub fn sample(&self) -> Option<Sample> {
         Sample::of(&sys::tcp_info(&self.socket).ok()?)
     }
 
-    /// Throws away whatever has not been sent, and ends the connection with a RST.
+    /// Discards unsent data, and ends the connection with a RST.
     pub fn abort(self) {
         // If that is refused it closes in order, which takes longer.
         let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));

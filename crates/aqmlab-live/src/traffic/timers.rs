@@ -1,4 +1,4 @@
-//! What happens when: a heap of instants, and the end of the run.
+//! Timers: a heap of instants, and the end of the run.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,23 +8,23 @@ use aqmlab_units::Instant;
 
 use super::flow::FlowKey;
 
-/// What happens at an instant by itself.
+/// Event at an instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TimerEvent {
-    /// A class's population is woken.
+    /// Wakes a class's population.
     Open {
         /// the class
         class: u16,
         /// for this user
         user: u32,
     },
-    /// A flow's session is woken, or its next datagram leaves.
+    /// Wakes a flow's session, or sends its next datagram.
     Wake(FlowKey),
-    /// A flow stops sending.
+    /// Stops a flow's sending.
     Stop(FlowKey),
 }
 
-/// What is to come. At one instant connections open first.
+/// Future events. At one instant connections open first.
 #[derive(Clone, Debug, Default)]
 pub struct Timers(BinaryHeap<Reverse<(Instant, TimerEvent)>>);
 
@@ -34,7 +34,7 @@ impl Timers {
         self.0.push(Reverse((at, event)));
     }
 
-    /// When the next happens.
+    /// Returns the instant of the next event.
     pub fn next_at(&self) -> Option<Instant> {
         self.0.peek().map(|Reverse((at, _))| *at)
     }
@@ -55,12 +55,12 @@ pub struct RunEnd {
 }
 
 impl RunEnd {
-    /// The run ends at `at`, if nobody ends it before.
+    /// Returns a run's end at `at`, unless it is ended before.
     pub fn new(at: Instant) -> Self {
         RunEnd { at_ns: AtomicU64::new(at.as_ns()) }
     }
 
-    /// When the run ends.
+    /// Returns when the run ends.
     pub fn at(&self) -> Instant {
         Instant::from_ns(self.at_ns.load(Ordering::Acquire))
     }

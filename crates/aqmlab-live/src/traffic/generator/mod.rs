@@ -1,6 +1,7 @@
 //! The generator: one thread that drives every socket of every host.
 //!
-//! Its loop is here; [`timer_events`] has what it does when an instant comes, [`socket_events`] what it does when something happens at sockets.
+//! Its loop is here; [`timer_events`] handles instants that have come, [`socket_events`] events at
+//! sockets.
 
 mod socket_events;
 mod timer_events;
@@ -30,22 +31,23 @@ use crate::feasible;
 use crate::host::Hosts;
 use crate::router::{Announcer, client_ports};
 
-/// What the generator leaves behind.
+/// Results of the generator.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Of each flow that started, or of each user with a connection, in the order of their numbers.
+    /// Rows of each flow that started, or of each user with a connection, in the order of their
+    /// numbers.
     pub rows: Vec<FlowRow>,
     /// The table `flow_series`.
     pub series: Table,
-    /// What became of requests, if a class makes some.
+    /// Record of requests, if a class makes any.
     pub requests: Option<RequestRecord>,
-    /// What went wrong at sockets.
+    /// Errors at sockets.
     pub socket_errors: SocketErrors,
-    /// How late flows started, datagrams left and sessions were woken, in nanoseconds.
+    /// Lateness of flows' starts, datagrams' departures and sessions' wake-ups, in nanoseconds.
     pub lateness_ns: Histogram,
-    /// Processor time that the generator has used, with what the kernel did on its behalf.
+    /// Processor time of the generator, with that of the kernel on its behalf.
     pub processor_time: Span,
-    /// Sockets that are still open: closed, they would answer what is under way with errors.
+    /// Sockets that are still open: if closed, they would answer packets under way with errors.
     pub still_open: Vec<OwnedFd>,
 }
 
@@ -67,13 +69,13 @@ pub struct Generator<'a> {
     /// Samples of flows, the end of the warm-up and that of the run.
     schedule: Schedule,
     populations: Populations,
-    /// By class: where connections are accepted, or datagrams arrive.
+    /// By class: sockets that accept connections or receive datagrams.
     servers: Vec<OwnedFd>,
-    /// By class and client port, those that are open.
+    /// By class and client port: open flows.
     flows: Vec<Vec<Option<Box<Flow>>>>,
     /// Flows opened so far.
     opened: u32,
-    /// By class, the connections on which users ask again and again.
+    /// By class: the connections on which users send request after request.
     asked_on: BTreeMap<(u16, Identity), FlowKey>,
     series: Table,
     socket_errors: SocketErrors,
@@ -130,8 +132,8 @@ impl<'a> Generator<'a> {
         Ok(generator)
     }
 
-    /// The router that carries the traffic: connections are announced to it, and its measured interval ends when enough
-    /// flows have completed.
+    /// Connects the router that carries the traffic: connections are announced to it, and its
+    /// measured interval ends when enough flows have completed.
     pub fn with_router(self, announcer: Announcer, control: &'a DataPlaneControl) -> Self {
         Generator { network: Some(Network { announcer, control }), ..self }
     }
@@ -163,8 +165,8 @@ impl<'a> Generator<'a> {
         while self.catch_up()?.is_some() {
             self.wait(&mut events)?;
             for event in events.drain(..) {
-                // A burst of events takes milliseconds; what is due meanwhile does not wait for its end, and what comes
-                // after the end is none of the run's.
+                // A burst of events takes milliseconds. What is due meanwhile does not wait for its
+                // end, and what comes after the run's end is ignored.
                 let Some(now) = self.catch_up()? else { break };
                 self.on_event(EventSource::of(event.data), event.flags, now, &mut scratch)?;
             }
@@ -172,7 +174,7 @@ impl<'a> Generator<'a> {
         Ok(self.finish(used))
     }
 
-    /// Does what is due. Returns the time, or `None` once the run has ended.
+    /// Executes what is due. Returns the time, or `None` once the run has ended.
     fn catch_up(&mut self) -> Result<Option<Instant>, LiveError> {
         let (now, end) = (self.clock.now(), self.run_end.at());
         self.do_what_is_due(now.min(end))?;
@@ -221,7 +223,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// A flow that is open; `None` if it has ended.
+    /// Returns a flow that is open; `None` if it has ended.
     fn flow(&mut self, key: FlowKey) -> Option<&mut Flow> {
         let flow = self.flows[usize::from(key.class)].get_mut(key.row as usize)?.as_deref_mut();
         flow.filter(|flow| flow.key == key)
@@ -235,17 +237,18 @@ fn series_table() -> Table {
     Table::partial(&schema::FLOW_SERIES, &known)
 }
 
-/// Where something has happened, in the word that the kernel hands back with an event.
+/// Source of an event, in the word that the kernel returns with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum EventSource {
-    /// At this end of a flow.
+    /// This end of a flow.
     End(FlowKey, End),
-    /// At the server of this class.
+    /// The server of this class.
     Server(u16),
 }
 
 impl EventSource {
-    /// From the lowest bit: two for the kind, eight for the class, 24 for the client port, 30 for the number of the flow.
+    /// From the lowest bit: two for the kind, eight for the class, 24 for the client port, 30 for
+    /// the number of the flow.
     fn data(self) -> EventData {
         let word = |class: u16, kind: u64| u64::from(class) << 2 | kind;
         EventData::new_u64(match self {
@@ -268,7 +271,7 @@ impl EventSource {
     }
 }
 
-/// Flows opened so far, as far as a key holds them.
+/// Mask of the number of flows opened so far, as a key holds it.
 const OPENED: u32 = (1 << 30) - 1;
 
 fn socket_error(

@@ -1,4 +1,5 @@
-//! What happens at sockets: connections and datagrams reach servers, streams can be read and written, flows complete and end.
+//! Events at sockets: connections and datagrams reach servers, streams can be read and written,
+//! flows complete and end.
 
 use std::net::SocketAddr;
 
@@ -112,7 +113,8 @@ impl Generator<'_> {
         self.see_to(key, now);
     }
 
-    /// After each change of a connection: its ends write, the kernel watches for what they wait for, and its end is noticed.
+    /// Updates a connection after each change: its ends write, the kernel watches for what they
+    /// wait for, and its end is noticed.
     pub(super) fn see_to(&mut self, key: FlowKey, now: Instant) {
         let Some(Flow { body: Body::Tcp(connection), completed, .. }) = self.flow(key) else { return };
         if let Err(error) = connection.write() {
@@ -140,8 +142,9 @@ impl Generator<'_> {
             let Some(stream) = connection.end(end) else { continue };
             let (was_watched, data) = (stream.is_watched(), EventSource::End(key, end).data());
             let Some(interest) = stream.new_interest() else { continue };
-            // The descriptor is open and belongs to us: none of these can fail but for want of memory, and then the flow
-            // stands still. A socket that waits for nothing would go on to report its end, so it is not watched.
+            // The descriptor is open and belongs to this process, so the call can fail only for
+            // lack of memory, and then the flow stands still. A socket that waits for nothing would
+            // keep reporting its end, so it is not watched.
             let _ = match (was_watched, interest.is_empty()) {
                 (true, true) => epoll::delete(&self.epoll, stream.fd()),
                 (true, false) => epoll::modify(&self.epoll, stream.fd(), data, interest),
@@ -160,13 +163,13 @@ impl Generator<'_> {
         }
     }
 
-    /// A connection has ended with an error. That is counted; a run goes on.
+    /// Counts a connection that has ended with an error. The run continues.
     fn fail(&mut self, key: FlowKey, error: i32, now: Instant) {
         self.socket_errors.count(error);
         self.end_flow(key, ConnectionEvent::Failed, now);
     }
 
-    /// What a flow waits for, if it does, has not come by `at`, and will not.
+    /// Ends the requests that a flow still waits for at `at`, because they will not be answered.
     pub(super) fn requests_cut_off(&mut self, key: FlowKey, how: Ending, at: Instant) {
         let Some(flow) = self.flow(key) else { return };
         let of = flow.of;
@@ -175,7 +178,8 @@ impl Generator<'_> {
         }
     }
 
-    /// The class of a connection learns what has become of it, unless its applications have been stopped.
+    /// Tells the class of a connection what has happened to it, unless its applications have been
+    /// stopped.
     fn notify_population(&mut self, key: FlowKey, now: Instant, event: ConnectionEvent) {
         let Some(Flow { body: Body::Tcp(connection), of, .. }) = self.flow(key) else { return };
         if connection.has_session() {
@@ -193,7 +197,7 @@ impl Generator<'_> {
         self.populations.flow_ended(flow.row());
         self.populations.give_back(key.class.into(), key.row, now);
         if let (Body::Tcp(connection), ConnectionEvent::Failed) = (flow.body, how) {
-            // What an end that is left alone would send later would meet the next connection of this client port.
+            // Later packets of this end would reach the next connection of this client port.
             connection.abort();
         }
     }

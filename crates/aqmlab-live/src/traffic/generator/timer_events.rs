@@ -1,4 +1,5 @@
-//! What is due: connections open, sessions and datagrams have their turn, flows stop, samples are taken.
+//! Timed events: connections open, sessions and datagrams have their turn, flows stop, samples are
+//! taken.
 
 use std::io;
 
@@ -23,7 +24,8 @@ use crate::traffic::timers::TimerEvent;
 const PORTS_TRIED: usize = 8;
 
 impl Generator<'_> {
-    /// What is due by `now`, as far as sockets can wait for their turn. At one instant milestones come last.
+    /// Executes what is due by `now`, as far as sockets can wait for their turn. At one instant
+    /// milestones come last.
     pub(super) fn do_what_is_due(&mut self, now: Instant) -> Result<(), LiveError> {
         for _ in 0..PER_PASS {
             let milestone = self.schedule.next().filter(|(at, _)| *at <= now);
@@ -46,7 +48,7 @@ impl Generator<'_> {
         }
     }
 
-    /// The next flow or connection of a class opens.
+    /// Opens the next flow or connection of a class.
     fn open(&mut self, class: usize, wake: Wake) -> Result<(), LiveError> {
         let (at, now) = (wake.at, self.clock.now());
         self.lateness_ns.add(now.saturating_since(at).as_ns(), 1);
@@ -88,10 +90,11 @@ impl Generator<'_> {
         }
     }
 
-    /// A flow gets its client port and its sockets; `None` if there are none for it, which is counted.
+    /// Gives a flow its client port and its sockets. Returns `None`, and counts it, if none are
+    /// available.
     ///
     /// # Errors
-    /// What the system said, if the flow is of a list: there is nothing in its way that passes.
+    /// The system's error, if the flow belongs to a list: the obstacle would not pass.
     fn start(
         &mut self,
         class: usize,
@@ -215,8 +218,8 @@ impl Generator<'_> {
         }
     }
 
-    /// A session's instant has come, or a datagram's. What comes next is reckoned from the instant it was due, so that being
-    /// late does not add up.
+    /// Handles the instant of a session or a datagram. The next instant is computed from the time
+    /// that was due, so that lateness does not add up.
     fn wake(&mut self, key: FlowKey, at: Instant) {
         let late = self.clock.now().saturating_since(at).as_ns();
         let Some(flow) = self.flow(key) else { return };
@@ -258,7 +261,7 @@ impl Generator<'_> {
         self.schedule.pass(milestone);
     }
 
-    /// A row of `flow_series` for each connection that is a flow of its own.
+    /// Writes a row of `flow_series` for each connection that is a flow of its own.
     fn sample(&mut self, now: Instant) {
         for (class, flows) in self.flows.iter().enumerate() {
             // A user's connections have no rows: they would be one flow's many at one instant.
