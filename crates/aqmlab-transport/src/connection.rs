@@ -27,7 +27,7 @@
 /// retransmissions are exhausted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// No connection: not yet opened, or over.
+    /// No connection: not yet opened, or ended.
     Closed,
     /// Waiting for a SYN.
     Listen,
@@ -37,22 +37,22 @@ pub enum State {
     SynReceived,
     /// Data may flow both ways.
     Established,
-    /// Our FIN is sent, not yet acknowledged.
+    /// Our FIN has been sent, but not acknowledged.
     FinWait1,
-    /// Our FIN is acknowledged; the other side may still send.
+    /// Our FIN has been acknowledged; the other side may still send.
     FinWait2,
-    /// The other side is finished; we may still send.
+    /// The other side has finished; we may still send.
     CloseWait,
-    /// Both FINs are sent, ours is not yet acknowledged.
+    /// Both FINs have been sent; ours has not been acknowledged.
     Closing,
-    /// The other side is finished, our FIN is not yet acknowledged.
+    /// The other side has finished; our FIN has not been acknowledged.
     LastAck,
-    /// Both FINs are acknowledged; waiting for stragglers.
+    /// Both FINs have been acknowledged; the endpoint waits for late segments.
     TimeWait,
 }
 
 impl State {
-    /// The name in RFC 9293.
+    /// Returns the name in RFC 9293.
     pub const fn name(self) -> &'static str {
         match self {
             State::Closed => "CLOSED",
@@ -69,13 +69,14 @@ impl State {
         }
     }
 
-    /// Whether both SYNs are acknowledged, so that data and FIN may be sent or may be outstanding.
+    /// Returns whether both SYNs have been acknowledged, so that data and FIN may be sent or
+    /// outstanding.
     #[inline]
     pub const fn is_synchronised(self) -> bool {
         !matches!(self, State::Closed | State::Listen | State::SynSent | State::SynReceived)
     }
 
-    /// After our first FIN has been sent.
+    /// Returns the state after our first FIN has been sent.
     pub(crate) const fn fin_sent(self) -> State {
         match self {
             State::Established => State::FinWait1,
@@ -84,7 +85,7 @@ impl State {
         }
     }
 
-    /// After our FIN has been acknowledged.
+    /// Returns the state after our FIN has been acknowledged.
     pub(crate) const fn fin_acked(self) -> State {
         match self {
             State::FinWait1 => State::FinWait2,
@@ -94,7 +95,7 @@ impl State {
         }
     }
 
-    /// After the other side's FIN, with all data before it, has arrived.
+    /// Returns the state after the other side's FIN, with all data before it, has arrived.
     pub(crate) const fn peer_closed(self) -> State {
         match self {
             State::Established => State::CloseWait,

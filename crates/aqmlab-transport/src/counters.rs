@@ -1,19 +1,19 @@
-//! What an endpoint has done so far.
+//! Counts of an endpoint's activity.
 
 /// Counts of one endpoint since it was made.
 ///
 /// A segment that is sent again counts as sent and as retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
-    /// Payload bytes sent, retransmitted ones again each time.
+    /// Payload bytes sent; each retransmission counts again.
     pub bytes_sent: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub bytes_retransmitted: u64,
     /// Segments of any kind sent.
     pub segments_sent: u32,
     /// Segments with payload sent.
     pub data_segments_sent: u32,
-    /// Segments with payload or FIN sent again.
+    /// Segments with payload or FIN retransmitted.
     pub retransmitted: u32,
     /// Retransmission timeouts of data or FIN.
     pub timeouts: u32,
@@ -29,17 +29,18 @@ pub struct Counters {
     pub ce_received: u32,
     /// Segments sent without payload, SYN, FIN or RST: pure acknowledgments.
     pub acks_sent: u32,
-    /// Received segments with payload or FIN that brought nothing this side did not have: spurious retransmissions of
-    /// the other side, as far as they get here.
+    /// Received segments with payload or FIN that contained nothing new: spurious retransmissions
+    /// of the other side, as far as they arrive here.
     pub duplicates_received: u32,
-    /// Windows of data of which two or more segments were sent again. A window here is what is outstanding when a
-    /// segment is sent again that belongs to no such window before; the same segment sent again twice is one.
+    /// Windows of data of which two or more segments were retransmitted. A window here is the data
+    /// outstanding at the first retransmission of a segment that belongs to no earlier window. The
+    /// same segment retransmitted twice counts once.
     pub multiple_loss_windows: u32,
-    /// SYN or SYN-ACK segments sent again.
+    /// SYN or SYN-ACK segments retransmitted.
     pub syn_retransmissions: u32,
 }
 
-/// The counts of every day, which an endpoint keeps at hand.
+/// Frequent counts, kept in the endpoint itself.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Tally {
     /// Segments with payload sent.
@@ -48,12 +49,12 @@ pub(crate) struct Tally {
     pub acks: u32,
 }
 
-/// The counts of what is seldom; fields that [`Counters`] has too mean the same.
+/// Counts of rare events; fields also present in [`Counters`] have the same meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Incidents {
     pub bytes_retransmitted: u64,
-    /// Bytes of the stream that were sent once more, each time: a segment that is sent again may have grown,
-    /// and what is new in it is none of these.
+    /// Bytes of the stream that were retransmitted, each time. A retransmitted segment may have
+    /// grown; its new bytes do not count here.
     pub bytes_repeated: u64,
     pub retransmitted: u32,
     pub timeouts: u32,
@@ -65,9 +66,10 @@ pub(crate) struct Incidents {
     pub duplicates_received: u32,
     pub multiple_loss_windows: u32,
     pub syn_retransmissions: u32,
-    /// RST segments, and segments at the end of the stream without payload, but for the first FIN.
+    /// RST segments, and segments at the end of the stream without payload, except for the first
+    /// FIN.
     pub control_segments: u32,
-    /// Bytes that had arrived beyond a hole when the connection ended.
+    /// Bytes beyond a hole that had arrived when the connection ended.
     pub bytes_discarded: u32,
 }
 

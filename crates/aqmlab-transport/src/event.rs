@@ -1,4 +1,4 @@
-//! What the application learns from its endpoint.
+//! Events that an endpoint reports to its application.
 
 use crate::bits::Bits;
 
@@ -12,7 +12,7 @@ pub enum StreamEvent {
     Delivered(u64),
     /// This many further bytes have been acknowledged by the other side.
     Acked(u64),
-    /// The other side has sent all it will send, and all of it has been delivered.
+    /// The other side has finished sending, and all its data has been delivered.
     PeerClosed,
     /// Both directions have been closed and acknowledged, and TIME-WAIT is over.
     Closed,
@@ -22,13 +22,13 @@ pub enum StreamEvent {
     Aborted,
 }
 
-/// Events not yet asked for. Amounts add up, so that the memory is constant however late the host asks; it
-/// has to ask within 4 GiB.
+/// Events not yet fetched. Amounts add up, so the memory is constant however late the host fetches
+/// them; it must do so within 4 GiB.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Pending {
     delivered: u32,
     acked: u32,
-    /// What happens once in a connection's life.
+    /// Events that happen once in a connection's life.
     once: Bits,
 }
 
@@ -40,7 +40,7 @@ const ABORTED: u8 = 1 << 4;
 const ENDS: u8 = CLOSED | RESET | ABORTED;
 const ANY_ONCE: u8 = ESTABLISHED | PEER_CLOSED | ENDS;
 
-/// How a connection ended.
+/// The end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
     Closed,
@@ -76,13 +76,13 @@ impl Pending {
         });
     }
 
-    /// The next event, in the order of a connection's life.
+    /// Returns the next event, in the order of a connection's life.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<StreamEvent> {
         if self.once.any(ANY_ONCE) { self.next_of_all() } else { self.next_amount() }
     }
 
-    /// The next event that is no amount; the amounts are forgotten.
+    /// Returns the next event other than an amount; the amounts are forgotten.
     #[inline]
     pub(crate) fn next_change(&mut self) -> Option<StreamEvent> {
         (self.delivered, self.acked) = (0, 0);

@@ -1,27 +1,27 @@
-//! Whether a window of data lost one segment or several.
+//! Distinguishes windows of data that lost one segment from those that lost several.
 
-/// The latest window of data of which something was sent again: what was outstanding then.
+/// The latest window of data with a retransmission: the data outstanding at that time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LossWindow {
-    /// Offset of the first segment of it that was sent again.
+    /// Offset of its first segment that was retransmitted.
     first: u64,
     /// Bytes from there to one past its last offset.
     len: u32,
-    /// Another segment of it was sent again too.
+    /// Another segment of it was retransmitted too.
     several: bool,
 }
 
 impl LossWindow {
-    /// Nothing was sent again yet.
+    /// Nothing has been retransmitted yet.
     pub(crate) const fn none() -> Self {
         LossWindow { first: 0, len: 0, several: false }
     }
 
-    /// The segment at `from` is sent again; `sent` is one past the highest offset sent. True if with it the window
-    /// becomes one of which several were.
+    /// Notes that the segment at `from` is retransmitted; `sent` is one past the highest offset
+    /// sent. Returns true if it is the second segment of its window.
     pub(crate) fn again(&mut self, from: u64, sent: u64) -> bool {
         if from >= self.first + u64::from(self.len) {
-            // What is outstanding is less than 4 GiB.
+            // Outstanding data is less than 4 GiB.
             *self = LossWindow { first: from, len: (sent - from) as u32, several: false };
             return false;
         }
@@ -38,7 +38,7 @@ mod tests {
     #[test]
     fn a_window_counts_once_when_a_second_segment_of_it_is_sent_again() {
         let mut window = LossWindow::none();
-        // (sent again, sent so far, counts)
+        // (retransmitted, sent so far, counts)
         let table = [
             (1, 501, false),
             (1, 501, false), // the retransmission was lost

@@ -1,25 +1,26 @@
-//! What a receiver remembers where more than a count decides when it acknowledges (`quick_acks_again`,
-//! `delayed_ack_adapts`): segments that are acknowledged each, and how long the others wait.
+//! State of a receiver that uses more than a count to decide when it acknowledges
+//! (`quick_acks_again`, `delayed_ack_adapts`): the number of segments acknowledged singly, and the
+//! delay of the others.
 
 use aqmlab_units::{Instant, Span};
 
 use crate::profile::Profile;
 
-/// Gaps up to here bring the delay back to its least.
+/// Longest gap that brings the delay back to its minimum.
 const SHORT_GAP: Span = Span::ms(20);
 
-/// A receiver's memory of what came in order.
+/// A receiver's memory of data in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Quick {
-    /// So many more are acknowledged each.
+    /// Number of further segments acknowledged singly.
     left: u32,
-    /// When data came last that was not there already.
+    /// Time at which new data last came.
     heard: Option<Instant>,
-    /// How long an acknowledgment waits, before its bound.
+    /// Delay of an acknowledgment, before its bound.
     delay: Span,
-    /// The most that it waits: SRTT, or `delayed_ack` if that is more.
+    /// Maximum delay: SRTT, or `delayed_ack` if that is longer.
     bound: Span,
-    /// The number of an acknowledgment of what came before CE changed, which is due (RFC 8257, 3.2).
+    /// The number of the acknowledgment due for data before a change of CE (RFC 8257, 3.2).
     pub earlier: Option<u32>,
 }
 
@@ -29,13 +30,13 @@ impl Quick {
         Quick { left: 0, heard: None, delay, bound: delay, earlier: None }
     }
 
-    /// `segments` are acknowledged each from now on, if not more are already.
+    /// Makes the receiver acknowledge at least the next `segments` segments singly.
     pub(crate) fn raise(&mut self, segments: u32, profile: &Profile) {
         self.left = self.left.max(segments);
         self.delay = profile.delayed_ack;
     }
 
-    /// Data in order arrives. It begins anew after a pause above `rto`.
+    /// Takes in data in order. The state is reset after a pause above `rto`.
     pub(crate) fn arrives(&mut self, now: Instant, rto: Span, srtt: Option<Span>, profile: &Profile) {
         let gap = self.heard.map(|heard| now.saturating_since(heard));
         self.heard = Some(now);
@@ -49,12 +50,12 @@ impl Quick {
         }
     }
 
-    /// Data arrives beyond a hole.
+    /// Takes in data beyond a hole.
     pub(crate) fn arrives_beyond_hole(&mut self, now: Instant) {
         self.heard = Some(now);
     }
 
-    /// Whether what has arrived is acknowledged at once.
+    /// Returns whether the data that has arrived is acknowledged at once.
     pub(crate) fn take(&mut self, profile: &Profile) -> bool {
         match self.left {
             0 => return false,
@@ -65,13 +66,13 @@ impl Quick {
         true
     }
 
-    /// The timer of a delayed acknowledgment has fired: the next waits longer.
+    /// Notes that the timer of a delayed acknowledgment has fired: the next one waits longer.
     pub(crate) fn waited(&mut self, rto: Span) {
         self.delay = self.delay.saturating_mul(2).min(rto);
     }
 }
 
-/// How long an acknowledgment is delayed.
+/// Returns the delay of an acknowledgment.
 pub(crate) fn delay_of(quick: Option<&Quick>, profile: &Profile) -> Span {
     match quick.filter(|_| profile.delayed_ack_adapts) {
         Some(quick) => quick.delay.min(quick.bound),

@@ -1,4 +1,5 @@
-//! Sets of sequence numbers as runs: what has arrived beyond a hole, at the receiver and as the sender is told.
+//! Sets of sequence numbers as runs: data beyond a hole, at the receiver and as reported to the
+//! sender.
 
 use alloc::vec::Vec;
 
@@ -6,20 +7,21 @@ use alloc::vec::Vec;
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Ranges {
     runs: Vec<(u64, u64)>,
-    /// Numbers in all of them.
+    /// Count of numbers in all runs.
     covered: u64,
 }
 
 impl Ranges {
-    /// None, with memory for so many runs.
+    /// Returns an empty set with memory for this many runs.
     pub(crate) fn with_room(runs: usize) -> Self {
         Ranges { runs: Vec::with_capacity(runs), covered: 0 }
     }
 
-    /// Adds `[from, to)`: how many numbers are new. Bisects, and most often has nothing to move.
+    /// Adds `[from, to)` and returns the count of new numbers. Bisects, and usually has nothing to
+    /// move.
     pub(crate) fn insert(&mut self, from: u64, to: u64) -> u64 {
         debug_assert!(from < to, "a range has a number in it");
-        // Most often the stream goes on where its last piece ended.
+        // Usually the stream continues where its last piece ended.
         if let Some(end) = self.runs.last_mut()
             && end.1 == from
         {
@@ -40,7 +42,7 @@ impl Ranges {
         added
     }
 
-    /// Takes out all below `edge`: how many numbers those were.
+    /// Removes all numbers below `edge` and returns their count.
     pub(crate) fn remove_below(&mut self, edge: u64) -> u64 {
         let gone = self.runs.partition_point(|r| r.1 <= edge);
         let mut removed: u64 = self.runs.drain(..gone).map(|r| r.1 - r.0).sum();
@@ -54,7 +56,7 @@ impl Ranges {
         removed
     }
 
-    /// Forgets all, and keeps the memory for the next time.
+    /// Removes all numbers, and keeps the memory for later.
     pub(crate) fn clear(&mut self) {
         self.runs.clear();
         self.covered = 0;
@@ -64,38 +66,38 @@ impl Ranges {
         self.runs.is_empty()
     }
 
-    /// Numbers in all runs.
+    /// Returns the count of numbers in all runs.
     pub(crate) fn covered(&self) -> u64 {
         self.covered
     }
 
-    /// Numbers below `edge`.
+    /// Returns the count of numbers below `edge`.
     pub(crate) fn covered_below(&self, edge: u64) -> u64 {
         self.runs.iter().take_while(|r| r.0 < edge).map(|r| r.1.min(edge) - r.0).sum()
     }
 
-    /// The run that `number` is in.
+    /// Returns the run that contains `number`.
     pub(crate) fn run_of(&self, number: u64) -> Option<(u64, u64)> {
         let run = *self.runs.get(self.runs.partition_point(|r| r.1 <= number))?;
         (run.0 <= number).then_some(run)
     }
 
-    /// The least number from `from` on that is in no run.
+    /// Returns the lowest number not below `from` that is in no run.
     pub(crate) fn gap_from(&self, from: u64) -> u64 {
         self.run_of(from).map_or(from, |run| run.1)
     }
 
-    /// Where the first run above `number` begins; `number` is in none.
+    /// Returns the beginning of the first run above `number`, which is in none.
     pub(crate) fn end_of_gap(&self, number: u64) -> Option<u64> {
         self.runs.get(self.runs.partition_point(|r| r.1 <= number)).map(|r| r.0)
     }
 
-    /// One past the highest number.
+    /// Returns one past the highest number.
     pub(crate) fn end(&self) -> Option<u64> {
         self.runs.last().map(|r| r.1)
     }
 
-    /// The runs from the highest down.
+    /// Returns the runs from the highest down.
     pub(crate) fn topmost_first(&self) -> impl Iterator<Item = (u64, u64)> {
         self.runs.iter().rev().copied()
     }

@@ -1,4 +1,4 @@
-//! What travels between two endpoints.
+//! Segments that two endpoints exchange.
 
 use core::ops::{BitOr, BitOrAssign};
 
@@ -24,25 +24,25 @@ impl Flags {
     /// congestion window reduced
     pub const CWR: Flags = Flags(0x80);
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     #[inline]
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The bits as they stand in the TCP header's flag octet.
+    /// Returns the bits as in the TCP header's flag octet.
     #[inline]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// The flags of a TCP header's flag octet.
+    /// Returns the flags of a TCP header's flag octet.
     #[inline]
     pub const fn from_bits(bits: u8) -> Flags {
         Flags(bits)
     }
 
-    /// These flags with those of `other` if `condition`.
+    /// Returns these flags, with those of `other` if `condition`.
     #[inline]
     pub const fn with_if(self, other: Flags, condition: bool) -> Flags {
         if condition { Flags(self.0 | other.0) } else { self }
@@ -85,19 +85,20 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Length at the network layer: `header` bytes of IP and TCP header, the SACK option and the payload.
+    /// Returns the length at the network layer: `header` bytes of IP and TCP header, the SACK
+    /// option and the payload.
     #[inline]
     pub const fn wire_len(&self, header: u32) -> Bytes {
         Bytes::new(header as u64 + self.sack_len as u64 + self.len as u64)
     }
 
-    /// Whether there is an option that a host carries beside the segment.
+    /// Returns whether there is an option that a host carries beside the segment.
     #[inline]
     pub const fn has_options(&self) -> bool {
         self.sack_len > 0 || self.sack_permitted
     }
 
-    /// Sequence numbers that the segment occupies: its payload, SYN and FIN.
+    /// Returns the number of sequence numbers that the segment occupies: its payload, SYN and FIN.
     #[inline]
     pub const fn sequence_len(&self) -> u64 {
         self.len as u64 + self.flags.has(Flags::SYN) as u64 + self.flags.has(Flags::FIN) as u64

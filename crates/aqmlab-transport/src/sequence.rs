@@ -4,13 +4,14 @@
 //! inside. A wire number stands for the offset nearest to one that is known (RFC 9293, section 3.4, which
 //! compares modulo 2^32); that is unambiguous while windows are below 2 GiB.
 
-/// The wire number of `offset` in the direction that began with `initial`.
+/// Returns the wire number of `offset` in the direction that began with `initial`.
 #[inline]
 pub(crate) const fn to_wire(initial: u32, offset: u64) -> u32 {
     initial.wrapping_add(offset as u32)
 }
 
-/// The offset nearest to `near` that has this wire number; `None` if it lies before the SYN.
+/// Returns the offset nearest to `near` that has this wire number; `None` if it lies before the
+/// SYN.
 #[inline]
 pub(crate) const fn from_wire(initial: u32, wire: u32, near: u64) -> Option<u64> {
     let ahead = wire.wrapping_sub(to_wire(initial, near)) as i32;

@@ -11,31 +11,33 @@ use crate::sequence::from_wire;
 pub struct UniqueBytes {
     /// All offsets below have passed.
     next: u64,
-    /// The SYN's sequence number, once a segment has passed; a stream whose SYN has not begins with that segment.
+    /// The SYN's sequence number, once a segment has passed. If the SYN did not pass, the stream
+    /// begins with the first segment.
     initial: Option<u32>,
-    /// What has passed beyond a hole.
+    /// Offsets that have passed beyond a hole.
     beyond: Ranges,
 }
 
 impl UniqueBytes {
-    /// Nothing has passed. As many `holes` at once need no further memory.
+    /// Returns the initial state. Up to `holes` holes at the same time need no further memory.
     pub fn with_room(holes: usize) -> Self {
         UniqueBytes { next: 1, initial: None, beyond: Ranges::with_room(holes) }
     }
 
-    /// Another connection begins; the room is kept.
+    /// Begins another connection; the memory is kept.
     pub fn reset(&mut self) {
         self.next = 1;
         self.initial = None;
         self.beyond.clear();
     }
 
-    /// Whether any segment has passed.
+    /// Returns whether any segment has passed.
     pub const fn has_begun(&self) -> bool {
         self.initial.is_some()
     }
 
-    /// A segment passes, by the sequence number in its header and the length of its payload: how many bytes are new.
+    /// Takes in a segment, by the sequence number in its header and the length of its payload.
+    /// Returns the number of new bytes.
     pub fn pass(&mut self, seq: u32, syn: bool, len: u32) -> u32 {
         let first = seq.wrapping_add(u32::from(syn));
         let initial = *self.initial.get_or_insert(first.wrapping_sub(1));

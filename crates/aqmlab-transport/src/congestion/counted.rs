@@ -1,49 +1,52 @@
-//! CUBIC in whole segments: its window opens by one whenever a count of acknowledged segments is full, and the
-//! cubic function says how many that takes (S. Ha, I. Rhee, L. Xu, "CUBIC: A New TCP-Friendly High-Speed TCP
-//! Variant", ACM SIGOPS Operating Systems Review 42 (5), 2008, figure 2). Steps of time and size, and what the
-//! paper leaves open, are those that a Linux 6.1 shows.
+//! CUBIC in whole segments: its window opens by one whenever a count of acknowledged segments is
+//! full, and the cubic function determines that count (S. Ha, I. Rhee, L. Xu, "CUBIC: A New
+//! TCP-Friendly High-Speed TCP Variant", ACM SIGOPS Operating Systems Review 42 (5), 2008, figure
+//! 2). The steps of time and size, and details that the paper leaves open, are those observed on
+//! Linux 6.1.
 
 use aqmlab_units::{Instant, Span};
 
 use super::window::{Ack, Control, Cut, Heard, Sign, Window};
 use crate::profile::Profile;
 
-/// Parts of a second, and of one, that are told apart.
+/// Resolution: steps per second, and per unit.
 const STEPS: f64 = 1024.0;
 /// C is ten times a multiple of 1/1024.
 const STEPS_OF_C: f64 = STEPS / 10.0;
-/// The function is looked at anew once the window has moved or more time has passed, in milliseconds.
+/// The function is evaluated again once the window has moved or more time than this has passed, in
+/// milliseconds.
 const LOOKS: u64 = 31;
-/// For so long after a stage has begun round trips do not count, in milliseconds: queues are still long.
+/// Time after the beginning of a stage during which round trips do not count, in milliseconds:
+/// queues are still long.
 const SETTLING: u64 = 1000;
-/// Segments a segment of window, where the function is flat.
+/// Acknowledged segments per segment of window, where the function is flat.
 const FLAT: u32 = 100;
-/// The same at most while no loss has been met.
+/// Maximum of the same before the first loss.
 const FIRST: u32 = 20;
-/// The window opens by half a round trip's segments at most.
+/// The window opens by at most half of a round trip's segments.
 const LEAST: u32 = 2;
 
-/// What is remembered, in segments.
+/// State, in segments.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(super) struct Counted {
-    /// W_last_max; 0 while no loss has been met.
+    /// W_last_max; 0 before the first loss.
     w_max: u32,
     /// dMin.
     least_rtt: Option<Span>,
-    /// cnt: segments acknowledged that open the window by one.
+    /// cnt: number of acknowledged segments that opens the window by one.
     count: u32,
     usage: Usage,
     stage: Option<Stage>,
 }
 
-/// How far a window of data has used the congestion window.
+/// Use of the congestion window by a window of data.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 struct Usage {
     /// Segments in flight.
     most: u32,
-    /// Whether these filled it.
+    /// Whether these filled the window.
     full: bool,
-    /// SND.NXT then.
+    /// SND.NXT at that time.
     end: u64,
 }
 
@@ -52,7 +55,7 @@ struct Usage {
 struct Stage {
     /// epoch_start, in milliseconds, later by pauses.
     epoch: u64,
-    /// Up to when pauses are in `epoch` already.
+    /// Instant up to which `epoch` already includes pauses.
     resumed: u64,
     /// K, in steps.
     k: f64,
@@ -62,7 +65,7 @@ struct Stage {
     w_est: u32,
     /// ack_cnt: segments that are not in `w_est` yet.
     acked: u32,
-    /// When `count` was set last, in milliseconds, and the window then.
+    /// Time at which `count` was last set, in milliseconds, and the window then.
     looked: Option<(u64, u32)>,
 }
 
@@ -70,7 +73,7 @@ fn in_steps(share: f64, steps: f64) -> f64 {
     libm::round(share * steps) / steps
 }
 
-/// The part of a window that a reduction leaves.
+/// Returns the part of a window that a reduction leaves.
 fn beta(profile: &Profile) -> f64 {
     in_steps(profile.cubic_beta, STEPS)
 }
@@ -88,7 +91,8 @@ impl Stage {
         Stage { epoch, resumed: epoch, k, origin, w_est: cwnd, acked: 0, looked: None }
     }
 
-    /// The segments to be acknowledged for each of window by the cubic function, a round trip ahead.
+    /// Returns the acknowledged segments per segment of window by the cubic function, a round trip
+    /// ahead.
     fn by_function(&self, now: Instant, cwnd: u32, ahead: Span, profile: &Profile) -> u32 {
         let ms = whole_ms(now) - self.epoch + ahead.as_ns().div_ceil(Span::ms(1).as_ns());
         let from_k = libm::floor(ms as f64 * STEPS / 1e3) - self.k;
@@ -103,7 +107,7 @@ impl Stage {
         }
     }
 
-    /// The same that Reno's window needs at most.
+    /// Returns the maximum of the same that Reno's window needs.
     fn by_reno(&mut self, cwnd: u32, profile: &Profile) -> u32 {
         // 1 / alpha, in eighths
         let eighths = libm::floor(8.0 * (1.0 + beta(profile)) / (3.0 * (1.0 - beta(profile)))) as u32;
@@ -116,7 +120,7 @@ impl Stage {
 }
 
 impl Usage {
-    /// An acknowledgment shows what was in flight before it.
+    /// Takes in the segments in flight before an acknowledgment.
     fn heard(&mut self, window: &Window, heard: &Heard, profile: &Profile) {
         let before = heard.una - u64::from(heard.bytes);
         let flight = (heard.sent - before).div_ceil(u64::from(profile.mss)) as u32;
@@ -128,7 +132,8 @@ impl Usage {
 }
 
 impl Counted {
-    /// Nothing was outstanding since `left`, and sending begins anew at `now`: a pause does not count.
+    /// Takes in that nothing was outstanding since `left`, and that sending begins anew at `now`: a
+    /// pause does not count.
     pub(super) fn resumed(&mut self, now: Instant, left: Instant) {
         if let Some(stage) = &mut self.stage {
             let now = whole_ms(now);
@@ -171,7 +176,8 @@ impl Control for Counted {
         }
     }
 
-    /// A window above twice what was in flight does not grow; beyond `ssthresh` avoidance goes on.
+    /// A window above twice the data in flight does not grow; beyond `ssthresh` avoidance
+    /// continues.
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         if !self.usage.full && window.cwnd() as u32 >= 2 * self.usage.most {
             return;

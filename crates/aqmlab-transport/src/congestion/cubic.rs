@@ -7,12 +7,12 @@ use crate::profile::{Increase, Profile};
 
 pub(super) const VERSION: u32 = 2;
 
-/// What CUBIC remembers, in segments and seconds.
+/// State of CUBIC, in segments and seconds.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(super) struct Cubic {
     /// W_max; 0 while it is undefined, before the first reduction (4.10) and after a timeout (4.8).
     w_max: f64,
-    /// cwnd_prior: the window when `ssthresh` was last set; 0 while it has not been.
+    /// cwnd_prior: the window when `ssthresh` was last set; 0 before that.
     prior: f64,
     /// The congestion avoidance stage, from its first acknowledgment on.
     stage: Option<Stage>,
@@ -21,9 +21,9 @@ pub(super) struct Cubic {
 /// A stage of congestion avoidance: from a reduction, or the end of slow start, to the next.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Stage {
-    /// t_epoch, later by what must not count as elapsed time.
+    /// t_epoch, later by the time that must not count as elapsed.
     epoch: Instant,
-    /// K: when the window is back at `w_max`.
+    /// K: time at which the window is back at `w_max`.
     k: f64,
     /// W_max in this stage.
     w_max: f64,
@@ -34,7 +34,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// Equation 2. Where no W_max lies above the window, the stage begins at the plateau (4.8, 4.10).
+    /// Equation 2. If no W_max lies above the window, the stage begins at the plateau (4.8, 4.10).
     fn begin(now: Instant, cwnd: f64, w_max: f64, profile: &Profile) -> Self {
         let w_max = w_max.max(cwnd);
         let k = libm::cbrt((w_max - cwnd) / profile.cubic_c);
@@ -47,7 +47,8 @@ impl Stage {
         profile.cubic_c * (from_k * from_k * from_k) + self.w_max
     }
 
-    /// What has passed since the latest acknowledgment does not count: the application was the limit (4.2, 5.8).
+    /// Time since the latest acknowledgment does not count: the application was the limit (4.2,
+    /// 5.8).
     fn skip(&mut self, now: Instant) {
         self.epoch += now - self.heard;
         self.heard = now;
@@ -55,7 +56,7 @@ impl Stage {
 }
 
 impl Cubic {
-    /// Nothing was outstanding, and sending begins anew at `now`.
+    /// Takes in that nothing was outstanding, and that sending begins anew at `now`.
     pub(super) fn resumed(&mut self, now: Instant) {
         if let Some(stage) = &mut self.stage {
             stage.skip(now);
@@ -95,8 +96,8 @@ impl Control for Cubic {
         let alpha = if stage.w_est >= self.prior { 1.0 } else { alpha(profile) };
         stage.w_est += alpha * segments / cwnd; // equation 4
         if profile.cubic_reno_friendly && stage.w_cubic(t, profile) < stage.w_est {
-            // DEVIATES from 4.3 where cwnd is above W_est already, for target is W_cubic a round trip later:
-            // the larger of the two stays.
+            // DEVIATES from 4.3 if cwnd is already above W_est, because target is W_cubic a round
+            // trip later: the larger of the two is kept.
             window.open((stage.w_est - cwnd).max(0.0));
             return;
         }

@@ -1,4 +1,4 @@
-//! DCTCP (RFC 8257): Reno, but a mark takes from the window by how frequent marks are.
+//! DCTCP (RFC 8257): Reno, but the reduction at a mark depends on the frequency of marks.
 
 use super::reno::Reno;
 use super::window::{Ack, Control, Cut, Heard, Sign, Window};
@@ -6,7 +6,7 @@ use crate::profile::{Profile, ReductionBase};
 
 pub(super) const VERSION: u32 = 1;
 
-/// The estimate of congestion and the observation window that it is made from (section 3.3).
+/// The estimate of congestion and the observation window for it (section 3.3).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Dctcp {
     /// DCTCP.Alpha.

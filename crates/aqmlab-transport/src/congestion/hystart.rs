@@ -1,34 +1,34 @@
-//! Slow start that ends before a loss, as HyStart finds its end: by a train of acknowledgments half a round trip long,
-//! or by a round trip that has grown (S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55
-//! (9), 2011). Its bounds are those that a Linux 6.1 shows with CUBIC.
+//! Slow start that ends before a loss, as in HyStart: at a train of acknowledgments half a round
+//! trip long, or at a longer round trip (S. Ha, I. Rhee, "Taming the elephants: New TCP slow
+//! start", Computer Networks 55 (9), 2011). Its bounds are those observed on Linux 6.1 with CUBIC.
 
 use aqmlab_units::{Instant, Span};
 
 use super::window::{Heard, Window};
 use crate::profile::Profile;
 
-/// Below so many segments slow start goes on.
+/// Window in segments below which slow start continues.
 const LOW_WINDOW: f64 = 16.0;
-/// Acknowledgments that are at most so far apart are one train.
+/// Maximum distance between acknowledgments of one train.
 const SPACING: Span = Span::ms(2);
-/// What a host may hold acknowledgments back for.
+/// Time for which a host may delay acknowledgments.
 const HELD_BACK: Span = Span::ms(1);
-/// Round trips that are looked at, in each round, before their least says anything.
+/// Number of round trips in each round before their minimum counts.
 const SAMPLES: u8 = 8;
 const LEAST_GROWTH: Span = Span::ms(4);
 const MOST_GROWTH: Span = Span::ms(16);
 
-/// What is remembered of the round and of those before.
+/// State of the round and of earlier ones.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct HyStart {
     found: bool,
-    /// SND.NXT when the round began, and by the latest acknowledgment.
+    /// SND.NXT at the beginning of the round, and at the latest acknowledgment.
     end: u64,
     sent: u64,
-    /// When the round began, and the latest acknowledgment of its train.
+    /// Time at the beginning of the round, and at the latest acknowledgment of its train.
     began: Instant,
     train: Instant,
-    /// The least round trip of all, and of the round.
+    /// The shortest round trip of all, and of the round.
     least: Span,
     round: Span,
     samples: u8,
@@ -51,7 +51,7 @@ impl Default for HyStart {
 }
 
 impl HyStart {
-    /// An acknowledgment arrives. Slow start may be over with it.
+    /// Takes in an acknowledgment, which may end slow start.
     pub(super) fn heard(&mut self, window: &mut Window, heard: &Heard, profile: &Profile) {
         self.sent = heard.sent;
         let Some(rtt) = heard.rtt else { return };
@@ -72,12 +72,12 @@ impl HyStart {
         }
     }
 
-    /// The retransmission timer has fired: the slow start that follows is a new one.
+    /// Takes in that the retransmission timer has fired: a new slow start follows.
     pub(super) fn timed_out(&mut self) {
         *self = HyStart { end: self.sent, sent: self.sent, ..HyStart::default() };
     }
 
-    /// Pacing spreads what is sent, and the acknowledgments with it.
+    /// Pacing spreads the segments, and so the acknowledgments.
     fn train_is_long(&mut self, now: Instant, profile: &Profile) -> bool {
         if now - self.train > SPACING {
             return false;

@@ -1,5 +1,5 @@
-//! Slow start that grows conservatively once the round trip has grown, and then ends: HyStart++ (RFC 9406). Its limit
-//! L of what one acknowledgment opens is the profile's `abc_limit`.
+//! Slow start that grows conservatively after a round trip has become longer, and then ends:
+//! HyStart++ (RFC 9406). Its limit L on the growth per acknowledgment is the profile's `abc_limit`.
 
 use aqmlab_units::Span;
 
@@ -16,9 +16,9 @@ const CSS_ROUNDS: u8 = 5;
 enum Phase {
     /// Standard slow start.
     Standard,
-    /// Conservative slow start (CSS): cssBaselineMinRtt, and the rounds that are complete.
+    /// Conservative slow start (CSS): cssBaselineMinRtt, and the number of complete rounds.
     Conservative { baseline: Span, rounds: u8 },
-    /// The initial slow start is over, and with it all of this.
+    /// The initial slow start has ended, and HyStart++ with it.
     Over,
 }
 
@@ -44,7 +44,7 @@ impl Default for HyStartPlusPlus {
 }
 
 impl HyStartPlusPlus {
-    /// An acknowledgment arrives: the rounds, then what its round trip says.
+    /// Takes in an acknowledgment: first the rounds, then its round trip.
     pub(super) fn heard(&mut self, window: &mut Window, heard: &Heard) {
         if self.phase == Phase::Over || window.cwnd() >= window.ssthresh() {
             self.phase = Phase::Over;
@@ -81,7 +81,7 @@ impl HyStartPlusPlus {
                     self.phase = Phase::Conservative { baseline: self.this_round, rounds: 0 };
                 }
             }
-            // It was no queue: slow start goes on.
+            // The cause was not a queue: slow start continues.
             Phase::Conservative { baseline, .. } if self.this_round < baseline => {
                 self.phase = Phase::Standard
             }
@@ -89,12 +89,12 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// What the window grows by, as a share of what slow start adds.
+    /// Returns the growth of the window, as a share of slow start's.
     pub(super) fn share(&self) -> f64 {
         if matches!(self.phase, Phase::Conservative { .. }) { 1.0 / CSS_GROWTH_DIVISOR } else { 1.0 }
     }
 
-    /// A loss, a mark or a timeout ends the initial slow start (section 4.2).
+    /// Takes in a loss, a mark or a timeout, which ends the initial slow start (section 4.2).
     pub(super) fn congestion(&mut self) {
         self.phase = Phase::Over;
     }

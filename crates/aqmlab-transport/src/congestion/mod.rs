@@ -33,7 +33,7 @@ use hystart_plus_plus::HyStartPlusPlus;
 use reno::Reno;
 use window::{Control, Cut};
 
-/// What a control remembers besides the window; nothing for Reno.
+/// State of a control besides the window; none for Reno.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Memory(Option<Box<Remembered>>);
 
@@ -41,12 +41,12 @@ pub(crate) struct Memory(Option<Box<Remembered>>);
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Remembered {
     now: Kept,
-    /// As it was before the latest reduction that may turn out to be for nothing.
+    /// The state before the latest reduction that may prove unnecessary.
     before: Kept,
     exit: Option<Exit>,
 }
 
-/// What each control keeps.
+/// State of each control.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kept {
     Reno(Reno),
@@ -55,7 +55,7 @@ enum Kept {
     Dctcp(Dctcp),
 }
 
-/// What may end slow start.
+/// Additional ends of slow start.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Exit {
     HyStart(HyStart),
@@ -85,7 +85,8 @@ impl Memory {
         Memory(None)
     }
 
-    /// Nothing was outstanding since a segment left at `left`, and sending begins anew at `now`.
+    /// Takes in that nothing was outstanding since a segment left at `left`, and that sending
+    /// begins anew at `now`.
     pub(crate) fn resumed(&mut self, now: Instant, left: Instant) {
         match self.0.as_deref_mut().map(|memory| &mut memory.now) {
             Some(Kept::Cubic(cubic)) => cubic.resumed(now),
@@ -94,14 +95,14 @@ impl Memory {
         }
     }
 
-    /// A reduction comes that may turn out to be for nothing.
+    /// Keeps the state before a reduction that may prove unnecessary.
     pub(crate) fn remember(&mut self) {
         if let Some(memory) = &mut self.0 {
             memory.before = memory.now;
         }
     }
 
-    /// It was for nothing (RFC 9438, 4.9). Linux's CUBIC does not go back.
+    /// Undoes an unnecessary reduction (RFC 9438, 4.9). Linux's CUBIC does not restore its state.
     pub(crate) fn restore(&mut self) {
         if let Some(memory) = &mut self.0
             && let Kept::Cubic(_) = memory.before
@@ -112,10 +113,10 @@ impl Memory {
 }
 
 impl Congestion {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Congestion; 3] = [Congestion::Reno, Congestion::Cubic, Congestion::Dctcp];
 
-    /// Rises by one whenever the algorithm moves a result.
+    /// The version of the algorithm. Incremented whenever a change here changes a result.
     pub const fn version(self) -> u32 {
         match self {
             Congestion::Reno => reno::VERSION,
@@ -132,7 +133,7 @@ pub(crate) enum Algorithm<'m> {
 }
 
 impl<'m> Algorithm<'m> {
-    /// That of `profile`, which finds its memory where `memory` says, if it has one.
+    /// Returns the control of `profile`, which finds its memory, if any, where `memory` points.
     #[inline(always)]
     pub(crate) fn of(profile: &Profile, memory: impl FnOnce() -> &'m mut Memory) -> Self {
         if profile.remembers {

@@ -1,11 +1,11 @@
-//! Additive increase by one segment a round trip, decrease by half (RFC 5681).
+//! Additive increase by one segment per round trip, decrease by half (RFC 5681).
 
 use super::window::{Ack, Control, Cut, Sign, Window};
 use crate::profile::{Increase, Profile};
 
 pub(super) const VERSION: u32 = 1;
 
-/// It needs no memory but the window's.
+/// It needs no memory except the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reno;
 

@@ -1,4 +1,5 @@
-//! The congestion window and its bounds: what moves it, and the rules that all controls share (RFC 5681, RFC 6582, RFC 3168).
+//! The congestion window and its bounds: its changes, and the rules shared by all controls (RFC
+//! 5681, RFC 6582, RFC 3168).
 
 use aqmlab_units::{Instant, Span};
 
@@ -9,7 +10,7 @@ use crate::profile::{
 /// "Arbitrarily high" (RFC 5681, 3.1).
 const UNLIMITED: f64 = f64::INFINITY;
 
-/// A product such as 0.7 times 90 is a whole number.
+/// Tolerance with which a product such as 0.7 times 90 counts as a whole number.
 const ROUNDING: f64 = 1e-9;
 
 /// The congestion window, in segments of the profile's size.
@@ -25,47 +26,48 @@ pub(crate) struct Window {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Ack {
     pub now: Instant,
-    /// Bytes of the stream that it acknowledges.
+    /// Bytes of the stream newly acknowledged.
     pub bytes: u32,
     /// Bytes in flight before it.
     pub flight: u32,
     /// The smoothed round-trip time, once there is one.
     pub srtt: Option<Span>,
-    /// Whether the latest reduction was a timeout's.
+    /// Whether a timeout caused the latest reduction.
     pub after_timeout: bool,
 }
 
 impl Ack {
-    /// Segments acknowledged, with their fraction.
+    /// Returns the segments acknowledged, with their fraction.
     #[inline]
     pub(crate) fn segments(&self, profile: &Profile) -> f64 {
         f64::from(self.bytes) / f64::from(profile.mss)
     }
 
-    /// The same in whole segments.
+    /// Returns the same in whole segments.
     pub(crate) fn whole_segments(&self, profile: &Profile) -> u32 {
         self.bytes.div_ceil(profile.mss)
     }
 
-    /// Whether the window had room for another segment: the application or the other side's window was the limit.
+    /// Returns whether the window had room for another segment: the application or the other side's
+    /// window was the limit.
     pub(crate) fn leaves_room(&self, window: &Window, profile: &Profile) -> bool {
         let usable = u64::from(window.cwnd() as u32) * u64::from(profile.mss);
         u64::from(self.flight) + u64::from(profile.mss) <= usable
     }
 }
 
-/// What an acknowledgment says, whether or not it may open the window.
+/// Contents of an acknowledgment, whether or not it may open the window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Heard {
     pub now: Instant,
-    /// Bytes that it acknowledges cumulatively for the first time.
+    /// Bytes newly acknowledged by the cumulative acknowledgment.
     pub bytes: u32,
     /// Whether it brings an ECN echo.
     pub marked: bool,
     /// SND.UNA after it, and SND.NXT.
     pub una: u64,
     pub sent: u64,
-    /// A round trip that it measures, by the latest segment among those that it is about.
+    /// The round trip that it measures, from the latest segment that it covers.
     pub rtt: Option<Span>,
 }
 
@@ -78,42 +80,42 @@ pub(crate) enum Sign {
     Mark,
     /// The retransmission timer has fired.
     Timeout {
-        /// Whether this loss has lowered `ssthresh` already, which therefore stays.
+        /// Whether this loss has already lowered `ssthresh`, which then stays.
         held: bool,
     },
 }
 
-/// What a reduction leaves.
+/// The window after a reduction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Cut {
-    /// This part of what was there.
+    /// Share of the base that remains.
     pub share: f64,
-    /// And so many segments at least.
+    /// Minimum number of segments.
     pub least: f64,
-    /// Or this many segments, whatever a share is taken from.
+    /// Number of segments that remain, if the share does not decide.
     pub left: Option<f64>,
 }
 
-/// An algorithm. It is asked for changes of the [`Window`], whose bounds others see to.
+/// An algorithm. It decides changes of the [`Window`]; bounds are enforced elsewhere.
 pub(crate) trait Control {
-    /// An acknowledgment arrives: before what the others say of it.
+    /// Takes in an acknowledgment, before the other methods are called for it.
     #[inline]
     fn heard(&mut self, _window: &mut Window, _heard: &Heard, _profile: &Profile) {}
 
-    /// New data is acknowledged and the window is below `ssthresh`.
+    /// Takes in new data acknowledged while the window is below `ssthresh`.
     #[inline]
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         slow_start(window, ack, profile);
     }
 
-    /// New data is acknowledged in congestion avoidance.
+    /// Takes in new data acknowledged in congestion avoidance.
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile);
 
-    /// Congestion is found, and the window about to be reduced.
+    /// Returns the reduction of the window for a sign of congestion.
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut;
 }
 
-/// One segment for each that is acknowledged, within a limit for each acknowledgment.
+/// Opens the window by one segment per acknowledged segment, within a limit per acknowledgment.
 #[inline]
 pub(crate) fn slow_start(window: &mut Window, ack: &Ack, profile: &Profile) {
     let limit = match profile.increase {
@@ -126,12 +128,13 @@ pub(crate) fn slow_start(window: &mut Window, ack: &Ack, profile: &Profile) {
     window.open(ack.segments(profile).min(f64::from(limit)));
 }
 
-/// What a sign of congestion finds outstanding.
+/// Outstanding data at a sign of congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Outstanding {
     /// Bytes sent and not acknowledged, as the window counts them.
     pub flight: u32,
-    /// Segments among them that have left the network during fast recovery, as duplicate ACKs tell.
+    /// Segments among them that have left the network during fast recovery, according to duplicate
+    /// ACKs.
     pub inflation: u32,
 }
 
@@ -145,7 +148,7 @@ impl Window {
         Window { cwnd: 1.0, ssthresh, credit: 0 }
     }
 
-    /// The congestion window, without inflation.
+    /// Returns the congestion window, without inflation.
     #[inline]
     pub(crate) fn cwnd(&self) -> f64 {
         self.cwnd
@@ -156,24 +159,26 @@ impl Window {
         self.ssthresh
     }
 
-    /// Whole segments that may be in flight, `inflation` of which have left the network.
+    /// Returns the whole segments that may be in flight, `inflation` of which have left the
+    /// network.
     #[inline]
     pub(crate) fn usable(&self, inflation: u32, profile: &Profile) -> u64 {
-        // Nothing beyond `max_window`, which is 32 bits wide, matters.
+        // Values beyond `max_window`, which is 32 bits wide, do not matter.
         (u64::from(self.cwnd as u32) + u64::from(inflation)).min(u64::from(profile.max_window))
     }
 
-    /// The handshake is over. RFC 5681, 3.1: after a lost SYN the initial window is one segment.
+    /// Sets the window after the handshake. RFC 5681, 3.1: after a lost SYN the initial window is
+    /// one segment.
     pub(crate) fn established(&mut self, syn_lost: bool, profile: &Profile) {
         self.cwnd = if syn_lost { 1.0 } else { profile.initial_window };
     }
 
-    /// An acknowledgment arrives.
+    /// Takes in an acknowledgment.
     pub(crate) fn heard(&mut self, mut algorithm: impl Control, heard: &Heard, profile: &Profile) {
         algorithm.heard(self, heard, profile);
     }
 
-    /// New data is acknowledged outside fast recovery.
+    /// Takes in new data acknowledged outside fast recovery.
     #[inline(always)]
     pub(crate) fn acked(&mut self, mut algorithm: impl Control, ack: &Ack, profile: &Profile) {
         if self.cwnd < self.ssthresh {
@@ -183,7 +188,7 @@ impl Window {
         }
     }
 
-    /// Opens by so many segments.
+    /// Opens the window by `segments` segments.
     #[inline]
     pub(crate) fn open(&mut self, segments: f64) {
         self.cwnd += segments;
@@ -202,17 +207,17 @@ impl Window {
         }
     }
 
-    /// Slow start is over.
+    /// Ends slow start.
     pub(crate) fn end_slow_start(&mut self) {
         self.ssthresh = self.cwnd;
     }
 
-    /// What it has grown by since `before` counts by this share alone.
+    /// Scales the growth since `before` by this share.
     pub(crate) fn slow_growth(&mut self, before: f64, share: f64) {
         self.cwnd = before + (self.cwnd - before) * share;
     }
 
-    /// One segment of window for each `count` acknowledged.
+    /// Opens the window by one segment for each `count` acknowledged.
     pub(crate) fn count_segments(&mut self, acked: u32, count: u32) {
         if self.credit >= count {
             self.credit = 0; // counted while more were needed
@@ -239,7 +244,7 @@ impl Window {
         }
     }
 
-    /// Segments that a reduction leaves.
+    /// Returns the segments that a reduction leaves.
     fn kept(&self, cut: Cut, outstanding: Outstanding, profile: &Profile) -> f64 {
         cut.left.unwrap_or_else(|| self.base(outstanding, profile) * cut.share)
     }
@@ -253,7 +258,8 @@ impl Window {
         self.ssthresh = kept.max(2.0); // RFC 5681, equation 4
     }
 
-    /// A fast retransmit that is the first sign of congestion in its window (RFC 5681, 3.2, steps 2 and 3).
+    /// Reduces the window for a fast retransmit that is the first sign of congestion in its window
+    /// (RFC 5681, 3.2, steps 2 and 3).
     pub(crate) fn lost(&mut self, mut algorithm: impl Control, outstanding: Outstanding, profile: &Profile) {
         let cut = algorithm.congestion(Sign::Loss, self, profile);
         let kept = self.kept(cut, outstanding, profile);
@@ -267,8 +273,8 @@ impl Window {
         self.credit = 0;
     }
 
-    /// An ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may come down to one segment, in ns-2
-    /// below it.
+    /// Reduces the window for an ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may come
+    /// down to one segment, and with ns-2 below it.
     pub(crate) fn marked(
         &mut self,
         mut algorithm: impl Control,
@@ -286,7 +292,7 @@ impl Window {
         self.credit = 0;
     }
 
-    /// A loss or mark whose reduction is gradual: `ssthresh` alone moves at once.
+    /// Lowers only `ssthresh` for a loss or mark whose reduction is gradual.
     pub(crate) fn lower(
         &mut self,
         mut algorithm: impl Control,
@@ -299,30 +305,31 @@ impl Window {
         self.credit = 0;
     }
 
-    /// The window is so many segments: what a gradual reduction, or a timeout with segments on their way, leaves.
+    /// Sets the window to a number of segments, after a gradual reduction or after a timeout with
+    /// segments under way.
     pub(crate) fn set(&mut self, segments: u32) {
         self.cwnd = f64::from(segments);
     }
 
-    /// A gradual reduction is over.
+    /// Ends a gradual reduction.
     pub(crate) fn settle(&mut self) {
         self.cwnd = self.ssthresh;
     }
 
-    /// A reduction was for nothing: window and `ssthresh` are as they were before it.
+    /// Undoes an unnecessary reduction: window and `ssthresh` return to their earlier values.
     pub(crate) fn restore(&mut self, cwnd: f64, ssthresh: f64) {
         self.cwnd = self.cwnd.max(cwnd);
         self.ssthresh = self.ssthresh.max(ssthresh);
     }
 
-    /// Whether a mark has left less than a segment.
+    /// Returns whether a mark has left less than a segment.
     #[inline]
     pub(crate) fn is_shut(&self) -> bool {
         self.cwnd < 1.0
     }
 
-    /// A retransmission timeout. `again`: the segment has timed out before; `reduced`: this window of data
-    /// has already cost a reduction because of a mark.
+    /// Reduces the window for a retransmission timeout. `again`: the segment has timed out before;
+    /// `reduced`: a mark has already reduced the window for this window of data.
     pub(crate) fn timed_out(
         &mut self,
         mut algorithm: impl Control,
@@ -343,7 +350,7 @@ impl Window {
         self.credit = 0;
     }
 
-    /// The SYN timed out. ns-2 treats it as it treats data.
+    /// Reduces the window for a timeout of the SYN. ns-2 treats it like data.
     pub(crate) fn syn_timed_out(&mut self, algorithm: impl Control, profile: &Profile) {
         if profile.timeout_ssthresh == TimeoutSsthresh::Ns2 {
             let nothing = Outstanding { flight: 0, inflation: 0 };
@@ -351,16 +358,16 @@ impl Window {
         }
     }
 
-    /// A partial ACK changes the window by so many segments.
+    /// Changes the window by a number of segments after a partial ACK.
     pub(crate) fn deflate(&mut self, segments: f64) {
         self.cwnd = (self.cwnd + segments).max(1.0);
     }
 
-    /// Fast recovery ends; `flight` bytes are outstanding after the ACK that ends it. True if that ACK also
-    /// opens the window as an ordinary one does.
+    /// Ends fast recovery; `flight` bytes are outstanding after the ACK that ends it. Returns true
+    /// if that ACK also opens the window as an ordinary one does.
     pub(crate) fn recovered(&mut self, flight: u32, scheme: Recovery, profile: &Profile) -> bool {
         match (scheme, profile.recovery_exit) {
-            // RFC 6675, section 5: the window has been where it shall be since recovery began.
+            // RFC 6675, section 5: the window has had its final value since recovery began.
             (Recovery::Sack, _) => false,
             (_, RecoveryExit::Ns2) => true,
             (Recovery::NewReno, RecoveryExit::Flight) => {
@@ -376,8 +383,9 @@ impl Window {
         }
     }
 
-    /// After a pause of so many timeouts: halved for each (RFC 2861, 3.2), but not below `restart` segments. What
-    /// was acknowledged and is no window yet stays, as in Linux.
+    /// Reduces the window after a pause of this many timeouts: halved for each (RFC 2861, 3.2), but
+    /// not below `restart` segments. Acknowledged bytes not yet turned into window are kept, as in
+    /// Linux.
     pub(crate) fn validate(&mut self, timeouts: u64, restart: f64, profile: &Profile) {
         let kept = match profile.reduction_base {
             ReductionBase::CongestionWindow => libm::floor(self.cwnd / 2.0) + libm::floor(self.cwnd / 4.0),
@@ -391,7 +399,7 @@ impl Window {
         }
     }
 
-    /// After a pause: the window may not exceed `restart` segments, and is one at least.
+    /// Limits the window after a pause: to at most `restart` segments and at least one.
     pub(crate) fn restart(&mut self, restart: f64) {
         self.cwnd = self.cwnd.min(restart).max(1.0);
         self.credit = 0;
@@ -405,7 +413,8 @@ mod tests {
     use super::super::Algorithm;
     use super::*;
 
-    /// 40 segments in flight; 30 of them arrive behind a hole and let 30 new ones out; then the timer fires.
+    /// 40 segments in flight; 30 of them arrive behind a hole and let 30 new ones out; then the
+    /// timer fires.
     #[test]
     fn a_timeout_in_fast_recovery_halves_what_is_in_the_network() {
         for (base, expected) in [("flight", 20.0), ("outstanding", 35.0), ("window", 10.0)] {

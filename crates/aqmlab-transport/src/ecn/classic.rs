@@ -7,18 +7,19 @@ use crate::segment::Flags;
 
 /// Both sides have agreed to use it.
 const AGREED: u8 = 1;
-/// Receiving half: CE has been seen and CWR has not since.
+/// Receiving half: CE has been received, and no CWR since.
 const ECHO: u8 = 1 << 1;
-/// Receiving half: CE has been seen since the last acknowledgment left.
+/// Receiving half: CE has been received since the last acknowledgment left.
 const CE_SINCE_ACK: u8 = 1 << 2;
-/// Sending half: the window was reduced and the other side has not been told.
+/// Sending half: the window was reduced, and the other side has not been notified.
 const CWR_DUE: u8 = 1 << 3;
 /// Sending half: reduced at a window of one segment; nothing may leave until the timer fires.
 const WAITING: u8 = 1 << 4;
 /// Sending half, ns-2's variant: the latest echo came at a window of one segment.
 const AT_ONE: u8 = 1 << 5;
 
-/// A SYN or SYN-ACK that does not ask for ECN was sent or has come: it is not used, whatever follows.
+/// A SYN or SYN-ACK that does not ask for ECN was sent or received: ECN is not used, whatever
+/// follows.
 const REFUSED: u8 = 1 << 6;
 
 /// ECN state of one endpoint, for both directions.
@@ -26,28 +27,28 @@ const REFUSED: u8 = 1 << 6;
 pub(crate) struct ClassicEcn(Bits);
 
 impl ClassicEcn {
-    /// Flags of the SYN (RFC 3168, 6.1.1: ECN-setup SYN has ECE and CWR).
+    /// Returns the flags of the SYN (RFC 3168, 6.1.1: ECN-setup SYN has ECE and CWR).
     pub(crate) fn syn_flags(&self, profile: &Profile) -> Flags {
         Flags::SYN.with_if(Flags::ECE | Flags::CWR, self.asks(profile))
     }
 
-    /// Whether SYNs ask for ECN.
+    /// Returns whether SYNs ask for ECN.
     pub(crate) fn asks(&self, profile: &Profile) -> bool {
         profile.ecn && !self.0.any(REFUSED)
     }
 
-    /// Flags of the SYN-ACK (ECN-setup SYN-ACK has ECE and not CWR).
+    /// Returns the flags of the SYN-ACK (ECN-setup SYN-ACK has ECE and not CWR).
     pub(crate) fn syn_ack_flags(&self) -> Flags {
         (Flags::SYN | Flags::ACK).with_if(Flags::ECE, self.agreed())
     }
 
-    /// Passive side: a SYN with these flags arrives.
+    /// Passive side: takes in a SYN with these flags.
     pub(crate) fn on_syn(&mut self, flags: Flags, profile: &Profile) {
         self.0.put(AGREED, self.asks(profile) && is_setup_syn(flags));
     }
 
-    /// A SYN with these flags arrives once more, or in SYN-RECEIVED a SYN-ACK: one that does not ask ends it (RFC
-    /// 3168, 6.1.1), one that asks brings nothing back.
+    /// Takes in a repeated SYN with these flags, or a SYN-ACK in SYN-RECEIVED: one that does not
+    /// ask ends ECN (RFC 3168, 6.1.1), and one that asks does not restore it.
     pub(crate) fn on_syn_again(&mut self, flags: Flags) {
         let setup = if flags.has(Flags::ACK) { is_setup_syn_ack(flags) } else { is_setup_syn(flags) };
         if !setup {
@@ -55,25 +56,26 @@ impl ClassicEcn {
         }
     }
 
-    /// No ECN for this connection: from now on SYNs do not ask, and answers that agree come too late.
+    /// Disables ECN for this connection: later SYNs do not ask, and later agreement is ignored.
     pub(crate) fn refuse(&mut self) {
         self.0.set(REFUSED);
         self.0.clear(AGREED);
     }
 
-    /// Active side: a SYN-ACK with these flags arrives.
+    /// Active side: takes in a SYN-ACK with these flags.
     pub(crate) fn on_syn_ack(&mut self, flags: Flags, profile: &Profile) {
         self.0.put(AGREED, self.asks(profile) && is_setup_syn_ack(flags));
     }
 
-    /// Whether both sides have agreed.
+    /// Returns whether both sides have agreed.
     #[inline]
     pub(crate) fn agreed(&self) -> bool {
         self.0.any(AGREED)
     }
 
-    /// Receiving half: a segment with payload arrives. CWR ends the echo, unless CE came with it or waits to
-    /// be reported: a delayed acknowledgment has ECE if any segment it covers has CE (RFC 3168, 6.1.3).
+    /// Receiving half: takes in a segment with payload. CWR ends the echo, unless CE came with it
+    /// or waits to be reported: a delayed acknowledgment has ECE if any segment it covers has CE
+    /// (RFC 3168, 6.1.3).
     #[inline]
     pub(crate) fn on_data(&mut self, flags: Flags, ce: bool) {
         if flags.has(Flags::CWR) {
@@ -87,28 +89,29 @@ impl ClassicEcn {
         }
     }
 
-    /// Receiving half, for DCTCP: a segment with payload arrives. Whether it has a mark and the one before had none, or
-    /// the other way round; the echo says the same from now on (DCTCP.CE).
+    /// Receiving half, for DCTCP: takes in a segment with payload. Returns whether its mark differs
+    /// from that of the segment before; the echo follows it from now on (DCTCP.CE).
     pub(crate) fn turns(&mut self, marked: bool) -> bool {
         let (marked, before) = (self.agreed() && marked, self.0.any(ECHO));
         self.0.put(ECHO, marked);
         marked != before
     }
 
-    /// Whether ECE or CWR has anything to report, or to forget once it is reported.
+    /// Returns whether ECE or CWR has anything to report, or to forget once it is reported.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         self.0.any(ECHO | CE_SINCE_ACK | CWR_DUE)
     }
 
-    /// Receiving half: an acknowledgment leaves. Its ECE flag.
+    /// Receiving half: returns the ECE flag of an acknowledgment that leaves.
     #[inline]
     pub(crate) fn take_echo(&mut self) -> bool {
         self.0.clear(CE_SINCE_ACK);
         self.0.any(ECHO)
     }
 
-    /// Sending half: reads an acknowledgment's flags. The ECE of a SYN-ACK answers a SYN (RFC 3168, 6.1.1).
+    /// Sending half: reads an acknowledgment's flags. The ECE of a SYN-ACK answers a SYN (RFC 3168,
+    /// 6.1.1).
     #[inline]
     pub(crate) fn on_ack(&mut self, flags: Flags) -> Feedback {
         let congestion = self.agreed() && flags.has(Flags::ECE) && !flags.has(Flags::SYN);
@@ -118,59 +121,62 @@ impl ClassicEcn {
         Feedback { congestion }
     }
 
-    /// Sending half: the window has been reduced, for whatever reason (RFC 3168, 6.1.2).
+    /// Sending half: notes that the window has been reduced, for whatever reason (RFC 3168, 6.1.2).
     pub(crate) fn reduced(&mut self) {
         self.0.put(CWR_DUE, self.agreed());
     }
 
-    /// Sending half: the CWR flag of the data segment that leaves now.
+    /// Sending half: returns the CWR flag of the data segment that leaves now.
     #[inline]
     pub(crate) fn take_cwr(&mut self, retransmission: bool, profile: &Profile) -> bool {
         (!retransmission || profile.cwr_on_retransmission) && self.0.take(CWR_DUE)
     }
 
-    /// Whether a data segment may be sent as ECN-capable.
+    /// Returns whether a data segment may be sent as ECN-capable.
     #[inline]
     pub(crate) fn ect(&self, retransmission: bool, fin: bool, profile: &Profile) -> bool {
         // RFC 3168, 6.1.5: not on retransmissions
         self.agreed() && (!retransmission || profile.ect_on_retransmission) && (!fin || profile.ect_on_fin)
     }
 
-    /// RFC 3168, 6.1.2: an echo at a window of one segment; wait for the timer.
+    /// RFC 3168, 6.1.2: stops the sender until its timer fires, after an echo at a window of one
+    /// segment.
     pub(crate) fn wait(&mut self) {
         self.0.set(WAITING);
     }
 
-    /// Whether the sender waits for its timer because of an echo.
+    /// Returns whether the sender waits for its timer because of an echo.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
         self.0.any(WAITING)
     }
 
-    /// The timer has fired. True if the sender was waiting for it.
+    /// Notes that the timer has fired. Returns true if the sender was waiting for it.
     pub(crate) fn stop_waiting(&mut self) -> bool {
         self.0.take(WAITING)
     }
 
-    /// ns-2: notes whether this reaction happened at a window of one segment. True if the one before did too.
+    /// ns-2: notes whether this reaction happened at a window of one segment. Returns true if the
+    /// previous one did too.
     pub(crate) fn reacted_at_one(&mut self, at_one: bool) -> bool {
         let before = self.0.take(AT_ONE);
         self.0.put(AT_ONE, at_one);
         before && at_one
     }
 
-    /// ns-2: whether the back-off outlasts this acknowledgment.
+    /// ns-2: returns whether the back-off outlasts this acknowledgment.
     pub(crate) fn keeps_backoff(&self) -> bool {
         self.0.any(AT_ONE)
     }
 }
 
-/// Whether a SYN with these flags asks for ECN (RFC 3168, 6.1.1: ECN-setup SYN).
+/// Returns whether a SYN with these flags asks for ECN (RFC 3168, 6.1.1: ECN-setup SYN).
 fn is_setup_syn(flags: Flags) -> bool {
     flags.has(Flags::ECE | Flags::CWR)
 }
 
-/// Whether a SYN-ACK with these flags agrees (ECN-setup SYN-ACK). One that reflects what it got does not.
+/// Returns whether a SYN-ACK with these flags agrees (ECN-setup SYN-ACK). A SYN-ACK that reflects
+/// the SYN's flags does not.
 fn is_setup_syn_ack(flags: Flags) -> bool {
     flags.has(Flags::ECE) && !flags.has(Flags::CWR)
 }

@@ -9,7 +9,7 @@ mod classic;
 
 pub(crate) use classic::ClassicEcn;
 
-/// What an acknowledgment says about congestion.
+/// Report on congestion in an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Feedback {
     /// The receiver reports a mark.

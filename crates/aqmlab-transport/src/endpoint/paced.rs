@@ -1,4 +1,4 @@
-//! Pacing: no segment leaves before its time, and the timer that all others share says when that is.
+//! Pacing: no segment leaves before its time, for which the endpoint's shared timer is set.
 
 use aqmlab_units::{Instant, Span};
 
@@ -6,7 +6,7 @@ use super::Endpoint;
 use crate::profile::Profile;
 
 impl Endpoint {
-    /// Whether the next segment has to wait; then the timer fires in time.
+    /// Returns whether the next segment has to wait; if so, the timer fires in time.
     pub(super) fn waits_for_its_time(&mut self, now: Instant) -> bool {
         let Some(next) = self.tracking().pace.waits(now) else { return false };
         let due = self.rto.deadline();
@@ -17,8 +17,8 @@ impl Endpoint {
         true
     }
 
-    /// The timer is set for what it was set for before a segment had to wait, unless it has been set anew since. True if
-    /// so.
+    /// Restores the timer's setting from before a segment had to wait, unless the timer has been
+    /// set since. Returns true if it did.
     pub(super) fn release_timer(&mut self, now: Instant) -> bool {
         let deadline = self.rto.deadline();
         let pace = &mut self.tracking_mut().pace;
@@ -30,7 +30,7 @@ impl Endpoint {
         waited
     }
 
-    /// A segment of `len` bytes leaves.
+    /// Notes that a segment of `len` bytes leaves.
     pub(super) fn note_pace(&mut self, now: Instant, len: u32, profile: &Profile) {
         let takes = self.rto.srtt().map_or(Span::ZERO, |srtt| {
             let (cwnd, ssthresh) = (self.window.cwnd().max(1.0), self.window.ssthresh());

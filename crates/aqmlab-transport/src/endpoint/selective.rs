@@ -1,5 +1,5 @@
-//! What is different with SACK: the scoreboard is kept by what acknowledgments tell, and decides what leaves while
-//! it has anything on it (RFC 6675, section 5).
+//! Differences with SACK: acknowledgments update the scoreboard, which decides what leaves while it
+//! has any entry (RFC 6675, section 5).
 
 use aqmlab_units::Instant;
 
@@ -10,19 +10,19 @@ use crate::sack::Sack;
 use crate::segment::Segment;
 use crate::sequence::from_wire;
 
-/// What to send next while the scoreboard decides.
+/// Next data to send while the scoreboard decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Choice {
     /// The start of a hole.
     Hole(Hole),
-    /// What has not been sent yet.
+    /// Data not sent yet.
     New,
-    /// The end of what is outstanding, once more, because nothing else tells whether it got there.
+    /// The end of the outstanding data, repeated because nothing else shows whether it arrived.
     Rescue(Hole),
 }
 
 impl Endpoint {
-    /// How losses are repaired: SACK only if both sides have permitted it.
+    /// Returns how losses are repaired: SACK only if both sides have permitted it.
     #[inline]
     pub(super) fn scheme(&self, profile: &Profile) -> Recovery {
         match profile.recovery {
@@ -31,13 +31,13 @@ impl Endpoint {
         }
     }
 
-    /// A SYN or SYN-ACK has arrived: RFC 2018, section 2.
+    /// Takes in a SYN or SYN-ACK: RFC 2018, section 2.
     pub(super) fn negotiate_sack(&mut self, seg: &Segment, profile: &Profile) {
         self.notes.put(SACK_AGREED, seg.sack_permitted && profile.recovery == Recovery::Sack);
     }
 
-    /// Update() of RFC 6675, section 4. True if the acknowledgment tells of arrivals beyond it that were not known:
-    /// a duplicate by section 2, whatever else it does.
+    /// Update() of RFC 6675, section 4. Returns true if the acknowledgment reports arrivals beyond
+    /// it that were not known: it is then a duplicate by section 2, whatever else it does.
     pub(super) fn update_scoreboard(
         &mut self,
         seg: &Segment,
@@ -76,7 +76,8 @@ impl Endpoint {
         news > 0 && (!ns2 || ack == una)
     }
 
-    /// After an acknowledgment: whether the scoreboard decides what leaves, and wants to see the next one.
+    /// Notes after an acknowledgment whether the scoreboard decides what leaves, and must then see the
+    /// next acknowledgment.
     pub(super) fn note_scoreboard(&mut self, profile: &Profile) {
         let trouble = self.troubles.get();
         let told =
@@ -86,13 +87,13 @@ impl Endpoint {
         self.unsettled |= decides;
     }
 
-    /// RFC 6675, section 4: whether the first octet that is not acknowledged is lost.
+    /// RFC 6675, section 4: returns whether the first unacknowledged octet is lost.
     pub(super) fn first_is_lost(&self, profile: &Profile) -> bool {
         let board = self.troubles.get().board.as_ref();
         board.is_some_and(|board| board.lost(profile).covers(self.una))
     }
 
-    /// Recovery begins; RFC 6675, section 5, steps 4.3 and 4.4 follow as segments leave.
+    /// Begins recovery; RFC 6675, section 5, steps 4.3 and 4.4 follow as segments leave.
     pub(super) fn begin_selective_recovery(&mut self, profile: &Profile) {
         let outstanding = i64::from(self.unacked / profile.mss);
         let board = self.troubles.note().board.as_mut().expect("an acknowledgment with news has made one");
@@ -104,21 +105,22 @@ impl Endpoint {
         }
     }
 
-    /// New data is acknowledged, and recovery goes on.
+    /// Takes in new data acknowledged during recovery.
     pub(super) fn on_partial_ack_with_sack(&mut self, now: Instant, ack: u64, profile: &Profile) {
         self.rto.arm(now, profile); // RFC 6675, section 6; RFC 6298, 5.3
         match profile.sack_pipe {
             SackPipe::Rfc6675 | SackPipe::Segments => self.rto.partially_acked(ack),
             SackPipe::Ns2 => {
                 self.rto.forget_backoff();
-                // One for what has arrived, one for what was lost before it.
+                // One for the data that has arrived, one for the loss before it.
                 self.troubles.note().board.as_mut().expect("recovery has one").counter -= 1;
             }
         }
     }
 
-    /// Whether an acknowledgment of nothing new ends recovery. ns-2's Sack1 agent leaves it at whatever covers its
-    /// `recover_`, and keeps that as it was when the window had been reduced for a mark already.
+    /// Returns whether an acknowledgment of nothing new ends recovery. ns-2's Sack1 agent ends it
+    /// at any acknowledgment that covers its `recover_`, which is kept if a mark had already
+    /// reduced the window.
     pub(super) fn ends_by_repetition(&self, ack: u64, profile: &Profile) -> bool {
         let recovery = &self.troubles.get().recovery;
         ack == self.una
@@ -127,7 +129,7 @@ impl Endpoint {
             && ack >= recovery.recover()
     }
 
-    /// New data is acknowledged outside recovery: ns-2's Sack1 agent forgets the scoreboard.
+    /// Takes in new data acknowledged outside recovery: ns-2's Sack1 agent forgets the scoreboard.
     pub(super) fn forget_scoreboard_in_ns2(&mut self, profile: &Profile) {
         let told = self.troubles.get().board.as_ref().is_some_and(|board| !board.is_empty());
         if told && profile.sack_pipe == SackPipe::Ns2 {
@@ -136,7 +138,8 @@ impl Endpoint {
         }
     }
 
-    /// The segment at `una`, for a fast retransmit (RFC 5681, 3.2, step 3; RFC 6675, section 5, step 4.3).
+    /// Returns the segment at `una`, for a fast retransmit (RFC 5681, 3.2, step 3; RFC 6675,
+    /// section 5, step 4.3).
     pub(super) fn retransmit_first(&mut self, now: Instant, profile: &Profile) -> Segment {
         if self.scheme(profile) != Recovery::Sack {
             return self.data(now, 0, u32::MAX, profile).0;
@@ -147,7 +150,7 @@ impl Endpoint {
         segment
     }
 
-    /// The next segment while the scoreboard has anything on it.
+    /// Returns the next segment while the scoreboard has any entry.
     pub(super) fn transmit_selectively(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.burst == 0 {
             return None;
@@ -166,8 +169,9 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Whether [`Endpoint::transmit_selectively`] would give a segment, if bursts do not forbid it. ns-2's Sack1 agent asks its
-    /// counter alone before it waits, and may find afterwards that nothing fits.
+    /// Returns whether [`Endpoint::transmit_selectively`] would return a segment, if bursts do not
+    /// forbid it. ns-2's Sack1 agent checks only its counter before it waits, and may find
+    /// afterwards that nothing fits.
     pub(super) fn wants_to_send_selectively(&mut self, profile: &Profile) -> bool {
         match profile.sack_pipe {
             _ if !self.is_recovering() => self.fits_past_sacked(profile),
@@ -178,7 +182,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 6675, section 5, steps (C) and C.1: what NextSeg() of section 4 gives, if there is room in the pipe.
+    /// RFC 6675, section 5, steps (C) and C.1: the result of NextSeg() of section 4, if there is
+    /// room in the pipe.
     fn next_seg(&self, profile: &Profile) -> Option<Choice> {
         let (board, sent) = (self.board(), self.sent());
         let lost = board.lost(profile);
@@ -234,7 +239,7 @@ impl Endpoint {
         }
     }
 
-    /// A segment of a hole, from its start. Beside it the offset of its end.
+    /// Returns a segment of a hole, from its start, and the offset of the hole's end.
     fn send_hole(&mut self, now: Instant, hole: Hole, profile: &Profile) -> (Segment, u64) {
         let most = (hole.to - hole.from).min(u64::from(u32::MAX)) as u32;
         let again = hole.from < self.sent();
@@ -264,7 +269,7 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Moves past what is SACKed; returns whether the segment there may leave.
+    /// Moves past SACKed data; returns whether the segment there may leave.
     fn fits_past_sacked(&mut self, profile: &Profile) -> bool {
         let next = self.board().gap_from(self.next()).from;
         self.flight = (next - self.una) as u32;
@@ -274,7 +279,7 @@ impl Endpoint {
         self.has_data() && self.fits((window + arrived).min(self.reach(profile)), profile)
     }
 
-    /// How far beyond `una` segments may go, whatever the congestion window, in bytes.
+    /// Returns how far beyond `una` segments may go, whatever the congestion window, in bytes.
     pub(super) fn reach(&self, profile: &Profile) -> u64 {
         (u64::from(profile.max_window) * u64::from(profile.mss)).min(u64::from(self.peer_window))
     }

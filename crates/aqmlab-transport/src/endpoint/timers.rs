@@ -1,4 +1,4 @@
-//! What happens when nothing arrives.
+//! Timers of an endpoint.
 
 use aqmlab_units::Instant;
 
@@ -8,7 +8,8 @@ use crate::event::Ending;
 use crate::profile::{EcnAtOne, EcnFallback, Profile, ReductionBase};
 
 impl Endpoint {
-    /// The time `now` has come: call at or after [`Endpoint::deadline`]. Early calls do nothing.
+    /// Executes what is due at `now`: call at or after [`Endpoint::deadline`]. Early calls do
+    /// nothing.
     pub fn on_timer(&mut self, now: Instant, profile: &Profile) {
         if self.receiver.on_timer(now) && profile.delayed_ack_adapts {
             self.note_waited_ack(profile);
@@ -24,7 +25,7 @@ impl Endpoint {
         }
     }
 
-    /// An acknowledgment has waited as long as it may.
+    /// Sends an acknowledgment whose delay is over.
     #[cold]
     fn note_waited_ack(&mut self, profile: &Profile) {
         let rto = self.rto.rto(profile);
@@ -56,8 +57,8 @@ impl Endpoint {
             return;
         }
         if self.unacked == 0 {
-            // Only a sender that an ECN echo has stopped keeps a timer without data: it may go on. In ns-2 the
-            // ACK that opens a window shut by a mark leaves the timer running.
+            // Only a sender stopped by an ECN echo keeps a timer without data: it may continue. In
+            // ns-2 the ACK that opens a window closed by a mark leaves the timer running.
             debug_assert!(waited || profile.ecn_at_one == EcnAtOne::Ns2, "a timer without a reason");
             self.rto.stop();
             if self.window.is_shut() {
@@ -96,8 +97,8 @@ impl Endpoint {
         self.flight = 0;
     }
 
-    /// Bytes of which a timeout halves the number: without those that SACK says have left the network, unless all
-    /// that is outstanding counts.
+    /// Returns the bytes that a timeout halves: without those that have left the network according
+    /// to SACK, unless all outstanding data counts.
     fn flight_of_timeout(&self, profile: &Profile) -> u32 {
         let board = self.troubles.get().board.as_ref();
         let sacked = match profile.reduction_base {
@@ -107,7 +108,7 @@ impl Endpoint {
         self.flight - sacked as u32
     }
 
-    /// What ns-2's timer does with nothing outstanding: one segment, as after a timeout.
+    /// The action of ns-2's timer with nothing outstanding: one segment, as after a timeout.
     pub(super) fn pause_in_ns2(&mut self, profile: &Profile) {
         self.window.restart(1.0);
         let sent = self.sent();

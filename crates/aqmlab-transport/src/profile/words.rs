@@ -3,7 +3,7 @@
 use aqmlab_params::words;
 
 words! {
-    /// Where slow start ends at first.
+    /// The first end of slow start.
     pub enum InitialSsthresh {
         /// "arbitrarily high" (RFC 5681, section 3.1)
         Unlimited = "unlimited",
@@ -12,31 +12,31 @@ words! {
     }
 }
 words! {
-    /// The algorithm of congestion control. Kernels have more, by names of their own.
+    /// The algorithm of congestion control. Kernels have more, with names of their own.
     pub enum Congestion {
         /// Additive increase, decrease by half (RFC 5681).
         Reno = "reno",
         /// A cubic function of the time since the latest reduction (RFC 9438).
         Cubic = "cubic",
-        /// As `reno`, but a mark takes from the window by how frequent marks are, and the receiver echoes each
-        /// (RFC 8257). It needs ECN.
+        /// As `reno`, but the reduction at a mark depends on the frequency of marks, and the
+        /// receiver echoes each (RFC 8257). It needs ECN.
         Dctcp = "dctcp",
     }
 }
 words! {
-    /// What ends slow start besides `ssthresh`, losses and marks.
+    /// Ends of slow start besides `ssthresh`, losses and marks.
     pub enum SlowStartExit {
         /// Nothing.
         Nothing = "none",
-        /// A train of acknowledgments half a round trip long, or a round trip that has grown by an eighth (Ha and Rhee
-        /// 2011; Linux's CUBIC).
+        /// A train of acknowledgments half a round trip long, or a round trip longer by an eighth
+        /// (Ha and Rhee 2011; Linux's CUBIC).
         Hystart = "hystart",
-        /// Five rounds of slower growth after a round trip that has grown by an eighth (RFC 9406).
+        /// Five rounds of slower growth after a round trip longer by an eighth (RFC 9406).
         HystartPlusPlus = "hystart++",
     }
 }
 words! {
-    /// How CUBIC's window grows in congestion avoidance.
+    /// Growth of CUBIC's window in congestion avoidance.
     pub enum CubicGrowth {
         /// With each acknowledgment, towards the cubic function a smoothed round trip later (RFC 9438, sections 4.2 to
         /// 4.5).
@@ -48,16 +48,17 @@ words! {
     }
 }
 words! {
-    /// How an acknowledgment opens the congestion window.
+    /// Growth of the congestion window at an acknowledgment.
     pub enum Increase {
-        /// At most one segment an ACK in slow start, 1/cwnd an ACK in avoidance (RFC 5681, section 3.1).
+        /// At most one segment per ACK in slow start, 1/cwnd per ACK in avoidance (RFC 5681,
+        /// section 3.1).
         PerAck = "per_ack",
         /// By acknowledged bytes: appropriate byte counting (RFC 3465).
         ByteCounting = "byte_counting",
     }
 }
 words! {
-    /// What is halved when congestion is found.
+    /// The amount that is halved when congestion is found.
     pub enum ReductionBase {
         /// The data in the network: sent, not acknowledged, and not known to have left it, as each duplicate
         /// ACK in fast recovery says of a segment (RFC 5681, equation 4 and 3.2, step 4).
@@ -69,26 +70,28 @@ words! {
         Outstanding = "outstanding",
         /// The usable window; `ssthresh` is cut to whole segments (ns-2 with `precisionReduce_`).
         Window = "window",
-        /// The congestion window; what is left is cut to whole segments, two at least, and is `ssthresh` as well as
-        /// the window, after losses and marks (Linux).
+        /// The congestion window; the remainder is cut to whole segments, at least two, and is
+        /// `ssthresh` as well as the window, after losses and marks (Linux).
         CongestionWindow = "congestion_window",
     }
 }
 words! {
-    /// How losses are found and repaired without a timeout.
+    /// Detection and repair of losses without a timeout.
     pub enum Recovery {
         /// Fast retransmit and fast recovery until the next new acknowledgment (RFC 5681, section 3.2).
         Reno = "reno",
-        /// Until all that was outstanding is acknowledged, one hole a round trip (RFC 6582).
+        /// Until all data outstanding at the start is acknowledged, one hole per round trip (RFC
+        /// 6582).
         NewReno = "newreno",
-        /// With selective acknowledgments (RFC 2018, RFC 6675), if both sides permit them; else as `newreno`.
+        /// With selective acknowledgments (RFC 2018, RFC 6675), if both sides permit them;
+        /// otherwise as `newreno`.
         Sack = "sack",
     }
 }
 words! {
-    /// How a sender with SACK decides how much to send in recovery, and what.
+    /// Amount and choice of data that a sender with SACK sends in recovery.
     pub enum SackPipe {
-        /// Octets in the network by the scoreboard, which also says what is lost (RFC 6675).
+        /// Octets in the network by the scoreboard, which also determines the losses (RFC 6675).
         Rfc6675 = "rfc6675",
         /// ns-2's Sack1 agent, after Fall and Floyd (1996): a counter of segments, less one an ACK and two a
         /// partial ACK, plus one for each that is sent; every hole below a SACKed segment counts as lost; the
@@ -102,21 +105,21 @@ words! {
     }
 }
 words! {
-    /// How many of the blocks that it has reported a receiver remembers.
+    /// Number of reported blocks that a receiver remembers.
     pub enum SackMemory {
         /// As many as an option can hold, though it may be told to report fewer: blocks that left the option come back
         /// into it when others have merged.
         Four = "four",
-        /// As many as it reports: what has left the option is forgotten (ns-2).
+        /// As many as it reports: a block that has left the option is forgotten (ns-2).
         SackBlocks = "sack_blocks",
     }
 }
 words! {
-    /// When a partial acknowledgment restarts the retransmission timer.
+    /// Restart of the retransmission timer at a partial acknowledgment.
     pub enum PartialAck {
         /// Only the first one in a recovery (RFC 6582, section 4: impatient).
         Impatient = "impatient",
-        /// Each one (RFC 6582, section 4: slow but steady).
+        /// Every one (RFC 6582, section 4: slow but steady).
         SlowButSteady = "slow_but_steady",
     }
 }
@@ -134,7 +137,7 @@ words! {
     }
 }
 words! {
-    /// Which duplicate acknowledgments count, and which third one may start a fast retransmit.
+    /// Duplicate acknowledgments that count, and third ones that may start a fast retransmit.
     pub enum FastRetransmitGuard {
         /// Those that come while data is outstanding; the third, always (RFC 5681, sections 2 and 3.2).
         Rfc5681 = "rfc5681",
@@ -149,10 +152,10 @@ words! {
 words! {
     /// `ssthresh` at a retransmission timeout.
     pub enum TimeoutSsthresh {
-        /// Halved at the first timeout of a segment, held at further ones and for a SYN
-        /// (RFC 5681, equation 4 and the paragraph after it).
+        /// Halved at the first timeout of a segment, kept at further ones and for a SYN (RFC 5681,
+        /// equation 4 and the paragraph after it).
         Rfc5681 = "rfc5681",
-        /// Halved at each, the SYN's included (ns-2).
+        /// Halved at every timeout, including the SYN's (ns-2).
         Ns2 = "ns2",
     }
 }
@@ -170,41 +173,41 @@ words! {
     }
 }
 words! {
-    /// What is counted between two acknowledgments of orderly data.
+    /// Unit of the count between two acknowledgments of orderly data.
     pub enum AckCounting {
         /// Segments, of whatever size.
         Segments = "segments",
-        /// Bytes: as many as `ack_every` full segments have (ns-2's FullTcp).
+        /// Bytes: as many as in `ack_every` full segments (ns-2's FullTcp).
         Bytes = "bytes",
     }
 }
 words! {
-    /// When a delayed acknowledgment leaves.
+    /// Time at which a delayed acknowledgment leaves.
     pub enum DelayedAckTimer {
         /// `delayed_ack` after the segment arrived.
         OneShot = "one_shot",
-        /// At the next whole multiple of `delayed_ack` of the run, for all connections at once (BSD's fast timer; ns-2's
-        /// FullTcp).
+        /// At the run's next whole multiple of `delayed_ack`, for all connections at the same time
+        /// (BSD's fast timer; ns-2's FullTcp).
         Periodic = "periodic",
     }
 }
 words! {
-    /// What holds a partial segment back where `nagle` does.
+    /// Data that holds a partial segment back if `nagle` is on.
     pub enum NagleRule {
         /// Any data that is outstanding (RFC 1122, section 4.2.3.4).
         Rfc1122 = "rfc1122",
-        /// A partial segment that is outstanding: the last part of a message leaves at once behind its full segments
-        /// (Minshall, Saito, Mogul, Verghese 1999; Linux).
+        /// A partial segment that is outstanding: the last part of a message leaves at once behind
+        /// its full segments (Minshall, Saito, Mogul, Verghese 1999; Linux).
         Minshall = "minshall",
     }
 }
 words! {
-    /// What the FIN leaves with.
+    /// Segment that carries the FIN.
     pub enum Fin {
         /// The last data.
         WithData = "with_data",
-        /// The last data if nothing else is outstanding when it is first sent; else the FIN is a segment of its own once
-        /// all data is acknowledged (ns-2's FullTcp).
+        /// The last data if nothing else is outstanding when it is first sent; otherwise the FIN is
+        /// a segment of its own once all data is acknowledged (ns-2's FullTcp).
         Apart = "apart",
     }
 }
@@ -218,15 +221,15 @@ words! {
     }
 }
 words! {
-    /// An ECN echo at a congestion window of one segment.
+    /// Reaction to an ECN echo at a congestion window of one segment.
     pub enum EcnAtOne {
         /// Restart the retransmission timer and send again when it fires (RFC 3168, section 6.1.2).
         WaitForRto = "wait_for_rto",
         /// The window stays at one segment, and ACKs let further ones out: no "ECN timeout" (Feng, Kandlur, Saha,
         /// Shin, Blue: A New Class of Active Queue Management Algorithms, 1999, compares both).
         Keep = "keep",
-        /// The window never comes down to one segment, but to ssthresh, which is two at least (Linux,
-        /// `tcp_end_cwnd_reduction()`).
+        /// The window never comes down to one segment, but to ssthresh, which is at least two
+        /// (Linux, `tcp_end_cwnd_reduction()`).
         Ssthresh = "ssthresh",
         /// The window is halved below one segment, so that nothing leaves until an ACK without echo opens it
         /// or the timer fires; from the second such echo in a row the timer is backed off (ns-2).
@@ -234,20 +237,21 @@ words! {
     }
 }
 words! {
-    /// When an active side that gets no ECN answer stops asking for ECN.
+    /// When an active side without an ECN answer stops asking for ECN.
     pub enum EcnFallback {
         /// Never: each SYN asks for it.
         Off = "off",
-        /// After a timeout: SYNs sent again do not ask (RFC 3168, section 6.1.1.1).
+        /// After a timeout: retransmitted SYNs do not ask (RFC 3168, section 6.1.1.1).
         Timeout = "timeout",
-        /// As `timeout`; and a RST in answer to a SYN that asks brings one that does not (the same section).
+        /// As `timeout`; in addition, a RST in answer to a SYN that asks leads to one that does not
+        /// (the same section).
         TimeoutOrReset = "timeout_or_reset",
     }
 }
 words! {
     /// The congestion window after a pause.
     pub enum IdleRestart {
-        /// It stays.
+        /// Unchanged.
         Off = "off",
         /// Nothing sent for more than an RTO: min(cwnd, initial window) (RFC 5681, section 4.1).
         Rfc5681 = "rfc5681",

@@ -1,10 +1,10 @@
-//! Fast retransmit and fast recovery: what an acknowledgment means, by Reno (RFC 5681, section 3.2), NewReno
-//! (RFC 6582) and with SACK (RFC 6675).
+//! Fast retransmit and fast recovery: evaluation of acknowledgments by Reno (RFC 5681, section
+//! 3.2), NewReno (RFC 6582) and with SACK (RFC 6675).
 
 use super::AckAction;
 use crate::profile::{FastRetransmitGuard, PartialAck, Profile, Recovery, SackPipe};
 
-/// Why the window was last reduced.
+/// Cause of the latest reduction of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cause {
     Nothing,
@@ -13,7 +13,7 @@ enum Cause {
     Timeout,
 }
 
-/// Whether fast recovery goes on.
+/// Whether fast recovery is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Open,
@@ -31,12 +31,12 @@ pub(crate) struct Machine {
     recover: u64,
     /// Bytes sent by limited transmit since the last new acknowledgment.
     limited: u32,
-    /// Segments that have left the network during fast recovery, as duplicate ACKs tell.
+    /// Segments that have left the network during fast recovery, according to duplicate ACKs.
     inflation: u32,
     dup_acks: u16,
     phase: Phase,
     cause: Cause,
-    /// A timeout has come, and no new acknowledgment since.
+    /// A timeout has occurred, and no new acknowledgment since.
     timed_out: bool,
 }
 
@@ -48,7 +48,7 @@ impl Machine {
         Machine { recover: 0, dup_acks: 0, limited: 0, inflation: 0, phase, cause, timed_out: false }
     }
 
-    /// An acknowledgment of new data up to `ack`.
+    /// Takes in an acknowledgment of new data up to `ack`.
     #[inline]
     pub(crate) fn on_new_ack(&mut self, ack: u64, scheme: Recovery, profile: &Profile) -> AckAction {
         self.limited = 0;
@@ -73,7 +73,7 @@ impl Machine {
         AckAction::Advance
     }
 
-    /// Whether an acknowledgment of new data up to `ack` is a partial one.
+    /// Returns whether an acknowledgment of new data up to `ack` is a partial one.
     #[inline]
     fn stays(&self, ack: u64, scheme: Recovery) -> bool {
         match scheme {
@@ -86,7 +86,7 @@ impl Machine {
         }
     }
 
-    /// A duplicate acknowledgment of `una`; `sent` is one past the highest offset sent.
+    /// Takes in a duplicate acknowledgment of `una`; `sent` is one past the highest offset sent.
     pub(crate) fn on_duplicate(&mut self, una: u64, sent: u64, profile: &Profile) -> AckAction {
         if self.is_recovering() {
             return AckAction::Inflate;
@@ -123,8 +123,8 @@ impl Machine {
         AckAction::Enter { reduce: covered }
     }
 
-    /// An acknowledgment of `una` that brings word of further arrivals, where SACK is in use (RFC 6675, section 5):
-    /// steps (1) and (2) outside recovery. `first_is_lost`: IsLost(HighACK + 1).
+    /// Takes in an acknowledgment of `una` that reports further arrivals, with SACK (RFC 6675,
+    /// section 5): steps (1) and (2) outside recovery. `first_is_lost`: IsLost(HighACK + 1).
     pub(crate) fn on_news(
         &mut self,
         una: u64,
@@ -150,20 +150,21 @@ impl Machine {
         AckAction::Enter { reduce: covered }
     }
 
-    /// Fast recovery begins; RFC 6675, 4.1: RecoveryPoint = HighData.
+    /// Begins fast recovery; RFC 6675, 4.1: RecoveryPoint = HighData.
     fn begin(&mut self, recover: Option<u64>) {
         self.recover = recover.unwrap_or(self.recover);
         self.cause = Cause::Loss;
         self.phase = Phase::Recovery { partials: false };
     }
 
-    /// ns-2's Sack1 agent does not listen to duplicates from a timeout until new data is acknowledged.
+    /// ns-2's Sack1 agent ignores duplicates from a timeout until new data is acknowledged.
     pub(crate) fn is_deaf(&self) -> bool {
         self.timed_out
     }
 
-    /// Whether an ECN echo on an acknowledgment of `ack` may reduce the window. Once per window of data, whether
-    /// the last reduction was for a mark or a loss (RFC 3168, 6.1.2); ns-2 also right after a timeout.
+    /// Returns whether an ECN echo on an acknowledgment of `ack` may reduce the window. It may do
+    /// so once per window of data, whether the last reduction was for a mark or a loss (RFC 3168,
+    /// 6.1.2); with ns-2 also right after a timeout.
     #[inline]
     pub(crate) fn may_react_to_mark(&self, ack: u64, profile: &Profile) -> bool {
         let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
@@ -172,14 +173,16 @@ impl Machine {
         ack > recover || (ns2 && self.cause == Cause::Timeout)
     }
 
-    /// The window has been reduced because of a mark, with data up to `sent` outstanding.
+    /// Notes that the window has been reduced because of a mark, with data up to `sent`
+    /// outstanding.
     pub(crate) fn marked(&mut self, sent: u64) {
         self.recover = sent;
         self.cause = Cause::Mark;
     }
 
-    /// The retransmission timer has fired (RFC 6582, 3.2, step 4). True if this window of data has already
-    /// cost a reduction because of a mark; for ns-2, if the last reduction was for a mark, however old.
+    /// Notes that the retransmission timer has fired (RFC 6582, 3.2, step 4). Returns true if a
+    /// mark has already reduced the window for this window of data; for ns-2, if the last reduction
+    /// was for a mark, however old.
     pub(crate) fn timeout(&mut self, una: u64, sent: u64, profile: &Profile) -> bool {
         let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
         let reduced = self.cause == Cause::Mark && (ns2 || una < self.recover);
@@ -187,24 +190,25 @@ impl Machine {
         reduced
     }
 
-    /// ns-2's timer has fired with nothing outstanding.
+    /// Notes that ns-2's timer has fired with nothing outstanding.
     pub(crate) fn idle(&mut self, sent: u64, profile: &Profile) {
         self.timeout(sent, sent, profile);
     }
 
-    /// Fast recovery begins: `dupthresh` segments have left the network (RFC 5681, 3.2, step 3).
+    /// Begins fast recovery: `dupthresh` segments have left the network (RFC 5681, 3.2, step 3).
     pub(crate) fn inflate_to(&mut self, segments: u32) {
         self.inflation = segments;
     }
 
-    /// Another duplicate ACK in fast recovery (RFC 5681, 3.2, step 4).
+    /// Takes in another duplicate ACK in fast recovery (RFC 5681, 3.2, step 4).
     #[inline]
     pub(crate) fn inflate(&mut self) {
         self.inflation += 1;
     }
 
-    /// A partial ACK of `acked` bytes: deflate by the amount acknowledged, add back one segment (RFC 6582, 3.2,
-    /// step 3). By how many segments the window changes besides.
+    /// Takes in a partial ACK of `acked` bytes: deflates by the amount acknowledged and adds back
+    /// one segment (RFC 6582, 3.2, step 3). Returns the number of segments by which the window also
+    /// changes.
     pub(crate) fn deflate(&mut self, acked: u32, profile: &Profile) -> f64 {
         let segments = f64::from(acked) / f64::from(profile.mss);
         let add_back = if acked >= profile.mss { 1.0 } else { 0.0 };
@@ -220,23 +224,23 @@ impl Machine {
         }
     }
 
-    /// Segments by which the window is inflated.
+    /// Returns the segments by which the window is inflated.
     #[inline]
     pub(crate) fn inflation(&self) -> u32 {
         self.inflation
     }
 
-    /// Limited transmit has sent `bytes`.
+    /// Notes that limited transmit has sent `bytes`.
     pub(crate) fn sent_limited(&mut self, bytes: u32) {
         self.limited += bytes;
     }
 
-    /// Bytes of limited transmit, which do not count as flight (RFC 5681, 3.2, step 2).
+    /// Returns the bytes of limited transmit, which do not count as flight (RFC 5681, 3.2, step 2).
     pub(crate) fn limited(&self) -> u32 {
         self.limited
     }
 
-    /// One past the highest offset sent when recovery began: RecoveryPoint of RFC 6675.
+    /// Returns one past the highest offset sent when recovery began: RecoveryPoint of RFC 6675.
     pub(crate) fn recover(&self) -> u64 {
         self.recover
     }
@@ -246,7 +250,7 @@ impl Machine {
         matches!(self.phase, Phase::Recovery { .. })
     }
 
-    /// Whether the latest reduction is a timeout's.
+    /// Returns whether a timeout caused the latest reduction.
     #[inline]
     pub(crate) fn after_timeout(&self) -> bool {
         self.cause == Cause::Timeout

@@ -20,14 +20,14 @@ pub(crate) use scoreboard::{Hole, Scoreboard};
 pub(crate) use segments::{Found, News};
 pub(crate) use tracking::{Frto, Phase, Probe, Timer, Tracking, Undo};
 
-/// What to do about an acknowledgment.
+/// Action for an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AckAction {
     /// New data acknowledged in the ordinary course.
     Advance,
-    /// New data acknowledged, fast recovery is over.
+    /// New data acknowledged; fast recovery has ended.
     Finish,
-    /// New data acknowledged, and something is missing still. Restart the timer or leave it.
+    /// New data acknowledged, but data is still missing. Restart the timer or leave it.
     Partial {
         /// Whether the retransmission timer starts anew.
         restart_timer: bool,
@@ -37,13 +37,14 @@ pub(crate) enum AckAction {
         /// Number of the duplicate, from 1.
         nth: u32,
     },
-    /// Enough duplicates: retransmit the first hole, reduce the window unless it has been reduced already.
+    /// Enough duplicates: retransmit the first hole, and reduce the window unless it has been
+    /// reduced already.
     Enter {
         /// Whether this is the first sign of congestion in its window.
         reduce: bool,
     },
     /// A further duplicate in fast recovery: a segment has left the network.
     Inflate,
-    /// A duplicate that means nothing.
+    /// A duplicate without effect.
     Ignore,
 }

@@ -1,4 +1,5 @@
-//! Proportional rate reduction (RFC 9937, section 6): the window comes down to `ssthresh` as data arrives, not at once.
+//! Proportional rate reduction (RFC 9937, section 6): the window comes down to `ssthresh`
+//! gradually, as data arrives.
 
 /// A reduction under way, in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,17 +24,17 @@ pub(crate) struct Delivery {
 }
 
 impl Prr {
-    /// A reduction begins with `flight` segments, which is never none.
+    /// Begins a reduction with `flight` segments, which is never zero.
     pub(crate) fn begin(flight: u32) -> Self {
         Prr { flight: flight.max(1), delivered: 0, out: 0 }
     }
 
-    /// So much was sent.
+    /// Notes the amount sent.
     pub(crate) fn sent(&mut self) {
         self.out += 1;
     }
 
-    /// The window after an acknowledgment.
+    /// Returns the window after an acknowledgment.
     pub(crate) fn window(&mut self, ack: Delivery, ssthresh: u32) -> u32 {
         self.delivered += ack.segments;
         let count = if ack.in_flight > ssthresh {

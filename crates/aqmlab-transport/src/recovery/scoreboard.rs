@@ -8,7 +8,7 @@
 use crate::profile::Profile;
 use crate::ranges::Ranges;
 
-/// What the sender remembers in order to fill holes.
+/// State of the sender for filling holes.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Scoreboard {
     /// Above the cumulative acknowledgment, by SACK blocks.
@@ -32,16 +32,16 @@ pub(crate) struct Hole {
     pub to: u64,
 }
 
-/// All octets below an edge that are not SACKed are lost, by IsLost of RFC 6675, section 4.
+/// Octets lost by IsLost of RFC 6675, section 4: all that are not SACKed below an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Lost {
     edge: u64,
-    /// SACKed octets from the edge up.
+    /// SACKed octets above the edge.
     sacked_above: u64,
 }
 
 impl Scoreboard {
-    /// Everything below `una` has arrived.
+    /// Takes in that everything below `una` has arrived.
     pub(crate) fn acknowledge(&mut self, una: u64) {
         let edge = self.high_rxt.min(una);
         self.again -= (edge - self.una) - self.sacked.remove_below(edge);
@@ -50,8 +50,8 @@ impl Scoreboard {
         self.high_rxt = self.high_rxt.max(una);
     }
 
-    /// A SACK block says that `[from, to)` has arrived. How many octets of it are news; a block that is not within
-    /// what is outstanding, up to `sent`, has none.
+    /// Takes in a SACK block for `[from, to)`. Returns the number of newly reported octets, which
+    /// is zero for a block that is not within the outstanding data, up to `sent`.
     pub(crate) fn sack(&mut self, from: u64, to: u64, sent: u64) -> u64 {
         let from = from.max(self.una);
         if from >= to || to > sent {
@@ -73,7 +73,7 @@ impl Scoreboard {
         (self.una, self.high_rxt, self.again) = (una, una, 0);
     }
 
-    /// A recovery begins: nothing has been retransmitted in it (RFC 6675, section 5, step 4.3).
+    /// Begins a recovery: nothing has been retransmitted in it (RFC 6675, section 5, step 4.3).
     pub(crate) fn begin(&mut self) {
         (self.high_rxt, self.again) = (self.una, 0);
     }
@@ -85,23 +85,24 @@ impl Scoreboard {
         self.rescue = to;
     }
 
-    /// `[from, to)` of a hole, the lowest above HighRxt, is sent again.
+    /// Notes that `[from, to)` of a hole, the lowest above HighRxt, is retransmitted.
     pub(crate) fn retransmitted(&mut self, from: u64, to: u64) {
         self.again += to - from;
         self.high_rxt = to;
     }
 
-    /// The rescue of this recovery is spent (RFC 6675, section 4, rule 4): RescueRxt is RecoveryPoint.
+    /// Notes that the rescue of this recovery has been used (RFC 6675, section 4, rule 4):
+    /// RescueRxt is RecoveryPoint.
     pub(crate) fn rescued(&mut self, recover: u64) {
         self.rescue = recover;
     }
 
-    /// Whether nothing is SACKed.
+    /// Returns whether nothing is SACKed.
     pub(crate) fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }
 
-    /// SACKed octets below `edge`.
+    /// Returns the SACKed octets below `edge`.
     pub(crate) fn sacked_below(&self, edge: u64) -> u64 {
         if self.sacked.end().is_none_or(|end| end <= edge) {
             return self.sacked.covered();
@@ -149,7 +150,8 @@ impl Scoreboard {
         (to > floor).then(|| Hole { from: floor.max(to.saturating_sub(u64::from(mss))), to })
     }
 
-    /// The octets from `from` on that are not SACKed, up to the next that is; without an end if none is.
+    /// Returns the octets from `from` on that are not SACKed, up to the next SACKed octet; without
+    /// an end if there is none.
     pub(crate) fn gap_from(&self, from: u64) -> Hole {
         let from = self.sacked.gap_from(from);
         Hole { from, to: self.sacked.end_of_gap(from).unwrap_or(u64::MAX) }
