@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from aqmlab.cells import Axis, Cell
-from aqmlab.metrics import EVERY_CLASS, FlowTotals, Histogram, Measured, QueueTotals
+from aqmlab.metrics import EVERY_CLASS, Flows, FlowTotals, Histogram, Measured, QueueTotals
 from aqmlab.recording import Run
 from aqmlab.results import Missing, Results
 from manifests import manifest
@@ -154,7 +154,7 @@ def _measured(run: Run, cell: Cell, seed: int, given: int | None) -> Measured:
     shares = np.random.default_rng([seed, flows]).uniform(0.8, 1.2, flows)
     delivered = (sent * (PACKET - 40) * shares / shares.sum()).astype(int)
     flow_rows = [_flow(i, int(octets)) for i, octets in enumerate(delivered)]
-    return Measured(run, {(QUEUE, EVERY_CLASS): totals}, flow_rows, frozenset({"ftp"}))
+    return Measured(run, {(QUEUE, EVERY_CLASS): totals}, Flows(flow_rows), frozenset({"ftp"}))
 
 
 def _histogram(median_s: float, sigma: float, packets: int) -> Histogram:

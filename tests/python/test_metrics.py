@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import aqmlab
 from aqmlab.errors import UsageError
 from aqmlab.metrics import (
+    Flows,
     FlowTotals,
     Histogram,
     Measured,
@@ -98,7 +99,7 @@ def run():
         flow(2, "udp", 25_000),
     ]
     queues = {("bottleneck", "*"): everybody, ("bottleneck", "tcp"): tcp}
-    return Measured(Run(Path(), found), queues, flows, frozenset({"tcp"}))
+    return Measured(Run(Path(), found), queues, Flows(flows), frozenset({"tcp"}))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_by_hand(run, name, class_name, expected):
 def test_what_one_flow_does_not_tell_is_not_measured_of_its_class(run, name):
     metric = find(name)
     silent = FlowTotals(3, "tcp", 80_000_000, 0, None, 1000, 1000, 1000, None, *[None] * 7)
-    with_silent = replace(run, flows=[*run.flows, silent])
+    with_silent = replace(run, flows=Flows([*run.flows, silent]))
     assert metric.compute(run, "bottleneck", "tcp") is not None
     assert metric.compute(with_silent, "bottleneck", "tcp") is None
     assert metric.compute(with_silent, "bottleneck", "*") is None

@@ -32,6 +32,19 @@ def test_flows_are_equal_if_all_their_rows_are():
     assert Flows([row(0)]) != Flows([row(0, end_ns=1)])
 
 
+def test_flows_of_some_classes_share_their_columns():
+    rows = [row(0), row(1, "cbr", delivered=5), row(2), row(3, "web", end_ns=7, delivered=9)]
+    flows = Flows(rows)
+    part = flows.of_classes({"ftp", "web"}.__contains__)
+    assert [flow.flow for flow in part] == list(part.column("flow")) == [0, 2, 3]
+    assert list(part) == [FlowTotals(*fields) for fields in rows if fields[1] != "cbr"]
+    assert (len(part), part[2].measured_delivered_bytes, part[1:]) == (3, 9, Flows([rows[2], rows[3]]))
+    assert part.of_classes("web".__eq__) == Flows([rows[3]])
+    assert part.of_classes("cbr".__eq__) == Flows([]) == Flows([]).of_classes("ftp".__eq__)
+    assert flows.of_classes(str.islower) is flows
+    assert list(Flows([]).column("flow")) == []
+
+
 @pytest.fixture
 def queries(monkeypatch):
     """How many runs each query of `flows` has read."""

@@ -11,7 +11,7 @@ import pytest
 
 import aqmlab
 from aqmlab.cells import Axis, Cell
-from aqmlab.metrics import flow_goodput
+from aqmlab.metrics import Flows, flow_goodput
 from aqmlab.paths import load
 from aqmlab.results import Results
 from aqmlab.soundness import doubts, examine
@@ -424,7 +424,9 @@ def carried(results, more=None):
 
     def doctored(cell=None):
         return tuple(
-            replace(run, flows=[_with(flow, (more or {}).get(flow.class_name, 0)) for flow in run.flows])
+            replace(
+                run, flows=Flows([_with(flow, (more or {}).get(flow.class_name, 0)) for flow in run.flows])
+            )
             for run in measured(cell)
         )
 

@@ -46,11 +46,8 @@ def goodput_per_flow(run: Measured, _queue: str, class_name: str, window: Window
 )
 def retransmissions(run: Measured, _queue: str, class_name: str) -> float | None:
     """Segments that were sent again."""
-    counts = [
-        flow.measured_retransmitted_segments
-        for flow in run.flows_of(class_name)
-        if flow.class_name in run.responsive
-    ]
+    flows = run.flows_of(class_name).of_classes(run.responsive.__contains__)
+    counts = flows.column("measured_retransmitted_segments")
     known = [count for count in counts if count is not None]
     return float(sum(known)) if known and len(known) == len(counts) else None
 
@@ -66,18 +63,16 @@ def retransmissions(run: Measured, _queue: str, class_name: str) -> float | None
 )
 def rtt_mean(run: Measured, _queue: str, class_name: str) -> float | None:
     """Duration of a round trip."""
-    chosen = [flow for flow in run.flows_of(class_name) if flow.class_name in run.responsive]
-    waits = {
-        entry.name: _waiting_s(run, entry)
-        for entry in run.run.plan.classes
-        if any(flow.class_name == entry.name for flow in chosen)
-    }
+    chosen = run.flows_of(class_name).of_classes(run.responsive.__contains__)
+    names = chosen.column("class_name")
+    known = set(names)
+    waits = {entry.name: _waiting_s(run, entry) for entry in run.run.plan.classes if entry.name in known}
     total = 0.0
-    for flow in chosen:
-        wait_s = waits.get(flow.class_name)
+    for name, base_rtt_ns in zip(names, chosen.column("base_rtt_ns"), strict=True):
+        wait_s = waits.get(name)
         if wait_s is None:
             return None
-        total += flow.base_rtt_ns / 1e9 + wait_s
+        total += base_rtt_ns / 1e9 + wait_s
     return total / len(chosen) if chosen else None
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from operator import attrgetter
+from collections.abc import Sequence
 
-from aqmlab.metrics.flow_totals import FlowTotals
+from aqmlab.metrics.flow_totals import Flows, FlowTotals
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
 from aqmlab.metrics.registry import metric
 
@@ -20,9 +19,7 @@ def flow_goodput(run: Measured, flow: FlowTotals) -> float:
     return 8 * flow.measured_received_bytes / run.interval_s
 
 
-def goodputs(
-    run: Measured, flows: Sequence[FlowTotals], window: Window, *, in_order: bool = False
-) -> list[float] | None:
+def goodputs(run: Measured, flows: Flows, window: Window, *, in_order: bool = False) -> list[float] | None:
     """Goodputs of flows in a part of the run, in bit/s: exact in the measured interval, else from samples.
 
     ``None`` where they were not sampled, as flows of datagrams never are.
@@ -36,7 +33,8 @@ def goodputs(
     """
     column = "delivered_bytes" if in_order else "received_bytes"
     if window == run.window:
-        return [8 * getattr(flow, f"measured_{column}") / run.interval_s for flow in flows]
+        interval_s = run.interval_s
+        return [8 * counted / interval_s for counted in flows.column(f"measured_{column}")]
     from aqmlab.metrics.synchronization import amounts_between
 
     amounts = amounts_between(run, flows, column, list(window))
@@ -59,15 +57,10 @@ def jain_index(values: Sequence[float]) -> float:
     return math.fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
 
 
-def _sum(flows: Sequence[FlowTotals], count: Callable[[FlowTotals], int | None]) -> float | None:
+def _sum(flows: Flows, count: str) -> float | None:
     """Return the sum of a count over flows; ``None`` without any, or where one of them was not counted."""
-    total = 0
-    for flow in flows:
-        counted = count(flow)
-        if counted is None:
-            return None
-        total += counted
-    return float(total) if flows else None
+    counts = flows.column(count)
+    return float(sum(counts)) if counts and None not in counts else None
 
 
 @metric(
@@ -133,7 +126,7 @@ def fairness(run: Measured, _queue: str, class_name: str, window: Window) -> flo
     """Jain's index of the responsive flows (for a class: of its flows, whatever they are)."""
     flows = run.flows_of(class_name)
     if class_name == EVERY_CLASS:
-        flows = [flow for flow in flows if flow.class_name in run.responsive]
+        flows = flows.of_classes(run.responsive.__contains__)
     of_flows = goodputs(run, flows, window) if flows else None
     return None if of_flows is None else jain_index(of_flows)
 
@@ -143,7 +136,7 @@ def _counted(name: str, label: str, definition: str, source: str, better: str = 
 
     @metric(name, label=label, unit="", definition=definition, source=source, better=better)
     def compute(run: Measured, _queue: str, class_name: str) -> float | None:
-        return _sum(run.flows_of(class_name), attrgetter(f"measured_{name}"))
+        return _sum(run.flows_of(class_name), f"measured_{name}")
 
 
 _counted(
@@ -165,8 +158,8 @@ _counted(
 )
 def timeouts_per_flow(run: Measured, _queue: str, class_name: str) -> float | None:
     """Retransmission timeouts by flows that can have one."""
-    flows = [flow for flow in run.flows_of(class_name) if flow.class_name in run.responsive]
-    total = _sum(flows, lambda flow: flow.measured_timeouts)
+    flows = run.flows_of(class_name).of_classes(run.responsive.__contains__)
+    total = _sum(flows, "measured_timeouts")
     return None if total is None else total / len(flows)
 
 
@@ -214,4 +207,4 @@ _counted(
 )
 def lost_outside_queues(run: Measured, _queue: str, class_name: str) -> float | None:
     """Losses that no queue has caused."""
-    return _sum(run.flows_of(class_name), attrgetter("measured_lost_outside_queues_packets"))
+    return _sum(run.flows_of(class_name), "measured_lost_outside_queues_packets")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import compress
 from typing import Any, NamedTuple, overload
 
 from aqmlab.figures import counted
@@ -36,6 +37,7 @@ class FlowTotals(NamedTuple):
     measured_received_by_client_bytes: int | None = None
 
 
+_CLASS = FlowTotals._fields.index("class_name")
 _ELSEWHERE = {
     "class_name": "class",
     "measured_received_bytes": "coalesce(measured_received_bytes, measured_delivered_bytes)",
@@ -58,23 +60,47 @@ class Flows(Framed, Sequence[FlowTotals]):
         The fields of :class:`FlowTotals` of each.
     """
 
-    __slots__ = ("_columns", "_count")
+    __slots__ = ("_chosen", "_columns", "_count")
 
     def __init__(self, rows: Sequence[Sequence[Any]]) -> None:
         self._count = len(rows)
         self._columns = tuple(map(_packed, zip(*rows, strict=True)))
+        self._chosen: Sequence[bool] | None = None
+        """Which rows there are of the columns; all of them if it is ``None``."""
+
+    def of_classes(self, belongs: Callable[[str], bool]) -> Flows:
+        """Return the flows of the classes whose names a function accepts; the columns are shared."""
+        names = self.column("class_name")
+        classes = dict.fromkeys(names)
+        kept = {name for name in classes if belongs(name)}
+        if len(kept) == len(classes):
+            return self
+        part = Flows(())
+        whole = self._columns[_CLASS] if self._columns else ()
+        chosen = [name in kept for name in whole]
+        if self._chosen is not None:
+            chosen = [a and b for a, b in zip(chosen, self._chosen, strict=True)]
+        part._columns, part._chosen, part._count = self._columns, chosen, sum(chosen)
+        return part
+
+    def column(self, name: str) -> Sequence[Any]:
+        """Return one field of every flow."""
+        return self._picked(self._columns[FlowTotals._fields.index(name)]) if self._columns else ()
+
+    def _picked(self, column: Sequence[Any]) -> Sequence[Any]:
+        return column if self._chosen is None else list(compress(column, self._chosen))
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[FlowTotals]:
-        return map(FlowTotals._make, zip(*self._columns, strict=True))
+        return map(FlowTotals._make, zip(*map(self._picked, self._columns), strict=True))
 
     def __repr__(self) -> str:
         return f"<Flows: {counted(len(self), 'flow')}>"
 
     def _frame_columns(self) -> Columns:
-        columns = self._columns or [()] * len(FlowTotals._fields)
+        columns = tuple(map(self._picked, self._columns)) or [()] * len(FlowTotals._fields)
         return {
             _FRAME_NAMES.get(name, name): (TEXT if name == "class_name" else WHOLE, column)
             for name, column in zip(FlowTotals._fields, columns, strict=True)
@@ -87,10 +113,14 @@ class Flows(Framed, Sequence[FlowTotals]):
     def __getitem__(self, index: int | slice) -> FlowTotals | Flows:
         if isinstance(index, slice):
             return Flows(list(self)[index])
-        return FlowTotals._make(column[index] for column in self._columns)
+        return FlowTotals._make(self._picked(column)[index] for column in self._columns)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Flows) and self._columns == other._columns
+        if not isinstance(other, Flows):
+            return False
+        if self._chosen is None and other._chosen is None:
+            return self._columns == other._columns
+        return list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.figures import counted
-from aqmlab.metrics.flow_totals import FLOW_COLUMNS, Flows, FlowTotals
+from aqmlab.metrics.flow_totals import FLOW_COLUMNS, Flows
 from aqmlab.metrics.histograms import EMPTY_HISTOGRAM, Histogram, Histograms, quoted
 from aqmlab.metrics.packet_kinds import EVERY_KIND, KindCounts
 
@@ -215,7 +215,7 @@ class Measured:
 
     run: Run
     queues: Mapping[tuple[str, str], QueueTotals]
-    flows: Sequence[FlowTotals]
+    flows: Flows
     responsive: frozenset[str] = field(default_factory=frozenset)
     tables: Tables | None = field(default=None, repr=False)
     left_out: frozenset[str] = frozenset()
@@ -269,7 +269,7 @@ class Measured:
                 0 if at_server else flow.measured_received_bytes - by_client
             )
             flows.append(flow._replace(measured_received_bytes=flow.measured_received_bytes - lacking))
-        return replace(self, flows=flows)
+        return replace(self, flows=Flows(flows))
 
     @property
     def interval_ns(self) -> int:
@@ -286,13 +286,9 @@ class Measured:
         """The measured interval as a window."""
         return Window(self.run.t0_ns / 1e9, self.run.t1_ns / 1e9)
 
-    def flows_of(self, class_name: str) -> list[FlowTotals]:
+    def flows_of(self, class_name: str) -> Flows:
         """Return the selected flows of a class, or of all for ``*``."""
-        return [
-            flow
-            for flow in self.flows
-            if is_of(flow.class_name, class_name) and flow.class_name not in self.left_out
-        ]
+        return self.flows.of_classes(lambda name: is_of(name, class_name) and name not in self.left_out)
 
     def requests_of(self, class_name: str) -> list[RequestTotals]:
         """Return the requests of a selected class by size band, or of all such classes for ``*``."""
