@@ -7,12 +7,15 @@
 //! perf stat -e instructions:u target/release/examples/endpoint_bench plain 2000000
 //!
 //! `plain` acknowledges every segment, `delayed` every second one, `lossy` is `plain` with one segment in 200
-//! lost, `marked` with one in 200 marked, `cubic` and `cubic_linux` are `plain` with that growth; `nothing` measures this program's own share, which is to be subtracted.
+//! lost, `marked` with one in 200 marked, `cubic` and `cubic_linux` are `plain` with that growth; `tracked` and
+//! `tracked_lossy` are `plain` and `lossy` with a sender that knows each segment by itself (RFC 8985, RFC 9937, RFC
+//! 5682), `linux` and `linux_lossy` with the whole profile of that name; `nothing` measures this program's own share,
+//! which is to be subtracted.
 
 use std::collections::VecDeque;
 
 use aqmlab_params::{Origin, Value};
-use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, Segment, StreamEvent, profile_settings};
+use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, Sack, Segment, StreamEvent, profile_settings};
 use aqmlab_units::{Instant, Span};
 
 /// 1500 B on 100 Mbit/s.
@@ -22,22 +25,36 @@ const WINDOW: u64 = 40;
 /// One segment in this many is lost or marked, where that is asked for.
 const SELDOM: u64 = 200;
 
+/// What makes a sender know each segment by itself, with all that builds on it.
+const TRACKED: [(&str, Value); 7] = [
+    ("recovery", Value::Choice("sack")),
+    ("sack_pipe", Value::Choice("segments")),
+    ("rack", Value::Flag(true)),
+    ("tail_loss_probe", Value::Flag(true)),
+    ("prr", Value::Flag(true)),
+    ("frto", Value::Flag(true)),
+    ("timestamps", Value::Flag(true)),
+];
+const CUBIC: (&str, Value) = ("congestion", Value::Choice("cubic"));
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [name, segments] = args.as_slice() else {
-        panic!("usage: endpoint_bench plain|delayed|lossy|marked|cubic|cubic_linux|nothing <segments>")
+        panic!("usage: endpoint_bench MODE <segments>, a mode of those that its source lists")
     };
     let segments: u64 = segments.parse().expect("the number of segments is a number");
+    let run = |fault, settings: &[(&'static str, Value)]| through_endpoints(segments, "rfc", fault, settings);
     let retransmitted = match name.as_str() {
-        "plain" => through_endpoints(segments, 1, Fault::Nothing, &[]),
-        "delayed" => through_endpoints(segments, 2, Fault::Nothing, &[]),
-        "lossy" => through_endpoints(segments, 1, Fault::Loss, &[]),
-        "marked" => through_endpoints(segments, 1, Fault::Mark, &[]),
-        "cubic" => through_endpoints(segments, 1, Fault::Nothing, &[("congestion", "cubic")]),
-        "cubic_linux" => {
-            let growth = [("congestion", "cubic"), ("cubic_growth", "linux")];
-            through_endpoints(segments, 1, Fault::Nothing, &growth)
-        }
+        "plain" => run(Fault::Nothing, &[]),
+        "delayed" => run(Fault::Nothing, &[("ack_every", Value::Integer(2))]),
+        "lossy" => run(Fault::Loss, &[]),
+        "marked" => run(Fault::Mark, &[]),
+        "cubic" => run(Fault::Nothing, &[CUBIC]),
+        "cubic_linux" => run(Fault::Nothing, &[CUBIC, ("cubic_growth", Value::Choice("linux"))]),
+        "tracked" => run(Fault::Nothing, &TRACKED),
+        "tracked_lossy" => run(Fault::Loss, &TRACKED),
+        "linux" => through_endpoints(segments, "linux", Fault::Nothing, &[]),
+        "linux_lossy" => through_endpoints(segments, "linux", Fault::Loss, &[]),
         "nothing" => through_nothing(segments),
         other => panic!("no way to run is called `{other}`"),
     };
@@ -56,19 +73,14 @@ enum Fault {
 }
 
 /// Sends endless data from one endpoint to the other; how many segments were sent again.
-fn through_endpoints(
-    segments: u64,
-    ack_every: u64,
-    fault: Fault,
-    words: &[(&'static str, &'static str)],
-) -> u32 {
-    let mut settings = profile_settings("rfc").expect("built in");
+fn through_endpoints(segments: u64, name: &str, fault: Fault, with: &[(&'static str, Value)]) -> u32 {
+    let mut settings = profile_settings(name).expect("built in");
     let mut set = |name, value| settings.set(name, value, Origin::Given);
-    set("ack_every", Value::Integer(ack_every));
+    set("ack_every", Value::Integer(1));
     set("max_window", Value::Integer(WINDOW));
     set("initial_ssthresh", Value::Choice("max_window"));
     set("ecn", Value::Flag(fault == Fault::Mark));
-    words.iter().for_each(|(name, word)| set(name, Value::Choice(word)));
+    with.iter().for_each(|(name, value)| set(name, value.clone()));
     let profile = Profile::resolve(&mut settings).expect("consistent");
     let [mut sender, receiver] = [Role::Active, Role::Passive].map(|role| Endpoint::new(role, &profile));
     sender.write(ENDLESS);
@@ -90,6 +102,8 @@ fn through_nothing(segments: u64) -> u32 {
 /// What a host calls.
 trait End {
     fn on_segment(&mut self, now: Instant, segment: &Segment, ce: bool, profile: &Profile);
+    fn on_segment_with_sack(&mut self, now: Instant, segment: &Segment, sack: &Sack, profile: &Profile);
+    fn sack(&self, profile: &Profile) -> Sack;
     fn on_timer(&mut self, now: Instant, profile: &Profile);
     fn poll_transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment>;
     fn poll_event(&mut self) -> Option<StreamEvent>;
@@ -99,13 +113,13 @@ trait End {
 /// Delivers `segments` segments with their acknowledgments, in order, one in each [`SEGMENT_TIME`]; the sender.
 fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -> E {
     let [mut sender, mut receiver] = ends;
-    let (mut data, mut acks) = (VecDeque::new(), VecDeque::new());
+    let (mut data, mut acks) = (Wire::default(), Wire::default());
     let mut now = Instant::ZERO;
     drain(&mut sender, now, profile, &mut data);
     let mut until_fault = SELDOM;
     for _ in 0..segments {
         now += SEGMENT_TIME;
-        let Some(segment) = data.pop_front() else {
+        let Some(segment) = data.segments.pop_front() else {
             now = now.max(sender.deadline().expect("a sender that waits has a timer"));
             sender.on_timer(now, profile);
             drain(&mut sender, now, profile, &mut data);
@@ -121,18 +135,33 @@ fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -
         }
         receiver.on_segment(now, &segment, struck && fault == Fault::Mark, profile);
         drain(&mut receiver, now, profile, &mut acks);
-        while let Some(ack) = acks.pop_front() {
-            sender.on_segment(now, &ack, false, profile);
+        while let Some(ack) = acks.segments.pop_front() {
+            if ack.sack_len > 0 {
+                let sack = acks.options.pop_front().expect("it travels beside its segment");
+                sender.on_segment_with_sack(now, &ack, &sack, profile);
+            } else {
+                sender.on_segment(now, &ack, false, profile);
+            }
             drain(&mut sender, now, profile, &mut data);
         }
     }
     sender
 }
 
+/// Segments on their way, and the options of those that have any.
+#[derive(Default)]
+struct Wire {
+    segments: VecDeque<Segment>,
+    options: VecDeque<Sack>,
+}
+
 /// As a host does after each call (see the crate's documentation).
-fn drain(end: &mut impl End, now: Instant, profile: &Profile, out: &mut VecDeque<Segment>) {
+fn drain(end: &mut impl End, now: Instant, profile: &Profile, out: &mut Wire) {
     while let Some(segment) = end.poll_transmit(now, profile) {
-        out.push_back(segment);
+        if segment.sack_len > 0 {
+            out.options.push_back(end.sack(profile));
+        }
+        out.segments.push_back(segment);
     }
     while let Some(event) = end.poll_event() {
         std::hint::black_box(&event);
@@ -143,6 +172,14 @@ fn drain(end: &mut impl End, now: Instant, profile: &Profile, out: &mut VecDeque
 impl End for Endpoint {
     fn on_segment(&mut self, now: Instant, segment: &Segment, ce: bool, profile: &Profile) {
         self.on_segment(now, segment, ce, profile);
+    }
+
+    fn on_segment_with_sack(&mut self, now: Instant, segment: &Segment, sack: &Sack, profile: &Profile) {
+        self.on_segment_with_sack(now, segment, sack, false, profile);
+    }
+
+    fn sack(&self, profile: &Profile) -> Sack {
+        self.sack(profile)
     }
 
     fn on_timer(&mut self, now: Instant, profile: &Profile) {
@@ -174,6 +211,12 @@ impl End for Echo {
         self.segment = *segment;
         self.due += 1;
         self.told = false;
+    }
+
+    fn on_segment_with_sack(&mut self, _now: Instant, _segment: &Segment, _sack: &Sack, _profile: &Profile) {}
+
+    fn sack(&self, _profile: &Profile) -> Sack {
+        Sack::NONE
     }
 
     fn on_timer(&mut self, _now: Instant, _profile: &Profile) {}

@@ -157,7 +157,7 @@ impl Receiver {
 
     /// RFC 5681, 4.2: every second segment, or after the delay. `len` bytes are new.
     fn delay_ack(&mut self, now: Instant, len: u32, troubles: &Troubles, profile: &Profile) {
-        if profile.ack_rules && u32::from(self.unacked) + 1 < profile.ack_at {
+        if profile.ack_rules {
             self.delay_ack_by_rules(now, len, troubles, profile);
         } else {
             self.delay_ack_by_count(now, profile);
@@ -166,11 +166,17 @@ impl Receiver {
 
     #[inline]
     fn delay_ack_by_count(&mut self, now: Instant, profile: &Profile) {
-        if u32::from(self.unacked) + 1 >= profile.ack_at {
+        if self.is_at_count(profile) {
             self.ack_now();
         } else {
             self.owe(1, now, profile.delayed_ack);
         }
+    }
+
+    /// Whether a count decides, and asks for an acknowledgment of the next segment at once.
+    #[inline]
+    pub(crate) fn is_at_count(&self, profile: &Profile) -> bool {
+        u32::from(self.unacked) + 1 >= profile.ack_at
     }
 
     /// So much more is not acknowledged, and is after the delay.

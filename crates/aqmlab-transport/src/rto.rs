@@ -236,11 +236,11 @@ impl RtoTimer {
         let base = self.unbounded_rto(profile).max(profile.min_rto);
         let backed_off = if self.doublings == 0 { base } else { base.saturating_mul(1 << self.doublings) };
         let bounded = backed_off.min(profile.max_rto);
-        match profile.rtt_arithmetic {
-            RttArithmetic::Rfc6298 | RttArithmetic::Linux => bounded,
+        if profile.rtt_arithmetic == RttArithmetic::Ns2 {
             // It never lets the timer fire within two ticks of its clock.
-            RttArithmetic::Ns2 => bounded.max(profile.granularity.saturating_mul(2)),
+            return bounded.max(profile.granularity.saturating_mul(2));
         }
+        bounded
     }
 
     #[inline]
@@ -248,17 +248,12 @@ impl RtoTimer {
         if self.rttvar4 == 0 {
             return if self.syn_timed_out { profile.syn_fallback_rto } else { profile.initial_rto };
         }
-        match profile.rtt_arithmetic {
-            // RFC 6298, 2.3: SRTT + max(G, 4 * RTTVAR).
-            RttArithmetic::Rfc6298 => {
-                Span::ns(self.srtt8 / 8) + Span::ns(self.rttvar4).max(profile.granularity)
-            }
-            RttArithmetic::Linux => Span::ns(self.srtt8 / 8) + Span::ns(self.rttvar4).max(profile.min_rto),
-            RttArithmetic::Ns2 => {
-                let tick = profile.granularity.as_ns();
-                Span::ns((8 * self.rttvar4 + self.srtt8) / (8 * tick) * tick)
-            }
+        if profile.rtt_arithmetic == RttArithmetic::Ns2 {
+            let tick = profile.granularity.as_ns();
+            return Span::ns((8 * self.rttvar4 + self.srtt8) / (8 * tick) * tick);
         }
+        // RFC 6298, 2.3: SRTT + max(G, 4 * RTTVAR).
+        Span::ns(self.srtt8 / 8) + Span::ns(self.rttvar4).max(profile.least_variance)
     }
 
     /// The timer has fired for data: doubles the timeout (RFC 6298, 5.5).

@@ -70,6 +70,18 @@ impl Troubles {
         self.0.as_deref().unwrap_or(&NONE)
     }
 
+    /// All segments outstanding, where each is known by itself.
+    #[inline]
+    pub(crate) fn tracking(&self) -> Option<&Tracking> {
+        self.0.as_deref()?.tracking.as_deref()
+    }
+
+    /// The same to change it.
+    #[inline]
+    pub(crate) fn tracking_mut(&mut self) -> Option<&mut Tracking> {
+        self.0.as_deref_mut()?.tracking.as_deref_mut()
+    }
+
     /// What has happened so far, to add to it.
     #[cold]
     pub(crate) fn note(&mut self) -> &mut Trouble {

@@ -9,7 +9,7 @@ use aqmlab_units::{Instant, Span};
 
 use super::{Endpoint, SELECTIVE};
 use crate::congestion::{Heard, Outstanding, Sign};
-use crate::profile::{Profile, Recovery, RttArithmetic, SackPipe};
+use crate::profile::{Profile, RttArithmetic};
 use crate::recovery::{Delivery, Found, Frto, News, Phase, Probe, Timer, Tracking, Undo};
 use crate::sack::Sack;
 use crate::segment::Segment;
@@ -24,7 +24,7 @@ impl Endpoint {
     /// Whether each segment outstanding is known by itself.
     #[inline]
     pub(super) fn tracks(&self, profile: &Profile) -> bool {
-        profile.sack_pipe == SackPipe::Segments && self.scheme(profile) == Recovery::Sack
+        profile.by_segments && self.uses_sack()
     }
 
     /// The connection is established: from now on segments are listed.
@@ -33,17 +33,19 @@ impl Endpoint {
         if self.tracks(profile) {
             let (rtt, sent) = (self.rto.srtt(), self.sent());
             self.troubles.note().tracking = Some(Box::new(Tracking::new(rtt, sent, profile)));
-            self.notes.set(SELECTIVE);
+            self.notes.put(SELECTIVE, self.has_data());
             self.unsettled = true;
         }
     }
 
+    #[inline]
     pub(super) fn tracking(&self) -> &Tracking {
-        self.troubles.get().tracking.as_deref().expect("made with the connection")
+        self.troubles.tracking().expect("made with the connection")
     }
 
+    #[inline]
     pub(super) fn tracking_mut(&mut self) -> &mut Tracking {
-        self.troubles.note().tracking.as_deref_mut().expect("made with the connection")
+        self.troubles.tracking_mut().expect("made with the connection")
     }
 
     /// The acknowledgment field and the blocks of a segment.
@@ -57,37 +59,22 @@ impl Endpoint {
         profile: &Profile,
     ) {
         let ack = ack.max(self.una);
-        let orderly = self.tracking().segments.is_orderly();
-        let news = self.take_news(now, ack, sack, profile);
+        let (calm, orderly) = (self.tracking().is_calm(), self.tracking().segments.is_orderly());
+        let mut news = self.take_news(now, ack, sack, profile);
         let orderly = orderly && self.tracking().segments.is_orderly();
-        let acked = (ack - self.una) as u32;
-        let bytes = if acked > 0 { self.advance(ack) } else { 0 };
-        if news.delivered > 0 {
+        news.acked = (ack - self.una) as u32;
+        news.echo = echo;
+        let bytes = if news.acked > 0 { self.advance(ack) } else { 0 };
+        news.opens = if orderly { bytes } else { news.delivered * profile.mss };
+        if profile.hears && news.delivered > 0 {
             let (una, sent) = (self.una, self.sent());
             self.hear(&Heard { now, bytes, marked: echo, una, sent, rtt: news.last_rtt }, profile);
         }
-        if acked == 0 && news.delivered > 0 {
-            self.troubles.note().counts.duplicate_acks += 1;
-        }
-        if self.probe_has_repaired(ack, acked > 0 || news.delivered > 0) {
-            self.reduce_at_once(&news, profile);
-        }
-        self.judge_timeout(ack, acked > 0, &news, profile);
-        self.leave_phase(ack);
-        let (found, wait) = self.find_lost(now, profile);
-        self.enter_phase(found, echo, &news, profile);
-        let safe = acked > 0 && found.segments == 0;
-        self.reduce_window(news.delivered, safe, profile);
-        if acked > 0 && !echo && !self.tracking().reduces() {
-            self.open_window(now, if orderly { bytes } else { news.delivered * profile.mss }, profile);
-        }
-        if acked > 0 {
+        if !(calm && orderly && !echo) {
+            self.take_measures(now, ack, &news, profile);
+        } else if news.acked > 0 {
+            self.open_window(now, bytes, profile);
             self.note_activity_on_ack(now, profile);
-        }
-        if let Some(wait) = wait {
-            self.rto.arm_for(now, wait);
-            self.tracking_mut().timer = Timer::Reordering;
-        } else if acked > 0 || self.sacked_is_older_than_first(now, &news) {
             self.rearm(now, true, profile);
         }
         if self.fin_is_acked() {
@@ -95,7 +82,35 @@ impl Endpoint {
         }
     }
 
+    /// What an acknowledgment asks for, up to `ack`, where something is missing or is being done about congestion.
+    #[inline(never)] // keeps the way of an orderly ACK short
+    fn take_measures(&mut self, now: Instant, ack: u64, news: &News, profile: &Profile) {
+        let advances = news.acked > 0;
+        self.troubles.note().counts.duplicate_acks += u32::from(!advances && news.delivered > 0);
+        if self.probe_has_repaired(ack, advances || news.delivered > 0) {
+            self.reduce_at_once(news, profile);
+        }
+        self.judge_timeout(ack, news, profile);
+        self.leave_phase(ack);
+        let (found, wait) = self.find_lost(now, profile);
+        self.enter_phase(found, news, profile);
+        self.reduce_window(news.delivered, advances && found.segments == 0, profile);
+        if advances {
+            if !news.echo && !self.tracking().reduces() {
+                self.open_window(now, news.opens, profile);
+            }
+            self.note_activity_on_ack(now, profile);
+        }
+        if let Some(wait) = wait {
+            self.rto.arm_for(now, wait);
+            self.tracking_mut().timer = Timer::Reordering;
+        } else if advances || self.sacked_is_older_than_first(now, news) {
+            self.rearm(now, true, profile);
+        }
+    }
+
     /// What has arrived, and the round trip that it measures.
+    #[inline]
     fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, profile: &Profile) -> News {
         let (una, sent) = (self.una, self.sent());
         let segments = &mut self.tracking_mut().segments;
@@ -116,10 +131,12 @@ impl Endpoint {
         news
     }
 
+    #[inline]
     fn note_round_trip(&mut self, rtt: Span, reach: (u64, u64), profile: &Profile) {
         if profile.rtt_arithmetic == RttArithmetic::Linux {
-            let deviation = &mut self.troubles.note().tracking.as_deref_mut().expect("made").deviation;
-            self.rto.measured_by_linux(rtt, deviation, reach, profile);
+            let Endpoint { rto, troubles, .. } = self;
+            let tracking = troubles.tracking_mut().expect("made with the connection");
+            rto.measured_by_linux(rtt, &mut tracking.deviation, reach, profile);
         } else {
             self.rto.measured_besides(rtt, profile);
         }
@@ -150,8 +167,9 @@ impl Endpoint {
     }
 
     /// Whether a timeout was spurious (RFC 5682, section 3.1, steps 2 and 3).
-    fn judge_timeout(&mut self, ack: u64, advances: bool, news: &News, profile: &Profile) {
+    fn judge_timeout(&mut self, ack: u64, news: &News, profile: &Profile) {
         let (sent, has_data) = (self.sent(), self.has_data() && self.fits(self.reach(profile), profile));
+        let advances = news.acked > 0;
         let tracking = self.tracking_mut();
         if tracking.phase != Phase::Loss || tracking.frto == Frto::Off {
             return;
@@ -225,7 +243,7 @@ impl Endpoint {
     }
 
     /// A loss begins fast recovery, after a timeout that of a copy; an echo begins a reduction alone.
-    fn enter_phase(&mut self, found: Found, echo: bool, news: &News, profile: &Profile) {
+    fn enter_phase(&mut self, found: Found, news: &News, profile: &Profile) {
         let tracking = self.tracking();
         let lost = tracking.segments.lost() > 0;
         match tracking.phase {
@@ -236,7 +254,7 @@ impl Endpoint {
             Phase::Loss if found.copies > 0 => {
                 self.begin_phase(Phase::Recovery, Some(Sign::Loss), news.delivered, profile);
             }
-            Phase::Open if echo => {
+            Phase::Open if news.echo => {
                 self.troubles.note().counts.ecn_reductions += 1;
                 self.begin_phase(Phase::Reduction, Some(Sign::Mark), news.delivered, profile);
             }
@@ -294,14 +312,14 @@ impl Endpoint {
             return;
         }
         let probe = self.probe_timeout(profile);
-        let other = self.tracking().timer != Timer::Timeout;
-        let first =
-            self.tracking().segments.first_left().filter(|_| if probe.is_some() { !anew } else { other });
-        self.rto.arm(first.unwrap_or(now), profile);
-        let timeout = self.rto.deadline().saturating_since(now);
-        let tracking = self.tracking_mut();
+        let Endpoint { rto, troubles, .. } = self;
+        let tracking = troubles.tracking_mut().expect("made with the connection");
+        let since_first = if probe.is_some() { !anew } else { tracking.timer != Timer::Timeout };
+        let first = if since_first { tracking.segments.first_left() } else { None };
+        rto.arm(first.unwrap_or(now), profile);
+        let timeout = rto.deadline().saturating_since(now);
         tracking.timer = if probe.is_some() { Timer::Probe } else { Timer::Timeout };
-        self.rto.arm_for(now, probe.map_or(timeout, |probe| probe.min(timeout)));
+        rto.arm_for(now, probe.map_or(timeout, |probe| probe.min(timeout)));
     }
 
     /// How long to wait with a probe, if one may be sent (RFC 8985, section 7.2).
@@ -331,7 +349,7 @@ impl Endpoint {
                 let (found, wait) = self.find_lost(now, profile);
                 if found.segments > 0 && self.tracking().phase != Phase::Recovery {
                     let news = News { delivered: 1, ..News::default() };
-                    self.enter_phase(found, false, &news, profile);
+                    self.enter_phase(found, &news, profile);
                     self.reduce_window(news.delivered, false, profile);
                 }
                 self.tracking_mut().timer = Timer::Reordering;
@@ -379,9 +397,6 @@ impl Endpoint {
     /// The next segment: a probe, what is lost, what is new.
     #[inline(never)] // keeps the way of other senders short
     pub(super) fn transmit_by_segments(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
-        if self.burst == 0 {
-            return None;
-        }
         if profile.pacing {
             self.release_timer(now);
         }
@@ -391,15 +406,13 @@ impl Endpoint {
         if self.unacked == 0 {
             self.restart_after_idle(now, profile);
         }
-        let waits = self.tracking().frto == Frto::Second;
-        let segments = &self.tracking().segments;
-        let room = u64::from(segments.in_flight()) < self.usable_segments(profile);
-        let urgent = core::mem::take(&mut self.tracking_mut().retransmission_due);
-        if !urgent && !room {
+        let usable = self.window.usable(0, profile);
+        let tracking = self.tracking_mut();
+        let urgent = core::mem::take(&mut tracking.retransmission_due);
+        if !urgent && u64::from(tracking.segments.in_flight()) >= usable {
             return None;
         }
-        let segments = &self.tracking().segments;
-        let lost = segments.next_lost().filter(|_| !waits);
+        let lost = tracking.segments.next_lost().filter(|_| tracking.frto != Frto::Second);
         if lost.is_none() && !(self.has_data() && self.fits(self.reach(profile), profile)) {
             return None;
         }
@@ -414,13 +427,16 @@ impl Endpoint {
             self.note_pace(now, segment.len, profile);
         }
         self.burst -= 1;
+        if u64::from(self.tracking().segments.in_flight()) >= usable {
+            self.burst = 0; // what could open the window gives a new burst: the next call need not look
+        }
         Some(segment)
     }
 
-    /// Would [`Endpoint::transmit_by_segments`] give a segment, if bursts do not forbid it?
+    /// Whether [`Endpoint::transmit_by_segments`] would give a segment, if bursts do not forbid it.
     pub(super) fn wants_to_send_by_segments(&self, profile: &Profile) -> bool {
         let tracking = self.tracking();
-        let room = u64::from(tracking.segments.in_flight()) < self.usable_segments(profile);
+        let room = u64::from(tracking.segments.in_flight()) < self.window.usable(0, profile);
         let new = self.has_data() && self.fits(self.reach(profile), profile);
         tracking.probe_due || room && (new || tracking.segments.next_lost().is_some())
     }

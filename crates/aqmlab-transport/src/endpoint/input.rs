@@ -235,7 +235,7 @@ impl Endpoint {
         }
         let feedback = self.ecn.on_ack(seg.flags);
         let scheme = self.scheme(profile);
-        if scheme == Recovery::Sack && profile.sack_pipe == SackPipe::Segments {
+        if self.tracks(profile) {
             let says_nothing = ack == self.una && sack.blocks().is_empty() && seg.sequence_len() > 0;
             if says_nothing && !feedback.congestion {
                 self.peer_window = seg.window;
@@ -247,7 +247,7 @@ impl Endpoint {
             }
             return true;
         }
-        if ack > self.una {
+        if profile.hears && ack > self.una {
             let (bytes, marked) = ((ack - self.una) as u32, feedback.congestion);
             self.hear(&Heard { now, bytes, marked, una: ack, sent: self.sent(), rtt: None }, profile);
         }
@@ -390,7 +390,7 @@ impl Endpoint {
 
     /// The congestion control hears of an acknowledgment.
     pub(super) fn hear(&mut self, heard: &Heard, profile: &Profile) {
-        if profile.remembers && profile.hears {
+        if profile.hears {
             let (window, algorithm) = self.congestion(profile);
             window.heard(algorithm, heard, profile);
         }
@@ -538,10 +538,10 @@ impl Endpoint {
         if seg.len > 0 {
             // RFC 3168, 6.1.5: the ECN field counts within the window only.
             let counts = ce && (profile.echo_outside_window || self.receiver.accepts(from, to, profile));
-            if profile.exact_echo {
-                self.echo_exactly(counts, profile);
-            }
             if profile.ack_rules {
+                if profile.exact_echo {
+                    self.echo_exactly(counts, profile);
+                }
                 self.note_arrival(now, from, seg, counts, profile);
             }
             if !profile.exact_echo {

@@ -92,7 +92,7 @@ const LIMITED: u8 = 1 << 1;
 const HANDSHAKE_ACK: u8 = 1 << 2;
 /// Due: a RST, with the sequence number of the next offset.
 const RESET: u8 = 1 << 3;
-/// The scoreboard has a say in what leaves.
+/// The scoreboard has a say in what leaves, or the list of segments has and there is data.
 const SELECTIVE: u8 = 1 << 6;
 /// Everything that is due.
 const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET | SELECTIVE;
@@ -148,6 +148,7 @@ impl Endpoint {
         if !self.notes.any(CLOSING) {
             self.stream_end = self.stream_end.saturating_add(bytes);
             self.burst = NO_BURST_LIMIT;
+            self.note_data();
         }
     }
 
@@ -172,6 +173,14 @@ impl Endpoint {
         self.withdraw();
         self.notes.set(CLOSING);
         self.burst = NO_BURST_LIMIT;
+        self.note_data();
+    }
+
+    /// There is more to send, and a list of segments decides when, if there is one.
+    fn note_data(&mut self) {
+        if self.troubles.tracking().is_some() {
+            self.notes.set(SELECTIVE);
+        }
     }
 
     /// Drops the connection and tells the other side with a RST.
@@ -278,9 +287,8 @@ impl Endpoint {
 
     /// Whether the endpoint is in fast recovery.
     pub fn is_recovering(&self) -> bool {
-        let trouble = self.troubles.get();
-        let tracked = trouble.tracking.as_ref().is_some_and(|tracking| tracking.is_recovering());
-        tracked || trouble.recovery.is_recovering()
+        let tracked = self.troubles.tracking().is_some_and(|tracking| tracking.is_recovering());
+        tracked || self.troubles.get().recovery.is_recovering()
     }
 
     /// The blocks of the segment that [`Endpoint::poll_transmit`] has just given, if it has a

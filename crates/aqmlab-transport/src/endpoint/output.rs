@@ -16,9 +16,30 @@ impl Endpoint {
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.notes.any(DUE) || !self.state.is_synchronised() {
-            return self.transmit_seldom(now, profile);
+            return self.transmit_due(now, profile);
         }
         self.transmit_ordinary(now, profile)
+    }
+
+    /// What is due, or what the list of segments lets out: that of most segments, where there is one.
+    #[inline(never)]
+    fn transmit_due(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        let seldom = self.notes.any(DUE & !SELECTIVE) || !self.state.is_synchronised();
+        if seldom || !self.tracks(profile) {
+            return self.transmit_seldom(now, profile);
+        }
+        self.transmit_listed(now, profile)
+    }
+
+    /// What the list of segments lets out, or else an acknowledgment of its own.
+    #[inline]
+    fn transmit_listed(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        if self.burst > 0
+            && let Some(segment) = self.transmit_by_segments(now, profile)
+        {
+            return Some(segment);
+        }
+        self.owed_ack(profile)
     }
 
     /// The next segment that does not wait for the sender's delay ([`Profile::send_jitter`]), until `None`: an
@@ -101,7 +122,7 @@ impl Endpoint {
             State::SynSent | State::SynReceived => {
                 self.transmit_syn(now, profile).or_else(|| self.owed_ack(profile))
             }
-            _ => self.transmit_due(now, profile),
+            _ => self.transmit_synchronised(now, profile),
         }
     }
 
@@ -141,17 +162,15 @@ impl Endpoint {
     }
 
     /// In a synchronised state: what is urgent, then data, then an acknowledgment of its own.
-    fn transmit_due(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+    fn transmit_synchronised(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if let Some(segment) = self.transmit_urgent(now, profile) {
             return Some(segment);
         }
+        if self.notes.any(SELECTIVE) && self.tracks(profile) {
+            return self.transmit_listed(now, profile);
+        }
         if self.notes.any(SELECTIVE) && !self.ecn.is_waiting() {
-            let segment = if self.tracks(profile) {
-                self.transmit_by_segments(now, profile)
-            } else {
-                self.transmit_selectively(now, profile)
-            };
-            return segment.or_else(|| self.owed_ack(profile));
+            return self.transmit_selectively(now, profile).or_else(|| self.owed_ack(profile));
         }
         self.transmit_ordinary(now, profile)
     }

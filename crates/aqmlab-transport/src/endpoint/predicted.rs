@@ -29,16 +29,44 @@ impl Endpoint {
     pub fn on_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
         debug_assert!(seg.sack_len == 0, "a SACK option comes with its blocks");
         let Some(predicted) = self.prediction(seg, ce, profile) else {
+            self.on_unpredicted(now, seg, ce, profile);
+            return;
+        };
+        let twin = self.twin_after(now, seg, ce, profile);
+        self.on_predicted(now, seg, predicted, profile);
+        debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
+    }
+
+    /// Another kind, or an acknowledgment of new data where each segment outstanding is known by itself.
+    #[inline(never)] // keeps the way of other senders short
+    fn on_unpredicted(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
+        let listed = self.tracks(profile).then(|| self.acknowledges(seg, ce, profile)).flatten();
+        let Some(ack) = listed else {
             self.on_any_segment(now, seg, &Sack::NONE, ce, profile);
             return;
         };
-        let twin = cfg!(debug_assertions).then(|| {
+        let twin = self.twin_after(now, seg, ce, profile);
+        self.note_predicted(seg, profile);
+        self.on_ack_by_segments(now, ack, &Sack::NONE, false, profile);
+        debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
+    }
+
+    /// What a segment makes of the endpoint by the full way, where that is checked.
+    #[inline(always)]
+    fn twin_after(&self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) -> Option<Endpoint> {
+        cfg!(debug_assertions).then(|| {
             let mut twin = self.clone();
             twin.on_any_segment(now, seg, &Sack::NONE, ce, profile);
             twin
-        });
-        self.on_predicted(now, seg, predicted, profile);
-        debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
+        })
+    }
+
+    /// The offset that a pure acknowledgment of new data, without echo or CE, has reached.
+    fn acknowledges(&self, seg: &Segment, ce: bool, profile: &Profile) -> Option<u64> {
+        let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce;
+        let bytes = seg.ack.wrapping_sub(to_wire(profile.initial_sequence, self.una));
+        let pure = seg.len == 0 && seg.seq == self.receiver.next_on_wire();
+        (ordinary && pure && 0 < bytes && bytes <= self.unacked).then(|| self.una + u64::from(bytes))
     }
 
     /// A segment with these SACK blocks arrives; `ce`: with congestion experienced.
@@ -78,12 +106,10 @@ impl Endpoint {
 
     #[inline(always)]
     fn on_predicted(&mut self, now: Instant, seg: &Segment, predicted: Predicted, profile: &Profile) {
-        self.burst = profile.max_burst;
-        self.peer_window = seg.window;
-        self.ecn.on_ack(Flags::ACK); // its only flag
+        self.note_predicted(seg, profile);
         match predicted {
             Predicted::Data => {
-                if profile.ack_rules {
+                if !self.receiver.is_at_count(profile) && profile.ack_rules {
                     self.on_next_by_rules(now, seg, profile);
                 } else {
                     self.receiver.on_next_segment(now, seg.len, profile);
@@ -93,6 +119,13 @@ impl Endpoint {
             Predicted::Elsewhere { from } => self.on_payload(now, from, seg, false, profile),
             Predicted::Ack { bytes } => self.on_predicted_ack(now, bytes, profile),
         }
+    }
+
+    #[inline(always)]
+    fn note_predicted(&mut self, seg: &Segment, profile: &Profile) {
+        self.burst = profile.max_burst;
+        self.peer_window = seg.window;
+        self.ecn.on_ack(Flags::ACK); // its only flag
     }
 
     #[inline(always)]

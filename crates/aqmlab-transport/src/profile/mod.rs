@@ -111,7 +111,7 @@ pub struct Profile {
     pub syn_ack_timer: bool,
     pub data_retries: u32,
     pub time_wait: Span,
-    /// Segments of which the last is acknowledged at once; out of reach where bytes are counted.
+    /// Segments of which the last is acknowledged at once; out of reach where `ack_rules` decide.
     pub(crate) ack_at: u32,
     /// Whether acknowledgments that wait follow more rules than `ack_every` and `delayed_ack`.
     pub(crate) ack_rules: bool,
@@ -121,6 +121,10 @@ pub struct Profile {
     pub(crate) hears: bool,
     /// Whether each change of CE is acknowledged at once (RFC 8257, 3.2).
     pub(crate) exact_echo: bool,
+    /// Whether a sender that uses SACK knows each segment outstanding by itself.
+    pub(crate) by_segments: bool,
+    /// The least that a timeout is above the round trip.
+    pub(crate) least_variance: Span,
 }
 
 /// What a count is that has no limit: more than can ever be reached.
@@ -242,6 +246,8 @@ impl Profile {
             remembers: false,
             hears: false,
             exact_echo: false,
+            by_segments: false,
+            least_variance: Span::ZERO,
         };
         profile.check()?;
         Ok(profile.with_summaries())
@@ -250,16 +256,22 @@ impl Profile {
     /// What is asked at each segment, so that nobody need look at all rules.
     fn with_summaries(self) -> Profile {
         let bytes = self.ack_counting == AckCounting::Bytes;
-        let ack_at = if bytes { NO_LIMIT } else { self.ack_every };
         let periodic = self.delayed_ack_timer == DelayedAckTimer::Periodic;
         let exact_echo = self.congestion == Some(Congestion::Dctcp);
         let exits = self.slow_start_exit != SlowStartExit::Nothing;
+        let ack_rules = exact_echo || bytes || periodic || self.quick_acks > 0 || self.quick_acks_again > 0;
+        let remembers = self.congestion != Some(Congestion::Reno) || exits;
         Profile {
-            ack_at,
+            ack_at: if ack_rules { NO_LIMIT } else { self.ack_every },
+            ack_rules,
             exact_echo,
-            ack_rules: exact_echo || bytes || periodic || self.quick_acks > 0 || self.quick_acks_again > 0,
-            remembers: self.congestion != Some(Congestion::Reno) || exits,
-            hears: exact_echo || exits || self.cubic_growth == CubicGrowth::Linux,
+            remembers,
+            hears: remembers && (exact_echo || exits || self.cubic_growth == CubicGrowth::Linux),
+            by_segments: self.recovery == Recovery::Sack && self.sack_pipe == SackPipe::Segments,
+            least_variance: match self.rtt_arithmetic {
+                RttArithmetic::Linux => self.min_rto,
+                RttArithmetic::Rfc6298 | RttArithmetic::Ns2 => self.granularity,
+            },
             ..self
         }
     }

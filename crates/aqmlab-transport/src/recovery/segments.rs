@@ -63,6 +63,10 @@ pub(crate) struct News {
     pub last_rtt: Option<Span>,
     /// The least end of a segment that was sent only once.
     pub original: Option<u64>,
+    /// Sequence numbers that are acknowledged cumulatively, bytes by which the window may open, an ECN echo.
+    pub acked: u32,
+    pub opens: u32,
+    pub echo: bool,
 }
 
 /// How many segments are lost that were not known to be.

@@ -107,6 +107,12 @@ impl Tracking {
         self.prr = Prr::begin(flight);
     }
 
+    /// Whether nothing is missing, as far as is known, and nothing is being done about congestion.
+    #[inline]
+    pub(crate) fn is_calm(&self) -> bool {
+        self.phase == Phase::Open && self.probe.is_none() && self.segments.is_orderly()
+    }
+
     /// Whether the window is being reduced gradually.
     pub(crate) fn reduces(&self) -> bool {
         matches!(self.phase, Phase::Reduction | Phase::Recovery)
