@@ -21,8 +21,8 @@ impl Endpoint {
         self.transmit_ordinary(now, profile)
     }
 
-    /// What is due, or what the list of segments lets out: that of most segments, where there is one.
-    #[inline(never)]
+    /// What is due, or what the list of segments lets out, where there is one.
+    #[cold] // keeps the way of other senders short
     fn transmit_due(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         let seldom = self.notes.any(DUE & !SELECTIVE) || !self.state.is_synchronised();
         if seldom || !self.tracks(profile) {
@@ -32,7 +32,7 @@ impl Endpoint {
     }
 
     /// What the list of segments lets out, or else an acknowledgment of its own.
-    #[inline]
+    #[inline(never)]
     fn transmit_listed(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.burst > 0
             && let Some(segment) = self.transmit_by_segments(now, profile)
