@@ -531,20 +531,39 @@ impl Endpoint {
         self.receiver.ack_now();
     }
 
+    /// Payload arrives, marked or not, where more than a count decides about its acknowledgment: whether that leaves at
+    /// once.
+    #[cold]
+    fn note_payload(
+        &mut self,
+        now: Instant,
+        from: u64,
+        seg: &Segment,
+        marked: bool,
+        profile: &Profile,
+    ) -> bool {
+        if profile.exact_echo {
+            self.echo_exactly(marked, profile);
+        }
+        self.note_arrival(now, from, seg, marked, profile);
+        if !profile.exact_echo {
+            self.ecn.on_data(seg.flags, marked);
+        }
+        // The other side waits for the answer to its CWR.
+        profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR)
+    }
+
     /// Payload or FIN.
     #[inline(never)]
     pub(super) fn on_payload(&mut self, now: Instant, from: u64, seg: &Segment, ce: bool, profile: &Profile) {
         let to = from + u64::from(seg.len);
+        let mut at_once = false;
         if seg.len > 0 {
             // RFC 3168, 6.1.5: the ECN field counts within the window only.
             let counts = ce && (profile.echo_outside_window || self.receiver.accepts(from, to, profile));
             if profile.ack_rules {
-                if profile.exact_echo {
-                    self.echo_exactly(counts, profile);
-                }
-                self.note_arrival(now, from, seg, counts, profile);
-            }
-            if !profile.exact_echo {
+                at_once = self.note_payload(now, from, seg, counts, profile);
+            } else {
                 self.ecn.on_data(seg.flags, counts);
             }
         }
@@ -553,8 +572,8 @@ impl Endpoint {
         if arrival.duplicate {
             self.troubles.note().counts.duplicates_received += 1;
         }
-        if profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR) {
-            self.receiver.ack_now(); // the other side waits for the answer
+        if at_once {
+            self.receiver.ack_now();
         }
         self.events.delivered(arrival.delivered);
         if arrival.finished {
