@@ -16,23 +16,23 @@ impl Endpoint {
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.notes.any(DUE) || !self.state.is_synchronised() {
-            return self.transmit_by_rules(now, profile);
+            return self.transmit_due(now, profile);
         }
         self.transmit_ordinary(now, profile)
     }
 
     /// What is due, or what the list of segments lets out, where there is one.
-    #[inline(always)]
-    fn transmit_by_rules(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+    #[cold] // keeps the way of other senders short
+    fn transmit_due(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         let seldom = self.notes.any(DUE & !SELECTIVE) || !self.state.is_synchronised();
-        if seldom || !profile.by_segments || !self.tracks(profile) {
+        if seldom || !self.tracks(profile) {
             return self.transmit_seldom(now, profile);
         }
         self.transmit_listed(now, profile)
     }
 
     /// What the list of segments lets out, or else an acknowledgment of its own.
-    #[cold] // keeps the way of other senders short
+    #[inline(never)]
     fn transmit_listed(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.burst > 0
             && let Some(segment) = self.transmit_by_segments(now, profile)
