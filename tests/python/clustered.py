@@ -167,7 +167,7 @@ class SlowLink:
     delay_s
         One way.
     bytes_per_s
-        Of each connection, one way.
+        One direction of each connection.
     """
 
     def __init__(self, address: str, delay_s: float, bytes_per_s: float) -> None:

@@ -119,7 +119,7 @@ impl Machine {
         (runtime >= 0 && period > 0).then(|| 100.0 * runtime as f64 / period as f64)
     }
 
-    /// The kernel runs on a hypervisor, which takes processors away unseen.
+    /// The kernel runs on a hypervisor, which takes processors away without notice.
     pub fn is_guest(&self) -> Option<bool> {
         let flags = self.text("proc/cpuinfo")?;
         let flags = flags.lines().find(|line| line.starts_with("flags"))?;
@@ -156,12 +156,12 @@ pub fn tick() -> Span {
     Span::ns(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64)
 }
 
-/// The highest priority that the process may give to a real-time thread by itself; `None` is any.
+/// The highest priority that the process may give to a real-time thread by itself; `None` means any.
 pub fn real_time_priority_limit() -> Option<u64> {
     getrlimit(Resource::Rtprio).current
 }
 
-/// The files that a process may have open; `None` is any number.
+/// The number of files that a process may have open; `None` means unlimited.
 pub fn descriptor_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).maximum
 }

@@ -249,7 +249,7 @@ fn ipv6_is_marked_and_knows_its_flow() {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum What {
     Enqueued,
-    /// After so many us.
+    /// Waiting time in us.
     Dequeued(u64),
     Dropped(Reason),
     Marked(Reason),

@@ -51,7 +51,7 @@ pub enum Reading {
     In(&'static str),
     /// 1 and 0 are true and false.
     Switch,
-    /// True (or 1) and false (or 0) are these words.
+    /// The words for true (or 1) and false (or 0).
     Words(&'static str, &'static str),
     /// 0 means no limit.
     ZeroIsUnlimited,

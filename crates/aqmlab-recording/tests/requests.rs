@@ -306,7 +306,7 @@ fn a_run_without_a_directory_writes_the_rows_that_it_held() {
     fs::remove_dir_all(folder).expect("it is ours");
 }
 
-/// Takes so many bytes and no more, as a disk that becomes full.
+/// Accepts a limited number of bytes, like a disk that becomes full.
 struct Small(usize);
 
 impl Write for Small {

@@ -318,7 +318,7 @@ fn headers_of_any_length_give_packets() {
     }
 }
 
-/// More flows than a client has ports, and more classes than an octet counts: all are told apart.
+/// More flows than a client has ports, and more classes than an octet counts: all are distinguished.
 #[test]
 fn every_flow_has_addresses_and_ports_of_its_own() {
     let traffic = |name: &str, count: u32| {

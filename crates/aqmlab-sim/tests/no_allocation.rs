@@ -1,4 +1,4 @@
-//! A run in steady state allocates nothing: ten seconds more cost no allocation more.
+//! A run in steady state allocates nothing: ten more seconds cost no further allocation.
 mod support;
 
 use allocation_counter::{AllocationInfo, measure};

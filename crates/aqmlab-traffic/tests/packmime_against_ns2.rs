@@ -12,7 +12,7 @@ const QUANTILES: [f64; 8] = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 const SEEDS: u64 = 6;
 const DRAWS: usize = 100_000;
 
-/// By rate, variable and column, a value a seed.
+/// By rate, variable and column, one value per seed.
 type Figures = BTreeMap<(u32, usize, usize), Vec<f64>>;
 
 fn of_ns2() -> Figures {

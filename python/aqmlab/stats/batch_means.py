@@ -7,7 +7,7 @@ hardly narrows (Schmeiser, Operations Research 30, 1982). Their length is checke
 ratio: the mean square of the steps from batch to batch, divided by the variance, is near two for
 independent batches.
 
-Several seeds are better wherever they can be had: they are independent for certain.
+Several seeds are better where available, because they are certainly independent.
 
 Source: Law, Simulation Modeling and Analysis, section 9.5.3; von Neumann, and Young, Annals of
 Mathematical Statistics 12 (1941); Fishman, Management Science 24 (1978), who judges batches by it.

@@ -30,7 +30,7 @@ _RETRY_S = 2.0
 _LOOK_S = 1.0
 """Between questions to the scheduler which workers there are."""
 _UNANSWERED_S = 60.0
-"""A scheduler that has not answered for so long is taken for lost."""
+"""Time without an answer after which a scheduler counts as lost."""
 _CLOSE_S = 2.0
 
 
@@ -102,7 +102,7 @@ class Cluster:
         )
 
     def checked(self) -> Cluster:
-        """The same, if it makes sense.
+        """Return the same settings after checking them.
 
         Raises
         ------

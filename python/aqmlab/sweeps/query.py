@@ -109,7 +109,7 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
     UsageError
         If the statement is wrong, or does anything but read.
     RecordingError
-        If there is nothing to ask, or it is of a later format.
+        If there is nothing to query, or its format is later than this program.
     """
     import duckdb
 

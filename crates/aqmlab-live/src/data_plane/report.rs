@@ -20,7 +20,7 @@ pub struct DataPlaneReport {
     pub first_stalls: Vec<Stall>,
     /// Share of the time for which the thread had a processor.
     pub duty: f64,
-    /// Time for which it did not spin, although it was to, because it was too busy.
+    /// Time for which it was set to spin but did not, because it was too busy.
     pub without_spin: Span,
     /// Whether it ran under SCHED_FIFO.
     pub realtime: bool,

@@ -1,6 +1,6 @@
 //! The headers of an IP packet: the fields that a router needs, and the octet that it may change.
 //!
-//! The parser is total: any bytes have an answer, and none makes it panic. With DSCP and ECN field
+//! The parser is total: it returns a result for any bytes and never panics. With DSCP and ECN field
 //! changes the Internet checksum (RFC 1071), by its incremental update (RFC 1624).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -13,7 +13,7 @@ use aqmlab_qdisc::{Dscp, Ecn};
 use aqmlab_scenario::{IpVersion, Plan, parse};
 use aqmlab_units::Instant;
 
-/// The plans of a scenario text, one an arm.
+/// Returns the plans of a scenario text, one per arm.
 pub fn plans(text: &str) -> Vec<Plan> {
     match parse(text, "test.toml") {
         Ok(experiment) => experiment.arms,

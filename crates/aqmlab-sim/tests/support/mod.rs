@@ -9,7 +9,7 @@ use aqmlab_recording::{ColumnData, Recording, Table};
 use aqmlab_scenario::{Plan, parse};
 use aqmlab_sim::{Control, run};
 
-/// The plans of a scenario text, one an arm.
+/// Returns the plans of a scenario text, one per arm.
 pub fn plans(text: &str) -> Vec<Plan> {
     match parse(text, "test.toml") {
         Ok(experiment) => experiment.arms,
