@@ -55,10 +55,12 @@ build() { # TARGET FOLDER: from the sdist, so that it is known to be complete
 make_pages() {
     local pages=$source/aqmlab.data/data/share/man/man1
     rm -rf "$source/aqmlab.data" "$work/first"
+    sed -i '/^data = "aqmlab.data"$/d' "$source/pyproject.toml"
     build "$(uname -m)-unknown-linux-gnu" "$work/first"
     "${PYTHON:-python3}" -m venv "$environment"
     "$environment/bin/python" -m pip install --quiet --disable-pip-version-check "$work"/first/*.whl
     "$environment/bin/python" tools/man_pages.py "$pages"
+    sed -i 's/^\[tool.maturin\]$/&\ndata = "aqmlab.data"/' "$source/pyproject.toml"
     if command -v mandoc >/dev/null; then mandoc -Tlint -Wwarning "$pages"/*.1; fi
 }
 
