@@ -483,7 +483,7 @@ fn what_makes_no_port_is_refused_where_it_stands() {
                 class("silver", &[("traffic", traffic(&[2, 0])), ("queue", fifo(1))]),
             ])],
             "class[1].traffic",
-            "traffic `t0` belongs to class `gold` already",
+            "traffic `t0` already belongs to class `gold`",
         ),
         (
             vec![list(vec![gold(&[]), class("ef", &[("dscp", numbers(&[46])), ("queue", fifo(1))])])],
