@@ -178,6 +178,8 @@ class Run:
         self.timestamps = int(case["timestamps"])
         self.mss = 1448 if self.timestamps else 1460
         self.drop, self.mark = Faults(case["drop"], self.mss), Faults(case["mark"], self.mss)
+        pairs = (word.split(":") for word in case["late"].split())
+        self.late = {int(number) * self.mss: int(ms) * 1_000_000 for number, ms in pairs}
         self.drop_ack = {int(n) for n in case["drop_ack"].split()}
         there = [Link(*link) for link in LINKS]
         back = [Link(*link) for link in reversed(LINKS)]
@@ -247,6 +249,8 @@ class Run:
         if not lost:
             for link in self.links[way]:
                 now = link.carry(now, len(raw))
+            if way == 0 and self.rows and self.rows[-1][3]:
+                now += self.late.pop(self.rows[-1][2], 0)
             heapq.heappush(self.on_way, (now, self.serial, 1 - way, raw))
             self.serial += 1
 

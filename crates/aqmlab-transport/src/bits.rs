@@ -5,6 +5,10 @@
 pub(crate) struct Bits(u8);
 
 impl Bits {
+    pub(crate) const fn none() -> Self {
+        Bits(0)
+    }
+
     /// Whether any of `bits` is set.
     #[inline]
     pub(crate) const fn any(self, bits: u8) -> bool {

@@ -24,7 +24,7 @@
 //! `rfc`, `ns2`, `ns2_fulltcp`, `freebsd4` and `linux`.
 //!
 //! # What is not here
-//! The time stamp option (its effect on round trips is here); duplicate SACK (RFC 2883); path MTU discovery; urgent
+//! The time stamp option (its effect on round trips and on spurious retransmissions is here); path MTU discovery; urgent
 //! data; a zero window and its probes (the application reads at once); payload, checksums, ports and addresses, which
 //! belong to the host.
 #![no_std]
@@ -34,7 +34,7 @@ extern crate std;
 
 /// The version of all but congestion control, of which each algorithm has [its own](Congestion::version). Rises by one
 /// whenever that moves a result.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 mod bits;
 mod congestion;

@@ -15,6 +15,9 @@ pub(crate) struct Beyond {
     recent: Recent,
     /// Whether the latest of them is the topmost run.
     topmost_is_latest: bool,
+    /// What has arrived twice and was not reported yet, and what the latest option reports (RFC 2883).
+    twice: Option<(u64, u64)>,
+    reported: Option<(u64, u64)>,
 }
 
 impl Beyond {
@@ -50,6 +53,11 @@ impl Beyond {
         }
     }
 
+    /// Whether all of `[from, to)` waits here.
+    pub(crate) fn holds(&self, from: u64, to: u64) -> bool {
+        self.ranges.run_of(from).is_some_and(|run| to <= run.1)
+    }
+
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
@@ -67,16 +75,27 @@ impl Beyond {
         self.recent = Recent::default();
     }
 
-    /// How many blocks a SACK option has of what waits.
-    pub(crate) fn blocks(&self, most: u32) -> u32 {
-        u32::from(self.recent.count).min(most)
+    /// `[from, to)` has arrived twice: the next option says so.
+    pub(crate) fn arrived_twice(&mut self, from: u64, to: u64) {
+        self.twice = Some((from, to));
     }
 
-    /// The blocks: first the one that holds the latest segment, then those that came before as first blocks, the
-    /// most recent ones first (RFC 2018, section 4).
+    /// An option leaves: how many blocks it has.
+    pub(crate) fn report(&mut self, most: u32) -> u32 {
+        self.reported = self.twice.take();
+        (u32::from(self.recent.count) + u32::from(self.reported.is_some())).min(most)
+    }
+
+    /// The blocks: first what has arrived twice, if the option is to say so (RFC 2883, section 4), then the one that
+    /// holds the latest segment, then those that came before as first blocks, the most recent ones first (RFC 2018,
+    /// section 4).
     pub(crate) fn sack(&self, initial: u32, most: u32) -> Sack {
         let mut sack = Sack::NONE;
-        for number in &self.recent.numbers[..self.blocks(most) as usize] {
+        if let Some((from, to)) = self.reported {
+            sack.push(to_wire(initial, from), to_wire(initial, to));
+        }
+        let room = most as usize - sack.blocks().len();
+        for number in &self.recent.numbers[..usize::from(self.recent.count).min(room)] {
             let (from, to) =
                 self.ranges.run_of(*number).expect("what was reported waits until it is absorbed");
             sack.push(to_wire(initial, from), to_wire(initial, to));

@@ -2,8 +2,10 @@
 
 use aqmlab_units::{Instant, Span};
 
+use crate::bits::Bits;
 use crate::profile::{AckCounting, DelayedAckTimer, Profile};
 use crate::quick::delay_of;
+use crate::reassembly::Beyond;
 use crate::sack::Sack;
 use crate::sequence::to_wire;
 use crate::trouble::Troubles;
@@ -34,11 +36,16 @@ pub(crate) struct Receiver {
     initial: u32,
     /// In-order segments, or bytes, not yet acknowledged; [`ACK_NOW`] if an acknowledgment is due.
     unacked: u16,
-    /// Something has arrived beyond a hole.
-    holes: bool,
+    /// [`HOLES`] and [`TWICE`].
+    notes: Bits,
     /// The FIN is among what `next` counts.
     finished: bool,
 }
+
+/// Something has arrived beyond a hole.
+const HOLES: u8 = 1;
+/// Something has arrived twice, and no acknowledgment has said so yet (RFC 2883).
+const TWICE: u8 = 1 << 1;
 
 /// More than may be left unacknowledged.
 const ACK_NOW: u16 = u16::MAX;
@@ -50,7 +57,7 @@ impl Receiver {
             ack_deadline: Instant::FAR_FUTURE,
             initial: 0,
             unacked: 0,
-            holes: false,
+            notes: Bits::none(),
             finished: false,
         }
     }
@@ -78,10 +85,24 @@ impl Receiver {
         to_wire(self.initial, self.next)
     }
 
-    /// Whether nothing waits beyond a hole.
+    /// Whether nothing waits beyond a hole, and there is nothing to report.
     #[inline]
     pub(crate) fn is_orderly(&self) -> bool {
-        !self.holes
+        !self.notes.any(HOLES | TWICE)
+    }
+
+    /// What of `[from, to)` is here already, and has arrived twice with it (RFC 2883, section 4).
+    pub(crate) fn overlap(&self, from: u64, to: u64, troubles: &Troubles) -> Option<(u64, u64)> {
+        let to = if from < self.next { to.min(self.next) } else { to };
+        let waits = |beyond: &Beyond| beyond.holds(from, to);
+        let known = from < self.next || troubles.get().beyond.as_deref().is_some_and(waits);
+        (known && from < to).then_some((from, to))
+    }
+
+    /// The next acknowledgment reports that `[from, to)` has arrived twice.
+    pub(crate) fn report(&mut self, (from, to): (u64, u64), troubles: &mut Troubles) {
+        self.notes.set(TWICE);
+        troubles.note().beyond.get_or_insert_default().arrived_twice(from, to);
     }
 
     /// `len` bytes at `next`, with nothing beyond, where a count decides about the acknowledgment.
@@ -115,7 +136,7 @@ impl Receiver {
     ) -> Arrival {
         let end = to + u64::from(fin);
         if !self.accepts(from, end, profile) {
-            if profile.delay_repeated_ack && end == self.next && !self.holes {
+            if profile.delay_repeated_ack && end == self.next && !self.notes.any(HOLES) {
                 self.delay_ack(now, 0, troubles, profile);
             } else {
                 self.ack_now(); // RFC 9293, 3.10.7.4: an unacceptable segment is answered with an ACK
@@ -123,7 +144,7 @@ impl Receiver {
             return Arrival { duplicate: end <= self.next, ..Arrival::default() };
         }
         if from > self.next {
-            self.holes = true;
+            self.notes.set(HOLES);
             let duplicate = troubles.note().beyond.get_or_insert_default().keep(
                 from,
                 to,
@@ -135,7 +156,7 @@ impl Receiver {
         }
         let start = self.next;
         self.next = to.max(self.next);
-        let filled = self.holes;
+        let filled = self.notes.any(HOLES);
         let finished = (filled && self.absorb(troubles)) || fin;
         let delivered = u32::try_from(self.next - start).expect("a window is below 4 GiB");
         self.next += u64::from(finished);
@@ -224,18 +245,19 @@ impl Receiver {
         let (next, finished) = beyond.absorb(self.next);
         self.next = next;
         if beyond.is_empty() {
-            self.holes = false;
+            self.notes.clear(HOLES);
             beyond.clear();
         }
         finished
     }
 
-    /// How many blocks a SACK option has now.
-    pub(crate) fn sack_blocks(&self, troubles: &Troubles, profile: &Profile) -> u32 {
-        troubles.get().beyond.as_ref().map_or(0, |beyond| beyond.blocks(profile.sack_blocks))
+    /// A SACK option leaves: how many blocks it has.
+    pub(crate) fn report_blocks(&mut self, troubles: &mut Troubles, profile: &Profile) -> u32 {
+        self.notes.clear(TWICE);
+        troubles.note().beyond.as_mut().map_or(0, |beyond| beyond.report(profile.sack_blocks))
     }
 
-    /// The blocks of a SACK option now.
+    /// The blocks of the latest SACK option.
     pub(crate) fn sack(&self, troubles: &Troubles, profile: &Profile) -> Sack {
         let beyond = troubles.get().beyond.as_ref();
         beyond.map_or(Sack::NONE, |beyond| beyond.sack(self.initial, profile.sack_blocks))
@@ -256,7 +278,7 @@ impl Receiver {
     /// The connection is over: nothing is owed any more, and what waits beyond a hole is never delivered.
     pub(crate) fn stop(&mut self, troubles: &mut Troubles) {
         self.ack_sent();
-        if core::mem::take(&mut self.holes) {
+        if self.notes.take(HOLES) {
             let trouble = troubles.note();
             let waiting = trouble.beyond.take().map_or(0, |beyond| beyond.waiting());
             trouble.counts.bytes_discarded += u32::try_from(waiting).expect("a window is below 4 GiB");

@@ -62,6 +62,8 @@ fn profile(case: &Row) -> Profile {
     set("tail_loss_probe", Value::Flag(on("tlp")));
     set("frto", Value::Flag(on("frto")));
     set("timestamps", Value::Flag(on("timestamps")));
+    set("dsack", Value::Flag(on("dsack")));
+    set("eifel", Value::Flag(on("timestamps")));
     // The kernel acknowledges each segment while the window that it offers grows.
     let buffer = number(&case["receive_buffer"]);
     let growing = if buffer > 1 << 17 { 355 } else { 38 + u64::from(on("timestamps")) };
@@ -88,6 +90,7 @@ fn listed(words: &[String]) -> Vec<(u64, u64)> {
 
 fn data_faults(case: &Row, mss: u32) -> Faults {
     let (drop, mark) = (listed(&words(case, "drop")), listed(&words(case, "mark")));
+    let late = listed(&words(case, "late"));
     let mut seen = BTreeMap::new();
     Box::new(move |_, segment| {
         if segment.len == 0 {
@@ -99,6 +102,10 @@ fn data_faults(case: &Row, mss: u32) -> Faults {
         match this {
             _ if drop.contains(&this) => Fate::Drop,
             _ if mark.contains(&this) => Fate::Mark,
+            (number, 1) => {
+                let span = late.iter().find(|late| late.0 == number).map(|late| Span::ms(late.1));
+                span.map_or(Fate::Pass, Fate::Late)
+            }
             _ => Fate::Pass,
         }
     })

@@ -70,7 +70,7 @@ impl Endpoint {
             let (una, sent) = (self.una, self.sent());
             self.hear(&Heard { now, bytes, marked: echo, una, sent, rtt: news.last_rtt }, profile);
         }
-        if !(calm && orderly && !echo) {
+        if !(calm && orderly && !echo) || news.twice {
             self.take_measures(now, ack, &news, profile);
         } else if news.acked > 0 {
             self.open_window(now, bytes, profile);
@@ -87,10 +87,11 @@ impl Endpoint {
     fn take_measures(&mut self, now: Instant, ack: u64, news: &News, profile: &Profile) {
         let advances = news.acked > 0;
         self.troubles.note().counts.duplicate_acks += u32::from(!advances && news.delivered > 0);
-        if self.probe_has_repaired(ack, advances || news.delivered > 0) {
+        if self.probe_has_repaired(ack, advances || news.delivered > 0, news.twice) {
             self.reduce_at_once(news, profile);
         }
         self.judge_timeout(ack, news, profile);
+        self.judge_reduction(news, profile);
         self.leave_phase(ack);
         let (found, wait) = self.find_lost(now, profile);
         self.enter_phase(found, news, profile);
@@ -113,11 +114,20 @@ impl Endpoint {
     #[inline]
     fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, profile: &Profile) -> News {
         let (una, sent) = (self.una, self.sent());
-        let segments = &mut self.tracking_mut().segments;
+        let Tracking { segments, undo, .. } = self.tracking_mut();
         let mut news = News::default();
         segments.acknowledge(now, ack, &mut news);
-        for (from, to) in sack.blocks() {
-            let offset = |number| from_wire(profile.initial_sequence, number, una);
+        let offset = |number| from_wire(profile.initial_sequence, number, una);
+        let mut blocks = sack.blocks();
+        if profile.dsack
+            && let Some((from, to)) = first_is_twice(blocks, ack, offset)
+        {
+            blocks = &blocks[1..];
+            news.twice = true;
+            segments.arrived_twice(ack, sent);
+            undo.reported(((to - from) as u32).div_ceil(profile.mss), to);
+        }
+        for (from, to) in blocks {
             if let (Some(from), Some(to)) = (offset(*from), offset(*to)) {
                 segments.sack(now, from, to, ack, sent, &mut news);
             }
@@ -143,10 +153,10 @@ impl Endpoint {
     }
 
     /// Whether an acknowledgment shows that a probe has repaired a loss (RFC 8985, section 7.4.2).
-    fn probe_has_repaired(&mut self, ack: u64, news: bool) -> bool {
+    fn probe_has_repaired(&mut self, ack: u64, news: bool, twice: bool) -> bool {
         let tracking = self.tracking_mut();
         let Some(probe) = tracking.probe.filter(|probe| ack >= probe.end) else { return false };
-        if !probe.again || !news {
+        if !probe.again || !news || twice {
             tracking.probe = None; // new data, or both copies have arrived
             return false;
         }
@@ -176,10 +186,7 @@ impl Endpoint {
         }
         // What left after the timeout says nothing.
         if news.original.is_some_and(|end| end <= tracking.recover) {
-            tracking.frto = Frto::Off;
-            tracking.phase = Phase::Open;
-            tracking.segments.none_lost();
-            self.undo_reduction();
+            self.go_back(true);
             return;
         }
         match tracking.frto {
@@ -192,16 +199,48 @@ impl Endpoint {
         }
     }
 
+    /// Whether the latest reduction was for nothing: the first copy has arrived of what was sent again (RFC 3522, 3.2),
+    /// or both of all that was (RFC 3708, section 3).
+    fn judge_reduction(&mut self, news: &News, profile: &Profile) {
+        let Tracking { undo, segments, phase, .. } = self.tracking();
+        let by_first_copy = profile.eifel
+            && profile.timestamps
+            && news.first_copy
+            && news.acked > 0
+            && undo.begin.is_some()
+            && segments.copies() == 0;
+        if by_first_copy {
+            self.go_back(true);
+        } else if profile.dsack_undo && undo.is_due() {
+            self.go_back(*phase == Phase::Loss);
+        }
+    }
+
+    /// A reduction was for nothing: the window is what it was, and if `none_lost`, what was taken for lost is not.
+    fn go_back(&mut self, none_lost: bool) {
+        let tracking = self.tracking_mut();
+        tracking.frto = Frto::Off;
+        if tracking.is_recovering() {
+            tracking.phase = Phase::Open;
+        }
+        if none_lost {
+            tracking.segments.none_lost();
+        }
+        self.undo_reduction();
+    }
+
     /// A reduction comes that may turn out to be for nothing.
     fn remember_window(&mut self) {
-        let undo = Undo { cwnd: self.window.cwnd(), ssthresh: self.window.ssthresh() };
-        self.tracking_mut().undo = undo;
+        let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
+        let begin = Some(self.una);
+        self.tracking_mut().undo = Undo { cwnd, ssthresh, begin, unreported: None };
         self.troubles.note().control.remember();
     }
 
     /// It was for nothing: all that decides about the window is as it was before.
     fn undo_reduction(&mut self) {
-        let Undo { cwnd, ssthresh } = self.tracking().undo;
+        let Undo { cwnd, ssthresh, .. } = self.tracking().undo;
+        self.tracking_mut().undo.begin = None;
         self.window.restore(cwnd, ssthresh);
         self.troubles.note().control.restore();
     }
@@ -217,6 +256,9 @@ impl Endpoint {
         };
         if over {
             let settles = tracking.reduces();
+            if tracking.is_recovering() {
+                tracking.segments.recovered();
+            }
             tracking.phase = Phase::Open;
             tracking.frto = Frto::Off;
             if settles {
@@ -273,6 +315,12 @@ impl Endpoint {
             (tracking.phase, tracking.recover) = (phase, sent);
             return;
         };
+        if phase == Phase::Recovery {
+            self.remember_window();
+        } else {
+            self.tracking_mut().undo.begin = None;
+        }
+        let tracking = self.tracking_mut();
         tracking.begin(phase, sent, flight);
         tracking.retransmission_due = phase == Phase::Recovery && !profile.prr;
         let outstanding = Outstanding { flight: flight * profile.mss, inflation: 0 };
@@ -420,7 +468,10 @@ impl Endpoint {
             return None;
         }
         let segment = match lost {
-            Some(place) => self.transmit_again(now, place, profile),
+            Some(place) => {
+                self.tracking_mut().undo.sent_again();
+                self.transmit_again(now, place, profile)
+            }
             None => self.transmit_new(now, profile),
         };
         if profile.pacing {
@@ -493,4 +544,17 @@ impl Endpoint {
         self.tracking_mut().probe = Some(Probe { end, again: !new });
         segment
     }
+}
+
+/// What the first block reports to have arrived twice: below `ack`, or within the second block (RFC 2883, section 4).
+fn first_is_twice(
+    blocks: &[(u32, u32)],
+    ack: u64,
+    offset: impl Fn(u32) -> Option<u64>,
+) -> Option<(u64, u64)> {
+    let range = |(from, to): (u32, u32)| Some((offset(from)?, offset(to)?));
+    let (from, to) = range(*blocks.first()?).filter(|(from, to)| from < to)?;
+    let second = blocks.get(1).copied().and_then(range);
+    let within = second.is_some_and(|second| second.0 <= from && to <= second.1);
+    (from < ack || within).then_some((from, to))
 }

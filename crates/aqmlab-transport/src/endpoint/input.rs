@@ -531,8 +531,8 @@ impl Endpoint {
         self.receiver.ack_now();
     }
 
-    /// Payload arrives, marked or not, where more than a count decides about its acknowledgment: whether that leaves at
-    /// once.
+    /// Payload arrives, marked or not, where more than a count decides about its acknowledgment and what that reports:
+    /// whether it leaves at once.
     #[cold]
     fn note_payload(
         &mut self,
@@ -542,6 +542,13 @@ impl Endpoint {
         marked: bool,
         profile: &Profile,
     ) -> bool {
+        let to = from + u64::from(seg.len);
+        if profile.dsack
+            && self.uses_sack()
+            && let Some(range) = self.receiver.overlap(from, to, &self.troubles)
+        {
+            self.receiver.report(range, &mut self.troubles);
+        }
         if profile.exact_echo {
             self.echo_exactly(marked, profile);
         }

@@ -381,11 +381,14 @@ impl Endpoint {
     /// DEVIATES from RFC 6691, section 2: in a segment with payload it comes on top of the segment size, for a host
     /// that sends data both ways through losses both ways would otherwise cut its segments anew each time.
     #[cold]
-    fn sack_len(&self, profile: &Profile) -> u8 {
+    fn sack_len(&mut self, profile: &Profile) -> u8 {
         if !self.uses_sack() {
             return 0;
         }
-        let blocks = self.receiver.sack_blocks(&self.troubles, profile);
+        let blocks = self.receiver.report_blocks(&mut self.troubles, profile);
+        if blocks == 0 {
+            return 0;
+        }
         (profile.sack_overhead + blocks * BLOCK_BYTES) as u8
     }
 

@@ -60,7 +60,7 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
     ProfileInfo {
         name: "linux",
         summary: "Linux 4.x and later with `tcp_congestion_control=reno`, its sender beside a Linux 6.1 segment by \
-                  segment; without DSACK and compressed SACKs",
+                  segment; without compressed SACKs",
         values: LINUX,
     },
     ProfileInfo {
@@ -88,6 +88,9 @@ static MODERN: &[ProfileValue] = &[
     value("prr", Flag(true), "RFC 9937, 6"),
     value("frto", Flag(true), "RFC 5682, 3"),
     value("timestamps", Flag(true), "RFC 7323, 3"),
+    value("dsack", Flag(true), "RFC 2883; RFC 8985, 6.2"),
+    value("dsack_undo", Flag(true), "RFC 9438, 4.9.2; RFC 3708"),
+    value("eifel", Flag(true), "RFC 9438, 4.9; RFC 3522"),
 ];
 
 #[rustfmt::skip]
@@ -204,6 +207,9 @@ static LINUX: &[ProfileValue] = &[
     value("prr", Flag(true), "measured: every second acknowledgment lets a segment out"),
     value("frto", Flag(true), "net.ipv4.tcp_frto"),
     value("timestamps", Flag(true), "net.ipv4.tcp_timestamps"),
+    value("dsack", Flag(true), "net.ipv4.tcp_dsack"),
+    value("dsack_undo", Flag(true), "net.ipv4.tcp_dsack"),
+    value("eifel", Flag(true), "measured: a late segment undoes a reduction before DSACK does"),
     value("sack_blocks", Integer(3), "as many as fit beside timestamps"),
     value("fast_retransmit_restarts_timer", Flag(true), "measured: a lost retransmission times out an RTO after it left"),
     value("recovery_exit", Choice("ssthresh"), "tcp_input.c, tcp_end_cwnd_reduction(); without SACK only, and then by RFC 6582 on the way there"),

@@ -58,6 +58,9 @@ pub struct Profile {
     pub prr: bool,
     pub frto: bool,
     pub timestamps: bool,
+    pub dsack: bool,
+    pub dsack_undo: bool,
+    pub eifel: bool,
     pub sack_blocks: u32,
     pub sack_memory: SackMemory,
     /// bytes
@@ -192,6 +195,9 @@ impl Profile {
             prr: s.flag("prr")?,
             frto: s.flag("frto")?,
             timestamps: s.flag("timestamps")?,
+            dsack: s.flag("dsack")?,
+            dsack_undo: s.flag("dsack_undo")?,
+            eifel: s.flag("eifel")?,
             sack_blocks: count(s, "sack_blocks")?,
             sack_memory: SackMemory::read(s, "sack_memory")?,
             sack_overhead: bytes(s, "sack_overhead")?,
@@ -259,7 +265,8 @@ impl Profile {
         let periodic = self.delayed_ack_timer == DelayedAckTimer::Periodic;
         let exact_echo = self.congestion == Some(Congestion::Dctcp);
         let exits = self.slow_start_exit != SlowStartExit::Nothing;
-        let ack_rules = exact_echo || bytes || periodic || self.quick_acks > 0 || self.quick_acks_again > 0;
+        let quick = self.quick_acks > 0 || self.quick_acks_again > 0;
+        let ack_rules = exact_echo || bytes || periodic || quick || self.dsack;
         let remembers = self.congestion != Some(Congestion::Reno) || exits;
         Profile {
             ack_at: if ack_rules { NO_LIMIT } else { self.ack_every },

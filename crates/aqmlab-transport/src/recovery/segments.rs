@@ -67,6 +67,10 @@ pub(crate) struct News {
     pub acked: u32,
     pub opens: u32,
     pub echo: bool,
+    /// Something is reported to have arrived twice (RFC 2883).
+    pub twice: bool,
+    /// The first copy of something that was sent again has arrived.
+    pub first_copy: bool,
 }
 
 /// How many segments are lost that were not known to be.
@@ -93,7 +97,22 @@ pub(crate) struct Segments {
     highest: u64,
     /// A segment that was sent once has arrived after one sent later: RACK.reordering_seen.
     pub reordered: bool,
+    allowance: Allowance,
 }
+
+/// How many quarters of a round trip are allowed for reordering (RFC 8985, section 6.2, step 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Allowance {
+    /// RACK.reo_wnd_mult
+    quarters: u32,
+    /// RACK.reo_wnd_persist
+    recoveries: u32,
+    /// RACK.dsack_round
+    round: Option<u64>,
+}
+
+/// Recoveries after which the allowance is a quarter again (RFC 8985, section 6.2, step 4).
+const PERSIST: u32 = 16;
 
 impl Segments {
     /// The handshake has measured a round trip, or not.
@@ -108,6 +127,24 @@ impl Segments {
             min_rtt: rtt.unwrap_or(Span::MAX),
             highest: 0,
             reordered: false,
+            allowance: Allowance { quarters: 1, recoveries: 0, round: None },
+        }
+    }
+
+    /// An acknowledgment of everything below `una` reports what has arrived twice: once in a round trip the
+    /// allowance grows.
+    pub(crate) fn arrived_twice(&mut self, una: u64, sent: u64) {
+        if self.allowance.round.is_none_or(|round| una >= round) {
+            let quarters = self.allowance.quarters.saturating_add(1);
+            self.allowance = Allowance { quarters, recoveries: PERSIST, round: Some(sent) };
+        }
+    }
+
+    /// A recovery is over.
+    pub(crate) fn recovered(&mut self) {
+        self.allowance.recoveries = self.allowance.recoveries.saturating_sub(1);
+        if self.allowance.recoveries == 0 {
+            self.allowance.quarters = 1;
         }
     }
 
@@ -136,6 +173,11 @@ impl Segments {
 
     pub(crate) fn sacked(&self) -> u32 {
         self.sacked
+    }
+
+    /// Copies that are on their way.
+    pub(crate) fn copies(&self) -> u32 {
+        self.again
     }
 
     pub(crate) fn lost(&self) -> u32 {
@@ -231,6 +273,9 @@ impl Segments {
         news.delivered += 1;
         let rtt = now - segment.at;
         if segment.has(REPEATED) {
+            // Time stamps would tell the copies apart. DEVIATES from RFC 3522, 3.2: what comes later than the least round
+            // trip is taken for the latest copy's, which a queue may make wrong.
+            news.first_copy |= rtt < self.min_rtt;
             if self.is_too_soon(rtt) {
                 return;
             }
@@ -316,13 +361,14 @@ impl Segments {
         }
     }
 
-    /// What reordering is allowed for (RFC 8985, section 6.2, step 4, RACK_update_reo_wnd; without DSACK).
+    /// What reordering is allowed for (RFC 8985, section 6.2, step 4, RACK_update_reo_wnd).
     pub(crate) fn reordering_window(&self, recovering: bool, srtt: Option<Span>, profile: &Profile) -> Span {
         let ignored = !self.reordered && (recovering || self.sacked >= profile.dupthresh);
         if ignored || self.min_rtt == Span::MAX {
             return Span::ZERO;
         }
-        self.min_rtt.div(4).min(srtt.unwrap_or(Span::MAX))
+        let quarters = u64::from(self.allowance.quarters);
+        self.min_rtt.saturating_mul(quarters).div(4).min(srtt.unwrap_or(Span::MAX))
     }
 
     /// The first segment that is lost and not on its way again: its place in the list.

@@ -57,6 +57,33 @@ pub(crate) enum Frto {
 pub(crate) struct Undo {
     pub cwnd: f64,
     pub ssthresh: f64,
+    /// SND.UNA at the reduction, while reports of what arrived twice may undo it.
+    pub begin: Option<u64>,
+    /// Segments sent again since then that were not reported; `None` before the first (RFC 3708, section 3).
+    pub unreported: Option<u32>,
+}
+
+impl Undo {
+    const fn nothing() -> Self {
+        Undo { cwnd: 0.0, ssthresh: 0.0, begin: None, unreported: None }
+    }
+
+    /// A segment leaves again.
+    pub(crate) fn sent_again(&mut self) {
+        self.unreported = Some(self.unreported.unwrap_or(0) + 1);
+    }
+
+    /// So many segments that end at `to` are reported to have arrived twice.
+    pub(crate) fn reported(&mut self, segments: u32, to: u64) {
+        if self.begin.is_some_and(|begin| to > begin) {
+            self.unreported = self.unreported.map(|left| left.saturating_sub(segments));
+        }
+    }
+
+    /// Whether all that was sent again was for nothing.
+    pub(crate) fn is_due(&self) -> bool {
+        self.begin.is_some() && self.unreported == Some(0)
+    }
 }
 
 /// Segments, phase, timers.
@@ -94,7 +121,7 @@ impl Tracking {
             retransmission_due: false,
             frto: Frto::Off,
             partial_end: 0,
-            undo: Undo { cwnd: 0.0, ssthresh: 0.0 },
+            undo: Undo::nothing(),
             deviation: Deviation::new(rtt, sent, profile),
             pace: Pace::new(),
         }

@@ -7,6 +7,7 @@
 mod bench;
 mod profiles;
 mod rfc2018;
+mod rfc2883;
 mod rfc3168;
 mod rfc3465;
 mod rfc5681;

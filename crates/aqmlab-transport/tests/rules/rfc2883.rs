@@ -1,0 +1,107 @@
+//! Duplicate SACK (RFC 2883), and reductions that it undoes (RFC 3708).
+
+use aqmlab_params::Value;
+
+use crate::bench::{Bench, by_segments, ms, numbers, sack, segment};
+
+/// A receiver that has the first 100 bytes.
+fn receiver(dsack: bool) -> Bench {
+    let given = [sack(), ("dsack", Value::Flag(dsack)), ("ack_every", Value::Integer(1))];
+    let mut b = Bench::accepted(&given);
+    b.arrive(segment(1, 1, 100));
+    b
+}
+
+/// What the acknowledgment of a segment reports.
+fn report(b: &mut Bench, seq: u32, len: u32) -> (u32, Vec<(u32, u32)>) {
+    let ack = b.arrive(segment(seq, 1, len))[0];
+    let blocks = if ack.sack_len > 0 { b.endpoint.sack(&b.profile).blocks().to_vec() } else { Vec::new() };
+    (ack.ack, blocks)
+}
+
+/// Rules: 2883 4.1 duplicate; 2883 4 once
+#[test]
+fn a_segment_that_arrives_twice_is_the_first_block_of_one_acknowledgment() {
+    let mut b = receiver(true);
+    assert_eq!(report(&mut b, 1, 100), (101, vec![(1, 101)]));
+    assert_eq!(report(&mut b, 101, 100), (201, vec![]));
+    assert_eq!(report(&mut b, 151, 100), (251, vec![(151, 201)]), "the part that is here already");
+    let mut without = receiver(false);
+    assert_eq!(report(&mut without, 1, 100), (101, vec![]));
+}
+
+/// Rules: 2883 4.1 hole; 2883 4.2 within
+#[test]
+fn blocks_of_what_waits_follow_it() {
+    let mut b = receiver(true);
+    assert_eq!(report(&mut b, 301, 100), (101, vec![(301, 401)]));
+    assert_eq!(report(&mut b, 1, 100), (101, vec![(1, 101), (301, 401)]));
+    assert_eq!(report(&mut b, 401, 100), (101, vec![(301, 501)]));
+    assert_eq!(report(&mut b, 301, 100), (101, vec![(301, 401), (301, 501)]));
+}
+
+/// Ten segments, of which the first is sent again for three reports of later ones.
+fn reduced(switches: &[&'static str], lost: u32) -> Bench {
+    let mut b = by_segments(10, switches);
+    b.now = ms(200);
+    (1..=3).for_each(|n| drop(b.ack_with(0, &[(lost, lost + n)])));
+    assert_eq!((b.endpoint.ssthresh(), b.endpoint.counters().retransmitted), (5.0, lost));
+    b
+}
+
+/// Rules: 3708 3; 2883 4.1 duplicate
+#[test]
+fn a_reduction_is_undone_when_all_that_was_sent_again_is_reported() {
+    for (switches, undone) in [(&["dsack", "dsack_undo"][..], true), (&["dsack"], false)] {
+        let mut b = reduced(switches, 1);
+        b.now = ms(210);
+        b.ack(10);
+        assert_eq!(b.endpoint.ssthresh(), 5.0);
+        b.now = ms(300);
+        b.ack_with(10, &[(0, 1)]);
+        assert_eq!((b.endpoint.ssthresh().is_infinite(), b.endpoint.cwnd() >= 10.0), (undone, undone));
+    }
+}
+
+/// Rules: 3708 3
+#[test]
+fn a_reduction_stands_while_one_of_them_is_not_reported() {
+    let mut b = by_segments(10, &["dsack", "dsack_undo", "prr"]);
+    b.now = ms(200);
+    (1..=8).for_each(|n| drop(b.ack_with(0, &[(2, 2 + n)])));
+    assert_eq!(b.endpoint.counters().retransmitted, 2);
+    b.now = ms(300);
+    b.ack_with(10, &[(0, 1)]);
+    assert_eq!(b.endpoint.ssthresh(), 5.0);
+    b.ack_with(10, &[(1, 2)]);
+    assert!(b.endpoint.ssthresh().is_infinite());
+}
+
+/// Rules: 3522 3.2
+#[test]
+fn a_reduction_is_undone_when_the_first_copy_is_acknowledged() {
+    for (switches, at, undone) in [
+        (&["timestamps", "eifel"][..], 210, true),
+        (&["timestamps", "eifel"], 300, false),
+        (&["timestamps"], 210, false),
+    ] {
+        let mut b = reduced(switches, 1);
+        b.now = ms(at);
+        b.ack(4);
+        assert_eq!(b.endpoint.ssthresh().is_infinite(), undone, "{switches:?} at {at} ms");
+    }
+}
+
+/// The allowance is two quarters of a round trip after the first report.
+///
+/// Rules: 8985 6.2 dsack
+#[test]
+fn a_report_widens_the_allowance_for_reordering() {
+    for (dsack, due) in [(true, 250), (false, 225)] {
+        let mut b = by_segments(10, if dsack { &["rack", "dsack"] } else { &["rack"] });
+        b.now = ms(200);
+        b.ack_with(1, &[(0, 1)]);
+        assert!(!numbers(&b.ack_with(1, &[(2, 3)])).contains(&1));
+        assert_eq!((numbers(&b.fire())[0], b.now), (1, ms(due)));
+    }
+}
