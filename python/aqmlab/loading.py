@@ -129,7 +129,7 @@ class Recordings:
         )
 
     def whole(self) -> Results:
-        """The same of all runs.
+        """Return the same for all runs.
 
         Raises
         ------

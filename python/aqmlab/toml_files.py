@@ -1,4 +1,4 @@
-"""TOML files as people write them: what is wrong with one is told with file, line and column."""
+"""TOML files written by people: their errors are reported with file, line and column."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_toml(file: Path) -> tuple[dict[str, Any], str]:
 
 
 def _placed(message: str, text: str) -> str:
-    """``:12:3: Invalid value``, of what the library says as ``Invalid value (at line 12, column 3)``."""
+    """``:12:3: Invalid value``, from the library's ``Invalid value (at line 12, column 3)``."""
     found = _AT.search(message)
     if found is None:
         return f": {message}"

@@ -1,6 +1,6 @@
-"""What happened to single flows: traces of their senders, and their packets one by one.
+"""The histories of single flows: traces of their senders, and their packets one by one.
 
-Both are there only where the scenario asks for them: `trace` and `packets` in `[record]`.
+Both exist only if the scenario requests them: `trace` and `packets` in `[record]`.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def flow_names(tables: Tables, run: Run, table: str) -> list[FlowName]:
 
 
 def has(run: Run, table: str) -> bool:
-    """Whether a run has recorded a table that is there on request only."""
+    """Whether a run has a table that is recorded only on request."""
     return table in run.manifest.tables
 
 
 def chosen(flows: Sequence[FlowName], wanted: Sequence[str], most: int) -> list[FlowName]:
-    """The flows that are wanted, by class or by name (``ftp 3``); the first ``most`` of all if none is named.
+    """The requested flows, by class or by name (``ftp 3``); the first ``most`` of all if none is named.
 
     Raises
     ------
@@ -87,7 +87,7 @@ MOST_LISTED = 8
 
 @dataclass(frozen=True, repr=False)
 class Trace(Framed):
-    """Changes of one sender; values hold from their time on. As a data frame a row per change.
+    """Changes of one sender; values hold from their time on. As a data frame, one row per change.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Trace(Framed):
     event
         ``open``, ``change``, or one of :data:`REACTIONS`.
     values
-        Columns of ``trace`` by name; what is not there is NaN.
+        Columns of ``trace`` by name; missing values are NaN.
     """
 
     name: FlowName
@@ -172,9 +172,9 @@ class Journey:
     reason: str = ""
     marked_ns: list[int] = field(default_factory=list)
     place: str = ""
-    """The host that sent it, or the link whose queue it has come to last."""
+    """The host that sent it, or the link whose queue it reached last."""
     since_ns: int = 0
-    """When it came there."""
+    """When it arrived there."""
 
     @property
     def is_data(self) -> bool:

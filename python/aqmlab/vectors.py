@@ -51,7 +51,7 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
     format
         ``"csv"``, ``"parquet"`` or ``"tmix"``; by the ending of ``output`` if not given.
     duration_s
-        Until when connections open; the end of the run if not given.
+        The time until which connections open; the end of the run if not given.
     recording
         The directory of a run of this scenario with ``requests = { each = true }`` in ``[record]``: when
         users open connections depends on the network, and is read there.

@@ -23,7 +23,7 @@ _BOTH = "both.json"
 
 @dataclass
 class Verified:
-    """What was found in a directory.
+    """The findings for a directory.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class Verified:
     recordings, tables, bytes
         How many runs and tables were checked, and their size on the disk.
     missing
-        Runs that were asked for and are not there: interrupted, failed, or to come.
+        Requested runs that are absent: interrupted, failed, or not yet done.
     damaged
-        A sentence for each file that is not as it was written.
+        A sentence for each changed file.
     """
 
     path: Path
@@ -100,7 +100,7 @@ def _verify(found: Verified, path: Path) -> None:
 
 
 class _noting:  # noqa: N801 (used as a statement)
-    """Damage that is met in this block is noted."""
+    """Damage found in this block is recorded."""
 
     def __init__(self, found: Verified) -> None:
         self._found = found
@@ -153,7 +153,7 @@ def _run(found: Verified, path: Path) -> None:
 
 
 def _other_content(run: Run) -> Iterator[str]:
-    """Tables of an early version whose content is not what the manifest says."""
+    """Tables of an early version whose content differs from the manifest."""
     import duckdb
 
     for name, about in run.manifest.tables.items():

@@ -1,4 +1,4 @@
-"""The directory of an experiment: recordings that a person finds by arm and seed.
+"""The directory of an experiment: recordings that a person can find by arm and seed.
 
 ::
 
@@ -60,7 +60,7 @@ class ExperimentDirectory(Place):
         return name
 
     def names(self) -> list[str]:
-        """The names of the runs that were asked for.
+        """The names of the requested runs.
 
         Raises
         ------
@@ -70,13 +70,13 @@ class ExperimentDirectory(Place):
         return list(self._asked)
 
     def is_of(self, run: Run, name: str) -> bool:
-        """Whether a recording is of the arm, plan, seed and versions that were asked for."""
+        """Whether a recording has the requested arm, plan, seed and versions."""
         of = run.manifest
         return self._asked.get(name) == (of.arm, of.seed, of.plan_digest, of.parts)
 
     @cached_property
     def _asked(self) -> dict[str, tuple[Any, ...]]:
-        """By name, arm, seed, digest of the plan and versions of parts of each run."""
+        """Arm, seed, digest of the plan and versions of parts of each run, by name."""
         about = read_json(self.path / EXPERIMENT_FILE)
         try:
             early = {PROGRAM: about.get("results_version", 0)}
@@ -94,13 +94,13 @@ class ExperimentDirectory(Place):
             raise DamageError([f"`{self.path / EXPERIMENT_FILE}` is incomplete: {error!r}"]) from error
 
     def kept(self) -> str:
-        """What an interrupt leaves, and how to go on."""
+        """Return what an interrupt leaves, and how to continue."""
         if not any(self.path.glob("*/seed-*/manifest.json")):
             return ""
         return f"finished runs are kept in `{self.path}`; `--resume -o {self.path}` goes on"
 
     def sweep_out(self) -> int:
-        """Remove what dead processes left half done, and the directory for it once it is empty."""
+        """Remove unfinished files of dead processes, and their directory once it is empty."""
         removed = super().sweep_out()
         with suppress(OSError):
             self._unfinished.rmdir()
@@ -112,7 +112,7 @@ class ExperimentDirectory(Place):
         return self.path / ".tmp"
 
     def remove_if_empty(self) -> bool:
-        """Remove a directory without a finished run: there is nothing in it that the scenario does not say.
+        """Remove a directory without a finished run: everything in it follows from the scenario.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class ExperimentDirectory(Place):
 
 
 class AskedExperiment:
-    """What is kept beside the runs of an experiment, while they are done.
+    """What is kept next to the runs of an experiment during its runs.
 
     Parameters
     ----------
@@ -152,14 +152,14 @@ class AskedExperiment:
         return experiment_recordings(self.path)
 
     def conclude(self, recordings: Recordings, **_wishes: bool) -> Conclusion:
-        """Open what is there, as anybody who names the directory does."""
+        """Open the existing recordings, as any caller that names the directory does."""
         from aqmlab.sweeps.conclusion import Conclusion
 
         return Conclusion(recordings.whole())
 
 
 def begin(cases: Cases, output: Path | str | None) -> ExperimentDirectory:
-    """Make the directory of an experiment; one of our own choice if none is given.
+    """Make the directory of an experiment; by default one with a generated name.
 
     Raises
     ------
@@ -196,7 +196,7 @@ def begun(cases: Cases, output: Path | str | None) -> ExperimentDirectory | None
 
 
 def _differs(path: Path, wanted: Mapping[str, Any]) -> str | None:
-    """In what the experiment in a directory is another one than that which is wanted."""
+    """Return how the experiment in a directory differs from the requested one."""
     if not (path / EXPERIMENT_FILE).is_file():
         return "it holds no experiment"
     try:
@@ -243,18 +243,18 @@ def directory_name(cases: Cases, now: datetime | None = None) -> str:
 
 
 def latest(cases: Cases) -> list[Path]:
-    """The directories of our own choice with that name, the latest first."""
+    """The directories with that generated name, the latest first."""
     return sorted(DEFAULT_PARENT.glob(f"*-{cases.name}*"), reverse=True)
 
 
 class _TakenError(UsageError):
-    """There is something of that name."""
+    """The name is already in use."""
 
 
 def begin_directory(output: Path | str | None, cases: Cases, files: Mapping[str, str]) -> Path:
-    """Make a directory with these files; one of our own choice if none is given.
+    """Make a directory with these files; by default one with a generated name.
 
-    Another of the same second gets a number, also where two processes want the name at once.
+    A second directory of the same second gets a number, even if two processes request the name at once.
 
     Raises
     ------

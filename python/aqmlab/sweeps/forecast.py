@@ -1,4 +1,4 @@
-"""What a sweep would take: asked before it is begun."""
+"""The estimated time and space of a sweep, before it begins."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Forecast:
     present
         Runs that are in the store already.
     wall_s
-        For the others, so many side by side; ``None`` if nothing is known.
+        For the others, with this many in parallel; ``None`` if nothing is known.
     bytes
-        On the disk, for the others; ``None`` if no run was short enough to be tried to its end.
+        On the disk, for the others; ``None`` if no run was short enough for a complete trial.
     memory_bytes
-        What so many runs side by side need at least, by their plans.
+        The minimum that this many parallel runs need, by their plans.
     how
-        What the estimates are from.
+        The basis of the estimates.
     warnings
-        What is suspicious in the scenario, and what this machine has not enough of.
+        Suspicious settings of the scenario, and resources of which this machine has too little.
     """
 
     cases: int
@@ -71,7 +71,7 @@ class _Trial:
 
 
 class _EnoughError(Exception):
-    """A trial has shown what it can in its time."""
+    """The time of a trial is over."""
 
 
 def forecast(  # noqa: PLR0913 (keyword arguments)
@@ -84,7 +84,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
     shard: Shard | str | None = None,
     host: str = SIMULATOR,
 ) -> Forecast:
-    """What is there, and what the rest would take.
+    """Return what is present, and the estimated cost of the rest.
 
     One run of the cell whose links carry least and one of that whose links carry most are simulated, each for
     two seconds at most; what others take is assumed to lie on the line between them, by the capacity of all
@@ -135,7 +135,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
 
 
 def _lacks(path: Path, size: int | None, todo: Sequence[PlannedCell], workers: int) -> Iterator[str]:
-    """What the machine has not enough of now."""
+    """The resources of which the machine now has too little."""
     there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     free = shutil.disk_usage(there).free
     if size is not None and size > free:

@@ -19,16 +19,16 @@ from aqmlab.sweeps.task import Task
 
 
 class LiveExecutor(QueueExecutor):
-    """Does live runs one after the other: two at a time would share the processors that both need.
+    """Does live runs one after the other: two at the same time would compete for processors.
 
-    An interrupted run is asked to end, and what it has recorded until then is kept and says so.
+    An interrupted run is asked to end; its recording up to then is kept and marked as interrupted.
 
     Parameters
     ----------
     place
         Where results go.
     force
-        Whether to run also what the router expects to be too much for this machine.
+        Whether to run even if the router expects too much load for this machine.
     replace
         Whether runs that are there are done again.
     interrupted
@@ -69,7 +69,8 @@ class LiveExecutor(QueueExecutor):
                 except (RunError, RecordingError) as error:
                     outcome = Outcome(task, "failed", cause=type(error).__name__, reason=str(error))
                 except AqmlabError as error:
-                    # This machine cannot, or the scenario is none for a live run: so the next one is neither.
+                    # This machine cannot do it, or the scenario cannot run live: the same applies to the next
+                    # run.
                     outcome = Outcome(task, "machine", cause=type(error).__name__, reason=str(error))
                 except Exception as error:
                     outcome = Outcome(task, "failed", "defect", f"a defect of aqmlab: {error!r}")
@@ -104,7 +105,7 @@ class LiveExecutor(QueueExecutor):
 
     @staticmethod
     def _tidy(staging: Path) -> None:
-        """Remove what a process that was killed has left of a recording."""
+        """Remove the partial recording of a killed process."""
         for left in staging.iterdir():
             shutil.rmtree(left, ignore_errors=True)
 
@@ -119,7 +120,7 @@ class LiveExecutor(QueueExecutor):
         )
 
     def _heed(self) -> None:
-        """Interrupt the run as Ctrl-C would, once for each time that it is asked to end."""
+        """Interrupt the run as Ctrl-C would, once per request to end."""
         if self._heeded < self._asked_to_end:
             self._heeded += 1
             raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Merging stores: what was done in parts, on whatever machines, becomes one store with whole tables."""
+"""Merging stores: parts of a sweep, from any machines, become one store with complete tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_LINKS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EAC
 
 @dataclass(frozen=True)
 class Merged:
-    """What a merge has brought together.
+    """The result of a merge.
 
     Attributes
     ----------
@@ -37,9 +37,9 @@ class Merged:
     added, present
         Runs that it got, and runs that it had.
     sweeps
-        Those that the sources knew, with what is there of them now.
+        The sweeps of the sources, with their present runs.
     damaged
-        A sentence for each file of the sources that is not as it was written: its run is left out.
+        A sentence for each changed file of the sources; its run is left out.
     """
 
     store: Store
@@ -102,7 +102,7 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, rep
 
 
 def _rebuilt(into: Store, name: str, sources: Iterable[Store], report: bool) -> Conclusion:
-    """A sweep's directory with what its sources and the destination know together."""
+    """A sweep's directory with the combined content of its sources and the destination."""
     directory = into.sweep_directory(name)
     homes = [store.sweep_directory(name) for store in (into, *sources)]
     files = [SweepFile(home) for home in homes if (home / SWEEP_FILE).is_file()]
@@ -119,7 +119,7 @@ def _rebuilt(into: Store, name: str, sources: Iterable[Store], report: bool) -> 
 
 
 def _unfinished(found: Results) -> bool:
-    """Whether there is something that nobody has tried yet."""
+    """Whether there are runs that no process has tried yet."""
     return any(missing.reason == NOT_RUN for missing in found.missing)
 
 
@@ -127,7 +127,7 @@ def _check_equal(source: Store, into: Store, digest: str) -> None:
     """The same run has the same results, or something is wrong with one of the machines."""
     manifests = [read_manifest(store.path_of(digest)) for store in (source, into)]
     if manifests[0].host == LIVE:
-        # Two live runs are never the same: that which is there is kept.
+        # Two live runs are never the same: the existing one is kept.
         return
     # Files with other bytes may have the same content: another version may have written them.
     tables = [

@@ -30,7 +30,7 @@ def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> M
     file_name
         Where it came from: they are beside it.
     goes
-        What is done with them, for messages.
+        The use of the files, for messages.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> M
 
 
 def _names(plan: Any) -> list[str]:  # noqa: ANN401 (JSON of any shape)
-    """What stands under ``file`` beside a digest, at any depth."""
+    """The values under ``file`` next to a digest, at any depth."""
     if isinstance(plan, dict):
         own = [plan["file"]] if isinstance(plan.get("file"), str) and "digest" in plan else []
         return own + [name for value in plan.values() for name in _names(value)]

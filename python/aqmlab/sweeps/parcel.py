@@ -32,7 +32,7 @@ _OF_A_PART = re.compile(r"\b(from|until|window)\b")
 
 
 def chosen(word: str) -> Bring:
-    """What a word means.
+    """Return the meaning of a word.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def unpack(files: Mapping[str, bytes], directory: Path) -> None:
 
 
 def enough(about: Mapping[str, Any], bring: Bring) -> Bring:
-    """What has to be brought so that the tables and claims of a scenario can be computed.
+    """Return what workers must send back for the tables and claims of a scenario.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Places: where recordings are kept, each there whole or not at all, by whatever number of processes.
+"""Places: where recordings are kept, each complete or absent, with any number of writing processes.
 
 Each process writes its runs in a directory of its own and renames them; a process that finds a run there
 already discards its own. The lock of such a directory is held by the process (and let go by the kernel,
@@ -33,7 +33,7 @@ _LOOK_S = 0.05
 
 
 class Needs(NamedTuple):
-    """What a recording must have, besides being as it was written.
+    """What a recording must have, besides being unchanged.
 
     Attributes
     ----------
@@ -70,11 +70,11 @@ class Place(ABC):
 
     @abstractmethod
     def name_of(self, slug: str, seed: int, digest: str) -> str:
-        """The name of a run: of the arm with this directory's name, with this seed, of this digest."""
+        """The name of the run with this arm's directory name, seed and digest."""
 
     @abstractmethod
     def below(self, name: str) -> str:
-        """Where the recording of a run is, or would be, from the place's directory."""
+        """The actual or future path of a run's recording, relative to the place's directory."""
 
     @abstractmethod
     def is_of(self, run: Run, name: str) -> bool:
@@ -82,12 +82,12 @@ class Place(ABC):
 
     @abstractmethod
     def kept(self) -> str:
-        """A sentence on what is kept and how to go on; empty if nothing is kept."""
+        """A sentence on what is kept and how to continue; empty if nothing is kept."""
 
     @property
     @abstractmethod
     def _unfinished(self) -> Path:
-        """The directory of what is not whole yet."""
+        """The directory of incomplete recordings."""
 
     def path_of(self, name: str) -> Path:
         """Where the recording of a run is, or would be."""
@@ -98,7 +98,7 @@ class Place(ABC):
         return (self.path_of(name) / "manifest.json").is_file()
 
     def present(self, names: Iterable[str]) -> set[str]:
-        """Those of some runs that are there, whole; a directory is listed once, for a million runs too."""
+        """The complete runs among some; each directory is listed once, even for a million runs."""
         entries: dict[str, set[str]] = {}
         found = set()
         for name in names:
@@ -121,7 +121,7 @@ class Place(ABC):
         return self.short_of(name, Needs())
 
     def short_of(self, name: str, needs: Needs) -> tuple[str, ...]:
-        """Why a run that is there does not do: a sentence for each damaged file, and for what is lacking.
+        """Why an existing run is unusable: a sentence for each damaged file and for each missing part.
 
         Raises
         ------
@@ -189,7 +189,7 @@ class Place(ABC):
             os.close(lock)
 
     def sweep_out(self) -> int:
-        """Remove what dead processes left half done; returns of how many."""
+        """Remove unfinished files of dead processes; return the number of these processes."""
         removed = 0
         for file in sorted(self._unfinished.glob("*.lock")):
             with suppress(OSError):
@@ -205,7 +205,7 @@ class Place(ABC):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """An operating system that refuses to write ends in a sentence about the place."""
+        """A write error of the operating system becomes a sentence about the place."""
         try:
             yield
         except OSError as error:

@@ -1,4 +1,4 @@
-"""A worker process and the pipes to it: a request a line, and signs of life until the answer."""
+"""A worker process and the pipes to it: one request per line, and progress lines until the answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _READ_BYTES = 1 << 16
 
 
 def _unheard(_now: Mapping[str, Any]) -> None:
-    """For a caller who need not know how far a run is."""
+    """For a caller that does not need the progress of a run."""
 
 
 class WorkerProcess:
@@ -73,7 +73,7 @@ class WorkerProcess:
         return self._process.poll() is None
 
     def ask(self, request: Mapping[str, Any], hear: Hear = _unheard) -> dict[str, Any] | None:
-        """Have a request answered, and hear how far it is; ``None`` if the process has died or hangs."""
+        """Have a request answered, and receive its progress; ``None`` if the process has died or hangs."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -88,7 +88,7 @@ class WorkerProcess:
         return None
 
     def kill(self) -> None:
-        """End the process wherever it is."""
+        """End the process at once."""
         self._process.kill()
 
     def died(self) -> str:
@@ -107,7 +107,7 @@ class WorkerProcess:
         return f"the worker {how}{f': {words[-1]}' if words else ''}"
 
     def end(self) -> None:
-        """Let the process end, for it has nothing to do."""
+        """Let the process end because it has nothing to do."""
         with suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -119,7 +119,7 @@ class WorkerProcess:
         self._close()
 
     def _lines(self) -> Iterator[bytes]:
-        """What the process writes, until it ends or is silent for too long."""
+        """The lines that the process writes, until it ends or is silent for too long."""
         assert self._process.stdout is not None
         stdout = self._process.stdout.fileno()
         until = time.monotonic() + self._silence_s
@@ -147,7 +147,7 @@ class WorkerProcess:
 
 
 class Keeper:
-    """Keeps a worker process, and replaces it where it dies: a run costs that one of its attempts.
+    """Keeps a worker process, and replaces it if it dies, which costs its run one attempt.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class Keeper:
         return process.pid if process is not None else None
 
     def answer(self, request: Mapping[str, Any], hear: Hear = _unheard) -> dict[str, Any] | None:
-        """What became of a run; ``None`` after :meth:`kill`."""
+        """The outcome of a run; ``None`` after :meth:`kill`."""
         deaths: list[str] = []
         while len(deaths) < ATTEMPTS and not self._killed:
             process = self._living()
@@ -182,7 +182,7 @@ class Keeper:
         return {"status": "failed", "cause": "crash", "reason": "; then ".join(dict.fromkeys(deaths))}
 
     def kill(self) -> None:
-        """End the process wherever it is, and start no other; for another thread than that of the runs."""
+        """End the process at once, and start no other; for a thread other than that of the runs."""
         with self._lock:
             self._killed = True
             if self._process is not None:

@@ -1,4 +1,4 @@
-"""How far the runs of a request are."""
+"""The progress of the runs of a request."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ the relative width of one near zero says nothing."""
 
 @dataclass(frozen=True)
 class Widest:
-    """The interval that is widest for its mean.
+    """The interval that is widest relative to its mean.
 
     Attributes
     ----------
     metric, cell
         Of what and where.
     relative
-        Half its width by the mean.
+        Half its width divided by the mean.
     """
 
     metric: str
@@ -34,7 +34,7 @@ class Widest:
 
 @dataclass(frozen=True)
 class UnderWay:
-    """How far a run is that is being done.
+    """The progress of a current run.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class UnderWay:
     phase
         What a live run is at; empty if simulated.
     lateness_max_s
-        How late a packet of a live run has left at most.
+        The greatest lateness of a packet of a live run.
     """
 
     arm: str
@@ -66,12 +66,12 @@ class UnderWay:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the runs of a request are.
+    """The progress of the runs of a request.
 
     Attributes
     ----------
     runs_total
-        Runs that were asked for, in this shard.
+        Requested runs, in this shard.
     runs_present
         Those that were there already.
     runs_done
@@ -81,7 +81,7 @@ class Progress:
     elapsed_s
         Since it began.
     to_go_s
-        What it will take still, as far as can be told.
+        The estimated remaining time.
     cpu_s
         Processor time of the runs since it began.
     events
@@ -91,7 +91,7 @@ class Progress:
     widest
         Of the intervals of cells with two runs or more.
     note
-        What is the matter with the machines now; empty if nothing.
+        The present problems of the machines; empty if there are none.
     """
 
     runs_total: int
@@ -108,7 +108,7 @@ class Progress:
 
     @property
     def runs_per_s(self) -> float:
-        """Runs a second since it began."""
+        """Runs per second since it began."""
         return self.runs_done / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -134,7 +134,7 @@ class Progress:
 
 
 class Intervals:
-    """The intervals of a sweep that grows: a cell is looked at again when it has more runs."""
+    """The intervals of a growing sweep: a cell is evaluated again when it has more runs."""
 
     def __init__(self) -> None:
         self._seen: dict[Cell, tuple[int, Widest | None]] = {}

@@ -1,7 +1,6 @@
-"""SQL over all recordings of a store: a view for each of their tables, with what was swept beside each row.
+"""SQL over all recordings of a store: one view per table, with the swept values in each row.
 
-DuckDB answers, in memory, and may read the recordings and nothing else. One statement that only reads is let
-through.
+DuckDB answers in memory and may read only the recordings. Only a single read-only statement is accepted.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
 
     There are a view for each table of recordings (``summary``, ``flows``, ``queues``, ...), whose rows have
     the columns ``digest``, ``arm``, ``seed``, ``settings`` and one for each axis besides their own; ``runs``
-    with a row a recording; and ``cells`` with a row for each run of each sweep, there or not.
+    with a row per recording; and ``cells`` with a row for each run of each sweep, there or not.
 
     Parameters
     ----------
@@ -116,7 +115,7 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
     _check(sql)
     known = catalogue(store_path(path))
     with duckdb.connect(":memory:", config=_SHUT) as connection:
-        # The views are made of what is here; nothing else may be read from then on.
+        # The views are made of the files found here; from then on nothing else may be read.
         connection.execute(f"SET allowed_directories = [{_text(f'{known.root}/')}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
@@ -144,13 +143,13 @@ _SHUT = {
     "allow_community_extensions": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
-    # No variable of the calling program is to be taken for a table.
+    # No variable of the calling program may be used as a table.
     "python_enable_replacements": "false",
 }
 
 
 def _is_text(text: str) -> bool:
-    """Whether it has no bytes of the command line that are no UTF-8."""
+    """Whether it has no bytes from the command line that are not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -159,7 +158,7 @@ def _is_text(text: str) -> bool:
 
 
 def _check(sql: str) -> None:
-    """Let one statement through that reads and does nothing else."""
+    """Accept one statement that only reads."""
     import duckdb
 
     if not _is_text(sql):
@@ -264,7 +263,7 @@ def _axis_columns(
 def _table(
     connection: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, tuple[str, list[Any]]]
 ) -> None:
-    # Whole columns as parameters: a statement a row would take longer than the query.
+    # Whole columns as parameters: one statement per row would take longer than the query.
     parts = [f"unnest(?::{kind}[]) AS {_name(column)}" for column, (kind, _) in columns.items()]
     connection.execute(
         f"CREATE OR REPLACE TABLE {name} AS SELECT {', '.join(parts)}",
@@ -316,7 +315,7 @@ def _lacking(connection: duckdb.DuckDBPyConnection, files: _Files) -> dict[str, 
 
 
 def _without(reasons: Mapping[str, str], files: _Files, skipped: list[str]) -> _Files:
-    """The other files; the reasons are noted."""
+    """Return the other files, and record the reasons."""
     skipped.extend(reasons.values())
     return {table: [f for f in found if f[0].path not in reasons] for table, found in files.items()}
 

@@ -1,7 +1,7 @@
-"""What a worker of a Dask cluster does: the one function that tasks name, and what it answers.
+"""The work of a Dask worker: the one function that tasks name, and its answer.
 
 A request is JSON text. The run is done in a process of its own (:mod:`aqmlab.sweeps.process`), so that a
-crash, a run without end or one that outgrows its memory costs that process and not Dask's worker.
+crash, an endless run or one that exceeds its memory ends that process and not Dask's worker.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _refused(reason: str, address: str) -> dict[str, Any]:
 
 
 def _differences(needed: Mapping[str, int], wanted: str) -> str:
-    """In what this worker differs from what a run needs; empty if in nothing."""
+    """How this worker differs from what a run needs; empty if it does not."""
     own = parts()
     other = [name for name in needed if own.get(name) != needed[name]]
     if not other:
@@ -122,7 +122,7 @@ def _differences(needed: Mapping[str, int], wanted: str) -> str:
 
 
 def _news(worker: Any) -> Hear:  # noqa: ANN401 (of Dask)
-    """What tells the client how far the run of this thread is, now and then."""
+    """A callback that reports the progress of this thread's run to the client from time to time."""
     key, told_s = worker.get_current_task(), time.monotonic()
 
     def hear(now: Mapping[str, Any]) -> None:
@@ -135,7 +135,7 @@ def _news(worker: Any) -> Hear:  # noqa: ANN401 (of Dask)
 
 
 def _is_shared(place: Path, token: Mapping[str, str]) -> bool:
-    """Whether the place's path leads here to the place that is meant: a file there proves it."""
+    """Whether the place's path refers to the same place on this machine: a file there proves it."""
     with suppress(OSError):
         return (place / token["file"]).read_text(encoding="ascii") == token["content"]
     return False
@@ -148,7 +148,7 @@ def _own_store(scratch: Path) -> Path:
 
 
 def _with_files(task: dict[str, Any], files: Mapping[str, bytes], scratch: Path) -> dict[str, Any]:
-    """The task, with its files beside where it says that the scenario is."""
+    """The task, with its files next to its scenario's path."""
     if not files:
         return task
     digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""The store: recordings by the digest of their run, each there whole or not at all.
+"""The store: recordings by the digest of their run, each complete or absent.
 
 ::
 
@@ -95,11 +95,11 @@ class Store(Place):
         return digest
 
     def below(self, name: str) -> str:
-        """Where the recording of a run is, or would be, from the store's directory."""
+        """The actual or future path of a run's recording, relative to the store's directory."""
         return f"runs/{name[:2]}/{name}"
 
     def is_of(self, run: Run, name: str) -> bool:
-        """Whether a recording is of the run of that digest; it cannot be told before parts had versions."""
+        """Whether a recording belongs to that digest; unknown for recordings older than versions of parts."""
         return run.manifest.run_digest in (None, name)
 
     def kept(self) -> str:
@@ -128,7 +128,7 @@ class Store(Place):
         return self.path / "sweeps" / name
 
     def _begin_writing(self) -> None:
-        """Find out now, not after the first run, whether anything can be written."""
+        """Check now, not after the first run, whether anything can be written."""
         with self.staging() as directory, self.writing():
             (directory / "probe").write_bytes(b"x")
             (self.path / "runs").mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Sweeps: every cell of a scenario with every seed, as far as they are not there already."""
+"""Sweeps: every cell of a scenario with every seed, except runs that exist already."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Sweep:
     workers
         Runs side by side.
     damaged
-        By name, what is wrong with runs that were there, or what they lack: they are made anew.
+        By name, the damage or missing parts of existing runs, which are repeated.
     """
 
     def __init__(  # noqa: PLR0913 (keyword arguments)
@@ -125,12 +125,12 @@ class Sweep:
 
     @property
     def progress(self) -> Progress:
-        """How far it is now."""
+        """The present progress."""
         return self._tally.progress()
 
     @property
     def results(self) -> Results:
-        """What is there now."""
+        """The present results."""
         if self._conclusion is not None:
             return self._conclusion.results
         return self._directory.recordings().results(self._tally.there())
@@ -239,7 +239,7 @@ class Sweep:
                 raise_if_stopped()
                 self._finish()
         except Stopped:
-            # Nobody waits for it: who asks for the same again goes on where it was.
+            # No caller waits for it: a repeated request continues where it stopped.
             pass
         except BaseException as error:
             self._error = error
@@ -247,7 +247,7 @@ class Sweep:
             self._over.set()
 
     def _work(self) -> None:
-        """Have all runs done that are to be done."""
+        """Have all missing runs done."""
         tasks = (
             replace(self.cases.task(*self._tally.cells[name]), name=name, replace=name in self.damaged)
             for name in self._tally.todo
@@ -279,11 +279,11 @@ class Sweep:
         finally:
             self.remarks = tuple(executor.remarks)
             executor.close(now=waiting > 0)
-            # Workers that were ended have left what they were at.
+            # Ended workers have left partial files.
             self._place.sweep_out()
 
     def _look(self, *, last: bool) -> None:
-        """Report how far it is; read new runs, while others are being done, and what intervals they make."""
+        """Report progress; meanwhile read new runs and compute their intervals."""
         now = time.monotonic()
         if self._watcher is not None and (last or now - self._told_s >= _TICK_S):
             self._told_s = now
@@ -308,7 +308,7 @@ class Sweep:
             )
 
     def _failure(self) -> AqmlabError | None:
-        """What the caller who waits has to know."""
+        """The errors that a waiting caller receives."""
         damage = self.results.damage()
         if damage is not None:
             return damage
@@ -328,7 +328,7 @@ class Sweep:
 
 
 def _to_bring(cases: Cases, cluster: Cluster | None) -> Bring | None:
-    """How much of the recordings has to be there in the end; ``None`` if that is not known to matter."""
+    """The part of the recordings required at the end; ``None`` if it is not known to matter."""
     if cluster is None:
         return None
     asked = cluster.bring or SUMMARIES
@@ -336,7 +336,7 @@ def _to_bring(cases: Cases, cluster: Cluster | None) -> Bring | None:
 
 
 def _insufficient(place: Place, names: Iterable[str], needs: Needs) -> dict[str, tuple[str, ...]]:
-    """The runs that are there and not as they were written, or lack what they need."""
+    """The existing runs that have changed, or lack required parts."""
     found: dict[str, tuple[str, ...]] = {}
     for name in names:
         with suppress(RecordingError):
@@ -346,7 +346,7 @@ def _insufficient(place: Place, names: Iterable[str], needs: Needs) -> dict[str,
 
 
 def _warm_up() -> None:
-    """Import what reading results takes, while workers start."""
+    """Import the modules for reading results while workers start."""
     import duckdb
 
     _ = duckdb
@@ -401,7 +401,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     force
         Whether to do runs again that are there.
     progress
-        Receives how far the runs are, about ten times a second.
+        Receives the progress of the runs, about ten times per second.
     interrupted
         Called once, when a live run has been asked to end.
     report
@@ -456,7 +456,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
 def cluster_of(
     executor: str | Cluster, jobs: int | None = None, bring: Bring | None = None
 ) -> Cluster | None:
-    """The cluster that is meant; ``None`` for this machine.
+    """The requested cluster; ``None`` for this machine.
 
     Parameters
     ----------

@@ -1,7 +1,6 @@
 """The tables of a sweep as CSV.
 
-``results.csv`` has a row a run, ``answer.csv`` a row a cell, ``classes.csv`` a row a cell and class of
-traffic.
+``results.csv`` has a row per run, ``answer.csv`` a row per cell, ``classes.csv`` a row per cell and class.
 
 Their bytes depend on the runs alone: rows are in the order of the cells and seeds, numbers are the shortest
 decimals that mean the same double.
@@ -28,7 +27,7 @@ CLASSES_FILE = "classes.csv"
 
 
 def columns(results: Results) -> tuple[Metric, ...]:
-    """The metrics of the tables: those that are counted, and what the scenario asks for besides.
+    """The metrics of the tables: those that are counted, and those that the scenario requests.
 
     One that is computed from samples takes longer than many a run.
     """

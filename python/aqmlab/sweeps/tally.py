@@ -1,4 +1,4 @@
-"""What has become of the runs of a request so far; it may be read while it grows."""
+"""The outcomes of the runs of a request so far; they may be read while more arrive."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class EndedRun:
     arm, seed, digest
         Which run.
     status
-        ``finished``, ``present`` (somebody else has done it meanwhile) or ``failed``.
+        ``finished``, ``present`` (another process has done it meanwhile) or ``failed``.
     cause, reason
         Of a failure: a word to count by, and a sentence.
     wall_s, cpu_s, events
@@ -74,7 +74,7 @@ class Tally:
         self._changed = threading.Condition()
 
     def add(self, outcome: Outcome) -> None:
-        """Keep what became of a run."""
+        """Keep the outcome of a run."""
         name = outcome.task.name
         cell, seed = self.cells[name]
         ended = EndedRun(
@@ -101,14 +101,14 @@ class Tally:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """There will be no more."""
+        """Record that no more runs will follow."""
         with self._changed:
             self._elapsed_s = time.monotonic() - self._begun
             self._changed.notify_all()
 
     @property
     def closed(self) -> bool:
-        """Whether there will be no more."""
+        """Whether no more runs will follow."""
         return self._elapsed_s is not None
 
     def __len__(self) -> int:
@@ -133,7 +133,7 @@ class Tally:
             return (self.cells.keys() - self.todo) | self._there
 
     def progress(self) -> Progress:
-        """How far it is."""
+        """The progress."""
         with self._changed:
             elapsed = time.monotonic() - self._begun if self._elapsed_s is None else self._elapsed_s
             under_way = {name: run for name, run in self.under_way.items() if name not in self._there}

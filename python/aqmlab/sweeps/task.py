@@ -106,7 +106,7 @@ class Task:
 
     @staticmethod
     def from_json(content: dict[str, Any]) -> Task:
-        """The task that :meth:`to_json` was of."""
+        """The task from the output of :meth:`to_json`."""
         return Task(**{**content, "pcap": tuple(content["pcap"])})
 
 

@@ -1,4 +1,4 @@
-"""A worker: reads tasks, a JSON line each, does them, and answers each with a line.
+"""A worker: reads tasks, one JSON line each, does them, and answers each with a line.
 
 Started by :mod:`aqmlab.sweeps.process` as ``python -m aqmlab.sweeps.worker PLACE PARENT IDLE_S``. It
 ends with its standard input, with its parent, however that ended, and after IDLE_S seconds without a request,
@@ -34,17 +34,17 @@ _SECONDS_BETWEEN_SIGNS = 0.3
 
 
 def main() -> None:
-    """Serve until there is nobody to serve."""
+    """Serve until there is no client."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     place, parent, idle_s = place_at(Path(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3])
     _die_with(parent)
-    # Whatever prints, a panic or a library, is not to be taken for an answer.
+    # Output of a panic or a library must not be mistaken for an answer.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
         serve(_requests(sys.stdin, idle_s), answers, place, parent)
     except BrokenPipeError:
-        # Nobody is there any more to be told that.
+        # No client is left to receive this.
         os._exit(0)
 
 
@@ -69,7 +69,7 @@ def place_at(path: Path) -> Place:
 
 
 def serve(requests: Iterable[str], answers: TextIO, place: Place, parent: int) -> None:
-    """Do what is asked, line by line, until there are no more lines.
+    """Do the requests, line by line, until there are no more lines.
 
     Between two requests there is nothing of the worker's in the place: on a cluster it outlives those who
     ask.
@@ -152,7 +152,7 @@ def _do(
 
 
 def _die_with(parent: int) -> None:
-    """Have the kernel end this process with its parent; where it cannot, the progress of a run looks."""
+    """Have the kernel end this process with its parent; elsewhere, the progress of a run checks for this."""
     if sys.platform == "linux":
         import ctypes
 
