@@ -1,0 +1,54 @@
+"""One run of the paper's length of each arm at 98 %: of two hours the middle 90 minutes are measured.
+
+The last quarter of an hour is left out: nothing of it is measured.
+
+    python papers/le/full_runs.py [STORE]
+
+prints the table of README.md; 20 runs, about two minutes of one core each. It is resumed when it is called again.
+"""
+
+import sys
+import tomllib
+from pathlib import Path
+
+import aqmlab
+
+METRICS = {
+    "drop_percent": ("lost, %", "{:.2f}"),
+    "mark_percent": ("marked, %", "{:.1f}"),
+    "throughput_bps": ("Mbit/s", "{:.1f}"),
+    "requests_completed": ("requests, million", "{:.2f}"),
+    "response_time_median_s": ("median, ms", "{:.0f}"),
+    "response_time_p99_s": ("p99, s", "{:.2f}"),
+    "response_time_cdf_area_percent": ("area, %", "{:.1f}"),
+}
+SCALES = {"throughput_bps": 1e-6, "requests_completed": 1e-6, "response_time_median_s": 1e3}
+
+
+def full_length() -> dict[str, object]:
+    """Returns the scenario of lab.toml at 98 %, as long as in the paper, with one seed."""
+    scenario = tomllib.loads((Path(__file__).parent / "lab.toml").read_text(encoding="utf-8"))
+    axis = scenario["sweep"].pop("zip")[0]
+    del scenario["sweep"]
+    at = axis["labels"].index("98")
+    for side in scenario["traffic"]:
+        side["users"] = axis[f"traffic.{side['name']}.users"][at]
+    return scenario | {"duration": "6300s", "warmup": "900s", "runs": 1}
+
+
+def main() -> None:
+    """Runs what is missing and prints the table."""
+    store = sys.argv[1] if len(sys.argv) > 1 else None
+    results = aqmlab.sweep(full_length(), store=store, report=False).wait()
+    print("| arm |", " | ".join(label for label, _ in METRICS.values()), "|")
+    print("|---|" + "---|" * len(METRICS))
+    for cell in results.cells:
+        row = []
+        for metric, (_, form) in METRICS.items():
+            (value,) = results.values(metric, cell).values()
+            row.append("" if value is None else form.format(value * SCALES.get(metric, 1)))
+        print("|", cell.arm, "|", " | ".join(row), "|")
+
+
+if __name__ == "__main__":
+    main()
