@@ -102,6 +102,12 @@ def test_a_cause_has_the_seeds_of_the_multiverse_or_those_of_the_score(tmp_path,
     assert seeds == [5, 6]
 
 
+def test_a_multiverse_that_can_decide_nothing_is_refused(tmp_path):
+    too_few = edited(tmp_path, "paper.toml", 'design = "product"\nruns = 5', 'design = "product"\nruns = 4')
+    with pytest.raises(ScenarioError, match="`runs` is 4, and no finding is decided with fewer than 5 seeds"):
+        read_paper(too_few)
+
+
 def test_a_table_stands_beside_ours(toy):
     (table,) = toy.tables
     cells = {

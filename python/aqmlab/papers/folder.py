@@ -32,6 +32,7 @@ from aqmlab.papers.paper import (
     Threshold,
 )
 from aqmlab.papers.toml_tables import TomlTable, read_toml
+from aqmlab.stats.verdict import LEAST_SEEDS
 
 
 def papers_folder() -> Path:
@@ -314,9 +315,15 @@ def _figure(entry: TomlTable, files: list[str]) -> PaperFigure:
 
 
 def _multiverse(entry: TomlTable) -> Multiverse:
+    thinned = _thinned(entry, "design", "cause_seeds")
+    if 0 < thinned.runs < LEAST_SEEDS:
+        raise entry.error(
+            f"`runs` is {thinned.runs}, and no finding is decided with fewer than {LEAST_SEEDS} seeds;"
+            f" give at least {LEAST_SEEDS}, or leave it out for as many as are scored"
+        )
     return Multiverse(
         entry.choice("design", DESIGNS, "one_at_a_time"),
-        _thinned(entry, "design", "cause_seeds"),
+        thinned,
         entry.choice("cause_seeds", CAUSE_SEEDS, "multiverse"),
     )
 
