@@ -79,3 +79,74 @@ def test_each_command_of_the_artifact_names_what_its_paper_has():
                 kind, [f.name for f in figures]
             )
     assert not asked
+
+
+MARKER = re.compile(r"^\s*(?:[-*+]|\d+\.) ")
+IN_A_LINE = re.compile(
+    r"(?:[.:;!?]|, or|, and) - (?=[A-Za-z`*\[\"])|\) - (?=[A-Z`*])|[.:;!?)] \d+\. (?=\*\*|[A-Z`])|\S ```"
+)
+
+
+def broken(text: str) -> list[str]:
+    """Places that a careless re-wrapping leaves behind, each as `line: what`."""
+    found: list[str] = []
+    fence, before = False, ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.lstrip().startswith("```"):
+            fence = not fence
+        elif not fence and not line.startswith("    ") and not line.startswith("|"):
+            item = MARKER.match(line) is not None
+            prose = re.sub(r"`[^`]*`", "``", line)
+            if item and before.strip() and not MARKER.match(before) and not before.startswith((" ", "#")):
+                found.append(f"{number}: a list without an empty line before it")
+            if IN_A_LINE.search(prose) or prose.endswith((". -", "; -", ": -")):
+                found.append(f"{number}: a list item within a line")
+            if re.search(r"\]\([^)\s]*$", prose) or (before.endswith("]") and prose.startswith("(")):
+                found.append(f"{number}: a link across lines")
+            if before.startswith("|") and line.strip():
+                found.append(f"{number}: a row of a table without its bar")
+        elif not fence and line.startswith("|") and before.startswith("|"):
+            bars = [len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", row))) for row in (before, line)]
+            if bars[0] != bars[1]:
+                found.append(f"{number}: a row of a table with {bars[1]} bars below one with {bars[0]}")
+        before = line
+    return [*found, "a block of code without an end"] if fence else found
+
+
+def test_no_list_table_link_or_block_is_broken():
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True)
+    names = [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+    wrong = [f"{name}:{at}" for name in names for at in broken((ROOT / name).read_text(encoding="utf-8"))]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3. The fixed candidate stays. 4. **More seeds** for the best.",
+        "- It was found by looking. - Its error is small.",
+        "- One. -\n  Two.",
+        "it takes none and\n\n- is lost, or - continues",
+        "The limits:\n- one",
+        "Run this: ```aqmlab demo```",
+        "See [the\nguide](docs/\nguide.md).",
+        "See [the guide]\n(guide.md).",
+        "| a | b |\n|---|---|\n| 1 | 2\nand more |",
+        "| a | b |\n|---|---|\n| 1 |",
+        "```\nnever closed",
+    ],
+)
+def test_what_a_careless_wrapping_breaks_is_found(text):
+    assert broken(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The sum `a. - b` and 1 - x.\n\n- One.\n- Two, by\n  section 3. The rest.\n\n1. A `2. B`\n2. C.",
+        "| a | `x|y` |\n|---|---|\n| 1 \\| 2 | 3 |\n\n```\n- a. - b\n```\n",
+        "See [the\nguide](guide.md).",
+    ],
+)
+def test_sound_markdown_is_left_alone(text):
+    assert not broken(text)
