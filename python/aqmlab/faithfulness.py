@@ -133,10 +133,20 @@ class Faithfulness:
         return sum(map(int, counts))
 
     @property
+    def virtual_time(self) -> bool:
+        """Whether the kernel ran in virtual time: its clock stands still while anything computes."""
+        return bool(self.live.get("virtual_time"))
+
+    @property
     def wait(self) -> str | None:
-        """``epoll``, ``hybrid``, or ``hybrid, 12.5 % without spinning`` if it was too busy for that long."""
+        """``epoll``, ``hybrid``, or ``hybrid, 12.5 % without spinning`` if it was too busy for that long.
+
+        In virtual time, where a router does not spin: ``epoll, in virtual time``.
+        """
         without = self.live.get("without_spin_percent")
         waited = self.live.get("wait")
+        if waited and self.virtual_time:
+            return f"{waited}, in virtual time"
         return f"{waited}, {without:.1f} % without spinning" if waited and without else waited
 
     @property
@@ -184,6 +194,7 @@ class Faithfulness:
             "stall_count": self.stall_count,
             "longest_stall_ns": self.live.get("longest_stall_ns"),
             "lost_unseen": self.lost_unseen,
+            "virtual_time": self.virtual_time,
             "without_spin_percent": self.live.get("without_spin_percent"),
             "duty_percent": self.duty_percent,
             "drops": dict(self.part("drops")),

@@ -26,8 +26,8 @@ use crate::traffic::sockets;
 /// Best performance of this machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Calibration {
-    /// Packets that it carries.
-    pub capacity: Capacity,
+    /// Packets that it carries; `None` if work takes no time, because the kernel runs in virtual time.
+    pub capacity: Option<Capacity>,
     /// Round-trip times of small datagrams between two hosts without any router, in nanoseconds.
     pub ping_ns: Histogram,
 }
@@ -43,17 +43,25 @@ impl Calibration {
         // The pings come first: remains of connections, such as an ordinary timer, would wake a
         // thread.
         let ping_ns = measure_pings(&hosts, &mut tuns)?;
-        let capacity = capacity::measure(&plan, &hosts, &mut tuns)?;
+        let capacity = match Clock::stands_still() {
+            true => None,
+            false => Some(capacity::measure(&plan, &hosts, &mut tuns)?),
+        };
         Ok(Calibration { capacity, ping_ns })
+    }
+
+    /// Returns whether the kernel runs in virtual time: its clock stands still while anything computes.
+    pub const fn in_virtual_time(&self) -> bool {
+        self.capacity.is_none()
     }
 
     /// Returns the machine's capacity and what `plan` demands of it.
     pub fn capacity_for(&self, plan: &Plan) -> CapacityReport {
         CapacityReport {
-            per_packet_ns: self.capacity.per_packet.as_ns(),
-            per_wake_ns: self.capacity.per_wake.as_ns(),
-            packets_per_s: self.capacity.packets_per_s(),
-            limit_packets_per_s: self.capacity.limit(),
+            per_packet_ns: self.capacity.map(|capacity| capacity.per_packet.as_ns()),
+            per_wake_ns: self.capacity.map(|capacity| capacity.per_wake.as_ns()),
+            packets_per_s: self.capacity.map(|capacity| capacity.packets_per_s()),
+            limit_packets_per_s: self.capacity.map(|capacity| capacity.limit()),
             demand_packets_per_s: capacity::demand(plan),
         }
     }

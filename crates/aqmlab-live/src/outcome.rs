@@ -66,6 +66,8 @@ pub struct Ran<'a> {
     pub hosts: &'a Hosts,
     /// Best performance of the machine just before.
     pub calibration: Calibration,
+    /// How the router waited.
+    pub wait: Wait,
     /// Tables and books of the router.
     pub record: RouterRecord,
     /// Punctuality of the router on this machine's clock.
@@ -175,8 +177,9 @@ impl Ran<'_> {
             duty_percent: 100.0 * report.duty,
             policy: if report.realtime { Policy::Fifo } else { Policy::Other },
             memory_locked: report.locked,
-            wait: self.plan.live.wait.name(),
-            without_spin_percent: percent_without_spin(self.plan.live.wait, report.without_spin, measured),
+            wait: self.wait.name(),
+            virtual_time: self.calibration.in_virtual_time(),
+            without_spin_percent: percent_without_spin(self.wait, report.without_spin, measured),
             frames: frames(&self.record.hosts),
             most_held: self.record.most_held as u64,
             drops: self.drops(),

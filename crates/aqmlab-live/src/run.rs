@@ -9,7 +9,7 @@ use std::time::Duration;
 use aqmlab_qdisc::{Registry, Stamped};
 use aqmlab_recording::StoppedBy;
 use aqmlab_recording::capture::PortCapture;
-use aqmlab_scenario::Plan;
+use aqmlab_scenario::{Plan, Wait};
 use aqmlab_units::{Instant, Span};
 
 use crate::calibration::Calibration;
@@ -154,15 +154,19 @@ fn run_live(
     progress(&RunProgress { phase: Phase::Begin, done: Span::ZERO, total, lateness_max: Span::ZERO });
     host::leave_host_namespace()?;
     let calibration = Calibration::measure()?;
-    if !options.force {
-        calibration.capacity.check(plan)?;
+    if let Some(capacity) = calibration.capacity
+        && !options.force
+    {
+        capacity.check(plan)?;
     }
     let (hosts, tuns) = host::set_up(plan)?;
     let largest = hosts.stacks.iter().map(|stack| stack.mtu as usize).collect();
     let budget = FrameBudget::of(plan, largest)?;
     let mut router = Router::new(plan, seed, registry, &budget)?;
     let writer = capture.map(|capture| capture::observe(&mut router, capture, &budget)).transpose()?;
-    let run = Run { plan, seed, options, hosts: &hosts, cancel };
+    // To spin passes no time where the clock waits for this thread.
+    let wait = if calibration.in_virtual_time() { Wait::Epoll } else { plan.live.wait };
+    let run = Run { plan, seed, options, hosts: &hosts, wait, cancel };
     let begun = Clock::start();
     let (data_plane, mut traffic) = run.run(router, tuns, progress)?;
     let counters = hosts.counters()?;
@@ -174,7 +178,8 @@ fn run_live(
     // else.
     let captured = writer.map(|writer| writer.finish(record.t1));
     let hosts = &hosts;
-    Ok(Ran { plan, seed, hosts, calibration, record, report, traffic, counters, captured, wall }.settle())
+    Ok(Ran { plan, seed, hosts, calibration, wait, record, report, traffic, counters, captured, wall }
+        .settle())
 }
 
 /// Parts shared by the whole run.
@@ -183,6 +188,7 @@ struct Run<'a> {
     seed: u64,
     options: &'a Options,
     hosts: &'a Hosts,
+    wait: Wait,
     cancel: &'a AtomicBool,
 }
 
@@ -195,9 +201,8 @@ impl Run<'_> {
         progress: &mut dyn FnMut(&RunProgress),
     ) -> Result<(DataPlaneOutcome<Tun>, Outcome), LiveError> {
         let clock = Clock::starting_in(TO_GET_READY);
-        let live = &self.plan.live;
         let settings =
-            DataPlaneSettings { wait: live.wait, spin: live.spin, realtime: self.options.realtime };
+            DataPlaneSettings { wait: self.wait, spin: self.plan.live.spin, realtime: self.options.realtime };
         let announcer = router.announcer();
         let data_plane = DataPlane::new(router, tuns, clock, settings)?;
         let run_end = RunEnd::new(Instant::ZERO + self.plan.stop.at);

@@ -86,9 +86,10 @@ impl SelfTest {
             "realtime": run(&self.realtime),
             "ordinary": run(&self.ordinary),
             "capacity": {
-                "packets_per_s": self.calibration.capacity.packets_per_s(),
-                "limit_packets_per_s": self.calibration.capacity.limit(),
+                "packets_per_s": self.calibration.capacity.map(|capacity| capacity.packets_per_s()),
+                "limit_packets_per_s": self.calibration.capacity.map(|capacity| capacity.limit()),
             },
+            "virtual_time": self.calibration.in_virtual_time(),
             "ping": distribution(&self.calibration.ping_ns),
             "stolen_percent": self.stolen_percent,
             "real_time_share_percent": self.real_time_share_percent,

@@ -38,6 +38,10 @@ pub struct LiveReport {
     pub memory_locked: bool,
     /// The way in which the router waited: `hybrid` or `epoll`.
     pub wait: &'static str,
+    /// Whether the kernel ran in virtual time, in which work takes no time.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schemars(default)]
+    pub virtual_time: bool,
     /// Share of the measured interval for which a `hybrid` router was too busy to spin, in percent.
     pub without_spin_percent: f64,
     /// Frames read from the hosts.
@@ -71,6 +75,12 @@ pub struct LiveReport {
     /// The machine; absent where it was not examined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineFacts>,
+}
+
+/// Manifests of runs in real time do not mention virtual time.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// One condition of a faithful run.
@@ -238,18 +248,18 @@ pub struct CaptureStopped {
     pub reason: String,
 }
 
-/// The packet rate that a machine can handle, and that of a plan.
+/// The packet rate that a machine can handle, and that of a plan; `null` where work takes no time.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CapacityReport {
     /// Processor time per packet.
-    pub per_packet_ns: u64,
+    pub per_packet_ns: Option<u64>,
     /// Processor time per sleep and wake-up.
-    pub per_wake_ns: u64,
+    pub per_wake_ns: Option<u64>,
     /// Packet rate with a whole processor.
-    pub packets_per_s: f64,
+    pub packets_per_s: Option<f64>,
     /// Largest packet rate that a plan may send.
-    pub limit_packets_per_s: f64,
+    pub limit_packets_per_s: Option<f64>,
     /// Largest packet rate of this plan.
     pub demand_packets_per_s: f64,
 }

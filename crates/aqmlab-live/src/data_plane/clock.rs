@@ -1,6 +1,7 @@
 //! Time and waiting, as the loop needs them: this machine's, or a test's. Its clock is CLOCK_MONOTONIC from an origin, and nothing
 //! else.
 
+use std::hint::black_box;
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -51,11 +52,28 @@ impl Clock {
         Span::ns(boot_ahead().saturating_sub(self.boot_ahead))
     }
 
+    /// Returns whether the clock stands still while this thread computes, as that of a kernel in virtual time does: it
+    /// jumps when all threads wait, and moves a little each time that it is read. A clock that shows ticks only does not.
+    pub fn stands_still() -> bool {
+        let clock = Clock::start();
+        let mut word = 1u64;
+        for _ in 0..WORK {
+            word = black_box(word.wrapping_mul(6_364_136_223_846_793_005));
+        }
+        (Span::ns(1)..FASTEST_WORK).contains(&clock.now().saturating_since(Instant::ZERO))
+    }
+
     /// Processor time that the calling thread has used, user and system.
     pub fn thread_time() -> Span {
         Span::ns(nanoseconds(clock_gettime(ClockId::ThreadCPUTime)))
     }
 }
+
+/// Multiplications, each of the product of the one before. They take three cycles each on processors of today, and no
+/// processor does so many in [`FASTEST_WORK`].
+const WORK: u32 = 2_000_000;
+/// Two million cycles of a processor of 20 GHz.
+const FASTEST_WORK: Span = Span::us(100);
 
 /// CLOCK_BOOTTIME minus CLOCK_MONOTONIC. Something may come between the two readings, so the least of a few counts.
 fn boot_ahead() -> u64 {
@@ -176,6 +194,12 @@ mod tests {
         }
         assert!(last > Instant::ZERO);
         assert!(clock.suspended() < Span::ms(1), "nobody sleeps here: {}", clock.suspended());
+    }
+
+    /// Tests run on clocks that never stop.
+    #[test]
+    fn it_runs_while_the_thread_computes() {
+        assert!(!Clock::stands_still());
     }
 
     #[test]
