@@ -8,10 +8,10 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
-use super::table::{ecn, names, ns2_in, preset, tc};
+use super::table::{ecn, names, ns2_in, preset, tc, word};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving};
 use crate::info::{Decides, Effective, Info, Maturity, Preset};
-use crate::law::{CodelLaw, CodelParams, Decision, Notice};
+use crate::law::{Arithmetic, CodelLaw, CodelParams, Decision, Notice};
 use crate::resolve::{self, LIMIT_RULE};
 use crate::{Backlog, LawSamples, LinkContext, Packet};
 
@@ -118,6 +118,15 @@ static CODEL: &[Param] = &[
         source: "RFC 8289, `maxpacket_`; tc takes the device's with its header",
         help: "no packet is chosen that leaves at most this backlog behind",
     },
+    Param {
+        name: "arithmetic",
+        kind: Kind::Choice(Arithmetic::WORDS),
+        default: Default::Choice("exact"),
+        aliases: &[],
+        source: "RFC 8289; Linux",
+        help: "`exact` nanoseconds and square roots; `linux` units of 1024 ns, and a step of Newton's method in 16 bits \
+               per chosen packet",
+    },
     ecn(
         RFC,
         "mark ECN-capable packets instead of dropping them; only an overflow drops those",
@@ -130,7 +139,7 @@ const PRESETS: &[Preset] = &[
     Preset {
         name: "linux",
         title: "Linux's codel by tc, behind Ethernet",
-        values: &[("mtu", Value::Size(Size::Bytes(Bytes::new(1514))))],
+        values: &[("mtu", Value::Size(Size::Bytes(Bytes::new(1514)))), word("arithmetic", "linux")],
     },
 ];
 
@@ -152,6 +161,7 @@ pub(crate) fn build_codel<P: Packet>(s: &Effective, draws: Stream) -> Result<Cod
         target: s.span("target")?,
         interval: s.span("interval")?,
         mtu: resolve::bytes(s, "mtu")?,
+        arithmetic: Arithmetic::read(s, "arithmetic")?,
     });
     let queue = EarlyQueue {
         limit: resolve::limit(s)?,

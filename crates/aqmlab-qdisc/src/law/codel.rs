@@ -4,6 +4,20 @@
 
 use aqmlab_units::{Bytes, Instant, Span};
 
+/// How times and square roots are computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arithmetic {
+    /// In nanoseconds, with exact square roots.
+    Exact,
+    /// As Linux: times in whole units of 1024 ns; the inverse square root of the count as a
+    /// fraction of 16 bits, improved by one step of Newton's method for each chosen packet; the
+    /// interval of long waits is over after its end, not at it.
+    Linux,
+}
+
+/// The unit of Linux's times.
+const LINUX_UNIT_NS: u64 = 1024;
+
 /// Parameters of the law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodelParams {
@@ -13,6 +27,8 @@ pub struct CodelParams {
     pub interval: Span,
     /// Backlog behind the leaving packet up to which no packet is chosen, `maxpacket_`.
     pub mtu: Bytes,
+    /// How times and square roots are computed.
+    pub arithmetic: Arithmetic,
 }
 
 /// The law's state.
@@ -33,6 +49,8 @@ pub struct CodelLaw {
     /// The value that `after` takes if the packet chosen last is dropped.
     once_dropped: After,
     after: After,
+    /// Linux: the inverse square root of the count, times 2^16.
+    inverse_root: u16,
 }
 
 /// Fate of the packet that left before, at the same instant.
@@ -48,7 +66,11 @@ enum After {
 
 impl CodelLaw {
     /// Creates the law for an empty queue.
-    pub const fn new(params: CodelParams) -> Self {
+    pub const fn new(mut params: CodelParams) -> Self {
+        if matches!(params.arithmetic, Arithmetic::Linux) {
+            params.target = Span::ns(whole_units(params.target.as_ns()));
+            params.interval = Span::ns(whole_units(params.interval.as_ns()));
+        }
         CodelLaw {
             params,
             first_above: None,
@@ -58,6 +80,7 @@ impl CodelLaw {
             last_count: 0,
             once_dropped: After::Sent,
             after: After::Sent,
+            inverse_root: u16::MAX,
         }
     }
 
@@ -66,6 +89,14 @@ impl CodelLaw {
     /// instant.
     #[inline]
     pub fn on_departure(&mut self, now: Instant, sojourn: Span, left: Bytes) -> bool {
+        let (now, sojourn) = match self.params.arithmetic {
+            Arithmetic::Exact => (now, sojourn),
+            Arithmetic::Linux => {
+                let arrived = now.as_ns().saturating_sub(sojourn.as_ns());
+                let units = whole_units(now.as_ns());
+                (Instant::from_ns(units), Span::ns(units - whole_units(arrived)))
+            }
+        };
         let standing = self.is_standing(now, sojourn, left);
         match core::mem::replace(&mut self.after, After::Sent) {
             // RFC 8289, dequeue routine: the packet after the first drop always leaves.
@@ -115,7 +146,10 @@ impl CodelLaw {
             return false;
         }
         match self.first_above {
-            Some(begin) => now >= begin,
+            Some(begin) => match self.params.arithmetic {
+                Arithmetic::Exact => now >= begin,
+                Arithmetic::Linux => now > begin,
+            },
             None => {
                 self.first_above = Some(now.saturating_add(self.params.interval));
                 false
@@ -128,7 +162,13 @@ impl CodelLaw {
     fn enter(&mut self, now: Instant) {
         let gained = self.count - self.last_count;
         let recent = now.saturating_since(self.drop_next) < self.params.interval.saturating_mul(16);
-        self.count = if gained > 1 && recent { gained } else { 1 };
+        if gained > 1 && recent {
+            self.count = gained;
+            self.improve_root();
+        } else {
+            self.count = 1;
+            self.inverse_root = u16::MAX;
+        }
         self.last_count = self.count;
         self.dropping = true;
         self.drop_next = self.after_interval(now);
@@ -143,15 +183,31 @@ impl CodelLaw {
             return false;
         }
         self.count += 1;
+        self.improve_root();
         self.drop_next = self.after_interval(was_due);
         self.once_dropped = After::Drop(was_due);
         true
     }
 
-    /// RFC 8289, `control_law`: in whole nanoseconds, rounded down.
+    /// RFC 8289, `control_law`: in whole nanoseconds or units, rounded down.
     fn after_interval(&self, from: Instant) -> Instant {
-        let ns = self.params.interval.as_ns() as f64 / libm::sqrt(self.count as f64);
-        from.saturating_add(Span::ns(ns as u64))
+        let interval = self.params.interval.as_ns();
+        let ns = match self.params.arithmetic {
+            Arithmetic::Exact => (interval as f64 / libm::sqrt(self.count as f64)) as u64,
+            Arithmetic::Linux => whole_units((interval * u64::from(self.inverse_root)) >> 16),
+        };
+        from.saturating_add(Span::ns(ns))
+    }
+
+    /// Linux: takes a step of Newton's method, x (3 - count x^2) / 2, towards the inverse square
+    /// root of the count, in fixed point with 32 bits.
+    fn improve_root(&mut self) {
+        let x = u64::from(self.inverse_root) << 16;
+        let square = (x * x) >> 32;
+        // A quarter of it, so that the product has at most 64 bits.
+        let factor = (3u64 << 32).saturating_sub(self.count.saturating_mul(square)) >> 2;
+        let next = (factor * x) >> 31;
+        self.inverse_root = u16::try_from(next >> 16).unwrap_or(u16::MAX);
     }
 
     /// Returns whether the law is in the dropping state.
@@ -172,14 +228,23 @@ impl CodelLaw {
     }
 }
 
+/// Returns a time in nanoseconds, rounded down to Linux's unit.
+const fn whole_units(ns: u64) -> u64 {
+    ns / LINUX_UNIT_NS * LINUX_UNIT_NS
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
 
     use super::*;
 
-    const PARAMS: CodelParams =
-        CodelParams { target: Span::ms(5), interval: Span::ms(100), mtu: Bytes::new(1500) };
+    const PARAMS: CodelParams = CodelParams {
+        target: Span::ms(5),
+        interval: Span::ms(100),
+        mtu: Bytes::new(1500),
+        arithmetic: Arithmetic::Exact,
+    };
     const LONG: Span = Span::ms(6);
     const LEFT: Bytes = Bytes::new(100_000);
 

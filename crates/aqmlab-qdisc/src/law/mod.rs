@@ -23,7 +23,7 @@ mod token_bucket;
 pub use adaptive_red::{Adaptation, AdaptiveRed, AimdRule, CrossingRule, When};
 pub use average::{Average, IdleRule};
 pub use blue::{BlueIdle, BlueLaw, BlueParams};
-pub use codel::{CodelLaw, CodelParams};
+pub use codel::{Arithmetic, CodelLaw, CodelParams};
 use decision::chosen;
 pub use decision::{ByteMode, Decision, Notice};
 pub use fred::{FredFlow, FredLaw, FredParams, ManyFlows};

@@ -1,0 +1,265 @@
+"""Which packets Linux's queue disciplines drop and mark, and when: each decision of chosen loads, as CSV.
+
+    python3 decisions.py KERNEL OUT [CASE ...]
+
+boots KERNEL in virtual time as `single_flow.py` does, runs the cases, all or those that are named, and writes OUT/CASE.csv
+(`vectors/linux-decisions/README.md` explains the columns) and OUT/cases.csv.
+
+UDP datagrams of chosen sizes, ECN-capable or not, go from one network namespace to another through htb, which paces, and the
+discipline behind it. htb asks a discipline only while packets wait. Trace points give the instants at which packets arrive, are
+queued and leave; the receiver has what came, with its ECN field. CoDel's state is read from its statistics; the average of
+RED from those of `gred`, which has RED's average and reports it.
+"""
+
+import csv
+import os
+import random
+import re
+import socket
+import struct
+import sys
+import time
+
+from crowd import (
+    RTM_GETQDISC,
+    SO_RCVBUFFORCE,
+    SO_SNDBUFFORCE,
+    TCA_KIND,
+    TCA_STATS2,
+    TCA_STATS_APP,
+    attributes,
+    batch,
+)
+from red_idle import TRACE, fields, records, write
+from single_flow import boot, enter, libc
+
+HEADERS = 42  # Ethernet, IP, UDP; links count them all
+CLONE_NEWNET, TCA_OPTIONS, TCA_GRED_PARMS = 0x4000_0000, 2, 1
+POINTS = ARRIVED, QUEUED, SENT = "net/net_dev_queue", "qdisc/qdisc_enqueue", "qdisc/qdisc_dequeue"
+RED = "limit 400000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit"
+# Discipline; load: name, what is sent (a function below), seed; how often its state is read, in packets.
+CASES = {
+    "codel_constant": ("codel limit 1000", "constant", 1, 8),
+    "codel_bursts": ("codel limit 1000", "bursts", 2, 8),
+    "codel_ecn": ("codel limit 1000 ecn", "constant", 3, 8),
+    "codel_short": ("codel limit 1000 target 1ms interval 20ms ecn", "bursts", 4, 8),
+    "codel_limit": ("codel limit 40 target 20ms interval 100ms", "bursts", 5, 8),
+    "red_constant": (f"red {RED} probability 0.1", "constant", 6, 0),
+    "red_bursts": (f"red {RED} probability 0.02", "bursts", 7, 0),
+    "red_ecn": (f"red {RED} probability 0.1 ecn", "bursts", 8, 0),
+    "red_harddrop": (f"red {RED} probability 0.1 ecn harddrop", "bursts", 9, 0),
+    "red_limit": (f"red {RED} probability 0.0001 ecn".replace("400000", "40000"), "bursts", 10, 0),
+    "gred_average": (f"gred {RED} probability 0.02", "bursts", 11, 1),
+    "pfifo": ("pfifo limit 20", "bursts", 12, 0),
+    "bfifo": ("bfifo limit 20000", "bursts", 13, 0),
+}
+RATE_KBIT = 10_000
+
+
+def constant(draws: random.Random):
+    """Half again what the link carries for a while, then less, several times: (seconds until the next, bytes, ECN-capable)."""
+    for factor in (1.5, 0.8, 1.1, 0.5, 2.0, 0.9):
+        for _ in range(400):
+            yield 1514 * 8e-3 / RATE_KBIT / factor, 1514, draws.random() < 0.5
+
+
+def bursts(draws: random.Random):
+    """Bursts of all sizes at half to four times the rate, with pauses between them."""
+    for _ in range(15):
+        factor, few = draws.uniform(0.5, 4.0), draws.random() < 0.2
+        for _ in range(draws.randrange(5, 30) if few else draws.randrange(50, 200)):
+            size = draws.choice((1514, 1514, 1514, 600, 300, 90))
+            yield size * 8e-3 / RATE_KBIT / factor * draws.uniform(0.3, 1.7), size, draws.random() < 0.5
+        yield draws.choice((0.002, 0.02, 0.1, 0.4, 2.0)), 90, False
+
+
+class State:
+    """The discipline's own figures."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind.encode() + b"\0"
+        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+
+    def read(self) -> tuple[int, ...]:
+        """CoDel: count, lastcount, whether it drops, microseconds until drop_next. gred: the average in bytes."""
+        self.socket.send(struct.pack("=IHHIIBBHiIII", 36, RTM_GETQDISC, 0x301, 1, 0, 0, 0, 0, 0, 0, 0, 0))
+        found: tuple[int, ...] = ()
+        while True:
+            raw, at = self.socket.recv(1 << 16), 0
+            while at < len(raw):
+                length, kind = struct.unpack_from("=IH", raw, at)
+                if kind == 3:
+                    return found
+                attrs = attributes(raw[at + 36 : at + length])
+                if attrs.get(TCA_KIND) == self.kind:
+                    found = self.values(attrs)
+                at += (length + 3) & ~3
+
+    def values(self, attrs: dict[int, bytes]) -> tuple[int, ...]:
+        if self.kind.startswith(b"gred"):
+            return struct.unpack_from("=6I", attributes(attrs[TCA_OPTIONS])[TCA_GRED_PARMS])[5:]
+        app = attributes(attrs[TCA_STATS2])[TCA_STATS_APP]
+        _, count, last, _, until, _, _, dropping = struct.unpack_from("=4Ii3I", app)
+        return count, last, dropping, until
+
+
+def network(spec: str) -> tuple[int, int, int]:
+    """Two namespaces with a link, whose sending end has the discipline: both, and the sender's interface."""
+    spaces = []
+    for name, host in (("va", 1), ("vb", 2)):
+        assert libc.unshare(CLONE_NEWNET) == 0
+        spaces.append(os.open("/proc/self/ns/net", os.O_RDONLY))
+        if name == "vb":
+            batch("ip", f"link add vb type veth peer name va netns /proc/{os.getpid()}/fd/{spaces[0]}")
+            batch(
+                "ip", f"addr add 10.9.0.{host}/24 dev vb", "link set vb up arp off address 02:00:00:00:00:01"
+            )
+    enter(spaces[0])
+    batch("ip", "addr add 10.9.0.1/24 dev va", "link set va up arp off address 02:00:00:00:00:01")
+    lines = [
+        "qdisc add dev va root handle 1: htb default 1",
+        f"class add dev va parent 1: classid 1:1 htb rate {RATE_KBIT}kbit burst 15 cburst 15",
+    ]
+    if spec.startswith("gred"):
+        lines.append("qdisc add dev va parent 1:1 handle 2: gred setup DPs 1 default 0")
+        lines.append(f"qdisc change dev va parent 1:1 handle 2: {spec} DP 0")
+    else:
+        lines.append(f"qdisc add dev va parent 1:1 handle 2: {spec}")
+    batch("tc", *lines)
+    return spaces[0], spaces[1], socket.if_nametoindex("va")
+
+
+def send(
+    load, state: State | None, every: int
+) -> tuple[list[tuple[int, bool]], list[tuple[int, tuple[int, ...]]]]:
+    """Offer the load: sizes and ECN of the packets, and the states read."""
+    sockets = {}
+    for ect in (False, True):
+        sockets[ect] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sockets[ect].setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 25)
+        sockets[ect].setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2 if ect else 0)
+    packets, states, due = [], [], time.monotonic() + 0.01
+    for wait, size, ect in load:
+        sockets[ect].sendto(struct.pack("=I", len(packets)) + bytes(size - HEADERS - 4), ("10.9.0.2", 9))
+        packets.append((size, ect))
+        if state and len(packets) % every == 0:
+            begin = time.monotonic_ns()
+            values = state.read()
+            now = time.monotonic_ns()
+            if now - begin < 20_000:
+                states.append((now, values))
+        due += wait
+        if due > time.monotonic():
+            time.sleep(due - time.monotonic())
+    time.sleep(3)
+    return packets, states
+
+
+def received(receiver: socket.socket) -> dict[int, int]:
+    """The ECN field of each packet that came, by number, in the order in which they came."""
+    found = {}
+    while True:
+        try:
+            data, extra, _, _ = receiver.recvmsg(2048, 64)
+        except BlockingIOError:
+            return found
+        (tos,) = [
+            value[0] for level, kind, value in extra if (level, kind) == (socket.IPPROTO_IP, socket.IP_TOS)
+        ]
+        found[struct.unpack_from("=I", data)[0]] = tos & 3
+
+
+def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
+    """What happened at the queue, in order: (nanoseconds, point)."""
+    points = {number: (point, at) for point in POINTS for number, at, _ in [fields(point)]}
+    rows = []
+    for at, record in records(raw, page):
+        point, places = points.get(int.from_bytes(record[:2], sys.byteorder), (None, {}))
+        if point == ARRIVED:
+            offset, size = places["name"]
+            start = int.from_bytes(record[offset : offset + 2], sys.byteorder)
+            if record[start : start + 3] == b"va\0":
+                rows.append((at, ARRIVED))
+        elif point:
+            value = {k: int.from_bytes(record[o : o + s], sys.byteorder) for k, (o, s) in places.items()}
+            if value["ifindex"] == ifindex and (point == QUEUED or value["packets"]):
+                rows.append((at, point))
+    return rows
+
+
+def history(rows, packets, states, came) -> list[tuple[int, str, str]]:
+    """Each packet's arrival with its fate there, each departure with what was dropped then, each state."""
+    found, number, left = [], 0, iter(came.items())
+    for index, (at, point) in enumerate(rows):
+        if point == ARRIVED:
+            size, ect = packets[number]
+            there = index + 1 < len(rows) and rows[index + 1][1] == QUEUED
+            found.append((at, "queued" if there else "refused", f"{size} {int(ect)}"))
+            number += 1
+        elif point == SENT:
+            who, ecn = next(left)
+            found.append((at, "marked" if ecn == 3 else "sent", str(who)))
+    assert number == len(packets) and next(left, None) is None, (number, len(packets))
+    found += [(at, "state", " ".join(map(str, values))) for at, values in states]
+    return sorted(found, key=lambda row: row[0])
+
+
+def run(name: str, directory: str) -> dict[str, object]:
+    """One case: its row."""
+    spec, load, seed, every = CASES[name]
+    sender, other, ifindex = network(spec)
+    enter(other)
+    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
+    receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+    receiver.bind(("10.9.0.2", 9))
+    receiver.setblocking(False)
+    enter(sender)
+    write(f"{TRACE}/trace", "")
+    write(f"{TRACE}/tracing_on", "1")
+    packets, states = send(
+        globals()[load](random.Random(seed)), State(spec.split()[0]) if every else None, every
+    )
+    write(f"{TRACE}/tracing_on", "0")
+    page, raw = os.sysconf("SC_PAGE_SIZE"), b""
+    with open(f"{TRACE}/per_cpu/cpu0/trace_pipe_raw", "rb", buffering=0) as file:
+        os.set_blocking(file.fileno(), False)
+        while part := file.read(page):
+            raw += part.ljust(page, b"\0")
+    came = received(receiver)
+    rows = history(traced(raw, page, ifindex), packets, states, came)
+    with open(os.path.join(directory, name + ".csv"), "w") as file:
+        file.write("time_ns,event,values\n")
+        file.writelines(f"{at},{event},{values}\n" for at, event, values in rows)
+    batch("ip", "link del va")
+    receiver.close()
+    counts = {what: sum(row[1] == what for row in rows) for what in ("refused", "marked", "state")}
+    dropped = len(packets) - len(came) - counts["refused"]
+    return {"case": name, "discipline": spec, "packets": len(packets), "dropped_later": dropped} | counts
+
+
+def inside(directory: str, names: list[str]) -> None:
+    """Run the cases in the kernel that was booted for them."""
+    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
+    if not os.path.exists(f"{TRACE}/trace"):
+        os.system(f"mount -t tracefs none {TRACE}")
+    write(f"{TRACE}/trace_clock", "mono")
+    write(f"{TRACE}/buffer_size_kb", "32768")
+    for point in POINTS:
+        write(f"{TRACE}/events/{point}/enable", "1")
+    with open(os.path.join(directory, "cases.csv"), "w") as file:
+        for number, name in enumerate(names or CASES):
+            row = run(name, directory)
+            print(row, flush=True)
+            if number == 0:
+                table = csv.DictWriter(file, row)
+                table.writeheader()
+            table.writerow(row)
+    print(os.uname().release, re.sub(r"\s+", " ", os.popen("tc -V").read()))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--inside"]:
+        inside(sys.argv[3], sys.argv[4:])
+    else:
+        sys.exit(boot(sys.argv[1], __file__, "/dev/null", sys.argv[2], sys.argv[3:]))
