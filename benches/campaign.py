@@ -93,7 +93,7 @@ class Campaign:
                     yield f"hops-fast/{discipline}/{flows}/off", lambda v=values: self.hops(v, (4, 6))
 
     def recoveries(self) -> Iterator[Item]:
-        """The dumbbell by loss recovery: what a delivered segment costs with each."""
+        """The dumbbell by loss recovery: the cost of a delivered segment with each."""
         for recovery in ("newreno", "reno", "sack"):
             values = scene(100, "red", recovery=recovery)
             yield f"recovery/{recovery}/red/100", lambda v=values: self.hops(v, (5, 15))
@@ -103,7 +103,7 @@ class Campaign:
         return loop_figures(loop([self.driver, *arguments(values)], *span, self.how), span)
 
     def allocations(self) -> dict:
-        """Allocations a simulated second when steady, by valgrind's count."""
+        """Allocations per simulated second when steady, by valgrind's count."""
         if not shutil.which("valgrind"):
             return {"skipped": "valgrind is not installed"}
         command = [self.driver, *arguments(scene(100, "red"))]
@@ -167,7 +167,7 @@ class Campaign:
     # --- peers --------------------------------------------------------------------------------------------
 
     def peers(self) -> Iterator[Item]:
-        """Ratios of processor time, and what shows that both sides did the same work."""
+        """Ratios of processor time, and evidence that both sides did the same work."""
         for peer, spans in PEER_SPANS.items():
             for flows, span in spans.items():
                 yield f"work/{peer}/red/{flows}", lambda p=peer, f=flows, s=span: self.same_work(p, f, s)
@@ -230,7 +230,8 @@ class Campaign:
         return ratio_figures(pairs)
 
     def peer_instructions(self, peer: str) -> dict:
-        """Instructions of a peer's packet-hop: a long run less a short one, over hops counted apart."""
+        """Instructions per packet-hop of a peer: a long run minus a short one, divided by hops counted
+        separately."""
         if self.how != "perf":
             return {"skipped": "without perf this would take hours"}
         command = self.peer(peer, scene(100, "red"))
@@ -279,7 +280,7 @@ class Campaign:
         yield "two-seeds", self.two_seeds
 
     def start_up(self) -> dict:
-        """Processor time of `aqmlab --help` and of a run of next to nothing, without report and with it."""
+        """Processor time of `aqmlab --help` and of a minimal run, without and with report."""
         program = aqmlab()
         if program is None:
             return {"skipped": "aqmlab is not installed in .venv (tools/install.sh)"}
@@ -299,7 +300,7 @@ class Campaign:
         }
 
     def two_seeds(self) -> dict:
-        """Wall time of two seeds side by side over that of one."""
+        """Wall time of two parallel seeds divided by that of one."""
         program = aqmlab()
         if program is None:
             return {"skipped": "aqmlab is not installed in .venv (tools/install.sh)"}
@@ -353,7 +354,7 @@ start = { uniform = ["0s", "1s"] }
 
 
 def recorded(flows: int) -> tuple[str, ...]:
-    """Which recordings are measured with so many flows."""
+    """Return the recordings that are measured with this number of flows."""
     if flows > 1000:
         return ("off", "10ms-queues")
     return ("off", "10ms", "10ms-all") if flows == 100 else ("off", "10ms")
@@ -366,7 +367,7 @@ def aqmlab() -> str | None:
 
 
 def loop_figures(found: Loop, span: tuple[float, float]) -> dict:
-    """What the tables show of an event loop."""
+    """Return the figures of an event loop for the tables."""
     if found.packet_hops == 0:
         raise BenchError("no packet moved between the short and the long run")
     return {

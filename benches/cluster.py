@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a Dask cluster costs beside processes of this machine, and how many tasks a second it carries.
+"""What a Dask cluster costs compared with processes of this machine, and how many tasks per second it carries.
 
     python3 benches/cluster.py runs                  2,000 short runs: two workers against `--jobs 2`
     python3 benches/cluster.py runs --away           the same, whose workers do not see the store

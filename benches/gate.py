@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Has a packet-hop become more expensive? Fails if so.
+"""Fails if a packet-hop has become more expensive.
 
 Counts the instructions of four fixed scenarios, a long run less a short one, and compares instructions per
 packet-hop with benches/baseline.json, which has figures for each way of counting (perf, callgrind). Fails
@@ -69,18 +69,18 @@ def compare(found: dict[str, float], baseline: dict[str, float]) -> list[str]:
     worse = []
     for name, now in found.items():
         if name not in baseline:
-            print(f"{name:<45} {now:8.1f} instructions a packet-hop, not in the baseline")
+            print(f"{name:<45} {now:8.1f} instructions per packet-hop, not in the baseline")
             worse.append(name)
             continue
         change = now / baseline[name] - 1
-        print(f"{name:<45} {now:8.1f} instructions a packet-hop, {change:+.1%} of {baseline[name]:.1f}")
+        print(f"{name:<45} {now:8.1f} instructions per packet-hop, {change:+.1%} of {baseline[name]:.1f}")
         if change > ALLOWED_RISE:
             worse.append(name)
     return worse
 
 
 def compiler() -> str:
-    """The version of the compiler, as it tells it."""
+    """The version that the compiler reports."""
     return subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.strip()
 
 

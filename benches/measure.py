@@ -94,7 +94,7 @@ def counted(command: list[str], how: str) -> Measured:
 
 @dataclass(frozen=True)
 class Loop:
-    """A long run less a short one: the event loop without set-up, for the simulated time between."""
+    """A long run minus a short one: the event loop without set-up, for the simulated time between."""
 
     instructions: int
     packet_hops: int
@@ -105,7 +105,7 @@ class Loop:
 
     @property
     def per_hop(self) -> float:
-        """Instructions a packet-hop."""
+        """Instructions per packet-hop."""
         return self.instructions / self.packet_hops
 
 
@@ -115,7 +115,7 @@ def loop(command: list[str], short_s: float, long_s: float, how: str) -> Loop:
 
 
 def between(short: Measured, long: Measured) -> Loop:
-    """What a long run does that a short one does not."""
+    """The difference between a long run and a short one."""
     assert short.instructions is not None
     assert long.instructions is not None
     differences = {

@@ -81,7 +81,7 @@ class Results:
 
 
 def measure(campaign: Campaign, results: Results, only: list[str]) -> int:
-    """Measures what is wanted and missing; how many items failed."""
+    """Measures the requested items that are missing; returns the number of failures."""
     failed = 0
     for name, item in campaign.items():
         if only and not any(name.startswith(start) for start in only):

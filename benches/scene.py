@@ -1,6 +1,6 @@
 """The network of the benches: one bottleneck, TCP NewReno flows that always have something to send.
 
-Every number stands here and is handed to our driver and to the peers as KEY=VALUE.
+Every number is defined here and passed to our driver and to the peers as KEY=VALUE.
 
     python3 benches/scene.py flows=1000 discipline=droptail   prints the arguments, for runs by hand
 """
@@ -28,7 +28,8 @@ BY_RATE = ("rate_mbit", "access_mbit", "limit", "min_th", "max_th")
 
 
 def scene(flows: int, discipline: str, *, times: int = 1, **changes: object) -> dict[str, object]:
-    """The scene for so many flows, with a bottleneck `times` as fast; `changes` replace or add values."""
+    """The scene for this number of flows, with a bottleneck `times` as fast; `changes` replace or add
+    values."""
     values = dict(SCENE, flows=flows, discipline=discipline)
     for key in BY_RATE:
         values[key] *= times

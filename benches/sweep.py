@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a sweep costs beside its runs: (wall time x workers - processor time of the runs) / runs.
+"""The overhead of a sweep compared with its runs: (wall time x workers - processor time of the runs) / runs.
 
     python3 benches/sweep.py                     scenarios/sweep.toml with 2 workers, three times
     python3 benches/sweep.py --jobs 4 --limit 25 FILE

@@ -2,8 +2,8 @@
 
 GOALS = {
     "recovery": "SACK costs at most 1.3 times NewReno per delivered segment",
-    "hops": "at most 350 a packet-hop and 2,100 a segment with its ACK at 100 and 1000 flows",
-    "memory": "at most 640 bytes a flow",
+    "hops": "at most 350 per packet-hop and 2,100 per segment with its ACK at 100 and 1000 flows",
+    "memory": "at most 640 bytes per flow",
 }
 
 
@@ -75,7 +75,7 @@ def hops_table(items: dict) -> str:
 
 
 def recovery_table(items: dict) -> str:
-    """What a delivered segment costs by loss recovery, retransmissions and dropped packets included."""
+    """The cost of a delivered segment by loss recovery, including retransmissions and dropped packets."""
     newreno = items.get("recovery/newreno/red/100")
     if not newreno:
         return "Not measured.\n"
@@ -88,7 +88,7 @@ def recovery_table(items: dict) -> str:
                 f"{f['per_segment'] / newreno['per_segment']:.2f}",
             ]
         )
-    return table(["loss recovery", "instructions a delivered segment with its ACK", "over NewReno"], rows)
+    return table(["loss recovery", "instructions per delivered segment with its ACK", "over NewReno"], rows)
 
 
 def recording_table(items: dict) -> str:
@@ -112,7 +112,7 @@ def scale_table(items: dict) -> str:
         few = items.get(f"hops/{discipline}/1000/off")
         if few and record == "off" and int(flows) > 1000:
             rate = many["packet_hops"] / many["simulated_s"] / (few["packet_hops"] / few["simulated_s"])
-            label = f"{discipline}, {thousands(int(flows))} flows, {rate:.1f} times the hops a second"
+            label = f"{discipline}, {thousands(int(flows))} flows, {rate:.1f} times the hops per second"
             ratios = (many[key] / few[key] for key in ("per_hop", "cpu_ns_per_hop"))
             rows.append([label, *(f"{ratio:.2f}" for ratio in ratios)])
     return table(["scene", "instructions over those with 1000 flows", "CPU time"], rows)
@@ -133,7 +133,7 @@ def memory_table(items: dict) -> str:
     for what, f in items.get("memory", {}).items():
         megabytes = (f"{f[key] / 1e6:.1f} MB" for key in ("rss_10k", "rss_100k"))
         rows.append([what, thousands(f["established_100k"]), *megabytes, f"**{f['bytes_per_flow']:.0f}**"])
-    columns = ["100,000 flows", "established", "resident with 10,000", "with 100,000", "bytes a flow"]
+    columns = ["100,000 flows", "established", "resident with 10,000", "with 100,000", "bytes per flow"]
     return table(columns, rows) if rows else "Not measured.\n"
 
 
@@ -182,7 +182,7 @@ def work_table(items: dict) -> str:
             change = f"{theirs / ours - 1:+.1%}" if ours else ""
             rows.append(
                 [
-                    f"{peer}, {discipline}, {flows} flows: {key.replace('_', '-')} a simulated second",
+                    f"{peer}, {discipline}, {flows} flows: {key.replace('_', '-')} per simulated second",
                     thousands(ours),
                     thousands(theirs),
                     change,
@@ -226,7 +226,7 @@ def markdown(about: dict, items: dict) -> str:
     sections = [
         ("What was measured", about_table(about)),
         (f"Event loop (goal: {GOALS['hops']})", hops_table(items)),
-        ("Many flows (goal: a hop costs at most 3 times what it costs with 1000)", scale_table(items)),
+        ("Many flows (goal: a hop costs at most 3 times as much as with 1000)", scale_table(items)),
         (f"Loss recovery (goal: {GOALS['recovery']})", recovery_table(items)),
         ("Recording (goal: at most +10 %)", recording_table(items)),
         ("Each discipline alone (goal: DropTail at most 120, RED at most 220)", discipline_table(items)),

@@ -38,7 +38,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def without_links(text: str) -> str:
-    """The text with the words of its links alone: an article stands by itself."""
+    """The text with links replaced by their words, because an article is self-contained."""
     return re.sub(r"(?<!!)\[([^\[\]]+)\]\([^()\s]+\)", r"\1", text)
 
 
@@ -71,7 +71,7 @@ def headline(card: dict[str, Any]) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as YAML has it in double quotes."""
+    """A text as a double-quoted YAML string."""
     return json.dumps(" ".join(text.split()), ensure_ascii=False)
 
 
@@ -83,7 +83,7 @@ def cited(paper: Paper) -> str:
 
 
 def metadata(paper: Paper, card: dict[str, Any]) -> str:
-    """metadata.yaml of ReScience C; what only a person knows is empty."""
+    """metadata.yaml of ReScience C; fields for the authors are empty."""
     doi = paper.citation.get("doi", "")
     return f"""\
 title: {quoted(title_of(paper, card))}

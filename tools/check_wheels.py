@@ -22,7 +22,7 @@ def wanted() -> set[str]:
 
 
 def faults(wheel: Path, files: set[str]) -> list[str]:
-    """What is wrong with a wheel."""
+    """The errors of a wheel."""
     names = set(zipfile.ZipFile(wheel).namelist())
     package = {name for name in names if name.startswith("aqmlab/")}
     said = [f"lacks {name}" for name in sorted(files - package)]

@@ -20,7 +20,7 @@ EXIT_CODES = "Exit codes:"
 
 
 def escaped(text: str) -> str:
-    """A text as roff has it: backslashes and leading dots are no requests, hyphens are ASCII."""
+    """A text for roff: backslashes and leading dots are escaped, hyphens are ASCII."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join(f"\\&{line}" if line[:1] in {".", "'"} else line for line in text.splitlines())
 

@@ -205,7 +205,7 @@ def main() -> int:
     unknown = set(only) - {m["name"] for m in mutations}
     if unknown:
         parser.error(f"no such mutation: {', '.join(sorted(unknown))} (--list shows all)")
-    # A program that is told to stop puts its copy back and ends its tests, however it is told.
+    # A program that is asked to stop restores its copy and ends its tests.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with alone():
         return run([m for m in mutations if m["name"] in only])

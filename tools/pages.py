@@ -76,7 +76,7 @@ def papers() -> list[Paper]:
 
 
 def quoted(text: str) -> str:
-    """A text as YAML has it in double quotes."""
+    """A text as a double-quoted YAML string."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -100,7 +100,7 @@ def reference(paper: Paper) -> Iterator[str]:
 
 
 def citation_file() -> str:
-    """CITATION.cff: its end is written, all else is kept."""
+    """CITATION.cff: its end is written, and the rest is kept."""
     kept = re.split("(?<=from their folders.\n)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))[0]
     return kept + "".join(line for paper in papers() for line in reference(paper))
 
@@ -122,18 +122,19 @@ ARTIFACT = """\
 
 <!-- written by tools/pages.py from papers/*/paper.toml and expected.toml; `make docs` writes it again -->
 
-What the folders in [papers](papers/README.md) claim, and the command that repeats each. `make
-install` prepares everything on Debian 12 with Python 3.11 and Rust; no network is needed after
-that, no root and no GPU. `make reproduce-quick` is the smoke test: all papers in a small version.
+This page lists the claims of the folders in [papers](papers/README.md), with the command that
+repeats each. `make install` prepares everything on Debian 12 with Python 3.11 and Rust; afterwards
+no network, root or GPU is needed. `make reproduce-quick` is the smoke test: a small version of all
+papers.
 
-A command runs only the cells that its claim needs, and keeps them in `runs/store`, so the next
-command finds those that it shares. Minutes are an estimate: the time of the whole paper, which is
-under the heading, multiplied by the share of the simulated time. A tolerance is fixed before the
-runs. That of a finding is the threshold of its statement, which holds, fails or is undecided by 95
-% intervals over the seeds; `-` is a comparison without a number. The results are in the scorecard
-of each folder, and a command prints its own.
+A command runs only the cells that its claim needs, and keeps them in `runs/store`, where the next
+command finds those that it shares. Minutes are estimates: the time of the whole paper, stated below
+its heading, multiplied by the share of the simulated time. Tolerances are fixed before the runs.
+The tolerance of a finding is the threshold of its statement, which holds, fails or is undecided by
+95 % intervals over the seeds; `-` marks a comparison without a number. The results are in the
+scorecard of each folder; a command prints its own.
 
-`aqmlab bundle` puts an experiment of your own into one file that others check and repeat
+`aqmlab bundle` puts your own experiment into one file that others can check and repeat
 ([bundles](docs/bundles.md)).
 """
 
@@ -174,7 +175,7 @@ def of_paper(paper: Paper) -> Iterator[str]:
     """The section of one paper."""
     yield f"\n## {paper.title}\n\n"
     whole = (
-        f"`aqmlab reproduce {paper.key}` repeats all of it: {paper.cost.get('full', 'time not measured')}."
+        f"`aqmlab reproduce {paper.key}` repeats everything: {paper.cost.get('full', 'time not measured')}."
     )
     quick = f" `--quick`: {paper.cost['quick']}." if "quick" in paper.cost else ""
     yield wrapped(f"{', '.join(paper.authors)}, {paper.year}. {whole}{quick}")

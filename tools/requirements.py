@@ -1,4 +1,4 @@
-"""Print what pyproject.toml needs to build and run aqmlab, one requirement a line; arguments name extras."""
+"""Print the requirements of pyproject.toml to build and run aqmlab, one per line; arguments name extras."""
 
 import sys
 import tomllib

@@ -126,7 +126,7 @@ def setting(name: str, value: str) -> None:
 
 
 def mark(packet: bytes) -> bytes:
-    """With congestion experienced, and the header's checksum made anew."""
+    """With congestion experienced, and the header's checksum recomputed."""
     if packet[1] & 3 == 0:
         return packet
     head = bytearray(packet[:HEADER])
@@ -150,7 +150,7 @@ def without_push(packet: bytes) -> bytes:
 
 
 class Packet:
-    """What the header of a TCP segment says."""
+    """The fields of a TCP header."""
 
     def __init__(self, raw: bytes) -> None:
         self.seq, self.ack, offset, flags, self.window = struct.unpack_from(">IIBBH", raw, HEADER + 4)
@@ -223,7 +223,7 @@ class Run:
         return found
 
     def record(self, now: int, way: int, raw: bytes) -> bool:
-        """Note a segment as it is sent. Whether the network loses it."""
+        """Record a segment when it is sent. Whether the network loses it."""
         packet = Packet(raw)
         if self.first[way] is None:
             self.first[way] = packet.seq + ("S" in packet.flags)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What does ns-2.35 say about a dumbbell full of TCP flows?
+"""Records the results of ns-2.35 for a dumbbell full of TCP flows.
 
-Runs crowd.tcl over cells (case, flows) and seeds, and writes one row a run to crowd.csv, one row a cell and metric to
-summary.csv, and the scene of every seed (base RTT and start of each flow, the same for all cases) to scenes.csv. Rows
-already in crowd.csv are kept, so that an interrupted campaign goes on where it stopped; remove the files to start
-afresh. A cell gets FEWEST seeds, then more, up to MOST, until the 90 % interval of the mean of each of its watched
-metrics is no wider than WIDEST of that mean.
+Runs crowd.tcl over cells (case, flows) and seeds, and writes one row per run to crowd.csv, one row per cell
+and metric to summary.csv, and the scene of every seed (base RTT and start of each flow, the same for all
+cases) to scenes.csv. Rows already in crowd.csv are kept, so that an interrupted campaign goes on where it
+stopped; remove the files to start afresh. A cell gets FEWEST seeds, then more, up to MOST, until the 90 %
+interval of the mean of each of its watched metrics is no wider than WIDEST of that mean.
 
     python3 crowd.py [--out DIR] [--jobs N] [--fewest N] [--most N] [--cell CASE:FLOWS ...]
 """

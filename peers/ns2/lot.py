@@ -169,7 +169,7 @@ def exchanges(log: Iterable[str]) -> Iterator[tuple[str, float, float]]:
 
 
 def run(source: Path, queue: str, span_s: tuple[float, float] = SPAN_S) -> dict[str, float]:
-    """What ns-2 says of the lot with these vectors."""
+    """Return ns-2's results for the lot with these vectors."""
     with tempfile.TemporaryDirectory() as folder:
         write_tmix(source, Path(folder))
         command = ["nice", "ns", str(HERE / "lot.tcl"), f"queues={queue}", f"vectors={folder}"]
@@ -217,7 +217,7 @@ def write_vectors(seed: int, folder: Path, span_s: tuple[float, float] = SPAN_S)
 
 
 def record(out: Path, jobs: int, seeds: int, queues: Iterable[str], span_s: tuple[float, float]) -> None:
-    """Runs what is missing in runs.csv."""
+    """Do the runs that are missing in runs.csv."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "runs.csv"
     rows = {}

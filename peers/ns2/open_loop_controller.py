@@ -231,7 +231,7 @@ def ask_ns(trace: Trace, packets: list[Packet]) -> list[list[str]]:
 
 
 def record(name: str, trace: Trace) -> list[dict]:
-    """Runs ns and replays it; raises at the first thing on which the two disagree."""
+    """Runs ns and replays it; raises an error at the first disagreement."""
     packets = arrivals(trace)
     lines = ask_ns(trace, packets)
     draws = [float(line[1]) for line in lines if line[0] == "U"]

@@ -53,7 +53,7 @@ class Replay:
     used: int = 0
 
     def waiting(self, now_ns: int) -> int:
-        """Forgets what has left; the packet on the wire is no part of the queue."""
+        """Removes packets that have left; the packet in transmission is not part of the queue."""
         while self.departures and self.departures[0] <= now_ns:
             left = self.departures.pop(0)
             if not self.departures:

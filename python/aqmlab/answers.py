@@ -161,7 +161,7 @@ class Answer(Framed):
     def _row(self, of: Cell | str, class_name: str | None) -> Row:
         if isinstance(of, str):
             if self.results.axes:
-                raise UsageError(f"`{of}` has a cell for each case: name a cell of `results.cells`")
+                raise UsageError(f"`{of}` has one cell per case: name a cell of `results.cells`")
             if of not in self._of_arm:
                 raise unknown("arm", of, self._of_arm)
             of = self._of_arm[of]
@@ -226,7 +226,7 @@ class Answer(Framed):
     def chance_note(self) -> str:
         """Return a sentence about :meth:`without_chance`, empty if there are no such arms."""
         fixed = self.without_chance()
-        return f"nothing is random in {', '.join(fixed)}: all seeds gave the same" if fixed else ""
+        return f"nothing is drawn at random in {', '.join(fixed)}: all seeds gave the same" if fixed else ""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -417,7 +417,7 @@ def answer(
     if by not in (None, "class"):
         raise unknown("way to make rows", str(by), ["class"])
     if by and class_name != EVERY_CLASS:
-        raise UsageError("an answer by class has every class; leave out which")
+        raise UsageError("an answer by class has every class; leave out the class")
     given = given_names(metrics)
     usual = BY_CLASS if by else (*HEADLINE, *results.metrics)
     chosen = tuple(map(find, dict.fromkeys(usual if given is None else given)))

@@ -25,11 +25,11 @@ def whole(value: object, what: str) -> int:
     try:
         return index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise UsageError(f"{what} is to be a whole number, not `{value!r}`") from None
+        raise UsageError(f"{what} must be a whole number, not `{value!r}`") from None
 
 
 def names(given: str | Iterable[str] | None) -> tuple[str, ...] | None:
-    """Return a list of names; a single name becomes a list of one, and nothing stays nothing."""
+    """Return a list of names; a single name becomes a list of one, and ``None`` remains ``None``."""
     if given is None:
         return None
     if isinstance(given, str):

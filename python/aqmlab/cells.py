@@ -69,7 +69,7 @@ def axis_named(axes: Sequence[Axis], name: str) -> Axis:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Return, for each dotted name, the shortest tail that is no tail of another."""
+    """Return, for each dotted name, the shortest ending that no other name has."""
     return [_short(name, [other for other in names if other != name]) for name in names]
 
 
@@ -86,7 +86,7 @@ def _named(names: Sequence[str], given: str, shorts: Sequence[str]) -> int:
     found = [i for i, name in enumerate(names) if name.endswith(f".{given}")]
     if len(found) > 1:
         meant = ", ".join(f"`{names[i]}`" for i in found)
-        raise UsageError(f"the axis `{given}` may be {meant}: write more of its name")
+        raise UsageError(f"the axis `{given}` may be {meant}: write a longer part of its name")
     if not found:
         raise unknown("axis", given, dict.fromkeys([*names, *shorts]))
     return found[0]

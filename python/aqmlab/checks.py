@@ -68,7 +68,7 @@ def check(  # noqa: PLR0913 (keyword arguments)
     if seeds is not None and not 1 <= seeds <= MOST_SEEDS:
         raise UsageError(f"`{seeds}` seeds: give at least 1 and at most {MOST_SEEDS}")
     if for_s is not None and not for_s > 0:
-        raise UsageError("no script runs in no time; give more")
+        raise UsageError("a time of zero runs no script; give more")
     first = _first_seed(seed, anywhere=for_s is not None)
     count = SEEDS if seeds is None else seeds
     names = [entry["name"] for entry in json.loads(_core.aqm_list())] if name == ALL else [name]
@@ -96,7 +96,7 @@ def _first_seed(seed: int | None, *, anywhere: bool) -> int:
 
         return secrets.randbelow(2**48)
     if not 0 <= seed < 2**63:
-        raise UsageError(f"the seed `{seed}` is outside of 0 to 2^63 - 1")
+        raise UsageError(f"the seed `{seed}` is outside 0 to 2^63 - 1")
     return seed
 
 

@@ -237,10 +237,10 @@ def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -
     if not runs or not against:
         return ""
     if not {run.seed for run in runs} & {run.seed for run in against}:
-        return "they have no seed in common"
+        return "they have no common seed"
     drawn = [{*_drawing(run.manifest).items()} for run in (*runs, *against)]
     if any(parts != drawn[0] for parts in drawn):
-        return "their runs are of different versions of what draws the traffic"
+        return "their runs have different versions of the part that draws the traffic"
     return _other_traffic(runs[0].plan, against[0].plan)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _Found = TypeVar("_Found", Results, Both)
 
-ONE_CASE = "live runs are of one case: leave the [sweep] out, or make arms of it"
+ONE_CASE = "live runs have a single case: leave out the [sweep], or turn its cases into arms"
 
 
 def run(  # noqa: PLR0913 (keyword arguments)
@@ -244,7 +244,7 @@ class _Wishes(NamedTuple):
 
 
 def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
-    """Make the runs of one host."""
+    """Do the runs of one host."""
     place = (begun(cases, output) if wishes.resume else None) or begin(cases, output)
 
     def live_executor() -> Executor:

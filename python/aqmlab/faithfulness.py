@@ -53,7 +53,7 @@ class Faithfulness:
     checks
         All conditions, including those that hold.
     reasons
-        Why the run is not faithful, a phrase each with its figure and limit; empty if it is.
+        Why the run is not faithful, one phrase per reason with figure and limit; empty if it is.
     live
         The whole report in the manifest.
     """

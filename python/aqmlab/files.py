@@ -54,8 +54,7 @@ def write_whole(file: Path, content: str | bytes) -> None:
 
     Raises
     ------
-    OSError
-        If it cannot be written; what was there is still there.
+    OSError If it cannot be written; the previous file is then unchanged.
     """
     data = content.encode() if isinstance(content, str) else content
     file = file.resolve()

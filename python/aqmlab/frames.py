@@ -24,7 +24,7 @@ class Framed:
     """A base class of results that can become a data frame.
 
     ``polars.DataFrame(it)``, ``pandas.DataFrame.from_arrow(it)``, ``pyarrow.table(it)`` and
-    ``narwhals.from_arrow(it, ...)`` take it as it is: it has the Arrow PyCapsule interface.
+    ``narwhals.from_arrow(it, ...)`` accept it directly, because it has the Arrow PyCapsule interface.
     """
 
     __slots__ = ()
@@ -133,7 +133,7 @@ def _relation(columns: Columns) -> duckdb.DuckDBPyRelation:
     import duckdb
 
     if not columns:
-        raise UsageError("there is nothing to make a data frame of: it would have no column")
+        raise UsageError("a data frame would have no column")
     names = list(columns)
     parts = (
         f'unnest($c{i}::{columns[name][0]}[]) AS "{name.replace(chr(34), 2 * chr(34))}"'

@@ -65,7 +65,10 @@ def read_json(path: Path) -> dict[str, Any]:
     head, _, tail = data.rpartition(_MEMBER)
     if tail != f': "{hashlib.sha256(head).hexdigest()}"\n}}\n'.encode():
         raise DamageError(
-            [f"`{path}` is corrupt: it is not as it was written (its SHA-256 is not its `file_digest`)"]
+            [
+                f"`{path}` is corrupt: it has changed since it was written (its SHA-256 is not"
+                " its `file_digest`)"
+            ]
         )
     return content
 
@@ -115,7 +118,8 @@ def damaged_tables(
         try:
             if file_digest(file) != wanted:
                 found[name] = (
-                    f"`{file}` is corrupt: it is not as it was written (its SHA-256 is not the manifest's)"
+                    f"`{file}` is corrupt: it has changed since it was written (its SHA-256 is"
+                    " not the manifest's)"
                 )
         except FileNotFoundError:
             found[name] = f"`{path}` is incomplete: `{name}.parquet` is missing"

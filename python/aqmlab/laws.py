@@ -29,7 +29,7 @@ LONGEST_S = 1e5
 
 @dataclass(frozen=True)
 class Bench:
-    """The link and, for responses, the load on it: evenly spaced datagrams of 1500 B, whatever is lost.
+    """The link and, for responses, the load on it: evenly spaced datagrams of 1500 B, regardless of losses.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ def parse_settings(words: Sequence[str]) -> dict[str, Any]:
     for word in words:
         key, equals, value = (part.strip() for part in word.partition("="))
         if not (key and equals and value):
-            raise UsageError(f"`{word}` is no setting; write key=value: `max_p=0.1`")
+            raise UsageError(f"`{word}` is not a setting; write key=value: `max_p=0.1`")
         if key in settings:
             raise UsageError(f"`{key}` is set twice")
         try:

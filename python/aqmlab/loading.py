@@ -40,7 +40,7 @@ class SweepFile:
     def __init__(self, path: Path, about: Mapping[str, Any] | None = None) -> None:
         self.path = path
         self.about = about or _read(
-            path / SWEEP_FILE, SWEEP_FORMAT, "`aqmlab sweep SCENARIO` makes it anew, and keeps the runs"
+            path / SWEEP_FILE, SWEEP_FORMAT, "`aqmlab sweep SCENARIO` writes it again, and keeps the runs"
         )
         try:
             about = self.about
@@ -77,7 +77,7 @@ class Kept(Protocol):
 
 
 class Recordings:
-    """The recordings of the runs of a request, each opened once, however often one looks.
+    """The recordings of the runs of a request; each is opened once and then kept.
 
     Parameters
     ----------
@@ -232,9 +232,7 @@ def load_recording(path: Path | str) -> Results:
     if (path / "manifest.json").is_file():
         return _load_single(path)
     if (path / "both.json").is_file():
-        raise RecordingError(
-            f"`{path}` is of two recordings: name `{path / 'simulated'}` or `{path / 'live'}`"
-        )
+        raise RecordingError(f"`{path}` has two recordings: name `{path / 'simulated'}` or `{path / 'live'}`")
     sweeps = sorted(path.glob("sweeps/*/sweep.json"))
     if sweeps:
         raise RecordingError(f"`{path}` is a store: name one of its sweeps, such as `{sweeps[0].parent}`")
@@ -244,7 +242,9 @@ def load_recording(path: Path | str) -> Results:
 def remedy(path: Path) -> str:
     """Return what to do about damaged runs of an experiment."""
     if (path / EXPERIMENT_FILE).is_file():
-        return f"`aqmlab run SCENARIO --resume -o {path}` does what is damaged or missing, and keeps the rest"
+        return (
+            f"`aqmlab run SCENARIO --resume -o {path}` repeats damaged and missing runs, and keeps the rest"
+        )
     return "run it again, or restore the directory from a copy"
 
 

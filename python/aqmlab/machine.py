@@ -23,7 +23,7 @@ def job_count(jobs: int | None, called: str = "jobs") -> int:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     jobs = whole(jobs, f"`{called}`")
     if jobs < 1:
-        raise UsageError(f"`{jobs}` {called} make no progress; give at least 1")
+        raise UsageError(f"`{jobs}` {called} cannot work; give at least 1")
     return jobs
 
 

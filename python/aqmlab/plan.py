@@ -141,7 +141,7 @@ class TrafficClass:
 
     @property
     def ways(self) -> tuple[tuple[str, ...], ...]:
-        """The queues of each way of its data, in their order: there, and back too where servers answer."""
+        """The queues of each direction of its data, in order; the reverse only where servers answer."""
         return (self.path, self.return_path) if self.answered else (self.path,)
 
     @property

@@ -36,7 +36,7 @@ class Reader:
         self._flows_kept = 0
 
     def measured(self, run: Run, then: Sequence[Run]) -> Measured:
-        """The counts of one run; if it was not read before, then of others with it that will be asked for."""
+        """The counts of one run; it may be read together with others that will be needed."""
         if run.path not in self._kept:
             others = (other for other in then if other.path != run.path and other.path not in self._kept)
             self._read(next(_batches([run, *others])))
@@ -68,7 +68,7 @@ class Reader:
 
 
 def _batches(runs: Sequence[Run]) -> Iterator[list[Run]]:
-    """Runs in their order, as many together as one query reads."""
+    """Runs in their order, in groups that one query reads."""
     batch: list[Run] = []
     flows = 0
     for run in runs:

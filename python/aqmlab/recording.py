@@ -212,7 +212,7 @@ class Tables:
             raise RecordingError("there is no finished run to read")
         if any("\udc80" <= sign <= "\udcff" for sign in files[0].path):
             raise RecordingError(
-                f"cannot read `{files[0].path}`: its name is no UTF-8 text; rename the directory"
+                f"cannot read `{files[0].path}`: its name is not UTF-8 text; rename the directory"
             )
         if any(run.damage([table]) for run in asked):
             raise DamageError([reason for run in asked for reason in run.damage()], self._remedy)

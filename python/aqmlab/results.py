@@ -148,7 +148,7 @@ class Results:
 
     @property
     def reference(self) -> str | None:
-        """The arm that response times are seen against, called ``uncongested``; ``None`` if there is none."""
+        """The arm ``uncongested``, with which response times are compared; ``None`` if there is none."""
         return next((arm for arm in self.arms if arm.lower() == UNCONGESTED), None)
 
     @cached_property
@@ -309,7 +309,7 @@ class Results:
         Parameters
         ----------
         function
-            ``"cdf_gap"``, how far they are apart at most, or ``"cdf_crossing"``, the share of
+            ``"cdf_gap"``, their largest distance, or ``"cdf_crossing"``, the share of
             requests that take longer than the time at which the first falls behind the other.
         one, other
             ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as
@@ -446,7 +446,7 @@ class Results:
             return None
         return DamageError(
             [f"{left_out(len(reasons), 'recording')}: {reasons[0]}", *reasons[1:]],
-            "`aqmlab sweep` makes damaged runs anew; an experiment is repaired by `aqmlab run --resume`",
+            "`aqmlab sweep` repeats damaged runs; an experiment is repaired by `aqmlab run --resume`",
         )
 
     def _measured(self, run: Run) -> Measured:

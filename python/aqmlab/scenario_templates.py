@@ -49,7 +49,7 @@ def write_template(name: Path | str, template: str = "dumbbell") -> Path:
     title = file.name.removesuffix(_ENDING)
     # A line break would end the comment that holds the name.
     if not title.strip(".") or not text.isprintable() or text.endswith(("/", "\\")):
-        raise UsageError(f"`{text}` is no name for a scenario; give one such as `study`")
+        raise UsageError(f"`{text}` is not a name for a scenario; give one such as `study`")
     content = (_FOLDER / "templates" / f"{template}{_ENDING}").read_text(encoding="utf-8")
     content = content.replace("FILE", shlex.quote(str(file)))
     content = content.replace('title = "NAME"', f"title = {json.dumps(title, ensure_ascii=False)}")

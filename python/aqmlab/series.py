@@ -202,7 +202,7 @@ def _lines(points: Iterable[tuple[Any, ...]]) -> dict[str, tuple[Floats, Floats]
 
 
 def _by_run(rows: Iterable[tuple[Any, ...]], runs: int) -> list[list[tuple[Any, ...]]]:
-    """Rows without their first column, which is the number of their run, apart for each run."""
+    """Return the rows of each run, without their first column, the number of the run."""
     parts: list[list[tuple[Any, ...]]] = [[] for _ in range(runs)]
     for run, *rest in rows:
         parts[run].append(tuple(rest))

@@ -18,7 +18,7 @@ def read_toml(file: Path) -> tuple[dict[str, Any], str]:
     Raises
     ------
     ScenarioError
-        If it is no TOML.
+        If it is not TOML.
     OSError
         If it cannot be read.
     """
@@ -28,7 +28,7 @@ def read_toml(file: Path) -> tuple[dict[str, Any], str]:
         return tomllib.loads(text), text
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise ScenarioError(f"{file}:{line}: this is no UTF-8 text: {error.reason}") from error
+        raise ScenarioError(f"{file}:{line}: this is not UTF-8 text: {error.reason}") from error
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f"{file}{_placed(str(error), text)}") from error
 

@@ -95,7 +95,8 @@ def _verify(found: Verified, path: Path) -> None:
         _run(found, path)
     else:
         raise RecordingError(
-            f"nothing to verify at `{path}`: it is no directory of an experiment, a run, a sweep or a store"
+            f"nothing to verify at `{path}`: it is not a directory of an experiment, a run, a"
+            " sweep or a store"
         )
 
 

@@ -18,7 +18,7 @@ FROM_THE_PAGE = 101845102
 
 
 def browse(file, folder, width=1280, scheme="light"):
-    """The page's DOM, its console lines, and the URLs that it asked the network for."""
+    """The page's DOM, its console lines, and the URLs that it requested."""
     log = folder / "net.json"
     command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
     command += ["--disable-background-networking", "--disable-component-update", "--disable-default-apps"]
@@ -39,12 +39,13 @@ def browse(file, folder, width=1280, scheme="light"):
 
 
 def data_of(page):
-    """What the page's scripts draw figures from."""
+    """The data from which the page's scripts draw figures."""
     return json.loads(re.search(r'id="report-data">(.*?)</script>', page, flags=re.S)[1])
 
 
 def ask(page, script, folder, width=1280):
-    """What an expression of JavaScript gives once the charts of the page stand; it may wait for something."""
+    """The value of a JavaScript expression once the charts of the page are drawn; it may wait for a
+    condition."""
     # The page's own policy would not let a script of ours run.
     open_page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
     asking = f"""<script>

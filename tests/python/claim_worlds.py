@@ -1,4 +1,4 @@
-"""Results that are made up: values by cell and seed, without a run behind them."""
+"""Synthetic results: values by cell and seed, without runs."""
 
 from __future__ import annotations
 

@@ -20,14 +20,14 @@ PATIENCE_S = 60
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port on which no process listens."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         return int(held.getsockname()[1])
 
 
 def hidden(directory: Path) -> list[str]:
-    """What is put before a command that is not to see what is in a directory; skips where that cannot be."""
+    """A prefix for commands that must not see the contents of a directory; skips where this is impossible."""
     inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-e", "-c"]
     try:
         subprocess.run([*inside, "true"], check=True, capture_output=True)
@@ -91,11 +91,11 @@ class DaskProcesses:
         return worker
 
     def words(self) -> str:
-        """What they all have said."""
+        """The output of all of them."""
         return "\n".join(file.read_text(errors="replace") for file in sorted(self.folder.glob("*.log")))
 
     def wait_workers(self, count: int) -> None:
-        """Wait until so many workers have come to the scheduler."""
+        """Wait until this number of workers has connected to the scheduler."""
         self.wait_until(lambda: self.words().count("Registered to:") >= count)
 
     def wait_until(self, true: Callable[[], object], patience_s: float = PATIENCE_S) -> None:
@@ -158,7 +158,7 @@ def dask_cluster(
 
 
 class SlowLink:
-    """A port in front of another one: what passes is late and comes slowly.
+    """A port in front of another one, which delays and slows down traffic.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ class SlowLink:
         thread.start()
 
     def _carry(self, source: socket.socket, target: socket.socket) -> None:
-        """Two threads, so that what is under way does not wait for what is late."""
+        """Two threads, so that data in transit does not wait for delayed data."""
         late: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
 
         def deliver() -> None:

@@ -1,7 +1,7 @@
 """Stand-ins for live runs: what their recordings hold, and a process that answers as theirs does.
 
 As a program it takes the place of ``python -m aqmlab.live``: ``live_worlds.py MODE``, where the mode says
-what it does with its job. Where it leaves a recording, that of a simulation says that it was live.
+what it does with its job. Where it leaves a recording, it is that of a simulation, marked as live.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def reseal(run: Path, **changes: Any) -> None:
 
 
 def live_object(*, faithful: bool = True, interrupted: bool = False) -> dict[str, Any]:
-    """What the manifest of a live run has under ``live``."""
+    """The object ``live`` of a live run's manifest."""
     p99 = 17 * US if faithful else 2_300 * US
     late = f"p99 lateness {p99 // US} us, limit 600 us (half a packet time at `bottleneck`)"
     return {
@@ -122,7 +122,7 @@ def live_object(*, faithful: bool = True, interrupted: bool = False) -> dict[str
 
 
 def say_it_was_live(run: Path, *, faithful: bool = True, interrupted: bool = False) -> None:
-    """Make the recording of a simulated run one of a live run, whose kernel does not tell of its timeouts."""
+    """Turn the recording of a simulated run into one of a live run whose kernel does not report timeouts."""
     from aqmlab import _core
 
     _forget_timeouts(run / "flows.parquet")
@@ -202,7 +202,7 @@ def _be_killed(job: Job) -> None:
 
 
 def _be_killed_beside_a_file(job: Job) -> None:
-    """Somebody has put something of their own there."""
+    """Another user has put a file there."""
     arm = Path(job["out"]).parents[2] / "droptail"
     arm.mkdir()
     (arm / "notes.txt").write_text("mine")
@@ -243,7 +243,7 @@ def _hear_nothing(_job: Job) -> None:
 
 
 def _leave_what_there_is(job: Job) -> None:
-    """End when asked to, with the part of the run that there is."""
+    """End on request, with the part of the run that is finished."""
     from aqmlab import _core
 
     _obey(job)
@@ -318,7 +318,7 @@ MODES: dict[str, Callable[[Job], object]] = {
 
 
 def main(mode: str) -> None:
-    """Do with the job what the mode says."""
+    """Process the job according to the mode."""
     # Before the first word: who hears it may answer with a signal.
     signal.signal(signal.SIGINT, lambda *_: _stopped.append(1))
     job = json.loads(sys.stdin.readline())

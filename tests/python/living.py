@@ -49,7 +49,7 @@ FAITHFUL, HOST_LIMIT, NOT_FAITHFUL = 0, 3, 5
 
 
 def as_user(user):
-    """What begins a command of an ordinary user; nothing if it is for root or we are no root."""
+    """The prefix of a command for an ordinary user; empty for root, or if we are not root."""
     if user == "root" or os.geteuid() != 0:
         return []
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
@@ -62,7 +62,7 @@ def may_read(path):
 
 
 def interpreter(user):
-    """An interpreter that the user may execute, and where it finds aqmlab; ``None`` if there is none."""
+    """An interpreter that the user may execute, and the path of aqmlab for it; ``None`` if there is none."""
     ours = [str(Path(aqmlab.__file__).parent.parent), *site.getsitepackages()]
     if not as_user(user) or may_read(sys.executable):
         return sys.executable, ours[:1]
@@ -109,7 +109,7 @@ def interfaces():
 
 
 def settings():
-    """What the hosts of a live run are set to, of the machine itself; and its routes."""
+    """The settings of this machine that live hosts change, and its routes."""
     folder = Path("/proc/sys/net")
     files = [*folder.glob("ipv4/tcp_*"), *folder.glob("ipv6/conf/*/disable_ipv6"), Path("/proc/net/route")]
     files += [folder / "ipv4/ip_local_port_range", folder / "core/somaxconn"]

@@ -14,7 +14,7 @@ from aqmlab.results import Results, of_runs
 
 
 def manifest(**content: Any) -> Manifest:
-    """A manifest with this content besides what every one has."""
+    """A manifest with this content in addition to the common fields."""
     usual = {
         "format_version": 4,
         "parts": {},
@@ -30,7 +30,7 @@ def manifest(**content: Any) -> Manifest:
 
 
 def with_runs(results: Results, runs: Iterable[Run]) -> Results:
-    """An experiment as if these were its finished runs, with nothing of them read yet."""
+    """An experiment with these as its finished runs, none of which has been read."""
     made = of_runs(runs, arms=results.arms, seeds=results.seeds, path=results.path, title=results.title)
     return replace(
         results, finished=made.finished, missing=made.missing, reader=Reader(results.reader.remedy)

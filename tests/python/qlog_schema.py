@@ -1,4 +1,4 @@
-"""What the drafts say of the parts of qlog that we write, as JSON Schema.
+"""The drafts' rules for the parts of qlog that we write, as JSON Schema.
 
 Written from the text of draft-ietf-quic-qlog-main-schema and draft-ietf-quic-qlog-quic-events, which have
 CDDL and no JSON Schema. Events may have fields of their own; their data may not.

@@ -14,7 +14,7 @@ from aqmlab.integrity import sealed, table_digest
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """Write the manifest of a run anew: with other members, and the digests of the files as they are."""
+    """Rewrite the manifest of a run: with other members, and the current digests of its files."""
     file = run / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8")) | changes
     for name, about in manifest["tables"].items() if isinstance(manifest["tables"], dict) else ():
@@ -25,7 +25,7 @@ def reseal(run: Path, **changes: Any) -> None:
 
 
 def rewrite(run: Path, table: str, columns: str) -> None:
-    """Write a table of a recording anew, with these columns of what it has (in SQL)."""
+    """Rewrite a table of a recording, with these columns computed from the old ones (in SQL)."""
     file = run / f"{table}.parquet"
     with duckdb.connect(":memory:") as connection:
         content = f"SELECT {columns} FROM read_parquet('{file}')"
@@ -69,7 +69,7 @@ def make_old(run: Path, **changes: Any) -> None:
 
 
 def make_early_about(experiment: Path) -> None:
-    """Make `experiment.json` one of a time when one version was all."""
+    """Turn `experiment.json` into one from the time of a single version."""
     file = experiment / "experiment.json"
     about = json.loads(file.read_text(encoding="utf-8"))
     for arm in about["arms"]:

@@ -1,11 +1,10 @@
 """The modules of a Rust crate, and which of them names something of which.
 
 Read from the text of ``src``: paths that begin with ``crate``, ``self``, ``super`` or a submodule, in
-``use`` and elsewhere. A name counts for the module that defines it, whatever re-exports it is reached
-through. So a module may declare its submodules and hand on their names, but may not use what they define
-while they use what it defines. Methods are no paths and do not count: a type's methods may stand in several
-files. Nor does what is for tests alone.
-"""
+``use`` and elsewhere. A name counts for the module that defines it, regardless of re-exports. So a module may
+declare its submodules and hand on their names, but may not use what they define while they use what it
+defines. Methods are not paths and do not count, because a type's methods may be in several files. Code for
+tests does not count either."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ PATH = re.compile(r"(?<![\w:])[a-z_]\w*(?:::\w+)+")
 
 
 def modules(src):
-    """Of each module, by its path as a tuple, those whose definitions it names."""
+    """For each module, by its path as a tuple, the modules whose definitions it names."""
     texts = {}
     for file in src.rglob("*.rs"):
         parts = file.relative_to(src).with_suffix("").parts
@@ -54,7 +53,7 @@ def _without_tests(text):
 
 
 def _names(name, text, known):
-    """What a module imports, by the name it has there, and all that it names: paths from the crate's root."""
+    """The imports of a module by local name, and everything that it names: paths from the crate's root."""
     imports, named = {}, []
     rest = USE.sub(" ", text)
     for use in USE.finditer(text):
@@ -72,7 +71,7 @@ def _names(name, text, known):
 
 
 def _paths(tree):
-    """Each path of a ``use`` and what it is called there."""
+    """Each path of a ``use`` and its local name."""
     tree = tree.strip()
     if tree.endswith("}"):
         front, _, inner = tree[:-1].partition("{")
@@ -107,7 +106,7 @@ def _full(path, name, known):
 
 
 def _home(path, imports, defined, through=()):
-    """The module that defines what a path names."""
+    """The module that defines the item of a path."""
     module = next(path[:n] for n in range(len(path), -1, -1) if path[:n] in imports)
     rest = path[len(module) :]
     if not rest or (module, rest[0]) in through:

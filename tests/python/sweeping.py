@@ -49,7 +49,7 @@ def tables(directory: Path) -> dict[str, bytes]:
 
 
 def left_over(store: Path) -> list[Path]:
-    """What should not be in a store when nobody works on it."""
+    """Files that must not be in a store while no process works on it."""
     hidden = [path for path in store.rglob(".*") if path.name != ".lock"]
     return [*(store / "tmp").iterdir(), *hidden]
 

@@ -1,4 +1,4 @@
-"""Figures of a queue are of the flows whose data cross it; those of the whole network say so."""
+"""Figures of a queue cover the flows whose data cross it; those of the whole network are labelled so."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_every_figure_of_flows_is_of_those_that_cross_the_queue(lot):
     at_queue = [share.compute(run, "hop2", name) for name in ("long", "far")]
     assert sum(at_queue) == pytest.approx(100)
     assert share.compute(run, "hop2", "near") is None
-    # Of one flow there is no bias to tell.
+    # A single flow shows no bias.
     assert find("rtt_bias_exponent").compute(run, "hop1", "*") is not None
     assert find("rtt_bias_exponent").compute(run, "hop1-reverse", "*") is None
 

@@ -1,4 +1,4 @@
-"""Users with browsers: what their plan says, what is recorded of their pages, what is refused."""
+"""Users with browsers: their plan, the records of their pages, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundles: one file that a referee checks and repeats; what was changed in it is found."""
+"""Bundles: one file that a referee checks and repeats; changes in it are found."""
 
 from __future__ import annotations
 
@@ -196,15 +196,15 @@ def later(members):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (swap, f"`{TABLE}` is not as it was written"),
-        (reword, "`experiment/scenario.toml` is not as it was written"),
+        (swap, f"`{TABLE}` has changed since it was written"),
+        (reword, "`experiment/scenario.toml` has changed since it was written"),
         (add, "`experiment/more.txt` is not in `bundle.json`"),
         (lose, f"`{TABLE}` is missing"),
         (touch_index, "is corrupt"),
-        (lead_out, "`../evil` leads out of the bundle"),
+        (lead_out, "`../evil` is outside the bundle"),
         (no_files, "`bundle.json` has no list of files"),
         (later, "format version `2`"),
-        (dict.clear, "is no bundle"),
+        (dict.clear, "is not a bundle"),
     ],
 )
 def test_what_was_changed_is_found(changed, aqmlab_cli, tmp_path, change, message):
@@ -216,7 +216,8 @@ def test_what_was_changed_is_found(changed, aqmlab_cli, tmp_path, change, messag
 
 
 def test_a_rerun_finds_numbers_that_no_run_gave(made, changed, aqmlab_cli, tmp_path):
-    """All hashes agree, because they were written anew with the table: only a repeated run shows it."""
+    """All hashes agree because they were recomputed with the table; only a repeated run detects the
+    change."""
     import hashlib
 
     other = tmp_path / "seed-2"
@@ -262,12 +263,12 @@ def test_live_runs_are_not_repeated(made, aqmlab_cli, tmp_path):
         (["{run}/droptail/seed-1", "-o", "{new}"], 2, "is a single run"),
         (["{run}", "-o", "{tmp}/none/x.zip"], 3, "cannot write"),
         (["{tmp}/none"], 4, "no such directory"),
-        (["{run}", "--rerun"], 2, "are of `--check`"),
-        (["--check", "{zip}", "-o", "{new}"], 2, "`--check` writes nothing"),
+        (["{run}", "--rerun"], 2, "require `--check`"),
+        (["--check", "{zip}", "-o", "{new}"], 2, "`--check` writes no file"),
         (["--check", "{zip}", "--seed", "2"], 2, "`--rerun` repeats"),
         (["--check", "--rerun", "{zip}", "--seed", "9"], 2, "there is no seed `9`"),
         (["--check", "{tmp}/none.zip"], 4, "no such file"),
-        (["--check", "{there}"], 4, "is no ZIP file"),
+        (["--check", "{there}"], 4, "is not a ZIP file"),
     ],
 )
 def test_a_wrong_request_writes_nothing(made, aqmlab_cli, tmp_path, words, code, message):

@@ -191,7 +191,7 @@ def test_a_load_that_does_not_follow_its_value_is_remarked(calibrate):
         found.remarks[0],
     )
     assert found.spread.mean.mean == pytest.approx(9e6, rel=0.02)
-    assert "links with their own rate: `bottleneck` (10Mbit)" in found.differences
+    assert "links that keep their rate: `bottleneck` (10Mbit)" in found.differences
 
 
 # --- networks -----------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_classes_that_send_too_do_not_count(calibrate):
 def test_what_arms_change_of_the_load_is_followed(calibrate):
     scenario = fetches()
     scenario["arm"] = [{"name": "small"}, {"name": "large", "traffic.web.response": "40kB"}]
-    with pytest.raises(UsageError, match="the arms `small` and `large` differ in what the load depends on"):
+    with pytest.raises(UsageError, match="the arms `small` and `large` differ in what determines the load"):
         calibrate(scenario)
     large = 40_000 + 40 * (math.ceil(40_000 / 1460) + 2)
     assert calibrate(scenario, arm="large").values["web"] == pytest.approx(3.5e6 / 8 / large, rel=0.05)
@@ -286,25 +286,25 @@ def test_a_case_is_named_where_they_differ(calibrate):
 @pytest.mark.parametrize(
     ("asked", "complaint"),
     [
-        ({"target": "0 %"}, "the target `0 %` is no load; write more than zero"),
-        ({"target": "0Mbit"}, "the target `0Mbit` is no load"),
-        ({"target": "-5 %"}, "the target `-5 %` is no load"),
-        ({"target": "x %"}, 'the target `x %` is no share; write "35 %", or a rate such as "3.5Mbit"'),
-        ({"target": "nan %"}, "the target `nan %` is no share"),
+        ({"target": "0 %"}, "the target `0 %` is not a load; write more than zero"),
+        ({"target": "0Mbit"}, "the target `0Mbit` is not a load"),
+        ({"target": "-5 %"}, "the target `-5 %` is not a load"),
+        ({"target": "x %"}, 'the target `x %` is not a share; write "35 %", or a rate such as "3.5Mbit"'),
+        ({"target": "nan %"}, "the target `nan %` is not a share"),
         ({"target": "35"}, "the target `35` has no unit; .* or a share of the link such as"),
         ({"target": "120 %"}, "is 120.0 % of the rate of `bottleneck` .10Mbit.; .* `--allow-overload`"),
         ({"target": "400 %", "allow_overload": True}, "above 30 % it is not uncongested; give `--faster 14`"),
         ({"classes": "wbe"}, "there is no class `wbe`; did you mean `web`?"),
         (
             {"classes": "ftp"},
-            "`ftp` is no population: traffic of kind `bulk` .*; here `web` can be calibrated",
+            "`ftp` is not a population: traffic of kind `bulk` .*; here `web` can be calibrated",
         ),
         ({"classes": ()}, "no class to calibrate"),
         ({"on": "bottlneck"}, "there is no link `bottlneck`; did you mean `bottleneck`?"),
         ({"direction": "back"}, "there is no direction `back`"),
         ({"count": "packets"}, "there is no count `packets`"),
-        ({"faster": 0.5}, "links `0.5` times as fast are no faster"),
-        ({"faster": math.nan}, "links `nan` times as fast are no faster"),
+        ({"faster": 0.5}, "links `0.5` times as fast are not faster"),
+        ({"faster": math.nan}, "links `nan` times as fast are not faster"),
         ({"keep": "acess"}, "there is no link `acess`"),
         ({"others": "cbr"}, "there is no class `cbr`"),
         ({"runs": 1}, "`1` seeds have no interval; give at least 2"),
@@ -359,7 +359,7 @@ def test_links_that_are_busy_all_the_same_are_reported(calibrate):
     scenario = copy.deepcopy(GRAPH)
     scenario["link"][2]["rate"] = "1Mbit"
     with pytest.raises(
-        UsageError, match=r"`access` with 10Mbit is busy .* more than 30 %; give a greater `--faster`"
+        UsageError, match=r"`access` with 10Mbit is busy .* more than 30 %; give a larger `--faster`"
     ):
         calibrate(scenario, on="core")
 
@@ -543,7 +543,7 @@ def test_the_command_prints_a_table_and_sentences(aqmlab_cli, commented, store):
 def test_the_command_ends_with_2_and_writes_nothing(aqmlab_cli, commented, store):
     asked = ("calibrate", commented, "--class", "web", "--on", "bottleneck", "--store", store)
     for wrong, complaint in (
-        (("--target", "0 %"), "is no load"),
+        (("--target", "0 %"), "is not a load"),
         (("--target", "35 %", "--in-place", "--write", "x.toml"), "choose one"),
     ):
         ended = aqmlab_cli(*asked, *wrong)

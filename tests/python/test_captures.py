@@ -1,4 +1,4 @@
-"""Captured packets, read by tshark: they are the recording's books, and nothing about them is wrong."""
+"""Captured packets, read by tshark: they agree with the recording's books and have no errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ REASONS = ("early", "forced", "overflow", "injected")
 
 
 class Packet(NamedTuple):
-    """What tshark says of a packet."""
+    """The fields of a packet according to tshark."""
 
     at_ns: int
     port: str
@@ -240,7 +240,7 @@ def ones_complement_sum(octets):
 
 
 def segment(checksum):
-    """An acknowledgment whose right checksum is zero, with another one in its place."""
+    """An acknowledgment whose correct checksum is zero, with another checksum instead."""
     ends = bytes([198, 18, 0, 1, 198, 19, 0, 1])
 
     def tcp(window, checksum):

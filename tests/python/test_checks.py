@@ -1,4 +1,4 @@
-"""`aqm check`: what it runs, what it counts, and what it says where a discipline is broken."""
+"""`aqm check`: what it runs, what it counts, and its report about a broken discipline."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_every_discipline_passes_and_every_item_is_counted(aqmlab_cli):
     for discipline in answer["disciplines"]:
         assert discipline["findings"] == []
         assert discipline["scripts"] == 20 * len(discipline["variants"])
-        # Deadlines are for shapers; these are none.
+        # Only shapers have deadlines, and these are not shapers.
         assert [name for name in ITEMS if discipline["checks"][name] == 0] == ["deadline"]
 
 
@@ -116,7 +116,7 @@ def test_a_panic_comes_before_the_shortest_script():
         (["red", "--seed", "-1"], "the seed `-1`"),
         (["red", "--workers", "0"], "`0` workers"),
         (["red", "--for", "10"], "`10` has no unit; write a time"),
-        (["red", "--for", "0s"], "no script runs in no time"),
+        (["red", "--for", "0s"], "a time of zero runs no script"),
         (["red", "--for", "1s", "--seeds", "3"], "exclude each other"),
         ([], "Missing argument"),
     ],

@@ -1,4 +1,4 @@
-"""Functions over axes, quantifiers, and what a metric is asked."""
+"""Functions over axes, quantifiers, and the arguments of metrics."""
 
 import math
 
@@ -189,7 +189,7 @@ def test_windows_reach_the_results(monkeypatch):
         for window, _ in asked("for all window in (every 20s from 0s until 60s, 60s-65s): windowed_s > 0")
     ]
     assert windows == [Window(0, 20), Window(20, 40), Window(40, 60), Window(60, 65)]
-    # What stands in braces counts more than what is around them.
+    # Braces take precedence over what encloses them.
     text = "for all window in (0s-20s): windowed_s{window=20s-40s} >= windowed_s"
     assert {window for window, _ in asked(text)} == {Window(20, 40), Window(0, 20)}
 

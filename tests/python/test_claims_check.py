@@ -1,4 +1,4 @@
-"""What is refused before any run: names, units, levels, cells that are not said."""
+"""Errors before any run: names, units, nesting, cells that are not specified."""
 
 from __future__ import annotations
 
@@ -119,53 +119,53 @@ def test_what_can_be_said(text):
         ("for all buffr: goodput_bps > 0", 9, "there is no axis `buffr`"),
         ("for all limit in (4p, 4p): goodput_bps > 0", 9, "`4p` is listed twice"),
         ("for all limit in (36p to 4p): goodput_bps > 0", 19, "`36p` comes after `4p`"),
-        ("for all limit except (4p to 72p): goodput_bps > 0", 9, "nothing of `limit` is left"),
-        ("for all limit, limit: goodput_bps > 0", 16, "`limit` is chosen twice"),
+        ("for all limit except (4p to 72p): goodput_bps > 0", 9, "no label of `limit` is left"),
+        ("for all limit, limit: goodput_bps > 0", 16, "`limit` is selected twice"),
         ("for all limit in (every 1s from 0s until 2s): goodput_bps > 0", 19, "`every` makes windows"),
         ("for all window: band_percent > 0", 9, "all of `window` cannot be selected here"),
-        ("for all window in (1s): band_percent > 0", 20, "`1s` is no window of time"),
+        ("for all window in (1s): band_percent > 0", 20, "`1s` is not a window of time"),
         ("for all window in (3s-2s): band_percent > 0", 20, "ends before it begins"),
         ("for all window in (every 3s from 0s until 2s): band_percent > 0", 20, "makes 0 windows"),
         ("for all window in (every 1ms from 0s until 200s): band_percent > 0", 20, "makes 200000 windows"),
         ("for all window in (every 0s from 0s until 200s): band_percent > 0", 20, "makes 0 windows"),
-        ("for all window in (every 5p from 0s until 200s): band_percent > 0", 26, "`5p` is no time"),
+        ("for all window in (every 5p from 0s until 200s): band_percent > 0", 26, "`5p` is not a time"),
         ("argmax(goodput_bps over limit in (4p, 12p)) == 36p", 48, "not among the labels"),
         ("argmax(goodput_bps over limit) == 5p", 35, "there is no value"),
-        ("argmax(goodput_bps over limit in (4p)) == 4p", 1, "one of all the labels"),
-        ("argmax(goodput_bps over count) in (2, 6)", 1, "one of all the labels"),
+        ("argmax(goodput_bps over limit in (4p)) == 4p", 1, "always returns one of these labels"),
+        ("argmax(goodput_bps over count) in (2, 6)", 1, "always returns one of these labels"),
         # windows and parameters
-        ("whole_percent{from=10s} > 0", 1, "is of the measured interval; it takes no window"),
-        ("for all window in (1s-2s): whole_percent > 0", 28, "it takes no window"),
-        ("band_percent{from=10} > 0", 19, "`10` is no time for `from`"),
+        ("whole_percent{from=10s} > 0", 1, "covers the measured interval; it accepts no window"),
+        ("for all window in (1s-2s): whole_percent > 0", 28, "it accepts no window"),
+        ("band_percent{from=10} > 0", 19, "`10` is not a time for `from`"),
         ("band_percent{from=10s, window=1s-2s} > 0", 1, "exclude each other"),
         ("band_percent{lo=9} > 0", 14, "there is no parameter of `band_percent` `lo`; did you mean `low`?"),
         ("band_percent{low=9ms} > 0", 18, "`9ms` is a time; `low` is a number of packets"),
-        ("band_percent{low=x} > 0", 18, "`x` is no number for `low`"),
+        ("band_percent{low=x} > 0", 18, "`x` is not a number for `low`"),
         # units
         ("queueing_delay_mean_s < 10Mbit", 25, "is a time and `10Mbit` is a rate: they cannot be compared"),
         ("queueing_delay_mean_s < 10", 25, "`10` is a pure number"),
         ("10p > queueing_delay_mean_s", 7, "`10p` is a number of packets"),
         ("queueing_delay_mean_s + goodput_bps < 1s", 25, "they cannot be added"),
         ("queueing_delay_mean_s in [1ms, 2p]", 32, "they cannot be compared"),
-        ("drop_percent < 5", 16, "`drop_percent` is in percent: write `5 %`"),
-        ("drop_percent - 2 < 5 %", 16, "is in percent: write `2 %`"),
+        ("drop_percent < 5", 16, "`drop_percent` is a percentage: write `5 %`"),
+        ("drop_percent - 2 < 5 %", 16, "is a percentage: write `2 %`"),
         ("max(goodput_bps, 5s) > 1Mbit", 18, "they cannot be compared"),
         ("log(queueing_delay_mean_s) < 0", 1, "is a logarithm of a time"),
         ("sqrt(queueing_delay_mean_s) < 0", 1, "is a square root of a time"),
         ("default(queueing_delay_p99_s, 5p) > 1s", 31, "they cannot be compared"),
         ("jain_index < 1" + "0" * 400, 14, "is too large"),
         ("increasing(goodput_bps over limit, 5ms)", 36, "they cannot be compared"),
-        ("increasing(goodput_bps over limit, -5kbit)", 36, "a tolerance is a number that is not negative"),
+        ("increasing(goodput_bps over limit, -5kbit)", 36, "a tolerance is a number of at least 0"),
         (
             "slope(goodput_bps over arm) > 0",
             24,
             "the labels of `arm` are no numbers with one unit; use `change`",
         ),
         # levels
-        ("1 < 2", 1, "two numbers are compared, and nothing that was measured"),
-        ("goodput_bps > 1Mbit and 1 < 2", 25, "two numbers are compared"),
-        ("increasing(5 over limit)", 12, "nothing that was measured"),
-        ("max(5 over limit) > 4", 5, "nothing that was measured"),
+        ("1 < 2", 1, "two constants are compared, but no measured value"),
+        ("goodput_bps > 1Mbit and 1 < 2", 25, "two constants are compared"),
+        ("increasing(5 over limit)", 12, "not a measured value"),
+        ("max(5 over limit) > 4", 5, "not a measured value"),
         ("goodput_bps < median(goodput_bps)", 1, "joined with a figure over the seeds; write mean(...)"),
         ("goodput_bps in [mean(goodput_bps), 5Mbit]", 1, "joined with a figure over the seeds"),
         (
@@ -175,20 +175,20 @@ def test_what_can_be_said(text):
         ),
         ("mean(mean(goodput_bps)) > 0", 6, "is over the seeds already; `mean` takes a value of each seed"),
         ("std(5) > 0", 5, "is a number; `std` takes a value of each seed"),
-        ("share(goodput_bps > mean(goodput_bps)) > 0", 21, "here each seed is asked by itself"),
-        ("share(any(goodput_bps > 0)) > 0", 7, "`any` is over the seeds, and here each seed is asked"),
+        ("share(goodput_bps > mean(goodput_bps)) > 0", 21, "here each seed is evaluated separately"),
+        ("share(any(goodput_bps > 0)) > 0", 7, "`any` is over the seeds, but here each seed is evaluated"),
         ("share(no_trend(goodput_bps over limit, 1kbit)) > 0", 7, "`no_trend` is over the seeds"),
-        ("defined(hurst)", 1, "`defined` is asked of each seed"),
+        ("defined(hurst)", 1, "`defined` is evaluated for each seed"),
         ("rank_correlation(mean(goodput_bps) over limit) > 0", 18, "`rank_correlation` is seed by seed"),
         ("correlation(goodput_bps over limit, mean(goodput_bps)) > 0", 37, "`correlation` is seed by seed"),
-        ("correlation(goodput_bps over limit, 5) > 0", 37, "`5` is a number, and nothing that was measured"),
-        ("correlation(goodput_bps over limit in (4p), jain_index) > 0", 30, "needs two labels at least"),
-        ("argmax(goodput_bps over limit) + 1 < 2", 1, "`argmax` gives a label"),
+        ("correlation(goodput_bps over limit, 5) > 0", 37, "`5` is a constant, not a measured value"),
+        ("correlation(goodput_bps over limit in (4p), jain_index) > 0", 30, "needs at least two labels"),
+        ("argmax(goodput_bps over limit) + 1 < 2", 1, "`argmax` returns a label"),
         ("quantile(goodput_bps, 1.5) > 0", 23, "a share is a number between 0 and 1"),
         ("quantile(goodput_bps, jain_index) > 0", 23, "a share is a number between 0 and 1"),
         ("any(goodput_bps > 0, 0)", 22, "a share is a number between 0 and 1"),
-        ("largest_step(goodput_bps over limit in (4p)) > 0", 31, "needs two labels at least"),
-        ("increasing(goodput_bps over limit in (4p))", 29, "needs two labels at least"),
+        ("largest_step(goodput_bps over limit in (4p)) > 0", 31, "needs at least two labels"),
+        ("increasing(goodput_bps over limit in (4p))", 29, "needs at least two labels"),
     ],
 )
 def test_what_cannot(text, at, message):
@@ -207,7 +207,7 @@ def test_an_open_cell_is_refused_with_what_is_open():
 
 
 def test_a_neighbour_is_of_something_that_is_bound():
-    with pytest.raises(ScenarioError, match="`next` of `limit`: no `for` and no `over` is about it"):
+    with pytest.raises(ScenarioError, match="`next` of `limit`: no enclosing `for` or `over` runs over it"):
         check("goodput_bps{limit=next, count=2, arm=RED} > 0")
 
 

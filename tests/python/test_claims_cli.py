@@ -132,7 +132,7 @@ def test_a_class_or_queue_is_that_of_the_network(aqmlab_cli, recording, tmp_path
         ("", "there is no [[claim]] in it"),
         ("claim = 5", "there is no [[claim]] in it"),
         ("[[claim", "c.toml:1: Expected ']]'"),
-        ("claim = [5]", "claim 1: it is no table"),
+        ("claim = [5]", "claim 1: it is not a table"),
         ("[[claim]]\nexpect = 5 %\n", "c.toml:2:12: Expected newline"),
         ('[[claim]]\nname = "a"', "claim 1: `expect` is missing or no text"),
         ('[[claim]]\nexpect = "a"', "claim 1: `name` is missing or no text"),
@@ -140,13 +140,16 @@ def test_a_class_or_queue_is_that_of_the_network(aqmlab_cli, recording, tmp_path
             '[[claim]]\nname = "a"\nexpect = "a > 0"\nexpct = ""',
             "there is no key `expct`; did you mean `expect`?",
         ),
-        ('[[claim]]\nname = "a"\nexpect = "a > 0"\ntext = 5', "`text` is no text"),
+        ('[[claim]]\nname = "a"\nexpect = "a > 0"\ntext = 5', "`text` is not a text"),
         (
             '[[claim]]\nname = "a"\nexpect = "a > 0"\nstrength = "frm"',
             "there is no strength `frm`; did you mean `firm`?",
         ),
-        ('[[claim]]\nname = "a"\nexpect = "a > 0"\nwhere = { count = 20 }', "`where` is no table of texts"),
-        ('[[claim]]\nname = "a"\nexpect = "a > 0"\n' * 2, "the claim `a` comes twice"),
+        (
+            '[[claim]]\nname = "a"\nexpect = "a > 0"\nwhere = { count = 20 }',
+            "`where` is not a table of texts",
+        ),
+        ('[[claim]]\nname = "a"\nexpect = "a > 0"\n' * 2, "the claim `a` occurs twice"),
     ],
 )
 def test_wrong_files_of_claims(tmp_path, content, message):

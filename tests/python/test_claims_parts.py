@@ -1,4 +1,4 @@
-"""What is told of a scored claim: parts, places, sentences, JSON; and what is refused."""
+"""Reports about a scored claim: parts, positions, sentences, JSON; and what is refused."""
 
 import json
 

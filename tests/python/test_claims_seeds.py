@@ -1,4 +1,4 @@
-"""Figures over the seeds: their intervals by hand, and cells that go one of two ways."""
+"""Figures over the seeds: their intervals by hand, and cells with two states."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The command line: exit codes, where words go, no traceback for what a person did wrong."""
+"""The command line: exit codes, output streams, no traceback for users' mistakes."""
 
 from __future__ import annotations
 
@@ -395,7 +395,7 @@ def test_where_nothing_is_random_the_table_says_so(aqmlab, tmp_path):
     file = tmp_path / "fixed.toml"
     file.write_text(tomli_w.dumps(scenario), encoding="utf-8")
     ended = aqmlab("run", file, "-o", tmp_path / "out", "-q")
-    assert "nothing is random in main: all seeds gave the same" in ended.stdout
+    assert "nothing is drawn at random in main: all seeds gave the same" in ended.stdout
     assert ".00000" not in ended.stdout, "rounding of a mean is no spread"
 
 

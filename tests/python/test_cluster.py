@@ -250,7 +250,7 @@ def test_files_that_a_scenario_names_are_carried(secluded):
 
 
 def test_a_task_names_a_function_and_no_code():
-    """What Dask pickles of a task is the function's name, not its code."""
+    """Dask pickles only the function's name, not its code."""
     from distributed.protocol.pickle import dumps
 
     pickled = dumps(remote.attempt)
@@ -259,7 +259,7 @@ def test_a_task_names_a_function_and_no_code():
 
 
 def shim(folder, **parts):
-    """The environment of a worker that says that it has other versions of some parts."""
+    """The environment of a worker that reports other versions of some parts."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(
         f"from aqmlab.sweeps import remote\nothers = {{**remote.parts(), **{parts!r}}}\n"

@@ -1,4 +1,4 @@
-"""Clusters that break: nothing is lost, nothing counts twice, and the bytes are the same in the end."""
+"""Clusters that break: nothing is lost or counted twice, and the final bytes are the same."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Trial:
         return aqmlab.sweep(self.scenario, store=self.store, executor=where, report=False)
 
     def moment(self) -> None:
-        """Wait until so many runs are there, and a little longer."""
+        """Wait until this number of runs has finished, and a little longer."""
         self.cluster.wait_until(lambda: self.there() >= self.after)
         time.sleep(self.late_s)
 
@@ -129,7 +129,7 @@ def scheduler_killed(trial: Trial) -> None:
     end_group(trial.cluster.scheduler)
     time.sleep(trial.draw.uniform(0, 1))
     for worker in trial.cluster.workers:
-        # Dask's workers end with their scheduler, at last.
+        # Eventually, Dask's workers end with their scheduler.
         end_group(worker)
     trial.begin()
     trial.check(sweep)
@@ -150,7 +150,7 @@ def client_killed(trial: Trial) -> None:
 
 
 def worker_stopped(trial: Trial) -> None:
-    """As if its machine had lost the network: it ends no connection and answers nothing."""
+    """Behaves as if its machine had lost the network: it closes no connection and does not answer."""
     trial.begin()
     sweep = trial.sweep()
     trial.moment()

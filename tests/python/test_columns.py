@@ -176,5 +176,5 @@ def test_stores_with_one_run_under_both_names_are_merged(tmp_path):
     run = early.path_of(early.digests()[0])
     shutil.copy(early.path_of(early.digests()[1]) / "summary.parquet", run)
     reseal(run)
-    with pytest.raises(aqmlab.RecordingError, match="are of one run, but differ"):
+    with pytest.raises(aqmlab.RecordingError, match="contain the same run, but differ"):
         aqmlab.merge([tmp_path / "early"], tmp_path / "present", report=False)

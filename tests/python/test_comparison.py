@@ -1,4 +1,4 @@
-"""Two things side by side: what they are, whether seeds make pairs, what several comparisons still say."""
+"""Comparisons of two sides: their names, the pairing of seeds, and correction for several comparisons."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_what_is_not_there_is_said(experiment, tmp_path):
 def test_other_seeds_and_other_traffic_are_not_paired(experiment, apart):
     later, crowded = apart
     found = aqmlab.compare(f"{experiment.path}:DropTail", f"{later}:DropTail", metrics=["goodput_bps"])
-    assert found.unpaired == ("they have no seed in common",)
+    assert found.unpaired == ("they have no common seed",)
     assert "3 and 2 runs, not paired" in found.compared[0].sentence
     found = aqmlab.compare(f"{experiment.path}:DropTail", f"{crowded}:DropTail", metrics=["goodput_bps"])
     assert found.unpaired == ("their traffic differs: count of `ftp` is 3 and 4",)

@@ -1,4 +1,4 @@
-"""What the shell offers at a tab."""
+"""The completions that the shell offers."""
 
 from __future__ import annotations
 

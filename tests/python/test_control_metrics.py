@@ -1,4 +1,4 @@
-"""How far off, how soon, how calmly: metrics of control laws against series whose answers are known."""
+"""Error, settling time and spread: metrics of control laws against series whose answers are known."""
 
 from __future__ import annotations
 

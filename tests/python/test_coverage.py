@@ -103,7 +103,7 @@ def coverage(intervals, truth):
 
 
 def by_chance(repetitions, nominal):
-    """What a coverage of ``nominal`` may look like in so many repetitions, but one time in a thousand."""
+    """The range of observed coverage for ``nominal`` in this many repetitions, at an error of 0.1 %."""
     low, high = scipy.stats.binom.interval(0.999, repetitions, nominal)
     return low / repetitions, high / repetitions
 

@@ -1,4 +1,4 @@
-"""What a reader of the papers expects of the demonstration, each with its interval."""
+"""Properties of the demonstration that the papers predict, each with its interval."""
 
 from __future__ import annotations
 

@@ -64,7 +64,8 @@ def flip(file, place):
 
 
 def flips(files, count, seed):
-    """So many bits: of any file alike, of all bits alike, and of the ends of files (Parquet's footers)."""
+    """This many bits: evenly over files, evenly over all bits, and at the ends of files (Parquet's
+    footers)."""
     rng = random.Random(seed)
     sizes = [file.stat().st_size for file in files]
     for i in range(count):
@@ -75,7 +76,7 @@ def flips(files, count, seed):
 
 
 def check_flips(path, count, seed):
-    """Each of the bits is noticed when what it is in is read; nothing else is found wrong."""
+    """Each flipped bit is detected when its file is read, and no other error is reported."""
     for file, place in flips(files_of(path), count, seed):
         before = file.read_bytes()
         flip(file, place)
@@ -234,7 +235,7 @@ def test_a_list_of_runs_that_was_changed_is_noticed_and_made_anew(swept, spoilt,
     ended = aqmlab_cli("report", spoilt)
     assert ended.returncode == 4
     assert f"`{file}` is corrupt" in ended.stderr
-    assert "`aqmlab sweep SCENARIO` makes it anew" in ended.stderr
+    assert "`aqmlab sweep SCENARIO` writes it again" in ended.stderr
     assert aqmlab_cli("sweep", spoilt / "scenario.toml", "--store", spoilt.parent.parent).returncode == 0
     assert sweep_tables(spoilt) == sweep_tables(swept)
 
@@ -274,8 +275,8 @@ def test_what_is_of_something_else_is_not_resumed(copied, small, aqmlab_cli, tmp
     file = tmp_path / "other.toml"
     file.write_text(tomli_w.dumps(small | {"duration": "7s"}), encoding="utf-8")
     for words, message in [
-        ((file,), "its arms are others, or have other values"),
-        ((tmp_path / "small.toml", "--runs", "3"), "its seeds are others"),
+        ((file,), "its arms differ, or have other values"),
+        ((tmp_path / "small.toml", "--runs", "3"), "its seeds differ"),
     ]:
         (tmp_path / "small.toml").write_text(tomli_w.dumps(small), encoding="utf-8")
         ended = aqmlab_cli("run", *words, "--resume", "-o", copied)

@@ -1,4 +1,4 @@
-"""What the documents show is what comes out today."""
+"""The documents show the current output."""
 
 from __future__ import annotations
 

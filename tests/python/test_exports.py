@@ -1,4 +1,4 @@
-"""Recordings in the formats of other programs: what those would read is what was recorded."""
+"""Recordings in the formats of other programs: those programs would read the recorded data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def recorded(tmp_path_factory):
 
 @pytest.fixture
 def exported(recorded, tmp_path):
-    """What is written in a format, by the file's name."""
+    """The contents of the files of a format, by name."""
 
     def call(to, **options):
         files = aqmlab.export(recorded.path, to, tmp_path / to, **options)
@@ -282,9 +282,9 @@ def test_what_was_not_recorded_names_its_key(small, record, to, message, tmp_pat
         (["--to", "csv", "--arm", "BLUE"], 2, "there is no arm `BLUE`"),
         (["--to", "csv", "--seed", "9"], 2, "there is no seed `9`"),
         (["--to", "csv", "--table", "flow"], 2, "there is no table `flow`; did you mean `flows`?"),
-        (["--to", "ns2", "--table", "flows"], 2, "`--table` does nothing in an export to ns2"),
-        (["--to", "latex", "--seed", "1"], 2, "`--seed` does nothing in an export to latex"),
-        (["--to", "csv", "--metric", "goodput_bps"], 2, "`--metric` does nothing in an export to csv"),
+        (["--to", "ns2", "--table", "flows"], 2, "`--table` has no effect in an export to ns2"),
+        (["--to", "latex", "--seed", "1"], 2, "`--seed` has no effect in an export to latex"),
+        (["--to", "csv", "--metric", "goodput_bps"], 2, "`--metric` has no effect in an export to csv"),
         (["--to", "markdown", "--metric", "goodput"], 2, "there is no metric `goodput`"),
         (["--to", "flent", "--queue", "hop1"], 2, "there is no queue `hop1`"),
         (["--to", "csv", "-o", "{there}"], 2, "exists already"),

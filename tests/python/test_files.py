@@ -1,4 +1,4 @@
-"""Files are written whole, or what was there stays."""
+"""Files are written completely, or the old ones remain."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The formula that the documents print for a metric gives the metric's value."""
+"""The formula in the documents computes the metric's value."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def test_a_formula_gives_the_value(loaded, name):
     (found,) = duckdb.sql(f"SELECT {text} FROM '{file}' WHERE {only}").fetchall()
     assert expected is not None
     assert float(found[0]) == pytest.approx(expected, rel=1e-9, abs=1e-12)
-    # A formula that gives nothing proves nothing; these do not happen in such a run.
+    # A formula without a value proves nothing; these metrics have none in such a run.
     rare = {"drop_injected_percent", "lost_outside_queues", "requests_failed", "pages_failed"}
     assert expected or name in rare | {"drop_forced_percent", "spurious_retransmissions"}

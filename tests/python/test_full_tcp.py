@@ -1,4 +1,4 @@
-"""One connection beside ns-2's two-way TCP (FullTcp), packet by packet."""
+"""One connection compared with ns-2's two-way TCP (FullTcp), packet by packet."""
 
 from __future__ import annotations
 

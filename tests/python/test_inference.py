@@ -253,7 +253,7 @@ def surface(reading, _arm):
 
 
 class FakeRuns:
-    """Stands for the runs: the same value for the same reading, cell and seed, whoever asks."""
+    """A stand-in for runs: the same reading, cell and seed always have the same value."""
 
     def __init__(self, monkeypatch, surface=surface, noise=0.01, interrupt_at=0):
         self.surface, self.noise, self.interrupt_at = surface, noise, interrupt_at
@@ -521,7 +521,7 @@ def test_a_file_that_is_no_inference_is_told(tmp_path):
         (["--infer", "--multiverse"], "leave out --table"),
         (["--infer", "--table", "I"], "leave out --table"),
         (["--minutes", "3"], "`--minutes` is the budget of `--infer`"),
-        (["--infer", "--minutes", "0"], "`--minutes 0` is no budget; give a number above 0"),
+        (["--infer", "--minutes", "0"], "`--minutes 0` is not a budget; give a number above 0"),
         (["--infer", "--seeds", "1"], "`1` seeds are too few; give at least 2"),
     ],
 )

@@ -113,7 +113,7 @@ def test_interpolation_meets_the_ends():
 
 
 def test_a_table_of_results_needs_nothing_of_scipy():
-    """`aqmlab run` waits for what it imports: `scipy.special` takes half a second, `scipy.stats` two."""
+    """`aqmlab run` waits for its imports: `scipy.special` takes half a second, `scipy.stats` two."""
     code = (
         "import sys, aqmlab, aqmlab.stats as s;"
         "assert not any(m.startswith(('scipy', 'numpy')) for m in sys.modules);"

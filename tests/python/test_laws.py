@@ -94,7 +94,7 @@ def test_rem_rises_under_overload_and_falls_after_it():
 
 
 def test_blue_finds_the_probability_that_the_overload_takes():
-    """A load of 1.25 is held by dropping a fifth; steps of d1 go past it by little."""
+    """A load of 1.25 is controlled by dropping a fifth; steps of d1 overshoot it only slightly."""
     bench = Bench(load=0.8, step_load=1.25, duration_s=120.0)
     (blue,) = law_responses("blue", {"limit": "60p", "d1": 0.005, "d2": 0.0005}, bench=bench)
     during = (blue.t_s > 50) & (blue.t_s < 80)
@@ -164,7 +164,7 @@ def test_values_of_set_are_toml_or_text():
         (["red", "--set", "max_p=2"], 2, "max_p"),
         (["pi", "--set", "w=0"], 2, "w"),
         (["rem", "--set", "phi=1"], 2, "phi"),
-        (["red", "--set", "max_p"], 2, "`max_p` is no setting"),
+        (["red", "--set", "max_p"], 2, "`max_p` is not a setting"),
         (["red", "--set", "max_p=0.1", "--set", "max_p=0.2"], 2, "`max_p` is set twice"),
         (["pi", "--load", "1.5"], 2, "is no step"),
         (["pi", "--duration", "0s"], 2, "is no duration"),

@@ -1,4 +1,4 @@
-"""Live runs from the command line: what is printed, what is written, what it ends with.
+"""Live runs from the command line: output, files and exit codes.
 
 The router itself is a stand-in here (``live_worlds.py``); ``test_live_smoke.py`` runs the real one.
 """
@@ -128,7 +128,7 @@ def test_packets_that_could_not_be_kept_end_in_3_with_everything_else(
             "error: 2 of 2 runs failed; the first: DropTail, seed 1: the live router was killed by SIGKILL",
         ),
         ("traceback", 4, "DropTail, seed 1: the live router ended with 1: OSError: the tunnel is gone"),
-        ("garbage", 4, "said what is no message"),
+        ("garbage", 4, "sent an invalid message"),
         ("HostError:this machine cannot: there is no /dev/net/tun; modprobe tun", 3, "modprobe tun"),
         ("HostError:cannot write `x`: No space left on device", 3, "No space left on device"),
         ("RunError:the machine was suspended for 3s at 1s; the run is void", 4, "was suspended for 3s"),
@@ -187,8 +187,8 @@ def test_runs_before_a_fault_are_kept(router, small, tmp_path):
         (["live", "{tiny}", "--runs", "0"], "`0` runs"),
         (["live", "{tiny}", "-o", "{tmp}"], "exists already"),
         (["run", "--both", "{tiny}", "-o", "{tmp}"], "exists already"),
-        (["live", "{swept}"], "has a [sweep] of 2 cases; live runs are of one case"),
-        (["run", "--both", "{swept}"], "has a [sweep] of 2 cases; live runs are of one case"),
+        (["live", "{swept}"], "has a [sweep] of 2 cases; live runs have a single case"),
+        (["run", "--both", "{swept}"], "has a [sweep] of 2 cases; live runs have a single case"),
         (["live"], "Missing argument"),
     ],
 )
@@ -211,7 +211,7 @@ def test_ctrl_c_ends_with_130_and_nothing_left(router, tiny_file, tmp_path, aqml
     monkeypatch.setattr(ProgressLine, "update", live_worlds.interrupt_when_it_runs())
     ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 130
-    assert "stopping: what is under way is still forwarded; Ctrl-C again ends it at once" in ended.stderr
+    assert "stopping: packets in flight are still forwarded; Ctrl-C again ends it at once" in ended.stderr
     assert ended.stderr.endswith("interrupted\n")
     assert not (tmp_path / "out").exists()
 

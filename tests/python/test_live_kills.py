@@ -1,4 +1,4 @@
-"""Live runs that are killed, and hosts that send rubbish: nothing is left, and nothing goes uncounted."""
+"""Live runs that are killed, and hosts that send garbage: nothing remains, and everything is counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JUNK = 100_000
 
 
 def links(folder):
-    """What the links in a folder of /proc point to; none if its process has gone."""
+    """The targets of the links in a folder of /proc; empty if its process has ended."""
     try:
         return {str(entry.readlink()) for entry in folder.iterdir()}
     except OSError:

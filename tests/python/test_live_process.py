@@ -1,4 +1,4 @@
-"""The process of a live run and its supervisor: what happens to the one, the other says in a sentence."""
+"""The process of a live run and its supervisor, which reports each failure in a sentence."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def child(mode):
     [
         ("exits", errors.RunError, "the live router ended with 7"),
         ("traceback", errors.RunError, "the live router ended with 1: OSError: the tunnel is gone"),
-        ("garbage", errors.RunError, "said what is no message: `Segmentation fault`"),
-        ("no-kind", errors.RunError, 'said what is no message: `{"event": "error"}`'),
-        ("endless-line", errors.RunError, "said what is no message: `xxxx"),
+        ("garbage", errors.RunError, "sent an invalid message: `Segmentation fault`"),
+        ("no-kind", errors.RunError, 'sent an invalid message: `{"event": "error"}`'),
+        ("endless-line", errors.RunError, "sent an invalid message: `xxxx"),
         ("HostError:no /dev/net/tun; modprobe tun", errors.HostError, "no /dev/net/tun; modprobe tun"),
         ("UsageError:there is no arm `x`", errors.UsageError, "there is no arm `x`"),
         ("RecordingError:cannot write", errors.RecordingError, "cannot write"),
         ("Defect:IndexError: 7", errors.RunError, "a defect of aqmlab: IndexError: 7"),
         ("Problem:not one of ours", errors.RunError, "a defect of aqmlab: not one of ours"),
-        ("Interrupted:", errors.RunError, "asked to end by a signal from outside"),
+        ("Interrupted:", errors.RunError, "received a signal to end"),
     ],
 )
 def test_each_end_is_told_in_a_sentence(mode, error, words):
@@ -52,14 +52,14 @@ def test_each_end_is_told_in_a_sentence(mode, error, words):
 
 
 def test_a_killed_router_is_told_with_the_signal(tmp_path):
-    with pytest.raises(errors.RunError, match=r"was killed by SIGKILL; if no user did that, memory"):
+    with pytest.raises(errors.RunError, match=r"was killed by SIGKILL; unless a user ended it, memory"):
         ask({**JOB, "out": str(tmp_path / "seed-1")}, command=child("killed"))
 
 
 def test_silence_ends_a_process(monkeypatch):
     monkeypatch.setattr(supervisor, "SILENCE_S", 2.0)
     begun = time.monotonic()
-    with pytest.raises(errors.RunError, match="has said nothing for 2 s"):
+    with pytest.raises(errors.RunError, match="has sent no message for 2 s"):
         ask(JOB, command=child("silent"))
     assert time.monotonic() - begun < AT_ONCE_S
 
@@ -107,7 +107,7 @@ def test_a_second_interrupt_ends_it_at_once():
 
 @pytest.mark.parametrize("mode", ["silent", "deaf"])
 def test_who_does_not_end_when_asked_is_ended(monkeypatch, mode):
-    """Whether it says nothing any more, or says on and on how far it is."""
+    """Either sends no more messages, or sends progress messages forever."""
     monkeypatch.setattr(supervisor, "PATIENCE_S", 0.5)
     asked, took_s = interrupted_after_progress(mode)
     assert asked == 1
@@ -115,7 +115,7 @@ def test_who_does_not_end_when_asked_is_ended(monkeypatch, mode):
 
 
 def test_ctrl_c_while_a_process_ends_leaves_it_no_time_to_write(monkeypatch):
-    """Whoever tidies up next is alone: it is dead when the interrupt is told."""
+    """The next clean-up is alone: the process is dead when the interrupt is reported."""
     started = []
     popen = subprocess.Popen
 
@@ -132,7 +132,7 @@ def test_ctrl_c_while_a_process_ends_leaves_it_no_time_to_write(monkeypatch):
 
 
 def test_the_process_is_alone_in_its_group_and_ends_with_us():
-    """The real one: it is asked for what it does not know, so that no run is needed."""
+    """The real process: it receives an unknown request, so no run is needed."""
     script = (
         "import os, sys, time\n"
         "from aqmlab.live import supervisor\n"
@@ -143,7 +143,7 @@ def test_the_process_is_alone_in_its_group_and_ends_with_us():
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:
         pid, group = map(int, parent.stdout.readline().split())
         assert pid == group != os.getpgid(parent.pid)
-        # Its parent dies by a signal that nobody can hear.
+        # Its parent is killed by a signal that cannot be handled.
         time.sleep(0.5)
         parent.kill()
     until = time.monotonic() + 5

@@ -1,7 +1,6 @@
 """Live recordings that lack something: of an earlier aqmlab, or spoilt.
 
-What is missing is left out, or a dash. Only who is not told whether a run was faithful is told just that.
-"""
+Missing values are left out, or shown as a dash. Only a missing verdict is an error."""
 
 from __future__ import annotations
 
@@ -37,14 +36,14 @@ PARTS = [(key, inner) for key, part in WHOLE.items() if isinstance(part, dict) f
 
 
 def as_live(experiment, live):
-    """The experiment, its first run a live one of which the manifest says this."""
+    """The experiment; its first run is live, with this in its manifest."""
     first = experiment.runs[0]
     run = Run(first.path, replace(first.manifest, host="live", live=live))
     return with_runs(experiment, (run, *experiment.runs[1:]))
 
 
 def without(*keys):
-    """What a manifest says, but for a key or a key within one."""
+    """The contents of a manifest without a key, or without a key within one."""
     live = copy.deepcopy(WHOLE)
     inside = live
     for key in keys[:-1]:
@@ -54,7 +53,7 @@ def without(*keys):
 
 
 def told(experiment):
-    """All that is said of live runs, by table, JSON and report, one after the other."""
+    """All reports about live runs: table, JSON and page, one after the other."""
     found = verdicts(experiment.runs)
     print_verdict(found)
     print_lateness(experiment)

@@ -1,9 +1,8 @@
-"""The real thing: ten megabits a second for three seconds between this kernel's stacks.
+"""Real live runs: ten megabits per second for three seconds between this kernel's stacks.
 
 Nothing here depends on how fast the machine is: no figure of time is asserted, and a run may be NOT FAITHFUL.
-What is asserted holds on any machine: books balance, marks are made and counted alike on both sides, nothing
-is lost unseen, nothing is left.
-"""
+The assertions hold on any machine: books balance, marks are equal on both sides, nothing is lost unrecorded,
+and nothing remains."""
 
 from __future__ import annotations
 

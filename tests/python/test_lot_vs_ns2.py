@@ -1,4 +1,4 @@
-"""The parking lot under web traffic beside ns-2, on the same connections: figures over pairs of seeds.
+"""The parking lot under web traffic compared with ns-2, on the same connections, over pairs of seeds.
 
 Run with ``-s`` the slow test prints the table of ``docs/validation.md``.
 """

@@ -1,4 +1,4 @@
-"""Each metric against numbers worked out by hand."""
+"""Each metric against numbers computed by hand."""
 
 from __future__ import annotations
 

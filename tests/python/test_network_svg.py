@@ -1,4 +1,4 @@
-"""The drawing of the network: in a browser nothing leaves it, and no text lies on another or on a box."""
+"""The drawing of the network: in a browser nothing is clipped, and no text overlaps another or a box."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebooks run from their first cell to their last, and show what their texts say."""
+"""The notebooks run from the first cell to the last, and show what their texts describe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTEBOOKS = ROOT / "docs" / "notebooks"
 
 
 def printed(name: str, folder: Path) -> str:
-    """What a notebook prints as a program, in a folder of its own that has the papers."""
+    """The output of a notebook as a program, in a separate folder that has the papers."""
     (folder / "papers").symlink_to(ROOT / "papers")
     ended = subprocess.run(
         [sys.executable, "-W", "error", str(NOTEBOOKS / name)],

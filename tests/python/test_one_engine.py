@@ -1,4 +1,4 @@
-"""`run`, `live` and `--both` go on where they were ended, as sweeps do, and do their runs in one order."""
+"""`run`, `live` and `--both` continue where they were interrupted, like sweeps, and in the same order."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def wait_until(true, patience_s=60):
 
 @pytest.fixture
 def many(small, tmp_path):
-    """A scenario of sixteen runs, and how a process of its own runs it."""
+    """A scenario of sixteen runs, and the command that runs it in a separate process."""
     file = tmp_path / "many.toml"
     file.write_text(tomli_w.dumps(small | {"runs": 8, "duration": "20s"}), encoding="utf-8")
 
@@ -204,7 +204,7 @@ def test_live_runs_that_are_there_are_kept_and_others_done(router, small, tmp_pa
     done = aqmlab.run_live(small, output=out, resume=True, report=False)
     assert done.missing == ()
     assert {file: file.stat().st_mtime_ns for file in kept} == kept
-    with pytest.raises(aqmlab.UsageError, match="its runs are of another host"):
+    with pytest.raises(aqmlab.UsageError, match="its runs are from another host"):
         aqmlab.run(small, output=out, resume=True)
 
 

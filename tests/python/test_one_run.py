@@ -1,4 +1,4 @@
-"""What one run's series says of itself: MSER-5 and batch means."""
+"""Evidence from the series of one run: MSER-5 and batch means."""
 
 from __future__ import annotations
 

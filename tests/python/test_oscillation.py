@@ -1,4 +1,4 @@
-"""Seconds with loss and with an idle link, the probability's course, gaps between marks: by hand."""
+"""Seconds with loss and with an idle link, the course of the probability, gaps between marks: by hand."""
 
 from __future__ import annotations
 

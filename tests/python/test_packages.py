@@ -1,4 +1,4 @@
-"""What the packages may depend on, and what the crates for other programs need to be published."""
+"""Permitted dependencies of the packages, and requirements for publishing the crates for other programs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_crates_for_other_programs_can_be_published(packages):
 
 @pytest.fixture
 def wheel(tmp_path):
-    """Writes a wheel with what a whole one has, but for what is left out or added."""
+    """Writes a wheel with the contents of a complete one, except for omitted or added files."""
 
     def made(name="aqmlab-1-cp311-abi3-any.whl", without="", more=()):
         about = ("licenses/LICENSE-MIT", "licenses/LICENSE-APACHE", "sboms/aqmlab-py.cyclonedx.json")

@@ -247,7 +247,7 @@ NAMES = Names(
         ("drop_percent{kind=sny} > 1 %", "sny"),
         ("goodput_bps{kind=pi, router=z} > 1 Mbit", "no router `z`"),
         ("drop_percent{kind=pi, router=a} > 1 %", "cannot be asked of a router"),
-        ("goodput_bps{kind=pi, router=a, from=3s} > 1 Mbit", "takes no window"),
+        ("goodput_bps{kind=pi, router=a, from=3s} > 1 Mbit", "accepts no window"),
     ],
 )
 def test_a_kind_of_packet_is_no_label_of_an_axis_that_is_called_kind(claim, complaint):

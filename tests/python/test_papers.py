@@ -348,7 +348,7 @@ def test_a_finding_says_whether_it_is_firm(tmp_path):
         (b"number = 5 %\n", "2:12", "Expected newline or end of document"),
         (b"title = 1\ntitle = 2\n", "3:10", "Cannot overwrite a value"),
         (b'text = """\nand on\n', "3", "Unterminated string"),
-        (b"text = '\xff'\n", "2", "this is no UTF-8 text"),
+        (b"text = '\xff'\n", "2", "this is not UTF-8 text"),
     ],
 )
 def test_what_is_no_toml_is_told_with_file_and_line(tmp_path, file, wrong, place, what):

@@ -1,4 +1,4 @@
-"""What is run for a part of a paper, and what is said of what the small version lacks."""
+"""The runs for a part of a paper, and messages about what the small version lacks."""
 
 from collections import Counter
 from dataclasses import replace
@@ -37,7 +37,7 @@ def cells(expect, where=None, names=NAMES):
     [
         ("jain_index{arm=RED, limit=4p, count=2} > 0", {}, {"RED 4p 2"}),
         ("jain_index{arm=RED} > 0", {"limit": "4p", "count": "2"}, {"RED 4p 2"}),
-        # Braces count more than what is around them.
+        # Braces take precedence over what encloses them.
         ("jain_index{arm=RED, limit=72p} > 0", {"limit": "4p", "count": "2"}, {"RED 72p 2"}),
         ("for all arm: jain_index > 0", {"limit": "4p", "count": "2"}, {"RED 4p 2", "DropTail 4p 2"}),
         (
@@ -230,7 +230,7 @@ def test_what_is_too_small_for_a_statement_says_so(store):
     )
     reason = done.findings[0].parts[0].verdict.reason
     assert reason.startswith("what --quick keeps (`keep` in paper.toml) is not enough: ")
-    assert "needs two labels at least" in reason
+    assert "needs at least two labels" in reason
 
 
 def test_a_figure_that_the_small_version_lacks_is_left_out(aqmlab_cli, store, tmp_path):
@@ -242,4 +242,4 @@ def test_a_figure_that_the_small_version_lacks_is_left_out(aqmlab_cli, store, tm
 def test_the_command_says_how_many_cells_it_runs(aqmlab_cli, store, tmp_path):
     done = aqmlab_cli("reproduce", TOY, "--finding", "T3", "--seeds", "5", "--store", store, "-o", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "cells      2 of 6 of loss.toml: those that are asked about" in done.stderr
+    assert "cells      2 of 6 of loss.toml: only the requested ones" in done.stderr

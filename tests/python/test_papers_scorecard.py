@@ -1,4 +1,4 @@
-"""What a scorecard says: whose thresholds are, and how well settings are known."""
+"""Scorecards: the basis of thresholds, and how well settings are known."""
 
 import json
 import shutil

@@ -101,7 +101,7 @@ def test_an_experiment_of_other_versions_is_not_resumed(tmp_path):
     content = json.loads(about.read_text())
     content["arms"][1]["parts"]["qdisc.red"] += 1
     about.write_text(sealed(content))
-    with pytest.raises(aqmlab.UsageError, match="its arms are others, or have other values or versions"):
+    with pytest.raises(aqmlab.UsageError, match="its arms differ, or have other values or versions"):
         aqmlab.run(scenario, output=tmp_path / "out", resume=True)
 
 
@@ -150,7 +150,7 @@ def test_early_runs_make_no_pairs_with_present_ones(early):
     list(again)
     (red,) = (cell for cell in aqmlab.load(before).cells if cell.arm == "RED")
     reason = why_not_paired(aqmlab.load(before), red, aqmlab.load(again.path), red)
-    assert reason == "their runs are of different versions of what draws the traffic"
+    assert reason == "their runs have different versions of the part that draws the traffic"
 
 
 def test_versions_in_words():

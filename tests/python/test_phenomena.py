@@ -1,4 +1,4 @@
-"""Lockout, synchronisation, bias against RTTs: metrics against answers worked out by hand."""
+"""Lockout, synchronisation, bias against RTTs: metrics against answers computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans as data: what the types write is what their schema says, and what earlier versions wrote is read."""
+"""Plans as data: the types write what their schema describes, and plans of earlier versions are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures for papers: arms told apart in grey, legends beside the data, sizes and styles, the same bytes."""
+"""Figures for papers: arms that differ in grey, legends outside the data, sizes, styles, equal bytes."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_looks_that_make_no_sense_are_told(experiment, tmp_path, given, message)
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("font.sice: 8", "bad.mplstyle:2: `font.sice` is no setting of matplotlib"),
+        ("font.sice: 8", "bad.mplstyle:2: `font.sice` is not a setting of matplotlib"),
         ("font.size: big", "bad.mplstyle:2: "),
         ("font.size 8", "bad.mplstyle:2: write `key: value`"),
     ],

@@ -218,7 +218,7 @@ def test_there_is_no_plot_of_a_case_without_pages(one_web):
 
 @pytest.mark.parametrize("kind", ["series", "box", "cumulative-ack"])
 def test_other_figures_refuse_a_class_and_a_reference(experiment, kind):
-    refused = f"`{kind}` is no figure of requests or pages; leave out"
+    refused = f"`{kind}` is not a figure of requests or pages; leave out"
     with pytest.raises(UsageError, match=f"{refused} `--class`"):
         aqmlab.figure(experiment.path, kind, class_name="web", reference="CoDel")
     with pytest.raises(UsageError, match=f"{refused} `--reference`"):

@@ -1,4 +1,4 @@
-"""What results are in Python: their repr, notebooks, data frames, and what callers may hand in."""
+"""Results in Python: their repr, notebooks, data frames, and accepted arguments."""
 
 from __future__ import annotations
 

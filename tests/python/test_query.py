@@ -98,7 +98,7 @@ def test_an_experiment_can_be_asked_too(experiment):
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("COPY (SELECT 1) TO '{store}/runs/x.csv'", "only reads: `COPY`"),
+        ("COPY (SELECT 1) TO '{store}/runs/x.csv'", "may only read: `COPY`"),
         ("CREATE TABLE x (i INT)", "only reads"),
         ("INSERT INTO runs SELECT * FROM runs", "only reads"),
         ("SET threads = 1", "only reads"),
@@ -126,7 +126,7 @@ def test_nothing_but_reading_what_is_in_the_store(store, sql, message):
 
 
 def damaged(store, folder):
-    """A copy of the store in which a table, a manifest and the list of a sweep are not what they were."""
+    """A copy of the store in which a table, a manifest and the list of a sweep have changed."""
     copy = Path(shutil.copytree(store, folder / "store"))
     first, second, third, *_ = Store(copy).digests()
     table = Store(copy).path_of(first) / "flows.parquet"
@@ -223,7 +223,7 @@ def test_merging_refuses_what_contradicts_itself(store, tmp_path):
     manifest["tables"]["flows"]["digest"] = "0" * 64
     file.write_text(json.dumps(manifest))
     reseal(file.parent)
-    with pytest.raises(aqmlab.RecordingError, match="are of one run, but differ"):
+    with pytest.raises(aqmlab.RecordingError, match="contain the same run, but differ"):
         aqmlab.merge([copy, store], tmp_path / "whole")
     with pytest.raises(aqmlab.UsageError, match="into itself"):
         aqmlab.merge([store], store)

@@ -26,7 +26,7 @@ def text(value):
 
 
 def encode(kind, value):
-    """A value as docs/recording.md says that it is hashed."""
+    """A value in the form in which docs/recording.md hashes it."""
     if kind in (6, 7, 8):
         return b"\0" if value is None else b"\1" + encode({6: 1, 7: 3, 8: 5}[kind], value)
     if kind == 1:
@@ -42,7 +42,7 @@ def kind_of(column_type, nullable):
 
 
 def digest_of(file):
-    """The digest from the Parquet file alone, with nothing of ours."""
+    """The digest computed from the Parquet file alone, without our code."""
     columns = duckdb.sql(f"DESCRIBE FROM read_parquet('{file}')").fetchall()
     repetition = dict(
         duckdb.sql(

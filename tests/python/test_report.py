@@ -1,4 +1,4 @@
-"""The report: self-contained, safe, and saying what the data say."""
+"""The report: self-contained, safe, and in agreement with the data."""
 
 from __future__ import annotations
 

@@ -318,5 +318,5 @@ def test_what_makes_no_sense_is_refused_with_its_place(text, message):
 
 
 def test_a_metric_that_is_no_value_of_a_distribution_has_none(recorded):
-    with pytest.raises(UsageError, match="`jain_index` is no value of a distribution function"):
+    with pytest.raises(UsageError, match="`jain_index` is not a value of a distribution function"):
         find("jain_index").distribution(recorded.measured()[0], "bottleneck", "*", {})

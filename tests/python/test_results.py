@@ -149,7 +149,7 @@ def test_wrong_metrics_queues_and_classes_are_told(experiment):
         ({"metric": "goodput_bp"}, "no metric `goodput_bp`; did you mean `goodput_bps`"),
         ({"queue": "botleneck"}, "no queue `botleneck`; did you mean `bottleneck`"),
         ({"class_name": "fpt"}, "no class `fpt`; did you mean `ftp`"),
-        ({"metric": COUNTED, "window": (1.0, 2.0)}, f"metric `{COUNTED}` is of the measured interval"),
+        ({"metric": COUNTED, "window": (1.0, 2.0)}, f"metric `{COUNTED}` covers the measured interval"),
     ):
         with pytest.raises(aqmlab.UsageError, match=message):
             results.values(**({"metric": "goodput_bps", "cell": cell} | words))

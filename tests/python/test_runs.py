@@ -1,4 +1,4 @@
-"""Runs: the same result whatever runs beside them; nothing half done is left."""
+"""Runs: the same result whatever runs at the same time; nothing unfinished remains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search for a reading, over response surfaces that are known: what is true is found, and no more."""
+"""The search for a reading on known response surfaces: it finds the true settings and no others."""
 
 import random
 
@@ -24,7 +24,7 @@ def surface(row):
 
 
 class World:
-    """Measures a surface, and counts what it was asked."""
+    """Measures a surface, and counts its queries."""
 
     def __init__(self, surface=surface, size=0.02, seconds=1.0, salt=0):
         self.surface, self.size, self.seconds, self.salt = surface, size, seconds, salt

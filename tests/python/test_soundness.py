@@ -1,4 +1,4 @@
-"""Checks that stop bad science: for each a scenario that raises the doubt, beside one that does not."""
+"""Checks that stop bad science: for each, one scenario that raises the doubt and one that does not."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SOUND = {
 
 @pytest.fixture
 def ask(tmp_path):
-    """Run the sound scenario with changes; what its checks say, by kind."""
+    """Run the sound scenario with changes; returns its checks by kind."""
 
     def asked(runs=5, arms=(0,), **changes):
         scenario = copy.deepcopy(SOUND) | {"runs": runs}
@@ -209,7 +209,7 @@ def test_without_samples_mser_says_that_it_saw_nothing(ask):
 
 
 def test_courses_do_not_depend_on_how_many_runs_are_read_together(whole, monkeypatch):
-    """And cells that share their runs, as two settings that come to the same plan, share their course."""
+    """Cells that share their runs, such as two settings with the same plan, share their series."""
     one = whole
     axis = Axis("a", "a", ("a",), ("1", "2"))
     twice = {
@@ -419,7 +419,7 @@ def carrying(tmp_path_factory):
 
 
 def carried(results, more=None):
-    """The check, where flows of a class got more bytes than they did: ``more`` by class."""
+    """The check, with ``more`` bytes added to those that the flows of a class received."""
     measured = results.measured
 
     def doctored(cell=None):

@@ -1,4 +1,4 @@
-"""Sources on and off: self-similar where theory says so, and as ns-2's generators."""
+"""On/off sources: self-similar as predicted by theory, and like ns-2's generators."""
 
 from __future__ import annotations
 

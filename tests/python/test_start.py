@@ -1,4 +1,4 @@
-"""What start-up leaves out comes when it is asked for."""
+"""Parts that start-up omits are imported on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end ``aqmlab reproduce`` soon, whatever it is at, and nothing is lost."""
+"""Ctrl-C and SIGTERM end ``aqmlab reproduce`` soon in every phase, and nothing is lost."""
 
 from __future__ import annotations
 

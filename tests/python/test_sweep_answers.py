@@ -1,4 +1,4 @@
-"""What the report over a sweep computes: its answer, differences that stand, distributions, the best arms."""
+"""The computations of a sweep's report: answer, significant differences, distributions, best arms."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_a_dry_run_counts_and_writes_nothing(sweep, tmp_path):
     assert ended.returncode == 0
     assert "4 cases × 2 arms × 5 seeds = 40 runs" in ended.stdout
     assert re.search(r"to do +40", ended.stdout)
-    assert "from simulating the run with the slowest links and that with the fastest" in ended.stdout
+    assert "from simulating the runs with the slowest and the fastest links" in ended.stdout
     assert not (tmp_path / "store").exists()
     content = json.loads(sweep(tiny(), "--dry-run", "--json", "--shard", "1/1").stdout)
     assert (content["runs"], content["present"]) == (RUNS, 0)

@@ -1,4 +1,4 @@
-"""Sweeps and single runs as the core hands them over."""
+"""Sweeps and single runs as the core returns them."""
 
 from __future__ import annotations
 

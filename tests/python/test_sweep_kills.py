@@ -1,4 +1,5 @@
-"""Sweeps that are killed, run out of disk or may not write: what is done is kept, the rest done later."""
+"""Sweeps that are killed, run out of disk or may not write: finished runs are kept, and the rest is done
+later."""
 
 from __future__ import annotations
 
@@ -101,7 +102,7 @@ def kill_at_random(store, undisturbed, seed):
 
 
 def kills(store, undisturbed, seeds):
-    """Kill the sweep at random, and begin it anew when it has come to its end."""
+    """Kill the sweep at random, and restart it when it has ended."""
     found = []
     for seed in seeds:
         if len(manifests(store)) == RUNS:
@@ -253,7 +254,7 @@ def test_a_store_of_a_later_format_and_what_is_no_store_are_refused(tmp_path):
         Store(tmp_path / "broken")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("Dear")
-    with pytest.raises(aqmlab.UsageError, match="is no store, and not empty"):
+    with pytest.raises(aqmlab.UsageError, match="is not a store, and not empty"):
         aqmlab.sweep(tiny(), report=False, store=tmp_path / "other")
     with pytest.raises(aqmlab.RecordingError, match="no store at"):
         Store(tmp_path / "nothing")
@@ -297,7 +298,9 @@ def test_a_store_is_made_in_a_directory_that_can_be_made(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     for path in (file, file / "below"):
-        with pytest.raises(aqmlab.UsageError, match="is no store, but a file, or in one: name a directory"):
+        with pytest.raises(
+            aqmlab.UsageError, match="is not a store, but a file, or in one: name a directory"
+        ):
             Store.made(path)
     with pytest.raises(aqmlab.HostError, match="cannot make the store `/proc/here`: No such file"):
         Store.made("/proc/here")

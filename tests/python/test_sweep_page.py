@@ -31,7 +31,7 @@ def chromium():
 
 
 class Watched:
-    """A page, and whatever it asked for, said or complained of."""
+    """A page with its requests, console output and errors."""
 
     def __init__(self, browser, file, **context):
         self.context = browser.new_context(**context)

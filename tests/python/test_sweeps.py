@@ -1,4 +1,4 @@
-"""Sweeps: what is asked for is done once, and the tables depend on nothing else."""
+"""Sweeps: each requested run is done once, and the tables depend on nothing else."""
 
 from __future__ import annotations
 
@@ -445,7 +445,7 @@ def test_shards_are_a_partition_by_digest():
     for text, message in (
         ("0/3", "no shard `0/3`"),
         ("4/3", "no shard"),
-        ("1", "is no shard"),
+        ("1", "is not a shard"),
         ("-1/2", "is no"),
     ):
         with pytest.raises(aqmlab.UsageError, match=message):

@@ -1,4 +1,4 @@
-"""Tables on narrow terminals: every name and number that a program is told is there for a person too."""
+"""Tables on narrow terminals: they contain every name and number that programs receive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues as lines of tc and back, against what tc itself asks the kernel for."""
+"""Queues as lines of tc and back, against the options that tc itself sends to the kernel."""
 
 from __future__ import annotations
 
@@ -159,12 +159,12 @@ def test_every_discipline_has_a_line_or_a_reason():
     ("spec", "message"),
     [
         ("fq_codel", "a discipline of Linux without a counterpart here"),
-        ("rde limit 3", "`rde` is no queue discipline (`red`?)"),
+        ("rde limit 3", "`rde` is not a queue discipline (`red`?)"),
         ("red limit 400000 avpkt 1000 nodrop", "no parameter stands for `nodrop`"),
         ("red limit 400000", "`avpkt` must be given"),
         ("red limit 400000 avpkt", "`avpkt` has no value"),
         ("red limit 400000 avpkt 1000 burst 20 min 30000", "burst `20` is too small for min_th"),
-        ("codel limit 100p", "`100p` is no whole number"),
+        ("codel limit 100p", "`100p` is not a whole number"),
         ("codel limit 09", "octal"),
         ("codel target 10ns", "`10ns` is not a time"),
         ("codel ce_threshold 1ms", "no parameter stands for `ce_threshold`"),
@@ -209,4 +209,4 @@ def test_the_command_prints_lines_for_a_shell(aqmlab_cli):
     for words in ((), ("x.toml", "--read", "pfifo limit 3")):
         refused = aqmlab_cli("aqm", "tc", *words)
         assert refused.returncode == 2
-        assert "not both" in refused.stderr
+        assert "give either a scenario" in refused.stderr

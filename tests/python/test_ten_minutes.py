@@ -1,4 +1,4 @@
-"""The control laws over ten minutes (`scenarios/laws.toml`): what theory and papers lead one to expect."""
+"""The control laws over ten minutes (`scenarios/laws.toml`): predictions of theory and papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RED's average between its thresholds, and the queue beside them: against answers worked out by hand."""
+"""RED's average between its thresholds, and the queue outside them: against answers computed by hand."""
 
 from __future__ import annotations
 

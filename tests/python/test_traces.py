@@ -1,4 +1,4 @@
-"""Single flows: what is read of them, how packets are followed, what is drawn."""
+"""Single flows: their data, how packets are followed, and their figures."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_the_command_line_draws_parts(scene, aqmlab_cli, tmp_path):
 
 @pytest.mark.slow
 def test_losses_are_repaired_as_ns_2_does(tmp_path):
-    """Through scenario, simulator and packet recording: what the figure of docs/validation.md shows."""
+    """The figure of docs/validation.md, through scenario, simulator and packet recording."""
     root = Path(__file__).parents[2]
     command = [sys.executable, "tools/loss_patterns.py", str(tmp_path / "figure.svg")]
     ended = subprocess.run(command, cwd=root, check=False, capture_output=True, text=True)

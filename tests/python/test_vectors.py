@@ -1,4 +1,4 @@
-"""Connection vectors: drawn without a run, as files, and carried out by ns-2."""
+"""Connection vectors: drawn without a run, as files, and replayed by ns-2."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def by_connection(rows):
 
 
 def compare(drawn, recorded, classes, connection):
-    """Each exchange that the run recorded is as it was drawn; how many connections there were."""
+    """Check that each recorded exchange is as it was drawn; returns the number of connections."""
     columns = "class, user, serial, exchange, start_ns, request_bytes, response_bytes"
     known = set()
     for name, user, serial, exchange, start, request, response in recorded.tables.rows("requests", columns):
@@ -176,7 +176,7 @@ _GOT = re.compile(
 
 
 def carried_out(file, seconds):
-    """What ns-2 says of each connection: (time, end, what, bytes), and how many connections closed."""
+    """ns-2's events of each connection (time, end, what, bytes), and the number of closed connections."""
     command = ["ns", str(Path(__file__).parent / "ns2" / "tmix.tcl"), str(file), str(seconds)]
     said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stderr
     assert "error" not in said.lower()

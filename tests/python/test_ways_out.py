@@ -1,4 +1,4 @@
-"""What a person gets when something stands in the way: a closed pipe, a full disk, bytes that are no text."""
+"""Messages about obstacles: a closed pipe, a full disk, bytes that are not text."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_figure_without_room_leaves_what_was_there(experiment, tmp_path, endin
 def test_a_query_that_is_no_text_is_refused(experiment):
     words = [sys.executable, "-m", "aqmlab", "query", b'SELECT 1 AS "a\xff"', os.fsencode(experiment.path)]
     ended = subprocess.run(words, check=False, capture_output=True, text=True)
-    assert (ended.returncode, ended.stderr) == (2, "error: the query is no UTF-8 text\n")
+    assert (ended.returncode, ended.stderr) == (2, "error: the query is not UTF-8 text\n")
 
 
 def test_a_recording_in_a_directory_that_is_no_text_is_not_called_corrupt(experiment, tmp_path):
@@ -103,7 +103,7 @@ def test_a_recording_in_a_directory_that_is_no_text_is_not_called_corrupt(experi
 
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff"))
     shutil.copytree(experiment.path, odd)
-    with pytest.raises(aqmlab.RecordingError, match="its name is no UTF-8 text; rename the directory"):
+    with pytest.raises(aqmlab.RecordingError, match="its name is not UTF-8 text; rename the directory"):
         aqmlab.answer(aqmlab.load(odd))
 
 

@@ -61,12 +61,12 @@ def test_nothing_is_defined_beyond_the_end(run):
     "window", [Window(3.0, 3.0), Window(4.0, 3.0), Window(-1.0, 3.0), Window(1, math.nan)]
 )
 def test_what_is_no_window_is_refused(run, window):
-    with pytest.raises(UsageError, match="is no window of a run"):
+    with pytest.raises(UsageError, match="is not a window of a run"):
         METRIC.compute(run, "bottleneck", "*", window)
 
 
 def test_a_metric_of_exact_counts_takes_no_window(run):
-    with pytest.raises(UsageError, match="`hurst` is of the measured interval; it takes no window"):
+    with pytest.raises(UsageError, match="`hurst` covers the measured interval; it accepts no window"):
         find("hurst").compute(run, "bottleneck", "*", Window(1.0, 2.0))
 
 

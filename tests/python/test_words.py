@@ -47,7 +47,7 @@ def application():
 
 
 def outcome(words, quick):
-    """What the command was given, or how it ended."""
+    """The arguments of the command, or its exit."""
     seen.clear()
     command = get_command(application())
     if quick:

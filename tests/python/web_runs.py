@@ -76,7 +76,7 @@ def ran_over_rates(folder):
 
 
 def ran_with_pages(folder):
-    """Three seeds of three arms, with web pages beside the requests."""
+    """Three seeds of three arms, with web pages and requests."""
     return aqmlab.run(tomllib.loads(SCENARIO + PAGES), output=folder / "run", report=False)
 
 

@@ -89,8 +89,7 @@ def check_bundle(file: Path | str, *, rerun: bool = False, seed: int | None = No
     ------
     DamageError
         If a file is missing, changed or added.
-    RecordingError
-        If there is no bundle, or if its format is later.
+    RecordingError If there is no bundle, or its format is newer.
     UsageError
         If there is no such seed, or its runs are live, which differ each time.
     """
@@ -113,7 +112,7 @@ def _unpacked(file: Path, folder: Path) -> Mapping[str, Any]:
         with zipfile.ZipFile(file) as archive:
             names = [info.filename for info in archive.infolist()]
             if INDEX not in names:
-                raise RecordingError(f"`{file}` is no bundle: `{INDEX}` is not in it")
+                raise RecordingError(f"`{file}` is not a bundle: `{INDEX}` is not in it")
             (folder / INDEX).write_bytes(archive.read(INDEX))
             about = _index(file, folder / INDEX)
             wanted: Mapping[str, str] = about["files"]
@@ -121,13 +120,15 @@ def _unpacked(file: Path, folder: Path) -> Mapping[str, Any]:
             known = {*wanted, INDEX}
             reasons += [f"`{file}`: `{name}` is not in `{INDEX}`" for name in names if name not in known]
             if len(names) != len(set(names)):
-                reasons.append(f"`{file}` has two files of one name")
+                reasons.append(f"`{file}` has two files with the same name")
             if reasons:
                 raise DamageError(reasons)
             for name, digest in wanted.items():
                 content = archive.read(name)
                 if hashlib.sha256(content).hexdigest() != digest:
-                    reasons.append(f"`{file}`: `{name}` is not as it was written (its SHA-256 is another)")
+                    reasons.append(
+                        f"`{file}`: `{name}` has changed since it was written (its SHA-256 differs)"
+                    )
                     continue
                 place = folder / name
                 place.parent.mkdir(parents=True, exist_ok=True)
@@ -135,7 +136,7 @@ def _unpacked(file: Path, folder: Path) -> Mapping[str, Any]:
     except FileNotFoundError:
         raise RecordingError(f"no bundle at `{file}`: there is no such file") from None
     except zipfile.BadZipFile as error:
-        raise DamageError([f"`{file}` is no ZIP file, or a damaged one: {error}"]) from error
+        raise DamageError([f"`{file}` is not a ZIP file, or a damaged one: {error}"]) from error
     except OSError as error:
         raise RecordingError(f"cannot read `{file}`: {error.strerror or error}") from error
     if reasons:
@@ -159,14 +160,14 @@ def _index(file: Path, index: Path) -> Mapping[str, Any]:
     for name in [about["directory"], *about["files"]]:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name:
-            raise DamageError([f"`{file}`: `{name}` leads out of the bundle"])
+            raise DamageError([f"`{file}`: `{name}` is outside the bundle"])
     return about
 
 
 def _repeated(place: Path, again: Path, seed: int | None) -> tuple[Repeated, ...]:
     results = load(place)
     if results.runs[0].manifest.host == LIVE:
-        raise UsageError("the runs are live: the kernel decides with them, so no two are equal")
+        raise UsageError("the runs are live: the kernel takes part in their decisions, so no two are equal")
     seeds = results.finished_seeds
     if seed is not None and seed not in seeds:
         raise unknown("seed", str(seed), map(str, seeds))

@@ -1,7 +1,7 @@
 """Calibration: the connection rate, or the number of users, that offers a given load on uncongested links.
 
 ===============  ======================================================================
-``calibrating``  what may be asked for, and the answer
+``calibrating``  the request, and its result
 ``result``       the answer as a table, in words, for programs: :class:`Calibration`
 ``search``       from a first guess to the value
 ``places``       where the load is measured, and how much it is to be

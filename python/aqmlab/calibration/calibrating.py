@@ -172,7 +172,7 @@ def _interval(case: Case, warmup: str | None, duration: str | None) -> tuple[int
 def _check_links(network: Uncongested, case: Case, asked: Load) -> None:
     """Check that the links can be made this fast, and that the load is small enough relative to them."""
     if not (math.isfinite(network.faster) and network.faster >= 1):
-        raise UsageError(f"links `{network.faster:g}` times as fast are no faster; give 1 or more")
+        raise UsageError(f"links `{network.faster:g}` times as fast are not faster; give 1 or more")
     for pattern in network.keep:
         if not any(fnmatchcase(each.name, pattern) for each in case.plan.links):
             raise unknown("link", pattern, [each.name for each in case.plan.links])

@@ -221,7 +221,7 @@ class Uncongested:
         said = []
         for kept, what in (
             (False, f"links {self.faster:g} times as fast"),
-            (True, "links with their own rate"),
+            (True, "links that keep their rate"),
         ):
             links = [link for link in case.plan.links if self.is_kept(link.name) == kept]
             if links:
@@ -277,4 +277,4 @@ def the_same(found: Sequence[tuple[Case, Mapping[str, Any]]], more: str) -> None
             what = f"the arms `{first.arm}` and `{case.arm}`"
             if case.arm == first.arm:
                 what = "cases of the sweep"
-            raise UsageError(f"{what} differ in what the load depends on; {more}")
+            raise UsageError(f"{what} differ in what determines the load; {more}")

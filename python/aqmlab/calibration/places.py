@@ -81,7 +81,8 @@ def measured_link(plan: Plan, name: str, direction: str, classes: Sequence[Traff
     if len({each.name for each in found.values()}) > 1:
         ways = listed([f"those of `{one}` cross `{each.name}`" for one, each in found.items()])
         raise UsageError(
-            f"{direction} go different ways: {ways}; name the one to measure and add `--direction {NAMED}`"
+            f"{direction} take different routes: {ways}; name the one to measure and add"
+            f" `--direction {NAMED}`"
         )
     return next(iter(found.values()))
 
@@ -116,7 +117,7 @@ def target_bps(text: str, link: Link, *, allow_overload: bool = False) -> float:
     """
     wanted = _share(text) * link.rate_bps if text.rstrip().endswith("%") else _rate(text)
     if wanted <= 0:
-        raise UsageError(f"the target `{text}` is no load; write more than zero")
+        raise UsageError(f"the target `{text}` is not a load; write more than zero")
     if wanted > link.rate_bps and not allow_overload:
         raise UsageError(
             f"the target `{text}` is {number(100 * wanted / link.rate_bps)} % of the rate of `{link.name}`"
@@ -131,7 +132,7 @@ def _share(text: str) -> float:
     except ValueError:
         share = math.nan
     if not math.isfinite(share):
-        raise UsageError(f'the target `{text}` is no share; write "35 %", or a rate such as "3.5Mbit"')
+        raise UsageError(f'the target `{text}` is not a share; write "35 %", or a rate such as "3.5Mbit"')
     return share
 
 

@@ -60,7 +60,7 @@ class Population:
         return MOST_USERS if self.closed else MOST_A_SECOND
 
     def rounded(self, value: float) -> float:
-        """Return the nearest number that a scenario accepts: whole users, or a rate of four digits."""
+        """Return the nearest number that a scenario accepts: whole users, or a rate with four digits."""
         if self.closed:
             return float(max(round(value), 1))
         value = max(value, LEAST_A_SECOND)
@@ -106,7 +106,8 @@ def populations(plan: Plan, names: Sequence[str]) -> tuple[Population, ...]:
             others = [f"`{each.name}`" for each in plan.classes if population_of(each) is not None]
             known = f"; here {listed(others)} can be calibrated" if others else ""
             raise UsageError(
-                f"the class `{name}` is no population: traffic of kind `{classes[name].kind}` has neither a"
+                f"the class `{name}` is not a population: traffic of kind `{classes[name].kind}`"
+                " has neither a"
                 f" rate of connections nor users{known}"
             )
     return tuple(one for one in found if one is not None)

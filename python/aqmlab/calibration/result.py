@@ -100,7 +100,7 @@ class Calibration:
             [f"{one.digits(self.values[one.name])} {one.unit} of `{one.name}`" for one in self.classes]
         )
         low, high = self.fit.low, self.fit.high
-        interval = "no interval: the slope's reaches zero"
+        interval = "no interval: that of the slope reaches zero"
         if low is not None and high is not None:
             interval = f"95 % interval {shortest(low)} to {shortest(high)}, n = {self.runs} seeds"
         return f"A load of {self.asked}, {counted}, takes {what} ({interval})."
@@ -134,7 +134,7 @@ class Calibration:
         return (
             f"{now}; {takes}. Sizes have a Pareto tail of index {self.tail:.3g} and no variance: ten times"
             f" the time narrows the interval of one run to {narrower} % only, longer runs offer more because"
-            " larger transfers fit into them, and intervals of few seeds cover less than they say."
+            " larger transfers fit into them, and intervals of few seeds cover less than they state."
         )
 
     def write(self, text: str, arm: str | None, file: Path) -> None:

@@ -111,7 +111,7 @@ def _pilot(trials: Trials, value: float) -> float:
         value *= min(max(factor, 1 / _GREATEST_STEP), _GREATEST_STEP)
     raise UsageError(
         f"no load of {trials.asked} was found in {_MOST_PILOTS} attempts, the next of which would be"
-        f" {trials.first.text(value)}; run longer (`--duration`), so that there are more connections"
+        f" {trials.first.text(value)}; run longer (`--duration`), to have more connections"
     )
 
 

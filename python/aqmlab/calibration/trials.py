@@ -152,7 +152,7 @@ class Trials:
             if counts is None:
                 continue
             kept = self.network.is_kept(link.name)
-            remedy = "leave it out of `--keep`" if kept else "give a greater `--faster`"
+            remedy = "leave it out of `--keep`" if kept else "give a larger `--faster`"
             busy = counts["busy_ns"] / run.interval_ns
             if dropped := counts.sum_over_reasons("dropped"):
                 return f"`{link.name}` with {link.rate} drops {counted(dropped, 'packet')}; {remedy}"

@@ -149,11 +149,11 @@ class _Checker:
         self._level(left, right)
         levels = {left[1].level, right[1].level}
         if levels == {Level.CONSTANT}:
-            raise MisplacedError(node.at, "two numbers are compared, and nothing that was measured")
+            raise MisplacedError(node.at, "two constants are compared, but no measured value")
         if scope.of_seed and Level.SEEDS in levels:
             wrong = left[0] if left[1].level == Level.SEEDS else right[0]
             raise MisplacedError(
-                wrong.at, f"`{wrong}` is over the seeds, and here each seed is asked by itself"
+                wrong.at, f"`{wrong}` is over the seeds, but here each seed is evaluated separately"
             )
 
     def _best(self, node: BestIs, scope: _Scope) -> None:
@@ -168,14 +168,14 @@ class _Checker:
                     label.at, f"`{meant}` is not among the labels that `{call.function}` is over"
                 )
         if set(listed) >= set(options):
-            raise MisplacedError(node.at, f"`{call.function}` cannot but give one of all the labels")
+            raise MisplacedError(node.at, f"`{call.function}` always returns one of these labels")
 
     def _test(self, node: Test, scope: _Scope) -> None:
         function = _function(node)
         if function.domain == "seeds":
             if scope.of_seed:
                 raise MisplacedError(
-                    node.at, "`any` is over the seeds, and here each seed is asked by itself"
+                    node.at, "`any` is over the seeds, but here each seed is evaluated separately"
                 )
             self._of_seed(node.arguments[0], scope)
             if len(node.arguments) > 1:
@@ -185,17 +185,21 @@ class _Checker:
         body = _expression(node.arguments[0])
         kind = self.expression(body, inner)
         if kind.level == Level.CONSTANT:
-            raise MisplacedError(body.at, f"`{body}` is a number, and nothing that was measured")
+            raise MisplacedError(body.at, f"`{body}` is a constant, not a measured value")
         if node.function == "defined" and not scope.of_seed:
-            raise MisplacedError(node.at, "`defined` is asked of each seed: `share(defined(...)) > 90 %`")
+            raise MisplacedError(
+                node.at, "`defined` is evaluated for each seed: `share(defined(...)) > 90 %`"
+            )
         if node.function == "defined" and kind.level == Level.SEEDS:
-            raise MisplacedError(body.at, f"`{body}` is over the seeds, and `defined` is asked of each seed")
+            raise MisplacedError(
+                body.at, f"`{body}` is over the seeds, but `defined` is evaluated for each seed"
+            )
         if node.function == "no_trend" and scope.of_seed:
             raise MisplacedError(
-                node.at, "`no_trend` is over the seeds, and here each seed is asked by itself"
+                node.at, "`no_trend` is over the seeds, but here each seed is evaluated separately"
             )
         if node.over and len(self._names.options(node.over[0])) < 2:
-            raise MisplacedError(node.over[0].at, f"`{node.function}` needs two labels at least")
+            raise MisplacedError(node.over[0].at, f"`{node.function}` needs at least two labels")
         for tolerance in node.arguments[1:]:
             self._tolerance(_expression(tolerance), (body, kind), scope)
 
@@ -203,7 +207,7 @@ class _Checker:
         kind = self.expression(node, scope)
         self._agree(of, (node, kind), "compared")
         if kind.level != Level.CONSTANT or not constant(node) >= 0:
-            raise MisplacedError(node.at, "a tolerance is a number that is not negative")
+            raise MisplacedError(node.at, "a tolerance is a number of at least 0")
 
     # --- expressions
 
@@ -244,7 +248,7 @@ class _Checker:
 
     def _call(self, node: Call, scope: _Scope) -> ValueKind:
         if node.function in BEST:
-            raise MisplacedError(node.at, f"`{node.function}` gives a label; compare it: `{node} == LABEL`")
+            raise MisplacedError(node.at, f"`{node.function}` returns a label; compare it: `{node} == LABEL`")
         domain = _function(node).domain
         if domain == "seeds":
             return self._over_seeds(node, scope)
@@ -302,11 +306,11 @@ class _Checker:
         body = _expression(node.arguments[0])
         kind = self.expression(body, inner)
         if kind.level == Level.CONSTANT:
-            raise MisplacedError(body.at, f"`{body}` is a number, and nothing that was measured")
+            raise MisplacedError(body.at, f"`{body}` is a constant, not a measured value")
         choice = node.over[0]
         options = self._names.options(choice)
         if _function(node).single and len(options) < 2 and node.function not in OF_PAIRS:
-            raise MisplacedError(choice.at, f"`{node.function}` needs two labels at least")
+            raise MisplacedError(choice.at, f"`{node.function}` needs at least two labels")
         if node.function in OF_PAIRS:
             self._correlated(node, inner)
             return ValueKind(PURE)
@@ -323,11 +327,11 @@ class _Checker:
     def _correlated(self, node: Call, inner: _Scope) -> None:
         """Check that correlated quantities have a value per seed for at least two labels."""
         if math.prod(len(self._names.options(choice)) for choice in node.over) < 2:
-            raise MisplacedError(node.over[0].at, f"`{node.function}` needs two labels at least")
+            raise MisplacedError(node.over[0].at, f"`{node.function}` needs at least two labels")
         for part in map(_expression, node.arguments):
             level = self.expression(part, inner).level
             if level == Level.CONSTANT:
-                raise MisplacedError(part.at, f"`{part}` is a number, and nothing that was measured")
+                raise MisplacedError(part.at, f"`{part}` is a constant, not a measured value")
             if level == Level.SEEDS:
                 raise MisplacedError(
                     part.at, f"`{part}` is over the seeds; `{node.function}` is seed by seed"
@@ -336,7 +340,7 @@ class _Checker:
     def _over_seeds(self, node: Call, scope: _Scope) -> ValueKind:
         if scope.of_seed:
             raise MisplacedError(
-                node.at, f"`{node}` is over the seeds, and here each seed is asked by itself"
+                node.at, f"`{node}` is over the seeds, but here each seed is evaluated separately"
             )
         if node.function == "share":
             self._of_seed(node.arguments[0], scope)
@@ -375,7 +379,7 @@ class _Checker:
             raise MisplacedError(node.at, "a window and `from` or `until` exclude each other")
         if not metric.windowed and (given | fixed) & {FROM, UNTIL, WINDOW}:
             raise MisplacedError(
-                node.at, f"metric `{metric.name}` is of the measured interval; it takes no window of time"
+                node.at, f"metric `{metric.name}` covers the measured interval; it accepts no window of time"
             )
         self._of_a_part(node, metric, given | fixed)
         if still := self._names.open(fixed | given):
@@ -384,7 +388,8 @@ class _Checker:
             )
             raise MisplacedError(
                 node.at,
-                f"`{node}` is of several cells, for {listed} {'is' if len(still) == 1 else 'are'} open: fix"
+                f"`{node}` applies to several cells, for {listed}"
+                f" {'is' if len(still) == 1 else 'are'} open: fix"
                 " it in braces, in `where`, or by `for all`",
             )
         return ValueKind(unit_of_metric(metric.unit)[1])
@@ -396,11 +401,11 @@ class _Checker:
             (ROUTER, metric.by_router, "a router"),
         ):
             if key in fixed and not takes:
-                raise MisplacedError(node.at, f"metric `{metric.name}` cannot be asked of {what}")
+                raise MisplacedError(node.at, f"metric `{metric.name}` cannot be computed for {what}")
             if key in fixed and fixed & {FROM, UNTIL, WINDOW}:
                 raise MisplacedError(
                     node.at,
-                    f"metric `{metric.name}` of {what} is of the measured interval; it takes no window",
+                    f"metric `{metric.name}` of {what} covers the measured interval; it accepts no window",
                 )
 
     def _setting(self, setting: Matcher, metric: Metric, scope: _Scope) -> str:
@@ -433,7 +438,7 @@ class _Checker:
         for choice in choices:
             key = self._names.key(choice.axis)
             if key in keys:
-                raise MisplacedError(choice.at, f"`{choice.axis.text}` is chosen twice")
+                raise MisplacedError(choice.at, f"`{choice.axis.text}` is selected twice")
             keys.append(key)
         if math.prod(len(self._names.options(choice)) for choice in choices) > MOST_COMPARISONS:
             raise MisplacedError(choices[0].at, f"this makes more than {MOST_COMPARISONS} combinations")
@@ -457,7 +462,7 @@ class _Checker:
             if side[1].bare and other[1].unit.percent:
                 raise MisplacedError(
                     side[0].at,
-                    f"`{other[0]}` is in percent: write `{side[0]} %` if that is meant",
+                    f"`{other[0]}` is a percentage: write `{side[0]} %` if that is meant",
                 )
         return replace(a, percent=a.percent or b.percent)
 

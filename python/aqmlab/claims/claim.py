@@ -183,7 +183,7 @@ def read_claims(file: Path | str) -> tuple[Claim, ...]:
             line, column = place_in(text, entry["expect"])
             claim = Claim.of_entry({**entry, "line": line, "column": column}, str(path))
             if any(claim.name == other.name for other in claims):
-                wrong.append(ScenarioError(f"{path}: the claim `{claim.name}` comes twice"))
+                wrong.append(ScenarioError(f"{path}: the claim `{claim.name}` occurs twice"))
             claims.append(claim)
     _refuse(wrong)
     return tuple(claims)
@@ -192,7 +192,7 @@ def read_claims(file: Path | str) -> tuple[Claim, ...]:
 def _wrong_with(entry: object) -> Iterator[str]:
     """Return the errors in the keys and values of a claim's table."""
     if not isinstance(entry, dict):
-        yield "it is no table"
+        yield "it is not a table"
         return
     for key in entry:
         if key not in KEYS:
@@ -202,10 +202,10 @@ def _wrong_with(entry: object) -> Iterator[str]:
             yield f"`{key}` is missing or no text"
     for key in ("text", "source", "strength"):
         if key in entry and not isinstance(entry[key], str):
-            yield f"`{key}` is no text"
+            yield f"`{key}` is not a text"
     fixed = entry.get("where", {})
     if not isinstance(fixed, dict) or not all(isinstance(of, str) for of in fixed.values()):
-        yield '`where` is no table of texts; write `where = { count = "20" }`'
+        yield '`where` is not a table of texts; write `where = { count = "20" }`'
     strength = entry.get("strength", "firm")
     if isinstance(strength, str) and strength not in STRENGTHS:
         yield str(unknown("strength", strength, STRENGTHS))

@@ -28,7 +28,7 @@ class Function:
         Whether its value is a truth value, not a number.
     single
         Whether it takes one axis only, because the order of the labels matters or the result is a
-        label. With two values the order does not matter.
+        label. Whether the order of two values is irrelevant.
     meaning
         Its meaning in one sentence.
     """
@@ -47,11 +47,11 @@ MANY = 16
 """Largest number of arguments of a call."""
 
 _ALL = (
-    Function("abs", "values", 1, 1, "the value without its sign"),
+    Function("abs", "values", 1, 1, "the absolute value"),
     Function("sqrt", "values", 1, 1, "the square root; not defined below zero"),
     Function("log", "values", 1, 1, "the natural logarithm of a pure number; not defined at zero and below"),
-    Function("min", "values", 2, MANY, "the least of several values"),
-    Function("max", "values", 2, MANY, "the greatest of several values"),
+    Function("min", "values", 2, MANY, "the smallest of several values"),
+    Function("max", "values", 2, MANY, "the largest of several values"),
     Function("default", "values", 2, 2, "the second value where the first is not defined"),
     Function("defined", "values", 1, 1, "whether the value is defined", test=True),
     Function(
@@ -69,23 +69,20 @@ _ALL = (
         "the share that takes longer than the time at which the first of two distribution functions falls"
         " behind the second: the time up to which its lead, added up over the logarithm of time, is greatest",
     ),
-    Function("min", "axis", 1, 1, "the least value over the labels"),
-    Function("max", "axis", 1, 1, "the greatest value over the labels"),
+    Function("min", "axis", 1, 1, "the smallest value over the labels"),
+    Function("max", "axis", 1, 1, "the largest value over the labels"),
     Function("mean", "axis", 1, 1, "the mean over the labels"),
     Function("sum", "axis", 1, 1, "the sum over the labels"),
-    Function("range", "axis", 1, 1, "the greatest value over the labels less the least"),
-    Function(
-        "largest_step", "axis", 1, 1, "the greatest difference of two neighbours, without sign", single=True
-    ),
-    Function(
-        "slope", "axis", 1, 1, "of the least-squares line over the labels, which are numbers", single=True
-    ),
+    Function("range", "axis", 1, 1, "the largest value over the labels minus the smallest"),
+    Function("largest_step", "axis", 1, 1, "the largest absolute difference of two neighbours", single=True),
+    Function("slope", "axis", 1, 1, "of the least-squares line over numeric labels", single=True),
     Function(
         "change",
         "axis",
         1,
         1,
-        "the rise of the least-squares line from the least label to the greatest; over their positions where"
+        "the rise of the least-squares line from the smallest label to the largest; over their"
+        " positions where"
         " they are no numbers",
         single=True,
     ),
@@ -94,13 +91,13 @@ _ALL = (
         "axis",
         1,
         2,
-        "Spearman's, of the values with the order of labels, or of two values over the labels",
+        "Spearman's coefficient of the values and the order of labels, or of two values over the labels",
         single=True,
     ),
-    Function("correlation", "axis", 2, 2, "Pearson's, of two values over the labels"),
-    Function("argmax", "axis", 1, 1, "the label of the greatest value", single=True),
-    Function("argmin", "axis", 1, 1, "the label of the least value", single=True),
-    Function("count", "axis", 1, 1, "the number of labels for which the condition is so", condition=True),
+    Function("correlation", "axis", 2, 2, "Pearson's coefficient of two values over the labels"),
+    Function("argmax", "axis", 1, 1, "the label of the largest value", single=True),
+    Function("argmin", "axis", 1, 1, "the label of the smallest value", single=True),
+    Function("count", "axis", 1, 1, "the number of labels for which the condition is true", condition=True),
     Function(
         "increasing",
         "axis",
@@ -126,13 +123,16 @@ _ALL = (
     Function("median", "seeds", 1, 1, "the median over the seeds"),
     Function("std", "seeds", 1, 1, "the standard deviation over the seeds (n - 1)"),
     Function("quantile", "seeds", 2, 2, "the value that the given share of the seeds does not exceed"),
-    Function("share", "seeds", 1, 1, "the share of the seeds for which the condition is so", condition=True),
+    Function(
+        "share", "seeds", 1, 1, "the share of the seeds for which the condition is true", condition=True
+    ),
     Function(
         "any",
         "seeds",
         1,
         2,
-        "the condition is so for at least one seed; fails if for none, and 15 % (or the given share) of seeds"
+        "the condition is true for at least one seed; fails if for none, and 15 % (or the given"
+        " share) of seeds"
         " would have shown with a probability of 95 %",
         condition=True,
         test=True,

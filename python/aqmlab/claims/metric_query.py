@@ -92,7 +92,7 @@ def metric_query(node: MetricOf, names: Names, bound: Bindings) -> MetricQuery:
 
 
 def setting_key(setting: Matcher, metric: Metric, names: Names) -> str:
-    """Return the meaning of a word in braces that is no parameter; kinds of packets are no axis `kind`."""
+    """Return the meaning of a word in braces that is not a parameter; an axis `kind` is not meant."""
     if metric.by_kind and setting.key.text == KIND and setting.value.text in KINDS:
         return KIND
     return names.key(setting.key)
@@ -104,7 +104,9 @@ def parameter_value(metric: Metric, setting: Matcher) -> float:
     factor, unit = unit_of_metric(parameter.unit)
     found = quantity(setting.value.text)
     if found is None:
-        raise MisplacedError(setting.value.at, f"`{setting.value.text}` is no number for `{parameter.name}`")
+        raise MisplacedError(
+            setting.value.at, f"`{setting.value.text}` is not a number for `{parameter.name}`"
+        )
     value, given = found
     if given == PURE:
         return value

@@ -115,7 +115,7 @@ class Names:
         left_out = {text for pick in choice.picks for text in self._picked(key, pick)}
         rest = tuple(text for text in every if text not in left_out)
         if not rest:
-            raise MisplacedError(choice.at, f"nothing of `{choice.axis.text}` is left")
+            raise MisplacedError(choice.at, f"no label of `{choice.axis.text}` is left")
         return rest
 
     def resolve(self, key: str, given: Label, bound: Bindings | None = None) -> str:
@@ -150,7 +150,7 @@ class Names:
             return every[0]
         if key not in bound:
             raise MisplacedError(
-                given.at, f"`{given.text}` of `{self.short(key)}`: no `for` and no `over` is about it"
+                given.at, f"`{given.text}` of `{self.short(key)}`: no enclosing `for` or `over` runs over it"
             )
         place = every.index(bound[key]) + (1 if given.text == "next" else -1)
         if not 0 <= place < len(every):
@@ -192,7 +192,7 @@ def seconds(given: Label, what: str) -> float:
     """Return a time of a run: ``20s``."""
     found = quantity(given.text)
     if found is None or found[1] != TIME or found[0] < 0:
-        raise MisplacedError(given.at, f"`{given.text}` is no time for {what}; write `20s`")
+        raise MisplacedError(given.at, f"`{given.text}` is not a time for {what}; write `20s`")
     return found[0]
 
 
@@ -200,7 +200,7 @@ def _window(given: Label) -> Window:
     begin, dash, end = given.text.partition("-")
     times = quantity(begin), quantity(end)
     if not dash or any(time is None or time[1] != TIME for time in times):
-        raise MisplacedError(given.at, f"`{given.text}` is no window of time; write `20s-40s`")
+        raise MisplacedError(given.at, f"`{given.text}` is not a window of time; write `20s-40s`")
     window = Window(*(time[0] for time in times if time))
     if not window.from_s < window.until_s:
         raise MisplacedError(given.at, f"the window `{given.text}` ends before it begins")

@@ -133,7 +133,7 @@ class _Parser:
             self._s.take()
             return self._within(self._as_expression(left, at, "is compared"))
         if token.text == "=" and token.kind == "operator":
-            raise self._s.wrong(token.at, "`=` compares nothing; write `==`")
+            raise self._s.wrong(token.at, "`=` is not a comparison; write `==`")
         return left
 
     def _compared(self, left: Expression) -> Condition:
@@ -289,7 +289,7 @@ class _Parser:
         if function is None and over:
             raise self._s.wrong(name.at, f"`{name.text}` is over no axis")
         if function is None or (not over and given == 1 < function.least and "axis" in FUNCTIONS[name.text]):
-            raise self._s.wrong(name.at, f"`{name.text}` over what? Write `{name.text}(x over AXIS)`")
+            raise self._s.wrong(name.at, f"`{name.text}` needs an axis; write `{name.text}(x over AXIS)`")
         if not function.least <= given <= function.most:
             wanted = (
                 f"{function.least}"
@@ -300,7 +300,7 @@ class _Parser:
                 name.at, f"`{name.text}` takes {wanted} argument{'s' * (wanted != '1')}; {given} are given"
             )
         if function.single and len(over) > 1 and not (function.name in OF_PAIRS and given > 1):
-            raise self._s.wrong(over[1].at, f"`{name.text}` goes over one axis only")
+            raise self._s.wrong(over[1].at, f"`{name.text}` takes only one axis")
         return function
 
     def _check_arguments(self, name: Token, function: Function, arguments: list[Either]) -> None:

@@ -281,7 +281,9 @@ def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = Fals
     method = "jackknife of the logarithm" if logarithmic else "jackknife"
     used = np.log(replicates) if logarithmic and (replicates > 0).all() else replicates
     if np.isnan(used).any() or (logarithmic and used is replicates):
-        return Interval(None, None, None, n, confidence, method, "a seed decides whether it is defined")
+        return Interval(
+            None, None, None, n, confidence, method, "it depends on a single seed whether it is defined"
+        )
     pseudo = n * used[0] - (n - 1) * used[1:]
     middle = float(used[0])
     if n < 2:
@@ -295,7 +297,7 @@ def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = Fals
 
 
 def is_smooth(node: Node) -> bool:
-    """Return whether an expression over the seeds has no corner and counts nothing."""
+    """Return whether an expression over the seeds is smooth and contains no count."""
     return not any(
         isinstance(each, Call) and each.function in CORNERED for each in figures_and_above(node)
     ) and not any(isinstance(each, Call) and each.function not in SMOOTH for each in figures_of(node))

@@ -70,7 +70,7 @@ def aqm_check(
     for_time: Annotated[
         str | None,
         typer.Option(
-            "--for", metavar="TIME", help="Instead: run scripts for this long (10min), from a random seed."
+            "--for", metavar="TIME", help="Run scripts for this long instead (10min), from a random seed."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="The seed of the first script.")] = None,
@@ -116,10 +116,12 @@ def aqm_tc(
         typer.Option(
             "--read",
             metavar="SPEC",
-            help="Instead: a discipline as tc writes it, `red limit 400000 avpkt 1000 ecn`.",
+            help="A discipline in the words of tc instead, such as `red limit 400000 avpkt 1000 ecn`.",
         ),
     ] = None,
-    dev: Annotated[str, typer.Option("--dev", metavar="NAME", help="The device of the lines.")] = "eth0",
+    dev: Annotated[
+        str, typer.Option("--dev", metavar="NAME", help="The device that the lines name.")
+    ] = "eth0",
     as_json: AsJson = False,
 ) -> None:
     """Print a scenario's queues as lines of tc, or with --read a discipline of tc as a scenario's queue.
@@ -130,7 +132,7 @@ def aqm_tc(
     from aqmlab.tc import read_tc, tc_lines
 
     if (scenario is None) == (read is None):
-        raise UsageError("give a scenario, or --read with a discipline as tc writes it; not both")
+        raise UsageError("give either a scenario, or --read with a discipline in the words of tc")
     if read is not None:
         print_queue(read_tc(read), as_json=as_json)
     elif scenario is not None:

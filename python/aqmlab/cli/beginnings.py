@@ -57,7 +57,7 @@ def new(
         typer.Option(
             "--template",
             metavar="NAME",
-            help=f"What to begin with: {', '.join(TEMPLATES)}.",
+            help=f"The template: {', '.join(TEMPLATES)}.",
             autocompletion=completion.templates,
         ),
     ] = "dumbbell",

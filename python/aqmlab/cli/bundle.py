@@ -44,17 +44,17 @@ def bundle(
 ) -> None:
     """Put an experiment or a sweep into one file that others can check and repeat offline.
 
-    It holds the scenario, recordings, lock files and hashes. --check exits with 4 if a file is not as it was
-    written, and --rerun with 1 if a repeated run has other tables.
+    It holds the scenario, recordings, lock files and hashes. --check exits with 4 if a file has changed since
+    it was written, and --rerun with 1 if the tables of a repeated run differ.
     """
     set_quiet(quiet)
     if check:
         if output is not None or summaries:
-            raise UsageError("`--check` writes nothing; leave out `-o` and `--summaries`")
+            raise UsageError("`--check` writes no file; leave out `-o` and `--summaries`")
         _check(path, seed=seed, rerun=rerun, as_json=as_json)
         return
     if rerun or seed is not None or as_json:
-        raise UsageError("`--rerun`, `--seed` and `--json` are of `--check`; add that, or leave them out")
+        raise UsageError("`--rerun`, `--seed` and `--json` require `--check`; add it, or leave them out")
     from aqmlab.bundles import bundle as write
 
     with interruptible():
@@ -69,7 +69,7 @@ def _check(file: Path, *, seed: int | None, rerun: bool, as_json: bool) -> None:
     from aqmlab.figures import counted
 
     if seed is not None and not rerun:
-        raise UsageError("`--seed` is the seed that `--rerun` repeats; add that, or leave it out")
+        raise UsageError("`--seed` is the seed that `--rerun` repeats; add `--rerun`, or leave out `--seed`")
     with interruptible():
         found = check_bundle(file, rerun=rerun, seed=seed)
     if as_json:

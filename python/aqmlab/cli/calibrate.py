@@ -33,7 +33,7 @@ def calibrate(
         typer.Option(
             "--on",
             metavar="LINK",
-            help="The link that it is measured on, in either direction.",
+            help="The link on which it is measured, in either direction.",
             show_default=False,
         ),
     ],
@@ -42,7 +42,8 @@ def calibrate(
         typer.Option(
             "--class",
             metavar="NAME",
-            help="The class whose rate or users are sought; may be repeated: their ratio is kept.",
+            help="The class whose rate or number of users is sought; may be repeated, and the"
+            " ratio of the classes is kept.",
             show_default=False,
         ),
     ],
@@ -58,7 +59,7 @@ def calibrate(
         str, typer.Option("--count", help="wire: bytes with headers and acknowledgments; or payload.")
     ] = "wire",
     faster: Annotated[
-        float, typer.Option("--faster", metavar="TIMES", help="How many times as fast to make links.")
+        float, typer.Option("--faster", metavar="TIMES", help="The factor by which links become faster.")
     ] = 10.0,
     keep: Annotated[
         list[str] | None,
@@ -71,10 +72,10 @@ def calibrate(
     others: Annotated[
         list[str] | None,
         typer.Option(
-            "--with", metavar="CLASS", help="A class that sends too and does not count; may be repeated."
+            "--with", metavar="CLASS", help="A class that also sends but does not count; may be repeated."
         ),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", help="The number of seeds of each value.")] = 10,
+    runs: Annotated[int, typer.Option("--runs", help="The number of seeds per value.")] = 10,
     seed: Seed = None,
     duration: Annotated[
         str | None,
@@ -114,7 +115,7 @@ def calibrate(
     from aqmlab.calibration import calibrate as find
 
     if in_place and write is not None:
-        raise UsageError("`--write` and `--in-place` are two places to write to; choose one")
+        raise UsageError("`--write` and `--in-place` exclude each other; choose one")
     set_quiet(quiet)
     with interruptible(), ProgressLine(enabled=not quiet, text=titled_text) as line:
 

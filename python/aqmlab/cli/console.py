@@ -164,7 +164,7 @@ def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (a way out for 
         complain(str(error)) if show is None else show(file=sys.stderr)
         return Exit.USAGE
     except MemoryError:
-        complain("this machine has not enough memory for that")
+        complain("this machine does not have enough memory for that")
         return Exit.MACHINE
     except RuntimeError as error:
         # The error that DuckDB raises on Ctrl-C during a query.

@@ -78,7 +78,7 @@ def print_checks(answer: Mapping[str, Any]) -> None:
     console.print()
     for number, item in enumerate(answer["items"], start=1):
         checked = any(entry["checks"][item["name"]] for entry in entries)
-        remark = "" if checked else "; there were none to check"
+        remark = "" if checked else "; none occurred"
         console.print(f"{number} {item['name']}: {item['counts']}{remark}", style="dim", markup=False)
     for entry in entries:
         _print_finding(console, entry)

@@ -42,14 +42,15 @@ def export(
     arm: Arms = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Only this seed.")] = None,
     table: Annotated[
-        list[str] | None, typer.Option("--table", help="Of csv: only this table; may be repeated.")
+        list[str] | None, typer.Option("--table", help="For csv: only this table; may be repeated.")
     ] = None,
     metric: Metrics = None,
     queue: Queue = None,
 ) -> None:
     """Write recordings or their answer in the format of another program.
 
-    What a run did not record is an error that names the key of [record]; nothing is written then.
+    If a run did not record what the format needs, the error names the key of [record], and nothing is
+    written.
     """
     from aqmlab.exports import export as write
 

@@ -30,8 +30,8 @@ def metrics(
 
     With a name, also the formula and the recorded table that it is computed from.
 
-    Claims, tables and figures ask it of a queue, a class or a part of the run in braces, where parameters
-    stand too: `loss_bins_percent{queue=last, window=20s-40s, bin=100ms}`.
+    In claims, tables and figures, braces select a queue, a class or a part of the run, and set parameters:
+    `loss_bins_percent{queue=last, window=20s-40s, bin=100ms}`.
     """
     from aqmlab.api import metric_list, metric_show
 

@@ -40,7 +40,7 @@ Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Go on with what is in the directory: runs that are there and whole are kept.",
+        help="Continue in an existing directory; complete runs are kept.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Suppress progress and remarks on stderr.")]
@@ -126,16 +126,14 @@ def _chosen_executor(
     ] = None,
     scheduler_file: Annotated[
         Path | None,
-        typer.Option(
-            "--scheduler-file", metavar="FILE", help="The file that the Dask scheduler has written."
-        ),
+        typer.Option("--scheduler-file", metavar="FILE", help="The file written by the Dask scheduler."),
     ] = None,
     bring: Annotated[
         str | None,
         typer.Option(
             "--bring",
             metavar="WHAT",
-            help="What comes back from workers that do not see where recordings go: summaries or recordings.",
+            help="What workers without access to the store send back: summaries or recordings.",
         ),
     ] = None,
     tls_ca_file: Annotated[
@@ -169,7 +167,9 @@ def _chosen_executor(
     if executor != DASK:
         given = [option for option, value in of_dask.items() if value is not None]
         if given:
-            raise UsageError(f"`{given[0]}` is of a Dask cluster; add `--executor dask`, or leave it out")
+            raise UsageError(
+                f"`{given[0]}` applies to a Dask cluster; add `--executor dask`, or leave it out"
+            )
         return executor
     from aqmlab.sweeps.connection import Cluster
     from aqmlab.sweeps.parcel import chosen

@@ -123,9 +123,9 @@ def reproduce(
     """Reproduce a paper: run its experiments, fill its tables, draw its figures, score its findings.
 
     An interrupted reproduction resumes when the command is repeated. Exits with 1 if a firm finding fails
-    that the folder does not explain. With --infer nothing is scored: `inference.md` says which reading fits
-    the part of the results that paper.toml names, how it does on the other part, and what the data say of
-    each setting.
+    that the folder does not explain. With --infer nothing is scored: `inference.md` reports which reading
+    fits the part of the results that paper.toml names, its error on the other part, and the evidence for each
+    setting.
     """
     from aqmlab.papers.folder import find_paper
     from aqmlab.papers.reproduce import Wanted
@@ -187,7 +187,7 @@ def _progress(*, quiet: bool) -> Iterator[Watcher]:
 
 def _say_needed(parts: Mapping[str, RequiredCells]) -> None:
     for file, part in parts.items():
-        which = "" if part.cells is None else ": those that are asked about"
+        which = "" if part.cells is None else ": only the requested ones"
         say(f"cells      {part.count} of {part.of} of {file}{which}")
 
 
@@ -286,12 +286,12 @@ def _check_options(
     wanted: Wanted, *, quick: bool, multiverse: bool, infer: bool, minutes: float | None
 ) -> None:
     if minutes is not None and not infer:
-        raise UsageError("`--minutes` is the budget of `--infer`; add that, or leave it out")
+        raise UsageError("`--minutes` is the budget of `--infer`; add `--infer`, or leave it out")
     if minutes is not None and not 0 < minutes < math.inf:
-        raise UsageError(f"`--minutes {minutes:g}` is no budget; give a number above 0")
+        raise UsageError(f"`--minutes {minutes:g}` is not a budget; give a number above 0")
     if infer and (quick or multiverse or not wanted.everything):
         raise UsageError(
-            "`--infer` looks at what [infer] in paper.toml names; leave out --table, --figure, --finding,"
+            "`--infer` uses what [infer] in paper.toml names; leave out --table, --figure, --finding,"
             " --quick and --multiverse"
         )
 

@@ -21,7 +21,7 @@ Width = Annotated[
 ]
 Height = Annotated[str | None, typer.Option("--height", metavar="LENGTH", help="As for --width.")]
 FontSize = Annotated[float | None, typer.Option("--font-size", metavar="POINTS", help="Of all letters.")]
-NoTitle = Annotated[bool, typer.Option("--no-title", help="No title: the paper's caption says it.")]
+NoTitle = Annotated[bool, typer.Option("--no-title", help="Omit the title, for figures with a caption.")]
 Style = Annotated[
     str | None,
     typer.Option(
@@ -77,12 +77,12 @@ def plot_recording(
     queue: Queue = None,
     flow: Annotated[
         list[str] | None,
-        typer.Option("--flow", metavar="NAME", help="A flow, `ftp 3`, or a class; can be given again."),
+        typer.Option("--flow", metavar="NAME", help="A flow, `ftp 3`, or a class; may be repeated."),
     ] = None,
     arm: Annotated[
         list[str] | None,
         typer.Option(
-            "--arm", metavar="NAME", help="An arm; can be given again.", autocompletion=completion.arms
+            "--arm", metavar="NAME", help="An arm; may be repeated.", autocompletion=completion.arms
         ),
     ] = None,
     class_name: ClassName = "*",
@@ -91,7 +91,7 @@ def plot_recording(
         typer.Option(
             "--reference",
             metavar="ARM",
-            help="Of requests or pages: the arm to draw in grey behind the others.",
+            help="For requests or pages: the arm to draw in grey behind the others.",
         ),
     ] = None,
     begin: Annotated[
@@ -101,15 +101,21 @@ def plot_recording(
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until then.")] = None,
     metric: Metrics = None,
     x: Annotated[
-        str | None, typer.Option("--x", metavar="AXIS", help="Of a sweep: the axis along each plot.")
+        str | None, typer.Option("--x", metavar="AXIS", help="For a sweep: the axis along each plot.")
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="AXIS", help="Of a sweep: a plot for each label; upward in a map."),
+        typer.Option(
+            "--by",
+            metavar="AXIS",
+            help="For a sweep: the axis with one plot per label; the vertical axis of a map.",
+        ),
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option("--where", metavar="AXIS=LABEL", help="Hold another axis there; can be given again."),
+        typer.Option(
+            "--where", metavar="AXIS=LABEL", help="Hold another axis at this label; may be repeated."
+        ),
     ] = None,
     over: Annotated[str, typer.Option("--over", help="Boxes and bars of seeds, or of flows.")] = "seeds",
     width: Width = None,
@@ -161,9 +167,9 @@ def plot_law(
     ],
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A parameter: max_p=0.1; can be given again."),
+        typer.Option("--set", metavar="KEY=VALUE", help="A parameter: max_p=0.1; may be repeated."),
     ] = None,
-    presets: Annotated[bool, typer.Option("--presets", help="A line for each preset.")] = False,
+    presets: Annotated[bool, typer.Option("--presets", help="Draw one line per preset.")] = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -174,13 +180,21 @@ def plot_law(
     delay: Annotated[
         str, typer.Option("--delay", help="The link's one-way delay; the path's RTT is twice.")
     ] = "40ms",
-    load: Annotated[float, typer.Option("--load", help="Load before and after the step, of the rate.")] = 0.8,
-    step_load: Annotated[float, typer.Option("--step", help="Load during the step, of the rate.")] = 1.2,
+    load: Annotated[
+        float, typer.Option("--load", help="Load before and after the step, relative to the rate.")
+    ] = 0.8,
+    step_load: Annotated[
+        float, typer.Option("--step", help="Load during the step, relative to the rate.")
+    ] = 1.2,
     duration: Annotated[
         str,
-        typer.Option("--duration", metavar="TIME", help="How long; the step is from a sixth to two thirds."),
+        typer.Option(
+            "--duration",
+            metavar="TIME",
+            help="The duration; the step lasts from a sixth to two thirds of it.",
+        ),
     ] = "60s",
-    seed: Annotated[int, typer.Option("--seed", help="Of the discipline's draws.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the discipline's draws.")] = 1,
     width: Width = None,
     height: Height = None,
     font_size: FontSize = None,

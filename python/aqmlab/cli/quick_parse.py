@@ -67,7 +67,7 @@ def _typed(kind: Any, value: Any) -> Any:  # noqa: ANN401
 
 
 def _is_readable(info: Any, word: str) -> bool:  # noqa: ANN401
-    """Whether Typer would have nothing against a path: what is not there yet is none of its business."""
+    """Whether Typer would accept a path; it does not check paths that do not exist yet."""
     if any(getattr(info, check) for check in _PATH_CHECKS) or not (info.file_okay and info.dir_okay):
         return False
     return not os.path.exists(word) or os.access(word, os.R_OK)  # noqa: PTH110 (before there is a Path)

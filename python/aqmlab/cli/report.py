@@ -52,7 +52,7 @@ def report(
     of_kinds = by == "kind"
     if of_kinds and (metric or queue):
         raise UsageError(
-            "`--by kind` shows every queue, with metrics of its own; leave `--metric` and `--queue` out"
+            "`--by kind` shows every queue, with its own metrics; leave `--metric` and `--queue` out"
         )
     results = load(path)
     if is_sweep(path) or by:
@@ -72,7 +72,7 @@ def report(
 
 
 def _scored(results: Results) -> tuple[Scored, ...]:
-    """The claims of the scenario; nothing is written, for a recording may be read where it cannot be."""
+    """Return the scenario's claims; nothing is written, because the recording may be read-only."""
     if not results.claims:
         return ()
     from aqmlab.claims import score

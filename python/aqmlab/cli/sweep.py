@@ -303,7 +303,7 @@ class _Events:
         )
 
     def _overhead_ms(self, now: Progress, workers: int) -> float | None:
-        """Return the wall time of all workers less the processor time of the runs, per run."""
+        """Return the wall time of all workers minus the processor time of the runs, per run."""
         if not now.runs_done:
             return None
         wall_s = time.monotonic() - self._begun

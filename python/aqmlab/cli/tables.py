@@ -46,7 +46,9 @@ def tell_losses(results: Results, *, as_json: bool) -> None:
     console.print(results.title, style="bold", markup=False)
     console.print()
     if not rows:
-        console.print("no packet was dropped or marked, or the recordings do not have its kind", markup=False)
+        console.print(
+            "no packet was dropped or marked, or the recordings do not state its kind", markup=False
+        )
         return
     print_grid(console, losses_grid(results, rows))
     note = (
@@ -84,7 +86,7 @@ def print_answer(found: Answer) -> None:
     if results.axes or found.by_class:
         left = len(found.rows) - MOST_ROWS
         if left > 0 and found.by_class:
-            console.print(f"{counted(left, 'more row')}: `--json` has all", markup=False)
+            console.print(f"{counted(left, 'more row')}: `--json` prints all", markup=False)
         elif left > 0:
             from aqmlab.sweeps.tables import ANSWER_FILE
 

@@ -30,17 +30,21 @@ def vectors(
         str | None,
         typer.Option(
             "--arm",
-            help="The arm; may be left out where all have the same traffic.",
+            help="The arm; may be omitted if all have the same traffic.",
             autocompletion=completion.arms,
         ),
     ] = None,
     format_name: Annotated[
         str | None,
-        typer.Option("--format", help="csv, parquet or tmix; by the ending of the file by default."),
+        typer.Option("--format", help="csv, parquet or tmix; by default the format of the file's extension."),
     ] = None,
     duration: Annotated[
         str | None,
-        typer.Option("--duration", metavar="TIME", help="Until when connections open; the run's by default."),
+        typer.Option(
+            "--duration",
+            metavar="TIME",
+            help="The time until which connections open; the end of the run by default.",
+        ),
     ] = None,
     recording: Annotated[
         Path | None,

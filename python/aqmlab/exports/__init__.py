@@ -102,7 +102,7 @@ def export(  # noqa: PLR0913 (keyword arguments)
 def _refuse(options: Mapping[str, object], to: str) -> None:
     for option, value in options.items():
         if value not in ((), None, []):
-            raise UsageError(f"`{option}` does nothing in an export to {to}; leave it out")
+            raise UsageError(f"`{option}` has no effect in an export to {to}; leave it out")
 
 
 __all__ = ["FORMATS", "export"]

@@ -68,7 +68,7 @@ def _metadata(results: Results, chosen: Chosen, times: npt.NDArray[np.float64], 
     return {
         "NAME": TEST,
         "TITLE": f"{results.title}: {chosen.cell}, seed {run.seed}",
-        "NOTE": f"aqmlab {run.manifest.aqmlab_version}; the ping is base RTT plus backlog of"
+        "NOTE": f"aqmlab {run.manifest.aqmlab_version}; the ping series is the base RTT plus the backlog of"
         f" `{chosen.queue}` divided by its rate",
         "TIME": _UNKNOWN_TIME,
         "T0": _UNKNOWN_TIME,

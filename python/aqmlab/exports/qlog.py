@@ -51,7 +51,7 @@ def qlog_file(results: Results, chosen: Chosen) -> bytes:
         "file_schema": FILE_SCHEMA,
         "serialization_format": "application/qlog+json",
         "title": f"{results.title}: {chosen.cell}, seed {run.seed}",
-        "description": f"aqmlab {run.manifest.aqmlab_version}; TCP segments stand for packets of QUIC",
+        "description": f"aqmlab {run.manifest.aqmlab_version}; TCP segments represent QUIC packets",
         "traces": [_trace(results, chosen, name, table) for name in names],
     }
     return (json_text(content) + "\n").encode()

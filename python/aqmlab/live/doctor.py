@@ -65,7 +65,7 @@ class Diagnosis:
 
 
 def doctor() -> Diagnosis:
-    """Examine this machine by trying everything that live runs need, and leave nothing behind.
+    """Examine this machine by trying everything that live runs need; afterwards, nothing remains.
 
     Raises
     ------

@@ -40,7 +40,7 @@ class Trial:
 
     @property
     def timely_bps(self) -> float:
-        """The rate at which a full packet takes twice its p99 of lateness, as a faithful run asks."""
+        """The rate at which sending a full packet takes twice the p99 of lateness (for a faithful run)."""
         return 0.5 * PACKET_BITS / max(self.lateness_s("p99"), 1e-9)
 
 
@@ -104,7 +104,7 @@ def _without_bins(value: Any) -> Any:  # noqa: ANN401 (plain data)
 def selftest(
     progress: supervisor.Progress | None = None, interrupted: Callable[[], object] | None = None
 ) -> SelfTest:
-    """Try this machine; nothing of it is kept.
+    """Try this machine; nothing is kept.
 
     Raises
     ------

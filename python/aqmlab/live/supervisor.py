@@ -123,7 +123,7 @@ def _ended(message: Mapping[str, Any]) -> Any:  # noqa: ANN401
         return message["answer"]
     if message["kind"] == INTERRUPTED:
         # The request did not come from here: a signal from elsewhere reached the process itself.
-        raise RunError("the live router was asked to end by a signal from outside")
+        raise RunError("the live router received a signal to end")
     raise called(message["kind"], message["message"])
 
 
@@ -172,7 +172,7 @@ class _Process:
         until = time.monotonic() + patience_s
         while b"\n" not in self._unread:
             if len(self._unread) > LONGEST_LINE:
-                raise RunError(f"the live router said what is no message: {_shown(self._unread)}")
+                raise RunError(f"the live router sent an invalid message: {_shown(self._unread)}")
             if self._heed is not None:
                 self._heed()
             left_s = max(until - time.monotonic(), 0.0)
@@ -180,7 +180,7 @@ class _Process:
             if not ready:
                 if left_s > _LOOK_S:
                     continue
-                raise RunError(f"the live router has said nothing for {patience_s:.0f} s; it was ended")
+                raise RunError(f"the live router has sent no message for {patience_s:.0f} s; it was ended")
             piece = os.read(descriptor, 1 << 16)
             if not piece:
                 raise RunError(self._obituary())
@@ -196,7 +196,7 @@ class _Process:
                 return dict(message)
         except (ValueError, KeyError, TypeError):
             pass
-        raise RunError(f"the live router said what is no message: {_shown(line)}")
+        raise RunError(f"the live router sent an invalid message: {_shown(line)}")
 
     def interrupt(self) -> None:
         """Ask it to end."""
@@ -240,7 +240,7 @@ class _Process:
         self._stderr.seek(max(self._stderr.tell() - _LAST_WORDS, 0))
         words = self._stderr.read().decode(errors="replace").strip().splitlines()
         said = f": {words[-1].strip()}" if words else ""
-        memory = "; if no user did that, memory may have run out" if -code == signal.SIGKILL else ""
+        memory = "; unless a user ended it, memory may have run out" if -code == signal.SIGKILL else ""
         return f"the live router {how}{said}{memory}"
 
 

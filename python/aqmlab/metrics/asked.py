@@ -24,7 +24,7 @@ class Part(TypedDict, total=False):
 
 
 class Asked(NamedTuple):
-    """A metric with all that can be asked of it; equal to others that ask the same."""
+    """A metric with all its arguments; equal to others with the same arguments."""
 
     metric: str
     queue: str | None = None

@@ -25,7 +25,7 @@ def flows(run: Measured, _queue: str, class_name: str) -> float | None:
     "goodput_per_flow_bps",
     label="goodput per flow",
     unit="bit/s",
-    definition="goodput of the flows together, by their number",
+    definition="total goodput of the flows divided by their number",
     source="mean of the goodputs",
     better="more",
     windowed=True,
@@ -40,7 +40,7 @@ def goodput_per_flow(run: Measured, _queue: str, class_name: str, window: Window
     "retransmissions",
     label="retransmissions",
     unit="",
-    definition="segments sent again by responsive flows in the measured interval",
+    definition="segments retransmitted by responsive flows in the measured interval",
     source="RFC 4898, tcpEStatsPerfSegsRetrans",
     better="less",
 )
@@ -58,7 +58,7 @@ def retransmissions(run: Measured, _queue: str, class_name: str) -> float | None
     unit="s",
     definition="RTT without queueing plus the mean queueing delays of the class's packets at the queues on"
     " the way there and back, mean over the responsive flows",
-    source="sum of the parts of a round trip; the time to send a packet is not among them",
+    source="sum of the parts of a round trip, without the transmission time of packets",
     better="less",
 )
 def rtt_mean(run: Measured, _queue: str, class_name: str) -> float | None:

@@ -30,7 +30,7 @@ def _against_target(
     "backlog_error_percent",
     label="backlog off q_ref",
     unit="%",
-    definition="time-weighted mean of the packets that wait less the law's q_ref, by q_ref",
+    definition="time-weighted mean of the waiting packets minus the law's q_ref, divided by q_ref",
     source="steady-state error of a controller: Hollot, Misra, Towsley, Gong 2001",
     from_samples=True,
 )

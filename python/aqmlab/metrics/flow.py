@@ -86,7 +86,8 @@ def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     label="in-order goodput",
     unit="bit/s",
     definition="bytes delivered in order to the applications per second of the measured interval; it can"
-    " exceed the link's rate, because bytes that waited behind a hole at its begin are among them",
+    " exceed the link's rate, because it includes bytes that waited behind a hole at the"
+    " beginning of the interval",
     source="as ns-2's sinks count; RFC 7928, section 2.5",
     better="more",
     windowed=True,
@@ -102,8 +103,8 @@ def in_order_goodput(run: Measured, _queue: str, class_name: str, window: Window
     "goodput_efficiency_percent",
     label="goodput efficiency",
     unit="%",
-    definition="goodput of the flows that cross the queue together, by the rate of its link",
-    source="sum of all goodputs by capacity; TCP counts its payload, datagrams their headers too",
+    definition="total goodput of the flows that cross the queue, divided by the rate of its link",
+    source="sum of all goodputs divided by capacity; TCP counts its payload, datagrams also their headers",
     better="more",
     windowed=True,
 )
@@ -123,7 +124,7 @@ def goodput_efficiency(run: Measured, queue: str, class_name: str, window: Windo
     windowed=True,
 )
 def fairness(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """Jain's index of the responsive flows (for a class: of its flows, whatever they are)."""
+    """Jain's index of the responsive flows (for a class: of all its flows)."""
     flows = run.flows_of(class_name)
     if class_name == EVERY_CLASS:
         flows = flows.of_classes(run.responsive.__contains__)
@@ -173,14 +174,14 @@ _counted(
 _counted(
     "spurious_retransmissions",
     "spurious retransmissions",
-    "segments that reached a receiver which had all of them already, in the measured interval",
+    "segments that reached a receiver that already had all of their data, in the measured interval",
     "RFC 4015, section 1 (spurious: what is retransmitted had arrived)",
     "less",
 )
 _counted(
     "multiple_loss_windows",
     "windows with several losses",
-    "windows of data of which two or more segments were sent again, in the measured interval",
+    "windows of data of which two or more segments were retransmitted, in the measured interval",
     "Fall, Floyd 1996, section 1 (multiple losses in a window)",
     "less",
 )
@@ -202,7 +203,8 @@ _counted(
     "lost_outside_queues",
     label="lost outside queues",
     unit="",
-    definition="packets, both ways, lost on flows' own links and in delay stages; no queue's drops",
+    definition="packets lost in both directions on flows' own links and in delay stages,"
+    " without the drops of queues",
     source="losses by a rule of the scenario, as of dummynet and DelayBox",
 )
 def lost_outside_queues(run: Measured, _queue: str, class_name: str) -> float | None:

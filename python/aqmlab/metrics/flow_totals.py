@@ -126,7 +126,7 @@ class Flows(Framed, Sequence[FlowTotals]):
 
 
 def _packed(values: Iterable[Any]) -> Sequence[Any]:
-    """The values of a column: numbers without a gap in eight bytes each, names once for all rows."""
+    """The values of a column: numbers in eight bytes each if none is missing, names stored once."""
     column = list(values)
     if isinstance(column[0], str):
         return [sys.intern(name) for name in column]

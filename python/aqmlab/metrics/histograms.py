@@ -98,7 +98,7 @@ EMPTY_HISTOGRAM = Histogram()
 
 
 class Histograms:
-    """A table of histograms of some runs, which are read as they are asked for.
+    """A table of histograms of some runs, which are read on demand.
 
     A run in a large network has hundreds of thousands of bins, few of which are used. A block of
     the same histograms of all runs is read at once. The last few blocks are kept.
@@ -118,8 +118,8 @@ class Histograms:
     ----------
     sums
         By run, block's names and own names: the sum of the weights, and that of both ends of its
-        bin over each, which is twice the mean's numerator. They are read at once, so that a damaged
-        file shows then.
+        bin over each, which is twice the mean's numerator. They are read at once, so that a damaged file is
+        detected immediately.
     """
 
     def __init__(self, tables: Tables, table: str, block: Sequence[str], within: Sequence[str] = ()) -> None:
@@ -163,7 +163,7 @@ class Histograms:
 
 
 def quoted(text: str) -> str:
-    """A text as SQL has it."""
+    """A text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -15,8 +15,9 @@ _WEIGLE = "Weigle, Vembar, Du, Assessing the impact of multiple AQM routers"
     "notification_percent",
     label="notifications",
     unit="%",
-    definition="packets that the queue dropped for any reason or marked CE, by packets that arrived at it",
-    source="RFC 3168, section 5 (a mark means what a drop would); RFC 7928, section 2.2",
+    definition="packets that the queue dropped for any reason or marked CE, divided by packets"
+    " that arrived at it",
+    source="RFC 3168, section 5 (a mark has the meaning of a drop); RFC 7928, section 2.2",
     on_the_way=True,
     by_kind=True,
 )

@@ -39,7 +39,7 @@ def is_of(name: str, asked: str) -> bool:
 
 
 def no_distribution(_kind: str) -> Histogram:
-    """The distribution of something without distributions."""
+    """The distribution of a subject that has none."""
     return EMPTY_HISTOGRAM
 
 
@@ -84,7 +84,7 @@ class QueueTotals:
         """Count or integral; a column without value is an error of the caller."""
         value = self.counts[column]
         if value is None:
-            raise KeyError(f"{column} is recorded for all classes together only")
+            raise KeyError(f"{column} is recorded only for all classes together")
         return value
 
     @property
@@ -236,7 +236,7 @@ class Measured:
     def of_kind(self, kind: str) -> Measured | None:
         """The same run as if its queues had counted packets of one kind only; ``None`` if that is not known.
 
-        Only what counts packets is there: arrivals, drops and marks.
+        It has only counts of packets: arrivals, drops and marks.
         """
         known = self.kinds is not None and self.kinds.of(self.run, kind) is not None
         return replace(self, kind=kind) if known else None

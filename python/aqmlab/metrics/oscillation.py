@@ -107,7 +107,7 @@ def probability_short_sd(
     "backlog_spread_percent",
     label="backlog, sd by mean",
     unit="%",
-    definition="standard deviation of the packets that wait, by their mean",
+    definition="standard deviation of the waiting packets, divided by their mean",
     source="coefficient of variation of the queue",
     better="less",
     windowed=True,

@@ -39,7 +39,7 @@ def long_lived(run: Measured, class_name: str, window: Window | None = None) -> 
     from_samples=True,
 )
 def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """Share of windows in which a few flows get nearly everything."""
+    """Share of windows in which a few flows receive nearly everything."""
     from aqmlab.metrics.synchronization import JAIN_OF_LOCKOUT, jain_by_window, shares_by_window
 
     flows = long_lived(run, class_name, window)
@@ -54,7 +54,7 @@ def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     label="starved",
     unit="%",
     definition="share of the pairs of a long-lived responsive flow and a 10 s window of the measured interval"
-    " in which the flow gets less than a tenth of the window's mean over these flows",
+    " in which the flow receives less than a tenth of the window's mean over these flows",
     source="lockout: RFC 2309, section 2 (others get no room in the queue); window and bound are ours",
     better="less",
     windowed=True,
@@ -100,7 +100,7 @@ def synchronisation(run: Measured, queue: str, class_name: str) -> float | None:
     unit="",
     definition="(variance of the sum of the congestion windows / sum of their variances - 1) / (n - 1) over"
     " the samples of the n long-lived responsive flows in the measured interval: the mean covariance of two"
-    " by the mean variance; 1 if all windows move as one, 0 if each moves by itself",
+    " by the mean variance; 1 if all windows move together, 0 if they move independently",
     source="variance of a sum; synchronised and desynchronised windows: Appenzeller, Keslassy, McKeown 2004,"
     " section 3",
     better="less",
@@ -122,7 +122,8 @@ def window_correlation(run: Measured, _queue: str, class_name: str, window: Wind
     definition="a in goodput = c / RTT^a, by least squares of logarithms over the long-lived responsive"
     " flows, RTT without queueing; 0 is no bias, 1 equal windows; not defined where all RTTs are equal"
     " within 10 %",
-    source="Lakshman, Madhow 1997, section 1 (throughput goes with RTT^-a, a from 1 to 2 for DropTail)",
+    source="Lakshman, Madhow 1997, section 1 (throughput is proportional to RTT^-a, a from 1 to"
+    " 2 for DropTail)",
     better="less",
 )
 def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
@@ -139,7 +140,7 @@ def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
     "goodput_share_percent",
     label="share of goodput",
     unit="%",
-    definition="goodput of the flows of a class by that of all flows that cross the queue",
+    definition="goodput of the flows of a class divided by that of all flows that cross the queue",
     source="RFC 7928, section 2.5, by groups",
     windowed=True,
     on_the_way=True,

@@ -151,12 +151,12 @@ class Metric:
         told = self._told(parameters)
         self._check_parts(kind, router, window)
         if window is not None and not self.windowed:
-            raise UsageError(f"metric `{self.name}` is of the measured interval; it takes no window")
+            raise UsageError(f"metric `{self.name}` covers the measured interval; it accepts no window")
         if window is not None and not (
             window.from_s < window.until_s and (window.from_s >= 0 or window.from_s == -math.inf)
         ):
             raise UsageError(
-                f"from {time_text(window.from_s)} until {time_text(window.until_s)} is no window of a run"
+                f"from {time_text(window.from_s)} until {time_text(window.until_s)} is not a window of a run"
             )
         # A run that a stop condition ended at its very beginning measured nothing, so no figure is
         # defined.
@@ -178,7 +178,7 @@ class Metric:
     def distribution(
         self, run: Measured, queue: str, class_name: str, parameters: Mapping[str, float | None]
     ) -> CdfUntil | None:
-        """The distribution function of which a metric is a value, as :meth:`compute` has it.
+        """The distribution function of which a metric is a value; arguments as in :meth:`compute`.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class Metric:
         """
         told = self._told(parameters)
         if self.cdf is None:
-            raise UsageError(f"metric `{self.name}` is no value of a distribution function")
+            raise UsageError(f"metric `{self.name}` is not a value of a distribution function")
         return self.cdf(run.at(queue), class_name, **told) if run.interval_ns else None
 
     def _check_parts(self, kind: str, router: str, window: Window | None) -> None:
@@ -196,10 +196,10 @@ class Metric:
             (router, self.by_router, "a router"),
         ):
             if asked != "*" and not takes:
-                raise UsageError(f"metric `{self.name}` cannot be asked of {what}")
+                raise UsageError(f"metric `{self.name}` cannot be computed for {what}")
             if asked != "*" and window is not None:
                 raise UsageError(
-                    f"metric `{self.name}` of {what} is of the measured interval; leave out the window"
+                    f"metric `{self.name}` of {what} covers the measured interval; leave out the window"
                 )
         if kind not in (*KINDS, EVERY_KIND):
             raise unknown("kind of packet", kind, KINDS)

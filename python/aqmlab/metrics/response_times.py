@@ -65,7 +65,7 @@ class ResponseTimes:
         return sum((end - begin) * (a + b) / 2 for (begin, end), (a, b) in steps) / until_ns
 
     def gap(self, other: ResponseTimes, until_ns: float) -> float | None:
-        """The greatest distance of two such functions up to a time (Kolmogorov and Smirnov's)."""
+        """The largest distance between two such functions up to a time (the Kolmogorov-Smirnov statistic)."""
         times = sorted({*self.turns(until_ns), *other.turns(until_ns)})
         found = 0.0
         for t_ns in times:
@@ -76,7 +76,7 @@ class ResponseTimes:
         return found
 
     def crossing(self, other: ResponseTimes, until_ns: float) -> float | None:
-        """The share of requests that take longer than the time at which F falls behind another one's.
+        """The share of requests that take longer than the time at which F falls behind that of another one.
 
         It is the time up to which its lead, integrated over the logarithm of time, is greatest, so
         short-lived leads do not move it. The share is the mean of both there, and 1 where F never

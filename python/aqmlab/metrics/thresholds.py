@@ -127,7 +127,7 @@ def average_in_band(
 
 @metric(
     "average_longest_stay_s",
-    label="RED's average in its band at a stretch",
+    label="RED's average in its band, longest stay",
     unit="s",
     definition="longest time in which all samples of the law's average queue are between min_th and max_th,"
     " neither included; 0 if none is",

@@ -1,4 +1,4 @@
-"""Metrics of what users wait for: how long they wait for responses and for pages, and how many they get.
+"""Metrics of the waiting of users: times and numbers of responses and pages.
 
 None is defined for a class that makes no requests, and none of pages for a class that fetches none.
 Percentiles and shares come from histograms with bins of at most 1 %. Each can be limited to some

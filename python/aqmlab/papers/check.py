@@ -47,7 +47,7 @@ def problems(paper: Paper) -> list[str]:
 
 
 def _figure(figure: PaperFigure, names: Names) -> Iterator[str]:
-    """The first point of its first curve: the others are asked in the same words."""
+    """The first point of its first curve; the queries of the others have the same form."""
     what = f"figure {figure.name}"
     try:
         _, points = next(places(figure, names))

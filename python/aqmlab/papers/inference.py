@@ -179,8 +179,8 @@ def infer(  # noqa: PLR0913 (keyword arguments)
         A paper from :func:`aqmlab.papers.find_paper`.
     minutes, seeds
         The budget, and the seeds of each reading; as in the paper's folder if not given. The search
-        ends before the reading that would go beyond the budget. What was measured before counts as
-        it took then.
+        ends before the reading that would go beyond the budget. Earlier measurements count with the time that
+        they took.
     store
         The place of measured values, from which an interrupted search is resumed.
     jobs, executor

@@ -1,4 +1,4 @@
-"""Values of metrics that were measured once, kept by run instead of the run's recording.
+"""Values of metrics that were measured once, stored per run instead of the recording.
 
 A search evaluates thousands of runs repeatedly. Reading recordings takes longer than simulating
 short runs, and a recording takes half a megabyte. One line is therefore kept per run, with the
@@ -266,7 +266,7 @@ class Measurer:
 
     @contextmanager
     def _scratch(self) -> Iterator[Runner]:
-        """A runner whose recordings are gone in the end."""
+        """A runner that deletes its recordings at the end."""
         self.folder.mkdir(parents=True, exist_ok=True)
         directory = Path(tempfile.mkdtemp(prefix="runs-", dir=self.folder))
         try:

@@ -31,10 +31,7 @@ ARM = "arm"
 class Thinned:
     """A smaller version of an experiment.
 
-    Attributes
-    ----------
-    runs
-        Seeds a cell; as in the scenario if 0.
+    Attributes ---------- runs Seeds per cell; as in the scenario if 0.
     keep
         Labels that stay, by axis.
     """
@@ -278,7 +275,7 @@ class Multiverse:
 
 @dataclass(frozen=True)
 class Target:
-    """Something published that a reading can be held against: a cell of a table, or a finding.
+    """A published item with which a reading can be compared: a cell of a table, or a finding.
 
     Attributes
     ----------

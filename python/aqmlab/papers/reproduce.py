@@ -114,7 +114,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     seeds
         Seeds in each cell; by default as in the scenarios.
     quick
-        The smaller version: to see that it works, not to be quoted.
+        The smaller version, a test that must not be quoted.
     store
         The store of runs, from which an interrupted reproduction is resumed.
     jobs
@@ -185,7 +185,7 @@ def claims_of(findings: Sequence[Finding], file: str) -> list[Claim]:
 
 
 def check_findings(findings: Sequence[Finding], names: Mapping[str, Names]) -> None:
-    """Complain of a finding that cannot be asked of its experiment, before anything is run.
+    """Raise an error for a finding that its experiment cannot decide, before anything is run.
 
     Raises
     ------

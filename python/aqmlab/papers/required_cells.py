@@ -93,7 +93,7 @@ def _cells(question: Question, names: Names) -> Set[Cell] | None:
 
 
 def by_default(queue: str | None, metric: Metric, class_name: str) -> bool:
-    """Return whether a query uses the default queue; a class's flows are alike at every queue."""
+    """Return whether a query uses the default queue; a class's flows have the same figures anywhere."""
     return queue is None and not (metric.of_flows and class_name != EVERY_CLASS)
 
 

@@ -1,4 +1,4 @@
-"""Response times as a paper has them: distributions, and single ones by size.
+"""Response times in the form of a paper: distributions, and single ones by size.
 
 Distributions have one curve per cell and a reference behind them, scatters one plot per cell.
 """

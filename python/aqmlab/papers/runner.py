@@ -96,7 +96,7 @@ class Runner:
 
     @cached_property
     def _where(self) -> str | Cluster:
-        """The executor; findings and figures may be of courses, which summaries have not."""
+        """The executor; findings and figures may need time series, which summaries lack."""
         return cluster_of(self.executor, self.jobs, RECORDINGS) or LOCAL
 
     def _file(self, experiment: PaperExperiment, text: str, name: str) -> Path:

@@ -7,7 +7,7 @@ from aqmlab.stats import Estimate
 
 
 def markdown_cell(text: str) -> str:
-    """A text that can stand in a cell of a table."""
+    """A text in a form that fits a cell of a table."""
     return text.replace("|", "\\|").replace("\n", " ")
 
 

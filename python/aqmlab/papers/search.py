@@ -1,6 +1,6 @@
 """The search for the reading that fits best, knowing nothing of papers: rows of candidates and their errors.
 
-Screening comes first, then a search one setting at a time over those that matter, then more seeds
+Screening comes first, then a search one setting at a time over the settings that matter, then more seeds
 for the better readings (successive halving: Karnin, Koren and Somekh, ICML 2013), and finally every
 candidate of every setting is compared with the reading found, with seeds that the search has not
 used. A candidate that is not better beyond the noise between seeds is not taken: among equivalent
@@ -276,8 +276,8 @@ class Search:
     def _halve(self) -> None:
         """Twice the seeds for the better half of the finalists, until they have all seeds.
 
-        They are compared by seeds that were not there when they became finalists, what looked best
-        by chance does so no more.
+        They are compared by seeds that were not used to select the finalists, which removes the advantage of
+        chance.
         """
         fixed = (0,) * len(self.levels)
         begin, end = self.seeds, self.seeds

@@ -109,7 +109,7 @@ def _legend_shape(labels: Sequence[str]) -> tuple[int, int]:
 
 
 def fit_range(axes: Axes, values: Sequence[float], *, share: bool) -> None:
-    """Let a flat curve look flat, and no axis of percentages go where there are none.
+    """Keep a flat curve flat, and keep an axis of percentages within 0 and 100.
 
     Parameters
     ----------

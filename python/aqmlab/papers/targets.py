@@ -182,7 +182,7 @@ class _Alone(Point):
 
 
 class _AloneEvaluator(Evaluator):
-    """Knows the tests that have a meaning of their own over many seeds."""
+    """Knows the tests that have a separate meaning over many seeds."""
 
     def _test(self, node: Test, bound: Bindings) -> Floats:
         body = node.arguments[0]

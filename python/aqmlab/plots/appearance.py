@@ -217,8 +217,8 @@ def _sheet(style: str, lines: Iterable[str]) -> dict[str, Any]:
                 raise ValueError("write `key: value`")
             found[key] = value.strip("\"'") if key not in _QUOTED else value
         except (KeyError, ValueError) as error:
-            told = f"`{key}` is no setting of matplotlib" if isinstance(error, KeyError) else str(error)
-            raise UsageError(f"{style}:{number}: {told}") from error
+            reason = f"`{key}` is not a setting of matplotlib" if isinstance(error, KeyError) else str(error)
+            raise UsageError(f"{style}:{number}: {reason}") from error
     return dict(found)
 
 
@@ -227,7 +227,7 @@ _QUOTED = frozenset({"axes.prop_cycle"})
 
 
 def new_figure(width: float, height: float, rows: int = 1) -> Figure:
-    """An empty figure, made for ``width`` and ``height`` in inches, that is as large as is asked for.
+    """An empty figure of the requested size, laid out for ``width`` and ``height`` in inches.
 
     ``rows`` of plots one above the other keep room to be read in a figure that is made narrower.
     """
@@ -252,7 +252,7 @@ def width_asked(made: float) -> float:
 
 
 def entitle(figure: Figure, title: str) -> None:
-    """Write a title over a figure, in as many lines as it needs, if one is wanted."""
+    """Write the title above a figure, in as many lines as needed, unless it is disabled."""
     if not _LOOK.get()[0].title:
         return
     size = points_of("figure.titlesize")

@@ -116,7 +116,7 @@ def figure_of(
 
 
 def kind_of(results: Results, kind: str) -> FigureKind:
-    """The kind of figure of a name, as these results have it: those of sweeps differ.
+    """Return the kind of figure with a name for these results; those of sweeps differ.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def kind_of(results: Results, kind: str) -> FigureKind:
 
 
 def _asked(results: Results, kind: str, view: View) -> tuple[FigureKind, View]:
-    """The kind of figure of a name, and the view with the usual reference where none is asked for."""
+    """Return the kind of figure with a name, and the view, by default with the usual reference."""
     found = kind_of(results, kind)
     given = view.chosen()
     of_flows = [option for option in given if option in ("`--flow`", "`--from`", "`--until`")]
@@ -146,7 +146,7 @@ def _asked(results: Results, kind: str, view: View) -> tuple[FigureKind, View]:
         return found, replace(view, reference=results.reference) if usual else view
     of_requests = [option for option in given if option in ("`--class`", "`--reference`")]
     if of_requests:
-        raise UsageError(f"`{kind}` is no figure of requests or pages; leave out {listed(of_requests)}")
+        raise UsageError(f"`{kind}` is not a figure of requests or pages; leave out {listed(of_requests)}")
     return found, view
 
 

@@ -84,13 +84,13 @@ class PanelGrid:
         return found[0] if found else None
 
     def values(self, arm: str, panel: Panel, label: str) -> list[float]:
-        """The values of the seeds of a cell, in the unit that they are shown in."""
+        """The values of the seeds of a cell, in the displayed unit."""
         cell = self.cell(arm, panel, label)
         found = {} if cell is None else self.answer.by_seed(cell, panel.metric.name)
         return [display_value(value, panel.metric.unit) for value in found.values() if value is not None]
 
     def estimate(self, arm: str, panel: Panel, label: str) -> Estimate | None:
-        """Mean over the seeds of a cell with its interval, in the unit that it is shown in."""
+        """Mean over the seeds of a cell with its interval, in the displayed unit."""
         return estimate(self.values(arm, panel, label))
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def variance_time(results: Results, queue: str) -> Figure:
     """Variance of mean arrivals over the scale, both logarithmic: marks are means over seeds, lines seeds.
 
-    Leland, Taqqu, Willinger, Wilson 1994, Fig. 4: the slope is 2H - 2, and -1 for what depends on nothing far
-    away (dotted).
+    Leland, Taqqu, Willinger, Wilson 1994, Fig. 4: the slope is 2H - 2, and -1 without long-range dependence
+    (dotted).
     """
     from matplotlib.lines import Line2D
 

@@ -23,7 +23,7 @@ class View:
     Attributes
     ----------
     flows
-        Names (``"ftp 3"``) or classes; as many as the figure has room for if empty.
+        Names (``"ftp 3"``) or classes; if empty, as many as fit into the figure.
     from_s, until_s
         The time to show; from the first to the last event if ``None``.
     arms

@@ -1,4 +1,4 @@
-"""Two things side by side: live and simulated, arm by arm, and the two arms of one case."""
+"""Comparisons of two sides: live and simulated, arm by arm, and the two arms of one case."""
 
 from __future__ import annotations
 

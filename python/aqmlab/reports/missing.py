@@ -17,7 +17,9 @@ def missing_context(results: Results) -> dict[str, Any]:
     total = len(results.cells) * len(results.seeds)
     count = len(results.missing)
     return {
-        "runs_note": f"{done} of {total} runs are there." if done < total else f"All {total} runs are there.",
+        "runs_note": f"{done} of {total} runs are complete."
+        if done < total
+        else f"All {total} runs are complete.",
         "missing": _by_cause(results.missing),
         "missing_summary": "1 run is missing" if count == 1 else f"{count} runs are missing, by cause",
     }

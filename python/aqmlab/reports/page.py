@@ -54,7 +54,7 @@ def page(
 
 
 def content_security_policy(scripts: Sequence[str]) -> str:
-    """A policy under which only these very scripts run, and nothing is fetched from anywhere."""
+    """A policy that allows only these scripts to run, and nothing to be fetched."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
     # Colours of the parts of figures are styles of their own.

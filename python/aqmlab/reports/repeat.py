@@ -24,7 +24,7 @@ def repeat_context(of: Results | Both, results: Results) -> dict[str, Any]:
 
 
 def command(of: Results | Both) -> str:
-    """The command that asks for the same runs, to be given in their directory."""
+    """The command that requests the same runs, for use in their directory."""
     if isinstance(of, Both):
         results = of.simulated
         words = ["sweep" if results.axes else "run", "--both"]

@@ -1,4 +1,4 @@
-"""A drawing whose texts are measured before they are placed, so that none lies on another or leaves it."""
+"""A drawing that measures its texts before it places them, so that none overlaps or is clipped."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Canvas:
     def place(
         self, lines: Sequence[TextLine], where: Iterable[tuple[float, float, str]], title: str = ""
     ) -> bool:
-        """Write lines at the first of some places where they meet nothing.
+        """Write lines at the first of some places where they overlap nothing.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Whether flows got no more than their queues carried."""
+"""Whether flows received no more than their queues carried."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 _REMEDY = (
-    "do not use this goodput: it holds what came before the measured interval; run it again, or look at the"
+    "do not use this goodput: it includes data from before the measured interval; run it again,"
+    " or look at the"
     " throughput of the queue"
 )
 
@@ -55,8 +56,9 @@ def no_more_than_carried(results: Results) -> Check:
                 f" of them and {before} may have been on the way before (seed {run.run.seed})"
             )
             findings.append(CellDoubt(cell, "serious", sentence, _REMEDY, worst.share))
+    found = merged(kind, results, findings)
     finding = f"at most {100 * highest:.1f} % of it, headers included"
-    return Check(kind, "flows got what their queues carried", finding, merged(kind, results, findings))
+    return Check(kind, "flows received only what their queues carried", finding, found)
 
 
 def _accounts(run: Measured) -> list[_Account]:

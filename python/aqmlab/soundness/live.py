@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 _REMEDY = (
-    "do not use these figures; `aqmlab doctor` says what this machine lacks, and docs/live.md what it means"
+    "do not use these figures; `aqmlab doctor` reports what this machine lacks, and docs/live.md explains it"
 )
 _SMALLER_CAPTURE = "make room, or capture fewer ports or fewer bytes of each packet"
 _OTHER_STACK = "compare with a simulation only where this difference does not matter"
 
 
 def any_live(results: Results) -> bool:
-    """Whether some of the runs were live: else there is nothing to ask."""
+    """Whether some of the runs were live; otherwise there is nothing to check."""
     return any(run.manifest.live is not None for run in results.runs)
 
 

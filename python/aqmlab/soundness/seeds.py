@@ -66,7 +66,7 @@ _MORE_SEEDS = f"set `runs` to {LEAST_SEEDS} or more"
 
 
 def _by_batches(results: Results, cell: Cell) -> str:
-    """Return the spread within a run, where it is the only one."""
+    """Return the spread within a run if it is the only one."""
     if len(results.cells) > 1:
         return ""
     try:

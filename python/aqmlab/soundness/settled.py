@@ -87,7 +87,7 @@ def warm_up_is_long_enough(results: Results) -> Check:
                 found.append(_told(cell, beginning, course, t0_s))
         findings += [max(found, key=lambda told: told.badness)] if found else []
     finding = (
-        "MSER-5 would start no later, or a later start changes nothing"
+        "MSER-5 would not start later, or a later start changes nothing"
         if seen
         else "queues were not sampled, so MSER-5 cannot be applied"
     )
@@ -103,7 +103,7 @@ def _told(cell: Cell, beginning: _Beginning, course: QueueHistory, t0_s: float) 
     if not math.isfinite(change):
         zero = f"{course.what} has a mean of zero from {time_text(beginning.cut_s, 3)} on, and not from"
         sentence = f"{zero} {time_text(t0_s)}, where the measured interval begins"
-        remedy = "make `warmup` longer, or state that it studies a transient"
+        remedy = "make `warmup` longer, or state that the scenario studies a transient"
     elif beginning.settled:
         sentence = (
             f"MSER-5 would measure {course.what} from {time_text(beginning.cut_s, 3)}"
@@ -115,7 +115,7 @@ def _told(cell: Cell, beginning: _Beginning, course: QueueHistory, t0_s: float) 
             f"MSER-5 finds no steady state in {course.what}: measured from {time_text(t0_s)} its mean"
             f" is {instead} {'than' if abs(change) < 1 else 'as'} from {time_text(beginning.cut_s, 3)} on"
         )
-        remedy = "make the run longer, or state that it studies a transient"
+        remedy = "make the run longer, or state that the scenario studies a transient"
     return CellDoubt(cell, "warning", sentence, remedy, abs(change))
 
 

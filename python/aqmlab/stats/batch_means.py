@@ -1,6 +1,6 @@
 """An interval from a single long run: batch means.
 
-The values of one run depend on each other, so their own spread says little about the mean's. Means
+The values of one run depend on each other, so their spread is a poor estimate of that of the mean. Means
 of long stretches are nearly independent and nearly normal, and Student's t holds for them. There
 are twenty batches: more would be shorter and more dependent, and beyond about ten the interval
 hardly narrows (Schmeiser, Operations Research 30, 1982). Their length is checked by von Neumann's

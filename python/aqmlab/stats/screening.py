@@ -3,9 +3,9 @@
 The designs are Plackett and Burman's (Biometrika 33, 1946), from Paley's Hadamard matrices (Journal
 of Mathematics and Physics 12, 1933): every setting is at its first level in half of the rows, and
 every pair of settings has all four combinations equally often. *Folded over* (each row again with
-all levels changed: Box and Wilson, Journal of the Royal Statistical Society B 13, 1951) no effect
-of one setting is mixed up with what two others do together. Of a setting with more than two
-candidates the others are dealt in turn over the rows in which it is not at its first.
+all levels changed: Box and Wilson, Journal of the Royal Statistical Society B 13, 1951) the effect of one
+setting is not confounded with the joint effect of two others. The further candidates of a setting with more
+than two alternate over the rows in which it is not at its first.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def effects(
 
 
 def _model(rows: Sequence[Row], levels: Sequence[int]) -> tuple[Floats, list[int]]:
-    """A column of ones, and one for each candidate but the first; with whose each is."""
+    """A column of ones, and one for each candidate except the first; with the owner of each column."""
     columns, owners = [np.ones(len(rows))], [-1]
     for j, count in enumerate(levels):
         for level in range(1, count):
@@ -175,7 +175,7 @@ def _variance(model: Floats, residuals: Floats, values: Floats) -> tuple[float, 
 def seed_variance(values: Floats) -> tuple[float, int]:
     """Return the variance of one value between seeds, by a two-way analysis of variance.
 
-    A seed's effect on all readings alike is not noise where readings with the same seeds are
+    An effect of a seed that is common to all readings is not noise where readings with the same seeds are
     compared.
 
     Returns

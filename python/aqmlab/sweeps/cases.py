@@ -44,7 +44,7 @@ class Shard:
         """
         first, slash, last = text.partition("/")
         if not (slash and first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
-            raise UsageError(f"`{text}` is no shard; write K/N: `1/4` to `4/4` are the four quarters")
+            raise UsageError(f"`{text}` is not a shard; write K/N: `1/4` to `4/4` are the four quarters")
         if not 1 <= int(first) <= int(last):
             raise UsageError(f"there is no shard `{text}`: the first is `1/{last}`, the last `{last}/{last}`")
         return Shard(int(first), int(last))
@@ -266,7 +266,7 @@ def chosen_seeds(planned: Sequence[int], seed: int | None, runs: int | None) -> 
     first = planned[0] if seed is None else seed
     count = len(planned) if runs is None else runs
     if first < 0 or first + count - 1 >= 2**63:
-        raise UsageError(f"the seed `{first}` is outside of 0 to 2^63 - 1")
+        raise UsageError(f"the seed `{first}` is outside 0 to 2^63 - 1")
     return list(range(first, first + count))
 
 

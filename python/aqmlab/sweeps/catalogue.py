@@ -122,7 +122,7 @@ def catalogue(path: Path) -> Catalogue:
         return _of_sweeps(store, store.sweeps(), only=False)
     if (path / "experiment.json").is_file() or (path / "manifest.json").is_file():
         return _of_experiment(path)
-    raise RecordingError(f"`{path}` is no store, and no directory of a sweep, an experiment or a run")
+    raise RecordingError(f"`{path}` is not a store, and no directory of a sweep, an experiment or a run")
 
 
 def _of_sweeps(store: Store, sweeps: Sequence[Path], *, only: bool) -> Catalogue:
@@ -170,7 +170,7 @@ def _add(found: Catalogue, path: Path, cell: Cell | None, digest: str) -> None:
 
 
 def labels(cell: Cell, axes: Mapping[str, str]) -> Iterator[str | None]:
-    """The labels of a cell on all axes, also on those that its own sweep has not got."""
+    """The labels of a cell on all axes, including those that its own sweep lacks."""
     own = dict(cell.settings)
     return (own.get(name) for name in axes)
 

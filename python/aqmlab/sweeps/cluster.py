@@ -1,6 +1,6 @@
 """The executor of a Dask cluster: tasks go to its workers, outcomes and recordings come back.
 
-Dask restarts a run whose worker dies. Tasks that Dask loses with its scheduler are sent again. Runs
+Dask restarts a run whose worker dies. Tasks that Dask loses with its scheduler are resubmitted. Runs
 have names made of their digests, so two simultaneous sweeps share a common run.
 """
 
@@ -294,12 +294,12 @@ class DaskExecutor:
             run = load_run(staged)
             wrong = "; ".join(run.damage())
             if run.manifest.run_digest != task.digest:
-                wrong = "it is of another run"
+                wrong = "it belongs to another run"
         except (RecordingError, ValueError) as error:
             wrong = str(error)
         if wrong:
             shutil.rmtree(staged, ignore_errors=True)
-            return f"what it sent is not the recording that was asked for: {wrong}"
+            return f"it sent a recording other than the requested one:  {wrong}"
         self._place.put(staged, task.name, replace=task.replace or bool(self._request["replace"]))
         return ""
 
@@ -310,7 +310,7 @@ def _files_of(task: Task) -> Mapping[str, bytes]:
 
 
 def _failed(task: Task, error: Exception) -> Outcome:
-    """Return the outcome of a run that Dask has given up."""
+    """Return the outcome of a run that Dask has abandoned."""
     cause = "crash" if type(error).__name__ == "KilledWorker" else type(error).__name__
     return Outcome(task, "failed", cause, " ".join(str(error).split()))
 

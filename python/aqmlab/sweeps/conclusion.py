@@ -19,7 +19,7 @@ class Conclusion(NamedTuple):
     Attributes
     ----------
     results
-        All that is there, but for what cannot be read.
+        All finished runs, except those that cannot be read.
     claims
         The scenario's claims, scored.
     report

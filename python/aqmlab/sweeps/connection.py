@@ -119,7 +119,7 @@ class Cluster:
             raise UsageError("an address and a scheduler file are given; give one of them")
         if not (self.address or self.scheduler_file or _configured()):
             raise UsageError(
-                "it is not known where the scheduler is: give `--scheduler tcp://HOST:8786` or"
+                "the address of the scheduler is unknown: give `--scheduler tcp://HOST:8786` or"
                 " `--scheduler-file FILE`, or set `DASK_SCHEDULER_ADDRESS`"
             )
         for file in (self.tls_ca_file, self.tls_cert, self.tls_key):
@@ -138,7 +138,7 @@ class Cluster:
 
 
 class Connection:
-    """A connection that is made anew when it is lost.
+    """A connection that is re-established when it is lost.
 
     Parameters
     ----------

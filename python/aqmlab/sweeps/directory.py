@@ -143,7 +143,7 @@ class SweepDirectory:
         return Recordings(self._store, SweepFile(self.path))
 
     def conclude(self, recordings: Recordings, *, judge: bool, report: bool) -> Conclusion:
-        """Write tables, verdicts and the report of all that is there, also of what others have done."""
+        """Write tables, verdicts and the report of all finished runs, including those of other processes."""
         with self._store.writing(), alone_in(self.path):
             recordings.file = SweepFile(self.path)
             results = recordings.results()

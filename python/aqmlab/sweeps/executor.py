@@ -114,7 +114,7 @@ class QueueExecutor:
 class LocalExecutor(QueueExecutor):
     """Worker processes of this machine that live as long as there are tasks.
 
-    A worker that dies, or makes no progress for long, costs its run one attempt and is replaced.
+    If a worker dies, or makes no progress for long, it is replaced, and its run is tried once more.
 
     Parameters
     ----------

@@ -198,7 +198,7 @@ def begun(cases: Cases, output: Path | str | None) -> ExperimentDirectory | None
 def _differs(path: Path, wanted: Mapping[str, Any]) -> str | None:
     """Return how the experiment in a directory differs from the requested one."""
     if not (path / EXPERIMENT_FILE).is_file():
-        return "it holds no experiment"
+        return "it contains no experiment"
     try:
         about = read_json(path / EXPERIMENT_FILE)
     except DamageError:
@@ -206,9 +206,9 @@ def _differs(path: Path, wanted: Mapping[str, Any]) -> str | None:
         save(path / EXPERIMENT_FILE, sealed(wanted))
         return None
     same = {
-        "host": "its runs are of another host",
-        "arms": "its arms are others, or have other values or versions",
-        "seeds": "its seeds are others",
+        "host": "its runs are from another host",
+        "arms": "its arms differ, or have other values or versions",
+        "seeds": "its seeds differ",
     }
     return next((words for key, words in same.items() if about.get(key) != wanted.get(key)), None)
 
@@ -278,7 +278,7 @@ def begin_directory(output: Path | str | None, cases: Cases, files: Mapping[str,
 def _make_directory(directory: Path, files: Mapping[str, str]) -> None:
     """Make a directory with these files by name, whole or not at all."""
     taken = _TakenError(
-        f"`{directory}` exists already; an experiment is never overwritten (`--resume` goes on with one)"
+        f"`{directory}` exists already; an experiment is never overwritten (`--resume` continues one)"
     )
     if directory.exists() or directory.is_symlink():
         raise taken

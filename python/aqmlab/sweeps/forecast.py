@@ -86,9 +86,9 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
 ) -> Forecast:
     """Return what is present, and the estimated cost of the rest.
 
-    One run of the cell whose links carry least and one of that whose links carry most are simulated, each for
-    two seconds at most; what others take is assumed to lie on the line between them, by the capacity of all
-    their links together times the simulated time.
+    One run of the cell with the slowest links and one of the cell with the fastest are simulated, each for at
+    most two seconds. The cost of the others is interpolated linearly, by the total capacity of their links
+    times the simulated time.
 
     Parameters
     ----------
@@ -105,10 +105,10 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
     todo = [cell for digest, cell in asked.items() if digest not in present]
     wall_s: float | None = None
     size: int | None = None
-    how = "nothing is to be done"
+    how = "there is nothing to run"
     if todo and host == LIVE:
         wall_s = sum(cell.end_ns for cell in todo) / 1e9
-        how = "live runs last as long as they say, one after the other; each takes a few seconds more"
+        how = "live runs take their own duration, one after the other, and a few seconds more each"
     elif todo:
         cells = sorted(todo, key=lambda cell: cell.weight)
         ends = [cells[0]] if cells[0].weight == cells[-1].weight else [cells[0], cells[-1]]
@@ -150,7 +150,7 @@ def _lacks(path: Path, size: int | None, todo: Sequence[PlannedCell], workers: i
 
 
 def _how(trials: list[_Trial]) -> str:
-    tried = "one run" if len(trials) == 1 else "the run with the slowest links and that with the fastest"
+    tried = "one run" if len(trials) == 1 else "the runs with the slowest and the fastest links"
     cut = any(trial.bytes is None for trial in trials)
     return f"from simulating {tried}{f', for at most {_TRIAL_S:.0f} s each' if cut else ''}"
 

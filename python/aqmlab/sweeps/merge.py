@@ -141,7 +141,7 @@ def _check_equal(source: Store, into: Store, digest: str) -> None:
                 tables[i] |= _digests_by_present_names(home, tables[i])
     if tables[0] != tables[1]:
         raise RecordingError(
-            f"`{source.path_of(digest)}` and `{into.path_of(digest)}` are of one run, but differ"
+            f"`{source.path_of(digest)}` and `{into.path_of(digest)}` contain the same run, but differ"
         )
 
 

@@ -1,7 +1,7 @@
-"""Recordings on their way from a worker without access to the store: files by name, and what stays behind.
+"""Recordings in transit from a worker without access to the store: files, and the parts left behind.
 
 A *summary* is a recording without the tables of single flows, packets and requests over time. Its manifest
-lists these under ``left_behind`` instead of ``tables``; whatever else it says stays the same.
+lists these under ``left_behind`` instead of ``tables``; the rest is unchanged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aqmlab.integrity import read_json, sealed
 from aqmlab.metrics import all_metrics
 
 Bring = Literal["summaries", "recordings"]
-"""How much of a recording is sent back to where there is no shared store."""
+"""The part of a recording that is sent back without a shared store."""
 
 SUMMARIES: Bring = "summaries"
 RECORDINGS: Bring = "recordings"
@@ -67,7 +67,7 @@ def unpack(files: Mapping[str, bytes], directory: Path) -> None:
     directory.mkdir()
     for name, content in files.items():
         if Path(name).name != name:
-            raise ValueError(f"`{name}` is no name of a file")
+            raise ValueError(f"`{name}` is not a name of a file")
         with (directory / name).open("xb") as out:
             out.write(content)
             out.flush()

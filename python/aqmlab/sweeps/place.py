@@ -2,7 +2,7 @@
 
 Each process writes its runs in a directory of its own and renames them; a process that finds a run there
 already discards its own. The lock of such a directory is held by the process (and let go by the kernel,
-however the process ends): it distinguishes what a dead process left from what is in use, on whatever machine.
+however the process ends): it distinguishes files of dead processes from files in use, on any machine.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _lacking(run: Run, needs: Needs) -> Iterator[str]:
 
 
 class Place(ABC):
-    """Where recordings are kept, each under a name of its own."""
+    """The place where recordings are kept, each under its own name."""
 
     path: Path
     called: str
@@ -94,7 +94,7 @@ class Place(ABC):
         return self.path / self.below(name)
 
     def has(self, name: str) -> bool:
-        """Whether the run is there, whole: the manifest appears with all the rest."""
+        """Whether the run is present and complete: the manifest appears together with everything else."""
         return (self.path_of(name) / "manifest.json").is_file()
 
     def present(self, names: Iterable[str]) -> set[str]:
@@ -111,7 +111,7 @@ class Place(ABC):
         return found
 
     def damage(self, name: str) -> tuple[str, ...]:
-        """A sentence for each file of a run that is not as it was written.
+        """One sentence per file of a run that has changed since it was written.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class Place(ABC):
 
     @contextmanager
     def staging(self) -> Iterator[Path]:
-        """A directory of this process for what is not whole yet; removed at the end."""
+        """A directory of this process for incomplete recordings; removed at the end."""
         with self.writing():
             self._unfinished.mkdir(exist_ok=True)
             lock, directory = _own_directory(self._unfinished)

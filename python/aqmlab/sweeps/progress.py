@@ -41,7 +41,7 @@ class UnderWay:
     arm, seed
         Which run.
     done_s, total_s
-        Of its simulated time; of its real time, if it is live.
+        The finished and the total time: simulated, or real for live runs.
     events
         That the simulator has processed.
     phase

@@ -162,15 +162,15 @@ def _check(sql: str) -> None:
     import duckdb
 
     if not _is_text(sql):
-        raise UsageError("the query is no UTF-8 text")
+        raise UsageError("the query is not UTF-8 text")
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:
-        raise UsageError(f"the query is no SQL: {error}") from error
+        raise UsageError(f"the query is not SQL: {error}") from error
     if len(statements) != 1:
         raise UsageError(f"a query is one statement, not {len(statements)}")
     if statements[0].type != duckdb.StatementType.SELECT:
-        raise UsageError(f"a query only reads: `{statements[0].type.name}` is not let through")
+        raise UsageError(f"a query may only read: `{statements[0].type.name}` is not allowed")
 
 
 def _asked(tables: Sequence[str], sql: str) -> Sequence[str]:
@@ -250,7 +250,7 @@ def _settings(settings: Sequence[Mapping[str, str]]) -> dict[str, tuple[str, lis
 def _axis_columns(
     axes: Mapping[str, str], swept: Sequence[Sequence[str | None]], taken: Iterable[str]
 ) -> dict[str, tuple[str, list[Any]]]:
-    """A column for each axis whose name is still free; SQL's names do not know upper and lower case."""
+    """A column for each axis whose name is still free; names in SQL are case-insensitive."""
     names = {name.lower() for name in taken}
     found: dict[str, tuple[str, list[Any]]] = {}
     for i, short in enumerate(axes.values()):
@@ -279,7 +279,7 @@ def _make_view(
     *,
     mixed: bool,
 ) -> None:
-    """Make the view of a table; ``mixed`` files may differ in their columns, and all are looked at first."""
+    """Make the view of a table; ``mixed`` files may differ in their columns, so all are examined first."""
     if not files:
         return
     paths = [file.path for file, _ in files]

@@ -3,8 +3,8 @@
 ::
 
     store.json                  {"format_version": 1}
-    runs/3f/3fa9c1d2.../        a recording as of `aqmlab run`
-    sweeps/<name>/              what a sweep asked and found: scenario, cells, tables, report
+    runs/3f/3fa9c1d2.../        a recording as written by `aqmlab run`
+    sweeps/<name>/              definition and results of a sweep: scenario, cells, tables, report
     tmp/<process>/, <process>.lock   what a living process is writing
 
 Any number of processes may write it at once (:mod:`aqmlab.sweeps.place`).
@@ -80,10 +80,12 @@ class Store(Place):
                 # Another process may be making the same store.
                 others = [entry for entry in path.iterdir() if not entry.name.startswith(f".{STORE_FILE}.")]
                 if others and not (path / STORE_FILE).exists():
-                    raise UsageError(f"`{path}` is no store, and not empty: name another directory")
+                    raise UsageError(f"`{path}` is not a store, and not empty: name another directory")
                 write_whole(path / STORE_FILE, json.dumps({"format_version": FORMAT_VERSION}) + "\n")
             except (FileExistsError, NotADirectoryError):
-                raise UsageError(f"`{path}` is no store, but a file, or in one: name a directory") from None
+                raise UsageError(
+                    f"`{path}` is not a store, but a file, or in one: name a directory"
+                ) from None
             except OSError as error:
                 raise HostError(f"cannot make the store `{path}`: {error.strerror or error}") from error
         store = Store(path)
@@ -136,12 +138,12 @@ class Store(Place):
 
 
 def store_path(path: Path | str | None) -> Path:
-    """Where the store is: as given, or else as the environment says, or else :data:`DEFAULT_STORE`."""
+    """The path of the store: as given, or from the environment, or :data:`DEFAULT_STORE`."""
     return Path(path or os.environ.get(VARIABLE) or DEFAULT_STORE)
 
 
 def kept_in(store: Path) -> str:
-    """What an interrupt leaves in a store, and how to go on."""
+    """What an interrupt leaves in a store, and how to continue."""
     return f"finished runs are kept in `{store}`: the same request goes on"
 
 

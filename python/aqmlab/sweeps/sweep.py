@@ -370,7 +370,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     interrupted: Callable[[], object] | None = None,
     report: bool = True,
 ) -> Sweep:
-    """Run every cell of a scenario with every seed, as far as the store has not got them.
+    """Run every cell of a scenario with every seed that the store lacks.
 
     Runs are done in other processes, and the call returns when they have begun. They end with this process at
     the latest: ``wait()`` for them.
@@ -429,7 +429,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     if host not in (SIMULATOR, LIVE):
         raise unknown("host", host, (SIMULATOR, LIVE))
     if host == LIVE and cluster is not None:
-        raise UsageError("live runs are of this machine: leave the executor out")
+        raise UsageError("live runs use this machine: leave out the executor")
     cases = Cases(scenario, seed=seed, runs=runs, host=host, capture=Capture.chosen(pcap, pcap_bytes))
     place = Store.made(store_path(store))
 

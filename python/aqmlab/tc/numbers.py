@@ -49,12 +49,12 @@ def time_us(text: str) -> int:
 def count(text: str) -> int:
     """A whole number without a unit, also in hexadecimal or octal."""
     if not _COUNT.fullmatch(text):
-        raise UsageError(f"`{text}` is no whole number; tc takes no unit here: `100`")
+        raise UsageError(f"`{text}` is not a whole number; tc takes no unit here: `100`")
     octal = text.startswith("0") and text.strip("0")[:1] not in ("x", "X", "")
     try:
         value = int(text, 8 if octal else 0)
     except ValueError:
-        raise UsageError(f"`{text}` is no whole number; after a leading 0 tc reads octal digits") from None
+        raise UsageError(f"`{text}` is not a whole number; after a leading 0 tc reads octal digits") from None
     return _kept(value, text)
 
 
@@ -62,7 +62,7 @@ def chance(text: str) -> float:
     """A probability above 0, to 1."""
     value = float(text) if _FLOAT.fullmatch(text) else 0.0
     if not 0.0 < value <= 1.0:
-        raise UsageError(f"`{text}` is no probability; write one above 0, to 1: `0.02`")
+        raise UsageError(f"`{text}` is not a probability; write one above 0, to 1: `0.02`")
     return value
 
 

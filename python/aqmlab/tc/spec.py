@@ -109,7 +109,7 @@ def _given(kind: str, words: Sequence[str], grammar: _Grammar) -> Iterator[tuple
             raise UsageError(f"{kind}: no parameter stands for `{word}`: {grammar.refused[word]}")
         else:
             known = ", ".join(f"`{name}`" for name in (*grammar.values, *grammar.flags))
-            raise UsageError(f"{kind}: `{word}` is no word of it; there are {known}")
+            raise UsageError(f"{kind}: `{word}` is not a word of it; there are {known}")
 
 
 def _no_discipline(kind: str) -> str:
@@ -118,7 +118,7 @@ def _no_discipline(kind: str) -> str:
         return f"`{kind}` is a discipline of Linux without a counterpart here; there are {here}"
     near = get_close_matches(kind, (*_GRAMMARS, *LINUX_ONLY), 1)
     hint = f" (`{near[0]}`?)" if near else ""
-    return f"`{kind}` is no queue discipline{hint}; there are {here}"
+    return f"`{kind}` is not a queue discipline{hint}; there are {here}"
 
 
 def _bytes(value: float) -> str:

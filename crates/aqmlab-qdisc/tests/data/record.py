@@ -21,7 +21,10 @@ TRACES = {
 
 for name, settings in TRACES.items():
     command = ["ns", str(HERE / "adaptive_red.tcl"), *map(str, settings)]
-    lines = [line.split() for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()]
+    lines = [
+        line.split()
+        for line in subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    ]
     draws = iter([line[1] for line in lines if line[0] == "U"])
     was_above = False
     with open(HERE / f"{name}.csv", "w") as out:
