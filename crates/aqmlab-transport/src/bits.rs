@@ -1,4 +1,4 @@
-//! Yes-or-no facts, eight to the byte: endpoints are many, and asking for several at once is one comparison.
+//! Boolean facts, eight per byte: there are many endpoints, and one comparison tests several facts.
 
 /// Up to eight facts. Each user names its own as powers of two.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -2,7 +2,7 @@
 
 /// Counts of one endpoint since it was made.
 ///
-/// A segment that is sent again counts as sent and as retransmitted.
+/// A retransmitted segment counts as sent and as retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
     /// Payload bytes sent; each retransmission counts again.

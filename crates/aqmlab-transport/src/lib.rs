@@ -1,10 +1,10 @@
 //! TCP endpoints as state machines.
 //!
-//! A full connection, SYN to FIN, with data both ways: loss recovery by Reno, NewReno or SACK, congestion control
-//! by RFC 5681 or CUBIC, RACK, tail loss probes, gradual reductions and F-RTO as options, retransmission timeouts
-//! by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no socket, no bytes: an [`Endpoint`] is told
-//! what arrives and what time it is, and is asked what it wants to send and when to be called again. Whoever calls it,
-//! simulator or test, is the network.
+//! A full connection, from SYN to FIN, with data in both directions: loss recovery by Reno, NewReno or SACK,
+//! congestion control by RFC 5681 or CUBIC, RACK, tail loss probes, gradual reductions and F-RTO as options,
+//! retransmission timeouts by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no socket, no
+//! bytes: an [`Endpoint`] receives segments and the time as arguments, and returns the segments to send and
+//! the time of the next call. Its caller, a simulator or a test, is the network.
 //!
 //! # Driving an endpoint
 //! One mutation, then drain: after each of [`open`](Endpoint::open), [`write`](Endpoint::write),
@@ -14,9 +14,10 @@
 //! [`deadline`](Endpoint::deadline), an absolute instant: call `on_timer` then or as soon after as you can.
 //! Calling it early does nothing.
 //!
-//! The blocks of a SACK option travel beside their segment, for most have none: where a segment that `poll_transmit`
-//! gave has a [`sack_len`](Segment::sack_len), ask for them with [`sack`](Endpoint::sack) at once, and hand them over
-//! with [`on_segment_with_sack`](Endpoint::on_segment_with_sack).
+//! The blocks of a SACK option are separate from their segment, because most segments have none. If a segment
+//! that `poll_transmit` returned has a [`sack_len`](Segment::sack_len), ask for them with
+//! [`sack`](Endpoint::sack) at once, and hand them over with
+//! [`on_segment_with_sack`](Endpoint::on_segment_with_sack).
 //!
 //! # Parameters
 //! A [`Profile`] holds everything that can be chosen and is passed to each call, always the same one for the

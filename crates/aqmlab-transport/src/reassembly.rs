@@ -15,14 +15,15 @@ pub(crate) struct Beyond {
     recent: Recent,
     /// Whether the latest of them is the topmost run.
     topmost_is_latest: bool,
-    /// What has arrived twice and was not reported yet, and what the latest option reports (RFC 2883).
+    /// Data that arrived twice and has not been reported yet, and the data that the latest option reports
+    /// (RFC 2883).
     twice: Option<(u64, u64)>,
     reported: Option<(u64, u64)>,
 }
 
 impl Beyond {
-    /// Stores a range beyond the hole, and perhaps a FIN at its end; so many blocks are `remembered`. True if it was
-    /// there already.
+    /// Stores a range beyond the hole, possibly with a FIN at its end; `remembered` is the number of blocks
+    /// kept. True if it was there already.
     pub(crate) fn keep(&mut self, from: u64, to: u64, fin: bool, remembered: usize) -> bool {
         if fin {
             self.fin = Some(to);
@@ -75,7 +76,7 @@ impl Beyond {
         self.recent = Recent::default();
     }
 
-    /// `[from, to)` has arrived twice: the next option says so.
+    /// `[from, to)` has arrived twice; the next option reports this.
     pub(crate) fn arrived_twice(&mut self, from: u64, to: u64) {
         self.twice = Some((from, to));
     }
@@ -86,9 +87,9 @@ impl Beyond {
         (u32::from(self.recent.count) + u32::from(self.reported.is_some())).min(most)
     }
 
-    /// The blocks: first what has arrived twice, if the option is to say so (RFC 2883, section 4), then the one that
-    /// holds the latest segment, then those that came before as first blocks, the most recent ones first (RFC 2018,
-    /// section 4).
+    /// The blocks: first the data that arrived twice, if the option reports it (RFC 2883, section 4), then
+    /// the one that holds the latest segment, then those that came before as first blocks, the most recent
+    /// ones first (RFC 2018, section 4).
     pub(crate) fn sack(&self, initial: u32, most: u32) -> Sack {
         let mut sack = Sack::NONE;
         if let Some((from, to)) = self.reported {

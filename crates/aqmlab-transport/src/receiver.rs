@@ -44,7 +44,7 @@ pub(crate) struct Receiver {
 
 /// Something has arrived beyond a hole.
 const HOLES: u8 = 1;
-/// Something has arrived twice, and no acknowledgment has said so yet (RFC 2883).
+/// Some data has arrived twice, and no acknowledgment has reported it yet (RFC 2883).
 const TWICE: u8 = 1 << 1;
 
 /// More than may be left unacknowledged.
@@ -79,7 +79,7 @@ impl Receiver {
         self.next
     }
 
-    /// The sequence number of the next byte expected: what an acknowledgment says.
+    /// The sequence number of the next expected byte, for acknowledgments.
     #[inline]
     pub(crate) fn next_on_wire(&self) -> u32 {
         to_wire(self.initial, self.next)
@@ -239,7 +239,7 @@ impl Receiver {
             && self.next <= 1 + u64::from(profile.quick_acks) * u64::from(profile.mss)
     }
 
-    /// Advances over what was kept and now follows in order. True if that reaches the FIN.
+    /// Advances over stored data that is now in order. True if that reaches the FIN.
     fn absorb(&mut self, troubles: &mut Troubles) -> bool {
         let Some(beyond) = &mut troubles.note().beyond else { return false };
         let (next, finished) = beyond.absorb(self.next);

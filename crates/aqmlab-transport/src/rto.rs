@@ -15,7 +15,7 @@ pub(crate) struct Deviation {
     smoothed: u64,
     /// The largest of this round trip, `min_rto` at least.
     largest: u64,
-    /// What was sent when the round trip began ends here.
+    /// The end of the data that was sent when the measurement began.
     round: u64,
 }
 
@@ -58,7 +58,8 @@ pub(crate) struct RtoTimer {
     deadline: Instant,
     /// When the segment left that is being timed; [`NEVER`] if none is.
     timed_at: Instant,
-    /// The acknowledgment that ends the measurement under way: its lower half, for it lies in the window.
+    /// The acknowledgment that ends the current measurement; its lower half is enough, because it is in the
+    /// window.
     timed: u32,
     /// The timeout has been doubled this often.
     doublings: u8,
@@ -124,12 +125,12 @@ impl RtoTimer {
         }
     }
 
-    /// Something is retransmitted: what is being timed could be acknowledged for either copy.
+    /// A segment is retransmitted: an acknowledgment of the timed segment could refer to either copy.
     pub(crate) fn stop_timing(&mut self) {
         self.timed_at = NEVER;
     }
 
-    /// Everything from `from` up to `to` is sent once more: what is being timed may be among it.
+    /// Everything from `from` up to `to` is retransmitted, possibly including the timed segment.
     pub(crate) fn retransmitted(&mut self, from: u64, to: u64) {
         if self.covers_timed(to) && !self.covers_timed(from) {
             self.timed_at = NEVER;
@@ -192,7 +193,7 @@ impl RtoTimer {
         self.rttvar4 = deviation.round_trip(una, sent, self.rttvar4, profile);
     }
 
-    /// A partial acknowledgment: a segment timed in an earlier window is no sample of the path.
+    /// A partial acknowledgment: a segment timed in an earlier window is not a valid sample.
     pub(crate) fn partially_acked(&mut self, ack: u64) {
         self.fired = false;
         if self.covers_timed(ack) {
@@ -277,8 +278,8 @@ impl RtoTimer {
         }
     }
 
-    /// The handshake is over and the timer stops. If a SYN had to be sent again there is no sample, and data
-    /// begins with a timeout of its own (RFC 6298, 5.7); ns-2 stays backed off until the first sample.
+    /// The handshake is over and the timer stops. If a SYN had to be retransmitted, there is no sample, and
+    /// data begins with a separate timeout (RFC 6298, 5.7); ns-2 stays backed off until the first sample.
     pub(crate) fn handshake_done(&mut self, syn_timed_out: bool, profile: &Profile) {
         self.stop();
         self.fired = false;

@@ -7,7 +7,7 @@ pub(crate) const MAX_BLOCKS: usize = 4;
 /// Bytes of one block: two sequence numbers.
 pub(crate) const BLOCK_BYTES: u32 = 8;
 
-/// The blocks of a SACK option, which travel beside their segment: most segments have none.
+/// The blocks of a SACK option, which are separate from their segment because most segments have none.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sack {
     blocks: [(u32, u32); MAX_BLOCKS],

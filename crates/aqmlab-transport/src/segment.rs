@@ -79,7 +79,7 @@ pub struct Segment {
     pub ect: bool,
     /// SACK-permitted, on a SYN (RFC 2018, section 2).
     pub sack_permitted: bool,
-    /// Bytes of the SACK option. If there are any, its blocks travel beside the segment
+    /// Bytes of the SACK option. If there are any, its blocks are separate from the segment
     /// ([`crate::Endpoint::sack`]).
     pub sack_len: u8,
 }
@@ -92,7 +92,7 @@ impl Segment {
         Bytes::new(header as u64 + self.sack_len as u64 + self.len as u64)
     }
 
-    /// Returns whether there is an option that a host carries beside the segment.
+    /// Returns whether there is an option that a host carries separately from the segment.
     #[inline]
     pub const fn has_options(&self) -> bool {
         self.sack_len > 0 || self.sack_permitted

@@ -1,7 +1,7 @@
 //! 32-bit sequence numbers on the wire, 64-bit offsets inside.
 //!
 //! Offset 0 is the SYN, offset 1 the first byte of the stream, so that a connection never wraps around
-//! inside. A wire number stands for the offset nearest to one that is known (RFC 9293, section 3.4, which
+//! inside. A wire number represents the offset nearest to a known one (RFC 9293, section 3.4, which
 //! compares modulo 2^32); that is unambiguous while windows are below 2 GiB.
 
 /// Returns the wire number of `offset` in the direction that began with `initial`.

@@ -1,4 +1,4 @@
-//! What is kept of the seldom things, apart from what every segment needs.
+//! Rarely used state, separate from the state that every segment needs.
 
 use alloc::boxed::Box;
 
@@ -15,13 +15,13 @@ pub(crate) struct Trouble {
     pub recovery: Machine,
     /// What arrived beyond a hole; `None` until there is one, then kept for the next.
     pub beyond: Option<Box<Beyond>>,
-    /// What the other side has got beyond a hole, where SACK tells; likewise.
+    /// The data that the other side has received beyond a hole, with SACK; also kept for the next hole.
     pub board: Option<Box<Scoreboard>>,
     /// All segments outstanding, where each is known by itself.
     pub tracking: Option<Box<Tracking>>,
     /// When data in order is acknowledged, where more than a count decides.
     pub quick: Option<Box<Quick>>,
-    /// What the congestion control remembers.
+    /// The memory of the congestion control.
     pub control: Memory,
     pub counts: Incidents,
     pub loss_window: LossWindow,

@@ -6,7 +6,7 @@ use crate::sequence::from_wire;
 /// Counts the bytes of one direction of a TCP connection as its segments pass, each byte once.
 ///
 /// An observer in front of a host, such as a router, counts with it what [`Endpoint::received`](crate::Endpoint::received)
-/// counts inside: in order or not, and no byte again that is sent again.
+/// counts inside: in order or not, and without repeated bytes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UniqueBytes {
     /// All offsets below have passed.

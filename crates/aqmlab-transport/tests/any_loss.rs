@@ -84,7 +84,7 @@ impl Life {
         Life::with(seed, 300, any_faults)
     }
 
-    /// At most so many segments a side.
+    /// The maximum number of segments per side.
     fn with(seed: u64, segments: u64, faults: fn(u64, &str, &mut Stream) -> Faults) -> Life {
         let mut draw = Stream::new(seed, "life");
         let profile = any_profile(&mut draw);

@@ -1,4 +1,4 @@
-//! What the counters say of losses, lost acknowledgments and marks that were chosen by hand.
+//! The counters for losses, lost acknowledgments and marks that were chosen by hand.
 
 mod support;
 

@@ -1,7 +1,7 @@
-//! The profile `linux` beside a Linux 6.1 in virtual time, segment by segment: `vectors/linux-single-flow` has what the
-//! kernel's sender sent through two links with chosen losses and marks. Order and lengths are to be the same, times
-//! within [`CLOCK`] or, where a timer fired, its step, in all cases but those of `differences.csv`, which says how far they go together and why no
-//! further.
+//! The profile `linux` compared with a Linux 6.1 in virtual time, segment by segment:
+//! `vectors/linux-single-flow` has the segments of the kernel's sender through two links with chosen losses
+//! and marks. Order and lengths are to be the same, times within [`CLOCK`] or, where a timer fired, its step,
+//! in all cases but those of `differences.csv`, which says how far they go together and why no further.
 
 mod support;
 
@@ -127,7 +127,7 @@ const PHASE: Span = Span::us(10);
 /// What the clock of the kernel, which each reading moves by 256 ns, adds to each way.
 const READINGS: Span = Span::ns(3_400);
 
-/// What ours sends if it opens at `phase`.
+/// The segments of our sender if it opens at `phase`.
 fn ours(case: &Row, phase: Span) -> Vec<Sent> {
     let profile = profile(case);
     let mss = profile.mss;

@@ -133,7 +133,7 @@ fn faults(drop: Vec<u64>, mark: Vec<u64>) -> Faults {
     })
 }
 
-/// What our sender sends in this case.
+/// The segments of our sender in this case.
 fn run(case: &Case, theirs: &Vector) -> Vec<(u64, u64)> {
     let fast = || Link::new(Rate::mbit(10), Span::ms(10), 1000);
     // ns-2's DropTail counts the packet that arrives: `limit` 10 lets 9 wait.
@@ -206,7 +206,7 @@ fn ns2_is_missing() -> bool {
     missing
 }
 
-/// What ns-2 says about a case of this table.
+/// The result of ns-2 for a case of this table.
 fn ask_ns2(table: &FilePath, case: &Case) -> String {
     let output = Command::new("ns")
         .arg("peers/ns2/single_flow.tcl")

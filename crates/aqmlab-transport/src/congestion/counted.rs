@@ -132,8 +132,8 @@ impl Usage {
 }
 
 impl Counted {
-    /// Takes in that nothing was outstanding since `left`, and that sending begins anew at `now`: a
-    /// pause does not count.
+    /// Records that nothing was outstanding since `left`, and that sending restarts at `now`: a pause does
+    /// not count.
     pub(super) fn resumed(&mut self, now: Instant, left: Instant) {
         if let Some(stage) = &mut self.stage {
             let now = whole_ms(now);

@@ -56,7 +56,7 @@ impl Stage {
 }
 
 impl Cubic {
-    /// Takes in that nothing was outstanding, and that sending begins anew at `now`.
+    /// Records that nothing was outstanding, and that sending restarts at `now`.
     pub(super) fn resumed(&mut self, now: Instant) {
         if let Some(stage) = &mut self.stage {
             stage.skip(now);

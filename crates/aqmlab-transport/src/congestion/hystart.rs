@@ -72,7 +72,7 @@ impl HyStart {
         }
     }
 
-    /// Takes in that the retransmission timer has fired: a new slow start follows.
+    /// Records that the retransmission timer has expired: a new slow start follows.
     pub(super) fn timed_out(&mut self) {
         *self = HyStart { end: self.sent, sent: self.sent, ..HyStart::default() };
     }

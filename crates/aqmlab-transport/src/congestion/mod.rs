@@ -1,14 +1,15 @@
 //! Congestion control: how much may be in flight.
 //!
-//! Three parts. The [`Window`] is what all controls answer with, in segments, and the rules that they share: what
-//! a reduction is taken from, how little may remain, what a pause leaves. A [`Control`] is an algorithm: it hears
-//! of each acknowledgment, of each that may open the window, and of each sign of congestion. [`Algorithm`] is the one
-//! that the profile names. None of them knows which segment is missing, how much of what is outstanding has left the
-//! network, or the inflation that goes with it: these are the business of [`crate::recovery`].
+//! Three parts. The [`Window`] is the answer of all controls, in segments, with the rules that they share:
+//! the base of a reduction, the minimum that remains, and the window after a pause. A [`Control`] is an
+//! algorithm: it hears of each acknowledgment, of each that may open the window, and of each sign of
+//! congestion. [`Algorithm`] is the one that the profile names. No control knows which segment is missing,
+//! how much of the outstanding data has left the network, or the corresponding inflation: [`crate::recovery`]
+//! is responsible for these.
 //!
-//! A further control is a file beside [`reno`], a word in the profile and a variant of [`Kept`]. What it
-//! remembers besides the window lies in [`Memory`], so that flows without it are no larger. Nothing paces segments
-//! yet, so no control can ask for it: a rate would be one more answer of [`Control`].
+//! A new control is a file next to [`reno`], a word in the profile and a variant of [`Kept`]. What it
+//! remembers besides the window lies in [`Memory`], so that flows without it are no larger. A control cannot
+//! set a pacing rate; a rate would be another answer of [`Control`].
 
 mod counted;
 mod cubic;
@@ -85,8 +86,8 @@ impl Memory {
         Memory(None)
     }
 
-    /// Takes in that nothing was outstanding since a segment left at `left`, and that sending
-    /// begins anew at `now`.
+    /// Records that nothing was outstanding since a segment left at `left`, and that sending restarts at
+    /// `now`.
     pub(crate) fn resumed(&mut self, now: Instant, left: Instant) {
         match self.0.as_deref_mut().map(|memory| &mut memory.now) {
             Some(Kept::Cubic(cubic)) => cubic.resumed(now),

@@ -76,7 +76,7 @@ pub(crate) struct Heard {
 pub(crate) enum Sign {
     /// A fast retransmit that is the first sign in its window.
     Loss,
-    /// An ECN echo, likewise.
+    /// The same for an ECN echo.
     Mark,
     /// The retransmission timer has fired.
     Timeout {

@@ -18,8 +18,7 @@ const WAITING: u8 = 1 << 4;
 /// Sending half, ns-2's variant: the latest echo came at a window of one segment.
 const AT_ONE: u8 = 1 << 5;
 
-/// A SYN or SYN-ACK that does not ask for ECN was sent or received: ECN is not used, whatever
-/// follows.
+/// A SYN or SYN-ACK that does not request ECN was sent or received: ECN is not used afterwards.
 const REFUSED: u8 = 1 << 6;
 
 /// ECN state of one endpoint, for both directions.
@@ -47,8 +46,8 @@ impl ClassicEcn {
         self.0.put(AGREED, self.asks(profile) && is_setup_syn(flags));
     }
 
-    /// Takes in a repeated SYN with these flags, or a SYN-ACK in SYN-RECEIVED: one that does not
-    /// ask ends ECN (RFC 3168, 6.1.1), and one that asks does not restore it.
+    /// Processes a repeated SYN with these flags, or a SYN-ACK in SYN-RECEIVED: one that does not request ECN
+    /// ends it (RFC 3168, 6.1.1), and one that requests it does not restore it.
     pub(crate) fn on_syn_again(&mut self, flags: Flags) {
         let setup = if flags.has(Flags::ACK) { is_setup_syn_ack(flags) } else { is_setup_syn(flags) };
         if !setup {

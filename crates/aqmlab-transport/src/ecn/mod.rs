@@ -1,9 +1,9 @@
 //! ECN feedback: how congestion marks travel back to the sender.
 //!
-//! Two variants: the classic echo of RFC 3168, and DCTCP's, which says of each segment whether it had a mark. A scheme decides three things: what the receiving half
-//! writes into the flags of the segments it sends, what the sending half reads from them (how much was
-//! acknowledged, and whether congestion was reported with it), and what it writes into its own data
-//! segments. AccECN fits the same three.
+//! Two variants: the classic echo of RFC 3168, and DCTCP's, which reports for each segment whether it had a
+//! mark. A scheme decides three things: what the receiving half writes into the flags of the segments it
+//! sends, what the sending half reads from them (how much was acknowledged, and whether congestion was
+//! reported with it), and what it writes into its own data segments. AccECN fits the same three.
 
 mod classic;
 

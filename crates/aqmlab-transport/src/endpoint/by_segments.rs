@@ -1,7 +1,7 @@
-//! The sender that knows each segment outstanding by itself (`sack_pipe = "segments"`): loss detection by RFC 8985 or
-//! RFC 6675, gradual reductions by RFC 9937, probes by RFC 8985, spurious timeouts by RFC 5682, each if the profile
-//! has it. It takes the place of [`super::selective`] and of most of what [`super::input`] does with an
-//! acknowledgment.
+//! The sender that tracks each outstanding segment (`sack_pipe = "segments"`): loss detection by RFC 8985 or
+//! RFC 6675, gradual reductions by RFC 9937, probes by RFC 8985, spurious timeouts by RFC 5682, each if the
+//! profile has it. It takes the place of [`super::selective`] and of most of what [`super::input`] does with
+//! an acknowledgment.
 
 use alloc::boxed::Box;
 
@@ -21,7 +21,7 @@ const MAX_ACK_DELAY: Span = Span::ms(200);
 const FIRST_PROBE: Span = Span::s(1);
 
 impl Endpoint {
-    /// Whether each segment outstanding is known by itself.
+    /// Whether each outstanding segment is tracked.
     #[inline]
     pub(super) fn tracks(&self, profile: &Profile) -> bool {
         profile.by_segments && self.uses_sack()
@@ -82,7 +82,8 @@ impl Endpoint {
         }
     }
 
-    /// What an acknowledgment asks for, up to `ack`, where something is missing or is being done about congestion.
+    /// Responds to an acknowledgment up to `ack` while data is missing or a reaction to congestion is in
+    /// progress.
     #[inline(never)] // keeps the way of an orderly ACK short
     fn take_measures(&mut self, now: Instant, ack: u64, news: &News, profile: &Profile) {
         let advances = news.acked > 0;
@@ -167,7 +168,7 @@ impl Endpoint {
         false
     }
 
-    /// A loss that a probe has repaired is a sign of congestion, and nothing is missing any more.
+    /// A loss that a probe has repaired is a sign of congestion, although nothing is missing any more.
     fn reduce_at_once(&mut self, news: &News, profile: &Profile) {
         if matches!(self.tracking().phase, Phase::Open | Phase::Reduction) {
             self.begin_phase(Phase::Reduction, Some(Sign::Mark), news.delivered, profile);
@@ -199,8 +200,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether the latest reduction was for nothing: the first copy has arrived of what was sent again (RFC 3522, 3.2),
-    /// or both of all that was (RFC 3708, section 3).
+    /// Whether the latest reduction was spurious: the first copy of a retransmitted segment has arrived (RFC
+    /// 3522, 3.2), or both copies of all of them (RFC 3708, section 3).
     fn judge_reduction(&mut self, news: &News, profile: &Profile) {
         let Tracking { undo, segments, phase, .. } = self.tracking();
         let by_first_copy = profile.eifel
@@ -216,7 +217,8 @@ impl Endpoint {
         }
     }
 
-    /// A reduction was for nothing: the window is what it was, and if `none_lost`, what was taken for lost is not.
+    /// Undoes a spurious reduction: restores the window, and with `none_lost` the segments that were
+    /// considered lost.
     fn go_back(&mut self, none_lost: bool) {
         let tracking = self.tracking_mut();
         tracking.frto = Frto::Off;
@@ -229,7 +231,7 @@ impl Endpoint {
         self.undo_reduction();
     }
 
-    /// A reduction comes that may turn out to be for nothing.
+    /// Prepares for a reduction that may turn out to be spurious.
     fn remember_window(&mut self) {
         let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
         let begin = Some(self.una);
@@ -237,7 +239,7 @@ impl Endpoint {
         self.troubles.note().control.remember();
     }
 
-    /// It was for nothing: all that decides about the window is as it was before.
+    /// It was spurious: restores everything that determines the window.
     fn undo_reduction(&mut self) {
         let Undo { cwnd, ssthresh, .. } = self.tracking().undo;
         self.tracking_mut().undo.begin = None;
@@ -245,8 +247,8 @@ impl Endpoint {
         self.troubles.note().control.restore();
     }
 
-    /// What was outstanding when the phase began is acknowledged. A reduction for a mark goes on until data sent after
-    /// it is.
+    /// The data that was outstanding at the start of the phase is acknowledged. A reduction for a mark
+    /// continues until data sent after it is.
     fn leave_phase(&mut self, ack: u64) {
         let tracking = self.tracking_mut();
         let over = match tracking.phase {
@@ -267,7 +269,7 @@ impl Endpoint {
         }
     }
 
-    /// Marks what is lost: how many, and how long to wait for more.
+    /// Marks lost segments; returns their number, and the time to wait for more.
     fn find_lost(&mut self, now: Instant, profile: &Profile) -> (Found, Option<Span>) {
         let srtt = self.rto.srtt();
         let tracking = self.tracking_mut();
@@ -332,7 +334,7 @@ impl Endpoint {
         self.ecn.reduced();
     }
 
-    /// A reduction under way moves on by so many segments that have arrived.
+    /// Advances a reduction in progress by the number of segments that have arrived.
     fn reduce_window(&mut self, delivered: u32, safe: bool, profile: &Profile) {
         let ssthresh = self.window.ssthresh();
         let tracking = self.tracking_mut();
@@ -344,7 +346,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether what is SACKed for the first time left before the first outstanding segment did, which has left again
+    /// Whether newly SACKed data was sent before the first outstanding segment, which has been retransmitted
     /// since then.
     fn sacked_is_older_than_first(&self, now: Instant, news: &News) -> bool {
         let left = self.tracking().segments.first_left();
@@ -414,7 +416,7 @@ impl Endpoint {
         true
     }
 
-    /// The retransmission timer has fired; `again`: and nothing was acknowledged since it did last.
+    /// The retransmission timer has expired; with `again`, nothing was acknowledged since its last expiry.
     #[inline(never)] // keeps the way of other senders short
     pub(super) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
@@ -442,7 +444,7 @@ impl Endpoint {
         self.rto.arm(now, profile);
     }
 
-    /// The next segment: a probe, what is lost, what is new.
+    /// Returns the next segment: a probe, a lost segment, or new data.
     #[inline(never)] // keeps the way of other senders short
     pub(super) fn transmit_by_segments(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if profile.pacing {
@@ -546,7 +548,8 @@ impl Endpoint {
     }
 }
 
-/// What the first block reports to have arrived twice: below `ack`, or within the second block (RFC 2883, section 4).
+/// The range that the first block reports as received twice: below `ack`, or within the second block (RFC
+/// 2883, section 4).
 fn first_is_twice(
     blocks: &[(u32, u32)],
     ack: u64,

@@ -41,8 +41,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293, 3.10.7.1: whatever comes for a connection that is over is answered with a RST, where the
-    /// other side expects it.
+    /// RFC 9293, 3.10.7.1: any segment for a connection that is over is answered with a RST that the other
+    /// side accepts.
     fn on_segment_closed(&mut self, seg: &Segment, profile: &Profile) {
         let expected = from_wire(profile.initial_sequence, seg.ack, self.una);
         if self.sent() > 0
@@ -163,10 +163,10 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293, 3.10.7.4, second: exactly what is expected next resets, anything else within the window is
-    /// challenged. DEVIATES for SYN-RECEIVED after a passive open: an endpoint is one connection and does not go back
-    /// to LISTEN. A side that has left TIME-WAIT answers our FIN with a reset that acknowledges it: then the
-    /// end is a plain one.
+    /// RFC 9293, 3.10.7.4, second: a RST with exactly the next expected number resets; any other in the
+    /// window is challenged. DEVIATES for SYN-RECEIVED after a passive open: an endpoint is one connection
+    /// and does not go back to LISTEN. A side that has left TIME-WAIT answers our FIN with a reset that
+    /// acknowledges it: then the end is a plain one.
     fn on_reset(&mut self, seg: &Segment, from: u64, profile: &Profile) {
         let next = self.receiver.next();
         if from == next {
@@ -195,7 +195,8 @@ impl Endpoint {
         bytes
     }
 
-    /// So many sequence numbers beyond `una` have arrived, `bytes` of the stream among them.
+    /// Processes the acknowledgment of this many sequence numbers beyond `una`, including `bytes` of the
+    /// stream.
     #[inline]
     pub(super) fn advance_by(&mut self, acked: u32, bytes: u32) {
         self.una += u64::from(acked);
@@ -410,7 +411,7 @@ impl Endpoint {
         window.acked(algorithm, &ack, profile);
     }
 
-    /// RFC 6298, 5.2 and 5.3. A window shut by a mark needs the timer although nothing is outstanding.
+    /// RFC 6298, 5.2 and 5.3. A window closed by a mark needs the timer although nothing is outstanding.
     #[inline]
     fn restart_timer(&mut self, now: Instant, profile: &Profile) {
         if self.unacked > 0 || self.window.is_shut() {
@@ -515,8 +516,8 @@ impl Endpoint {
         self.receiver.on_next_segment_by_rules(now, seg.len, &self.troubles, profile);
     }
 
-    /// A segment with payload arrives, with a mark or not: when that changes, what has not been acknowledged is with the
-    /// echo of what it had, and this segment at once (RFC 8257, 3.2, with two acknowledgments).
+    /// A segment with payload arrives, marked or not. When this changes, the unacknowledged segments are
+    /// acknowledged with their own echo, and this segment at once (RFC 8257, 3.2, with two acknowledgments).
     #[cold]
     fn echo_exactly(&mut self, marked: bool, profile: &Profile) {
         if !self.ecn.turns(marked) {
@@ -531,8 +532,8 @@ impl Endpoint {
         self.receiver.ack_now();
     }
 
-    /// Payload arrives, marked or not, where more than a count decides about its acknowledgment and what that reports:
-    /// whether it leaves at once.
+    /// Payload arrives, marked or not, and its acknowledgment depends on more than a count; returns whether
+    /// the acknowledgment leaves at once.
     #[cold]
     fn note_payload(
         &mut self,

@@ -1,8 +1,9 @@
 //! One end of a connection: the parts put together.
 //!
-//! [`input`] takes what arrives, [`predicted`] the most frequent of it by a shorter way, [`output`] decides what
-//! leaves, [`selective`] what is different with SACK, [`by_segments`] where each segment outstanding is known by itself,
-//! [`paced`] when its segments may leave, [`timers`] what happens when nothing arrives.
+//! [`input`] processes arriving segments, [`predicted`] the most frequent ones on a fast path, and [`output`]
+//! decides what leaves. [`selective`] has the differences with SACK, [`by_segments`] those of a sender that
+//! tracks each outstanding segment, [`paced`] decides when its segments may leave, and [`timers`] acts when
+//! nothing arrives.
 
 mod by_segments;
 mod input;
@@ -45,8 +46,8 @@ const NO_BURST_LIMIT: u32 = u32::MAX;
 ///
 /// Sequence numbers inside are 64-bit offsets: 0 is the SYN, 1 the first byte.
 ///
-/// A simulation has many, so the size matters, and what a segment touches lies together: first what a
-/// receiving endpoint needs, then what a sending one needs besides.
+/// A simulation has many endpoints, so their size matters, and fields used for the same segment are adjacent:
+/// first those of a receiving endpoint, then the additional ones of a sending endpoint.
 #[derive(Clone, PartialEq, Debug)]
 #[repr(C)]
 pub struct Endpoint {
@@ -66,8 +67,8 @@ pub struct Endpoint {
     ecn: ClassicEcn,
     state: State,
     notes: Notes,
-    /// Duplicate ACKs or a timeout have come since the last new one, or fast recovery is on: `recovery` has
-    /// something to say about the next new one.
+    /// Duplicate ACKs or a timeout have come since the last new one, or fast recovery is on: `recovery` must
+    /// process the next new one.
     unsettled: bool,
     /// One past the last byte the application has written; the FIN's offset once it has closed.
     stream_end: u64,
@@ -85,14 +86,15 @@ type Notes = Bits;
 
 /// Due: the segment at `una`, whatever the window.
 const RETRANSMISSION: u8 = 1;
-/// Due: one new segment beyond the window (limited transmit), if it fits within as many segments more as
-/// duplicates have come.
+/// Due: one new segment beyond the window (limited transmit), if it fits within the window plus one segment
+/// per duplicate.
 const LIMITED: u8 = 1 << 1;
-/// Due: a pure acknowledgment, before any data: the handshake's, or one of what came before CE changed.
+/// Due: a pure acknowledgment, before any data: the handshake's, or one for the segments before a change of
+/// CE.
 const HANDSHAKE_ACK: u8 = 1 << 2;
 /// Due: a RST, with the sequence number of the next offset.
 const RESET: u8 = 1 << 3;
-/// The scoreboard has a say in what leaves, or the list of segments has and there is data.
+/// The scoreboard takes part in the choice of segments, or the list of segments does and there is data.
 const SELECTIVE: u8 = 1 << 6;
 /// Everything that is due.
 const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET | SELECTIVE;
@@ -152,8 +154,8 @@ impl Endpoint {
         }
     }
 
-    /// The application takes back what it has written without end ([`ENDLESS`]) and has not been sent yet; it may write
-    /// again. What has been written by the byte stays.
+    /// The application withdraws the unsent part of an endless write ([`ENDLESS`]); it may write again. What
+    /// has been written by the byte stays.
     pub fn withdraw(&mut self) {
         if self.stream_end == ENDLESS {
             self.stream_end = self.sent().max(1);
@@ -183,7 +185,7 @@ impl Endpoint {
         }
     }
 
-    /// Drops the connection and tells the other side with a RST.
+    /// Drops the connection and notifies the other side with a RST.
     pub fn abort(&mut self) {
         if self.state == State::Closed {
             return;
@@ -206,7 +208,7 @@ impl Endpoint {
         self.events.next_change()
     }
 
-    /// When [`Endpoint::on_timer`] is wanted: the least of retransmission, delayed acknowledgment and
+    /// When [`Endpoint::on_timer`] must be called: the earliest of retransmission, delayed acknowledgment and
     /// TIME-WAIT.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
@@ -264,8 +266,8 @@ impl Endpoint {
         self.rto.rto(profile)
     }
 
-    /// Sent and not acknowledged, as the window counts it: after a timeout sending starts over, and what is
-    /// beyond the restart is taken for lost.
+    /// Data sent and not acknowledged, as counted by the window: after a timeout, sending restarts, and data
+    /// beyond the restart counts as lost.
     pub fn flight(&self) -> Bytes {
         Bytes::new(self.flight.into())
     }
@@ -326,7 +328,7 @@ impl Endpoint {
         (window, Algorithm::of(profile, || &mut troubles.note().control))
     }
 
-    /// What a sign of congestion finds, with `flight` bytes of it in the window.
+    /// The state at a sign of congestion, with `flight` bytes in the window.
     fn outstanding(&self, flight: u32) -> Outstanding {
         Outstanding { flight, inflation: self.troubles.get().recovery.inflation() }
     }

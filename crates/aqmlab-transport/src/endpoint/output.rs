@@ -21,7 +21,7 @@ impl Endpoint {
         self.transmit_ordinary(now, profile)
     }
 
-    /// What is due, or what the list of segments lets out, where there is one.
+    /// The segment that is due, or the one that the list of segments permits, where there is such a list.
     #[cold] // keeps the way of other senders short
     fn transmit_due(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         let seldom = self.notes.any(DUE & !SELECTIVE) || !self.state.is_synchronised();
@@ -31,7 +31,7 @@ impl Endpoint {
         self.transmit_listed(now, profile)
     }
 
-    /// What the list of segments lets out, or else an acknowledgment of its own.
+    /// The segment that the list of segments permits, or else a separate acknowledgment.
     #[inline(never)]
     fn transmit_listed(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.burst > 0
@@ -61,7 +61,7 @@ impl Endpoint {
         if answers && self.receiver.next() == 1 { None } else { self.owed_ack(profile) }
     }
 
-    /// Whether [`Endpoint::poll_transmit`] would give a SYN or data now.
+    /// Whether [`Endpoint::poll_transmit`] would return a SYN or data now.
     #[cold]
     pub fn wants_to_send(&mut self, profile: &Profile) -> bool {
         match self.state {
@@ -78,7 +78,7 @@ impl Endpoint {
         self.burst = profile.max_burst;
     }
 
-    /// Data, or else an acknowledgment of its own.
+    /// Data, or else a separate acknowledgment.
     #[inline(always)]
     fn transmit_ordinary(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.burst > 0
@@ -110,7 +110,7 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// What is urgent, and what begins and ends a connection.
+    /// Urgent segments, and those that open and close a connection.
     #[cold]
     fn transmit_seldom(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.notes.take(RESET) {
@@ -126,7 +126,7 @@ impl Endpoint {
         }
     }
 
-    /// SYN or SYN-ACK, when `next` stands on it.
+    /// SYN or SYN-ACK, if it is at `next`.
     fn transmit_syn(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.next() > 0 {
             return None;
@@ -161,7 +161,7 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// In a synchronised state: what is urgent, then data, then an acknowledgment of its own.
+    /// In a synchronised state: urgent segments, then data, then a separate acknowledgment.
     fn transmit_synchronised(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if let Some(segment) = self.transmit_urgent(now, profile) {
             return Some(segment);
@@ -235,7 +235,7 @@ impl Endpoint {
         !(held_back && self.is_nagled(profile))
     }
 
-    /// Whether a segment that is not full has to wait for what is outstanding.
+    /// Whether a partial segment has to wait for outstanding data.
     #[cold]
     fn is_nagled(&self, profile: &Profile) -> bool {
         match profile.nagle_rule {
@@ -257,8 +257,8 @@ impl Endpoint {
         segment
     }
 
-    /// The segment `ahead` of `una` with what the stream holds there, `most` bytes of it, and its bookkeeping.
-    /// Beside it how far ahead its end is.
+    /// The segment `ahead` of `una`, with at most `most` bytes of the stream, and its bookkeeping.
+    /// Also returns the distance of its end from `una`.
     #[inline(always)] // once for new data, once for what is seldom
     pub(super) fn data(&mut self, now: Instant, ahead: u32, most: u32, profile: &Profile) -> (Segment, u32) {
         let from = self.una + u64::from(ahead);
@@ -376,10 +376,11 @@ impl Endpoint {
         }
     }
 
-    /// Bytes of the SACK option that tells what has arrived beyond the first hole, if the other side listens.
+    /// Bytes of the SACK option for data beyond the first hole, if the other side permits SACK.
     ///
-    /// DEVIATES from RFC 6691, section 2: in a segment with payload it comes on top of the segment size, for a host
-    /// that sends data both ways through losses both ways would otherwise cut its segments anew each time.
+    /// DEVIATES from RFC 6691, section 2: in a segment with payload, the option is added to the segment size,
+    /// because a host that sends data in both directions with losses in both would otherwise change its
+    /// segments' boundaries each time.
     #[cold]
     fn sack_len(&mut self, profile: &Profile) -> u8 {
         if !self.uses_sack() {
@@ -392,7 +393,7 @@ impl Endpoint {
         (profile.sack_overhead + blocks * BLOCK_BYTES) as u8
     }
 
-    /// An acknowledgment of its own, if one is due.
+    /// A separate acknowledgment, if one is due.
     #[inline]
     fn owed_ack(&mut self, profile: &Profile) -> Option<Segment> {
         self.receiver.owes_ack().then(|| self.pure_ack(profile))
@@ -404,7 +405,7 @@ impl Endpoint {
         self.control(Flags::ACK, self.sent(), profile)
     }
 
-    /// One of what came before CE changed leaves the other one due (RFC 8257, 3.2).
+    /// After one for the segments before a change of CE, the other one remains due (RFC 8257, 3.2).
     #[cold]
     fn urgent_ack(&mut self, profile: &Profile) -> Segment {
         let mut segment = self.pure_ack(profile);
@@ -418,7 +419,7 @@ impl Endpoint {
         segment
     }
 
-    /// A segment without payload at `from`; whatever has the ACK bit acknowledges all that has arrived.
+    /// A segment without payload at `from`; with the ACK bit, it acknowledges everything that has arrived.
     #[inline]
     fn control(&mut self, flags: Flags, from: u64, profile: &Profile) -> Segment {
         let mut segment = Segment {

@@ -1,4 +1,4 @@
-//! Pacing: no segment leaves before its time, for which the endpoint's shared timer is set.
+//! Pacing: no segment leaves before its time, and the endpoint's shared timer is set to that time.
 
 use aqmlab_units::{Instant, Span};
 

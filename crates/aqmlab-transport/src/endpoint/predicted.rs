@@ -1,7 +1,8 @@
-//! Header prediction: of the segments that arrive at an established connection almost all are the next data, with
-//! nothing new acknowledged, or acknowledge new data and bring none (V. Jacobson, "4BSD header prediction", ACM
-//! Computer Communication Review 20 (2), 1990). For these two much of [`super::input`] has nothing to decide. Where
-//! packets are lost, half of the data comes behind a hole or again: its acknowledgment field has nothing to say either.
+//! Header prediction: almost all segments that arrive at an established connection either contain the next
+//! data and acknowledge nothing new, or acknowledge new data and contain none (V. Jacobson, "4BSD header
+//! prediction", ACM Computer Communication Review 20 (2), 1990). For both kinds, most of [`super::input`] is
+//! not needed. Where packets are lost, half of the data arrives behind a hole or repeatedly, and its
+//! acknowledgment field is not new either.
 
 use aqmlab_units::Instant;
 
@@ -17,7 +18,7 @@ use crate::sequence::{from_wire, to_wire};
 enum Predicted {
     /// The next data in order, and nothing waits beyond it.
     Data,
-    /// Data from this offset on, for a host that has nothing outstanding.
+    /// Data from this offset, for a host that has nothing outstanding.
     Elsewhere { from: u64 },
     /// A pure acknowledgment of this many bytes, while no loss is suspected.
     Ack { bytes: u32 },
@@ -37,7 +38,7 @@ impl Endpoint {
         debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
     }
 
-    /// Another kind, or an acknowledgment of new data where each segment outstanding is known by itself.
+    /// Another kind, or an acknowledgment of new data where each outstanding segment is tracked.
     #[inline(never)] // keeps the way of other senders short
     fn on_unpredicted(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
         let listed = self.tracks(profile).then(|| self.acknowledges(seg, ce, profile)).flatten();
@@ -51,7 +52,7 @@ impl Endpoint {
         debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
     }
 
-    /// What a segment makes of the endpoint by the full way, where that is checked.
+    /// The state of the endpoint after the segment on the full path, where that is checked.
     #[inline(always)]
     fn twin_after(&self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) -> Option<Endpoint> {
         cfg!(debug_assertions).then(|| {

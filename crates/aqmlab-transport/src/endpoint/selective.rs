@@ -251,9 +251,9 @@ impl Endpoint {
         (segment, to)
     }
 
-    /// Outside recovery: from where sending stands on, past what is SACKed. The window counts what is in the
-    /// network, without what is SACKed: so limited transmit sends by pipe and cwnd (RFC 6675, section 5, step 3),
-    /// and after a timeout the "filling in" of 5.1 goes from hole to hole.
+    /// Outside recovery: from the current position of sending, beyond SACKed data. The window counts data in
+    /// the network, without SACKed data. So limited transmit sends by pipe and cwnd (RFC 6675, section 5,
+    /// step 3), and after a timeout the "filling in" of 5.1 goes from hole to hole.
     fn transmit_past_sacked(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if !self.fits_past_sacked(profile) {
             return None;

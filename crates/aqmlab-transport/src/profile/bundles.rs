@@ -1,7 +1,8 @@
 //! The named bundles: where each differs from the table's defaults, which are the profile `rfc`.
 //!
-//! Every value has its source. "Recalled" is what those who know the stack remember and no document at hand says;
-//! "inferred" is what follows from what a paper measured. Both may be wrong; the rest can be looked up.
+//! Every value has its source. "Recalled" values are remembered by people who know the stack, without an
+//! available document; "inferred" values follow from a paper's measurements. Both may be wrong; the rest can
+//! be looked up.
 
 use aqmlab_params::Default::{self as Given, Bytes, Choice, Flag, Integer, Span as Time, Unlimited};
 use aqmlab_units::Span;
@@ -11,7 +12,7 @@ use aqmlab_units::Span;
 pub struct ProfileInfo {
     /// Its name in a scenario file.
     pub name: &'static str,
-    /// What it stands for, in a sentence.
+    /// Its meaning, in one sentence.
     pub summary: &'static str,
     /// Where it differs from the defaults of [`super::PARAMS`].
     pub values: &'static [ProfileValue],
@@ -24,7 +25,7 @@ pub struct ProfileValue {
     pub name: &'static str,
     /// Its value in this bundle.
     pub value: Given,
-    /// Where it comes from, and how sure it is.
+    /// Its sources, and their reliability.
     pub source: &'static str,
 }
 

@@ -20,9 +20,8 @@ pub use words::{
     ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, TimeoutSsthresh,
 };
 
-/// Everything an endpoint can be told, resolved. Shared by all flows of a class and passed to each call, so
-/// that an endpoint stores none of it. The fields are explained in [`PARAMS`], which has them by the same
-/// names.
+/// All settings of an endpoint, resolved. Shared by all flows of a class and passed to each call, so
+/// that an endpoint stores none of it. [`PARAMS`] explains the fields under the same names.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the table explains each of them")]
 pub struct Profile {
@@ -70,9 +69,9 @@ pub struct Profile {
     pub fast_retransmit_restarts_timer: bool,
     pub partial_ack: PartialAck,
     pub recovery_exit: RecoveryExit,
-    /// segments an ACK; `u32::MAX` is no limit
+    /// segments per ACK; `u32::MAX` is no limit
     pub recovery_burst: u32,
-    /// segments an ACK; `u32::MAX` is no limit
+    /// segments per ACK; `u32::MAX` is no limit
     pub max_burst: u32,
     pub pacing: bool,
     pub pacing_gain: f64,
@@ -124,13 +123,13 @@ pub struct Profile {
     pub(crate) hears: bool,
     /// Whether each change of CE is acknowledged at once (RFC 8257, 3.2).
     pub(crate) exact_echo: bool,
-    /// Whether a sender that uses SACK knows each segment outstanding by itself.
+    /// Whether a sender that uses SACK tracks each outstanding segment.
     pub(crate) by_segments: bool,
-    /// The least that a timeout is above the round trip.
+    /// The minimum by which a timeout exceeds the round-trip time.
     pub(crate) least_variance: Span,
 }
 
-/// What a count is that has no limit: more than can ever be reached.
+/// The value of a count without a limit: more than can ever be reached.
 const NO_LIMIT: u32 = u32::MAX;
 
 /// The profiles that [`profile_settings`] knows.
@@ -152,7 +151,8 @@ pub fn profile_settings(name: &str) -> Option<Settings> {
 }
 
 impl Profile {
-    /// Resolves settings of the table [`PARAMS`]: what is automatic gets its value in `settings`, and all are read.
+    /// Resolves settings of the table [`PARAMS`]: automatic ones receive their values in `settings`, and all
+    /// are read.
     ///
     /// # Errors
     /// If a value is missing or of the wrong kind, or if two of them contradict each other.
@@ -259,7 +259,7 @@ impl Profile {
         Ok(profile.with_summaries())
     }
 
-    /// What is asked at each segment, so that nobody need look at all rules.
+    /// Summary of the rules that is tested at each segment, instead of all rules.
     fn with_summaries(self) -> Profile {
         let bytes = self.ack_counting == AckCounting::Bytes;
         let periodic = self.delayed_ack_timer == DelayedAckTimer::Periodic;
@@ -291,7 +291,7 @@ impl Profile {
         }
     }
 
-    /// The profile `name` as it is, without any given value; `None` if there is no such profile.
+    /// The profile `name` without any given values; `None` if there is no such profile.
     pub fn named(name: &str) -> Option<Profile> {
         let mut settings = profile_settings(name)?;
         Some(Profile::resolve(&mut settings).expect("a built-in profile is complete and consistent"))
@@ -409,7 +409,7 @@ fn has_hystart(settings: &Settings) -> Result<bool, ParamError> {
         && SackPipe::read(settings, "sack_pipe")? == SackPipe::Segments)
 }
 
-/// The kernel's names have at most so many letters: `TCP_CA_NAME_MAX` less the final zero (Linux, `net/tcp.h`).
+/// The maximum length of the kernel's names: `TCP_CA_NAME_MAX` minus the final zero (Linux, `net/tcp.h`).
 const LONGEST_CONGESTION: usize = 15;
 
 /// One of ours, or a name that only a kernel may know.

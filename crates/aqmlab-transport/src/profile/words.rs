@@ -60,13 +60,13 @@ words! {
 words! {
     /// The amount that is halved when congestion is found.
     pub enum ReductionBase {
-        /// The data in the network: sent, not acknowledged, and not known to have left it, as each duplicate
-        /// ACK in fast recovery says of a segment (RFC 5681, equation 4 and 3.2, step 4).
+        /// The data in the network: sent, not acknowledged, and not known to have left it; each duplicate ACK
+        /// in fast recovery reports that a segment has left (RFC 5681, equation 4 and 3.2, step 4).
         Flight = "flight",
-        /// All that is sent and not acknowledged cumulatively (RFC 5681, section 2, to the letter). It counts
-        /// what has left the network in fast recovery, for which as much new data was let out: a timeout then
-        /// leaves `ssthresh` near the window that was too large, and flows with large windows may go from
-        /// timeout to timeout.
+        /// All that is sent and not acknowledged cumulatively (RFC 5681, section 2, to the letter). It
+        /// includes the data that has left the network in fast recovery and was replaced by new data: a
+        /// timeout then leaves `ssthresh` near the window that was too large, and flows with large windows
+        /// may go from timeout to timeout.
         Outstanding = "outstanding",
         /// The usable window; `ssthresh` is cut to whole segments (ns-2 with `precisionReduce_`).
         Window = "window",
@@ -99,16 +99,16 @@ words! {
         /// acknowledged.
         Ns2 = "ns2",
         /// Each segment outstanding by itself, with the time at which it left, as RFC 8985 has it: those that are
-        /// neither SACKed nor lost count, and copies of lost ones. Lost ones go first, then new data. A timeout takes
-        /// for lost what is not SACKed, and what is SACKed stays so (Linux).
+        /// neither SACKed nor lost count, and copies of lost ones. Lost ones go first, then new data. After a
+        /// timeout, data that is not SACKed counts as lost, and SACKed data stays SACKed (Linux).
         Segments = "segments",
     }
 }
 words! {
     /// Number of reported blocks that a receiver remembers.
     pub enum SackMemory {
-        /// As many as an option can hold, though it may be told to report fewer: blocks that left the option come back
-        /// into it when others have merged.
+        /// As many as an option can hold, even if it is set to report fewer: blocks that left the option come
+        /// back into it when others have merged.
         Four = "four",
         /// As many as it reports: a block that has left the option is forgotten (ns-2).
         SackBlocks = "sack_blocks",
@@ -125,7 +125,7 @@ words! {
 }
 words! {
     /// The congestion window after the acknowledgment that ends fast recovery, with NewReno. Reno has ssthresh
-    /// (RFC 5681, section 3.2, step 6), or ns-2's rule if that is asked for; with SACK it stays as it is.
+    /// (RFC 5681, section 3.2, step 6), or ns-2's rule if selected; with SACK the window does not change.
     pub enum RecoveryExit {
         /// min(ssthresh, max(flight, 1) + 1) (RFC 6582, section 3.2, step 3, option 1).
         Flight = "flight",

@@ -13,7 +13,7 @@ enum Cause {
     Timeout,
 }
 
-/// Whether fast recovery is under way.
+/// Whether fast recovery is in progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Open,
@@ -27,7 +27,8 @@ enum Phase {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Machine {
     /// One past the highest offset sent when the window was last reduced: `recover` of RFC 6582, RecoveryPoint
-    /// of RFC 6675. An ECN reaction sets it too, for loss and mark within one window are one congestion.
+    /// of RFC 6675. An ECN reaction also sets it, because a loss and a mark in the same window are one
+    /// congestion event.
     recover: u64,
     /// Bytes sent by limited transmit since the last new acknowledgment.
     limited: u32,

@@ -1,9 +1,10 @@
 //! Loss recovery: which segment is missing, and what an acknowledgment means for it.
 //!
 //! [`Machine`] turns each acknowledgment into an [`AckAction`], by Reno, NewReno or with SACK; the endpoint carries it
-//! out on the window, the timer and the sequence numbers. Reno and NewReno know of one hole at a time, the one at
-//! the cumulative acknowledgment; with SACK a [`Scoreboard`] knows them all, and says how much is on its way and
-//! what to send next. Where `sack_pipe` is `segments`, a list of all [`Segments`] takes the place of both.
+//! out on the window, the timer and the sequence numbers. Reno and NewReno know one hole at a time, the one
+//! at the cumulative acknowledgment. With SACK, a [`Scoreboard`] knows all holes, and determines how much is
+//! in flight and what to send next. Where `sack_pipe` is `segments`, a list of all [`Segments`] takes the
+//! place of both.
 
 mod machine;
 #[cfg(test)]
@@ -29,7 +30,7 @@ pub(crate) enum AckAction {
     Finish,
     /// New data acknowledged, but data is still missing. Restart the timer or leave it.
     Partial {
-        /// Whether the retransmission timer starts anew.
+        /// Whether the retransmission timer restarts.
         restart_timer: bool,
     },
     /// An early duplicate: limited transmit may send the `nth` extra segment (RFC 3042).

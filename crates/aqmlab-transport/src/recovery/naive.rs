@@ -188,7 +188,7 @@ impl Twins {
         }
     }
 
-    /// A timeout: nothing is SACKed, and nothing has been sent again.
+    /// A timeout: nothing is SACKed, and nothing has been retransmitted.
     fn forget(&mut self) {
         let first = self.naive.first();
         self.naive.sacked[first..].fill(false);

@@ -1,7 +1,7 @@
 //! Proportional rate reduction (RFC 9937, section 6): the window comes down to `ssthresh`
 //! gradually, as data arrives.
 
-/// A reduction under way, in segments.
+/// A reduction in progress, in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Prr {
     /// RecoverFS: in flight when it began.

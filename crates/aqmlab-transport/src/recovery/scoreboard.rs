@@ -1,5 +1,5 @@
-//! The sender's scoreboard: what the other side has got beyond the cumulative acknowledgment, what is lost of the
-//! rest, and how much is on its way (RFC 6675, sections 3 and 4).
+//! The sender's scoreboard: the data that the other side has received beyond the cumulative acknowledgment,
+//! the losses among the rest, and the amount in flight (RFC 6675, sections 3 and 4).
 //!
 //! The RFC asks about octets. Here a run of octets is one entry, and every question has an answer in runs: all
 //! octets below one edge are lost and none above it, so IsLost is a comparison once the edge is known, and the edge
@@ -41,7 +41,7 @@ pub(crate) struct Lost {
 }
 
 impl Scoreboard {
-    /// Takes in that everything below `una` has arrived.
+    /// Records that everything below `una` has arrived.
     pub(crate) fn acknowledge(&mut self, una: u64) {
         let edge = self.high_rxt.min(una);
         self.again -= (edge - self.una) - self.sacked.remove_below(edge);
@@ -66,8 +66,9 @@ impl Scoreboard {
         below + above
     }
 
-    /// Forgets all that it was told: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed
-    /// bits" (RFC 2018, section 5). Also where a recovery begins with what was told before, ns-2's way.
+    /// Forgets all reports: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed
+    /// bits" (RFC 2018, section 5). This also applies where a recovery begins with earlier reports, as in
+    /// ns-2.
     pub(crate) fn clear(&mut self, una: u64) {
         self.sacked.clear();
         (self.una, self.high_rxt, self.again) = (una, una, 0);
@@ -78,8 +79,8 @@ impl Scoreboard {
         (self.high_rxt, self.again) = (self.una, 0);
     }
 
-    /// The first segment of a recovery, up to `to`, is sent again: no rescue before more than that is acknowledged
-    /// (RFC 6675, section 5, step 4.3).
+    /// The first segment of a recovery, up to `to`, is retransmitted: no rescue before more than that is
+    /// acknowledged (RFC 6675, section 5, step 4.3).
     pub(crate) fn first_retransmitted(&mut self, to: u64) {
         self.retransmitted(self.una, to);
         self.rescue = to;
@@ -112,7 +113,7 @@ impl Scoreboard {
 
     /// IsLost: "either DupThresh discontiguous SACKed sequences have arrived above SeqNum or more than
     /// (DupThresh - 1) * SMSS bytes with sequence numbers greater than SeqNum have been SACKed" (RFC 6675,
-    /// section 4). Looks at DupThresh runs at most.
+    /// section 4). Examines at most DupThresh runs.
     pub(crate) fn lost(&self, profile: &Profile) -> Lost {
         let enough = u64::from(profile.dupthresh - 1) * u64::from(profile.mss);
         let mut above = 0;

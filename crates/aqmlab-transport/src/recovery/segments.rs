@@ -1,6 +1,6 @@
-//! Each segment outstanding by itself: when it left, and whether it is SACKed, lost or sent again. What is lost
-//! follows from the order of their departures (RACK, RFC 8985, section 6) or from what is SACKed above them (IsLost,
-//! RFC 6675, section 4); the pipe is a sum of counts.
+//! The list of outstanding segments: when each was sent, and whether it is SACKed, lost or retransmitted.
+//! Losses follow from the order of departures (RACK, RFC 8985, section 6) or from SACKed segments above
+//! (IsLost, RFC 6675, section 4); the pipe is a sum of counts.
 
 use alloc::collections::VecDeque;
 
@@ -21,11 +21,11 @@ struct Sent {
 
 /// The other side has it.
 const SACKED: u8 = 1;
-/// It is taken for lost. Stays when it is sent again.
+/// It is considered lost. Does not change when it is retransmitted.
 const LOST: u8 = 1 << 1;
-/// It was sent again, and that copy is on its way.
+/// It was retransmitted, and that copy is in flight.
 const AGAIN: u8 = 1 << 2;
-/// It was sent again at some time: Segment.retransmitted.
+/// It has been retransmitted: Segment.retransmitted.
 const REPEATED: u8 = 1 << 3;
 
 impl Sent {
@@ -57,7 +57,7 @@ pub(crate) struct News {
     pub first: Option<(Span, bool)>,
     /// The same of the first that is SACKed and was sent once.
     pub first_sacked: Option<Span>,
-    /// Some that are acknowledged cumulatively were sent again.
+    /// Some of the cumulatively acknowledged segments were retransmitted.
     pub repeated: bool,
     /// The round trip of the latest segment that is new and was sent once.
     pub last_rtt: Option<Span>,
@@ -69,7 +69,7 @@ pub(crate) struct News {
     pub echo: bool,
     /// Something is reported to have arrived twice (RFC 2883).
     pub twice: bool,
-    /// The first copy of something that was sent again has arrived.
+    /// The first copy of a retransmitted segment has arrived.
     pub first_copy: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct News {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Found {
     pub segments: u32,
-    /// Those among them that had been sent again.
+    /// The retransmitted ones among them.
     pub copies: u32,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Found {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Segments {
     list: VecDeque<Sent>,
-    /// What the SACKed ones cover.
+    /// The range of the SACKed ones.
     sacked_ranges: Ranges,
     sacked: u32,
     lost: u32,
@@ -148,7 +148,7 @@ impl Segments {
         }
     }
 
-    /// A new segment leaves, up to `end`.
+    /// Records a new segment that ends at `end`.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, end: u64) {
         self.list.push_back(Sent { end, at: now, marks: 0 });
@@ -212,7 +212,8 @@ impl Segments {
         self.again -= u32::from(segment.has(AGAIN));
     }
 
-    /// A SACK block says that `[from, to)` has arrived. `una` and `sent` bound what is outstanding.
+    /// A SACK block reports that `[from, to)` has arrived. `una` and `sent` are the bounds of outstanding
+    /// data.
     pub(crate) fn sack(&mut self, now: Instant, from: u64, to: u64, una: u64, sent: u64, news: &mut News) {
         let mut from = from.max(una);
         if from >= to || to > sent {
@@ -249,8 +250,8 @@ impl Segments {
         }
     }
 
-    /// The round trip that an acknowledgment measures; `stamped`: copies of a segment can be told apart, unless it
-    /// comes too soon for the latest.
+    /// The round-trip time that an acknowledgment measures; with `stamped`, copies of a segment can be
+    /// distinguished, unless it arrives too soon for the latest one.
     pub(crate) fn round_trip(&self, news: &News, stamped: bool) -> Option<Span> {
         let (first, once) = news.first.unzip();
         let by_copy = || first.filter(|rtt| stamped && !self.is_too_soon(*rtt));
@@ -316,7 +317,8 @@ impl Segments {
         (found, wait)
     }
 
-    /// IsLost of RFC 6675, section 4, in segments: `dupthresh` of them SACKed above. How many are lost by it anew.
+    /// IsLost of RFC 6675, section 4, in segments: `dupthresh` of them SACKed above. The number of newly lost
+    /// segments.
     pub(crate) fn find_lost_by_count(&mut self, dupthresh: u32) -> Found {
         let (mut above, mut found) = (self.sacked, Found::default());
         for at in 0..self.list.len() {
@@ -340,8 +342,8 @@ impl Segments {
         self.list[at].marks = segment.marks & REPEATED | LOST;
     }
 
-    /// The retransmission timer has fired: everything that is not SACKed is lost; with RACK only what is late already,
-    /// and the first (RFC 8985, section 6.3).
+    /// The retransmission timer has fired: everything that is not SACKed is lost; with RACK, only segments
+    /// that are already late, and the first one (RFC 8985, section 6.3).
     pub(crate) fn find_lost_at_timeout(&mut self, now: Instant, rack: bool) {
         let least = self.latest.filter(|_| rack).map(|latest| latest.rtt);
         for at in 0..self.list.len() {
@@ -353,7 +355,7 @@ impl Segments {
         }
     }
 
-    /// A timeout was spurious: what is not sent again is on its way.
+    /// A timeout was spurious: segments that were not retransmitted are in flight.
     pub(crate) fn none_lost(&mut self) {
         for segment in self.list.iter_mut().filter(|segment| segment.marks & (LOST | AGAIN) == LOST) {
             segment.marks &= !LOST;
@@ -371,7 +373,7 @@ impl Segments {
         self.min_rtt.saturating_mul(quarters).div(4).min(srtt.unwrap_or(Span::MAX))
     }
 
-    /// The first segment that is lost and not on its way again: its place in the list.
+    /// The position in the list of the first lost segment that is not in flight again.
     pub(crate) fn next_lost(&self) -> Option<usize> {
         if self.lost == self.again {
             return None;
@@ -385,7 +387,8 @@ impl Segments {
         (from, self.list[at].end)
     }
 
-    /// The segment at this place leaves again, up to `end`: less than before where what is sent has been cut.
+    /// The segment at this position is retransmitted up to `end`, which is lower than before if segments have
+    /// become smaller.
     pub(crate) fn sent_again(&mut self, now: Instant, at: usize, end: u64) {
         let segment = self.list[at];
         if end < segment.end {

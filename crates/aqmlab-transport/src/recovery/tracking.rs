@@ -8,20 +8,20 @@ use super::segments::Segments;
 use crate::profile::Profile;
 use crate::rto::Deviation;
 
-/// What the sender does about congestion.
+/// The sender's reaction to congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     /// Nothing.
     Open,
     /// It comes down because of a mark, or of a loss that a probe has repaired.
     Reduction,
-    /// It repairs losses that acknowledgments told of: fast recovery.
+    /// It repairs losses that acknowledgments reported: fast recovery.
     Recovery,
-    /// It repairs what a timeout has taken for lost.
+    /// It repairs segments that a timeout declared lost.
     Loss,
 }
 
-/// What the timer is for.
+/// The purpose of the timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
     /// The retransmission timeout (RFC 6298).
@@ -59,7 +59,8 @@ pub(crate) struct Undo {
     pub ssthresh: f64,
     /// SND.UNA at the reduction, while reports of what arrived twice may undo it.
     pub begin: Option<u64>,
-    /// Segments sent again since then that were not reported; `None` before the first (RFC 3708, section 3).
+    /// Segments retransmitted since then that were not reported; `None` before the first (RFC 3708, section
+    /// 3).
     pub unreported: Option<u32>,
 }
 
@@ -73,14 +74,14 @@ impl Undo {
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
-    /// So many segments that end at `to` are reported to have arrived twice.
+    /// This number of segments, ending at `to`, is reported to have arrived twice.
     pub(crate) fn reported(&mut self, segments: u32, to: u64) {
         if self.begin.is_some_and(|begin| to > begin) {
             self.unreported = self.unreported.map(|left| left.saturating_sub(segments));
         }
     }
 
-    /// Whether all that was sent again was for nothing.
+    /// Whether all retransmissions were spurious.
     pub(crate) fn is_due(&self) -> bool {
         self.begin.is_some() && self.unreported == Some(0)
     }

@@ -1,4 +1,4 @@
-//! One endpoint, the other side played by the test, time by hand.
+//! One endpoint; the test plays the other side and advances the time.
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_transport::{
