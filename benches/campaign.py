@@ -30,8 +30,8 @@ RECORD = {
     "10ms-all": {"record_ms": 10, "record_flows_ms": 10},
 }
 
-# What the flows do whose memory is measured. A window of one segment, and room for all of them, loses nothing.
-MEMORY = {
+# The activity of the flows whose memory is measured. A window of one segment, with room for all, loses
+nothing. MEMORY = {
     "idle": {"times": 100, "idle": 1},
     "sending": {"times": 200, "limit": 200_000, "max_window": 1},
     "losing one packet in six": {"times": 100, "limit": 10_000},

@@ -111,8 +111,8 @@ class Run:
                 f"route add default via {net}.2",
             )
             setting("tcp_ecn", self.case["ecn"])
-            setting("tcp_ecn_fallback", "0")  # else a flow whose SYN is lost has no ECN, and chance decides how many
-            setting("tcp_no_metrics_save", "1")
+            setting("tcp_ecn_fallback", "0") # otherwise flows whose SYN is lost have no ECN, and their number
+            is random setting("tcp_no_metrics_save", "1")
         enter(self.spaces["r"])
         ends = {"rs": "10.9.1", "rd": "10.9.2"}.items()
         batch("ip", *(f"addr add {net}.2/24 dev {device}" for device, net in ends))

@@ -57,7 +57,8 @@ RATE_KBIT = 10_000
 
 
 def constant(draws: random.Random):
-    """Half again what the link carries for a while, then less, several times: (seconds until the next, bytes, ECN-capable)."""
+    """Alternates between 1.5 times the link's capacity and less: (seconds until the next, bytes,
+    ECN-capable)."""
     for factor in (1.5, 0.8, 1.1, 0.5, 2.0, 0.9):
         for _ in range(400):
             yield 1514 * 8e-3 / RATE_KBIT / factor, 1514, draws.random() < 0.5

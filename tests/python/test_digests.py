@@ -180,7 +180,7 @@ def run_of(sweep, place=0):
 
 
 def spoil(sweep):
-    """A flipped bit each in the tables of two runs; returns the files."""
+    """Flip one bit in the tables of each of two runs; returns the files."""
     files = [run_of(sweep, 0) / "histograms.parquet", run_of(sweep, 2) / "queues.parquet"]
     for file in files:
         flip(file, 8 * (file.stat().st_size // 2))

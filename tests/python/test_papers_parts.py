@@ -99,7 +99,7 @@ def test_what_hangs_on_all_cells_needs_them_all():
     # Without a queue called so it is the busiest one over all cells that is judged.
     assert count("drop_percent > 0", **two) == 16
     assert count("drop_percent{queue=last} > 0", **two) == 1
-    # Flows count that cross it; those of a class have the same figures wherever they are looked at.
+    # Flows that cross it count; those of a class have the same figures at every queue.
     assert count("jain_index > 0", **two) == 16
     assert count("jain_index{queue=last} > 0", **two) == 1
     assert count("jain_index{class=ftp} > 0", **two) == 1

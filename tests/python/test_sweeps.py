@@ -307,7 +307,7 @@ def test_a_task_that_makes_no_sense_costs_itself_only(tmp_path):
 
 
 def test_a_run_that_outgrows_its_memory_cap_fails_alone(tmp_path):
-    (task,) = some_tasks(1, duration="300s")  # the cap is looked at every 65,536 events
+    (task,) = some_tasks(1, duration="300s")  # the cap is checked every 65,536 events
     Store.made(tmp_path / "store")
     executor = LocalExecutor(tmp_path / "store", 1, memory_cap=1)
     executor.submit(task)

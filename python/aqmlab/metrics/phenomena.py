@@ -155,8 +155,8 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
     "ack_width_percent",
     label="width of cumulative ACKs",
     unit="%",
-    definition="bytes acknowledged to the long-lived responsive flow that got most less those to the one"
-    " that got least, in the measured interval, by their mean over these flows",
+    definition="bytes acknowledged to the long-lived responsive flow with the most minus those to the one"
+    " with the fewest, in the measured interval, divided by their mean over these flows",
     source="cumulative ACK diagram, its width: Miskovic, Petrovic, Trajkovic, Implementation and performance"
     " analysis of AQM mechanisms; by the mean is ours",
     better="less",

@@ -272,7 +272,7 @@ def _touches(looker: _Looker, setting: Setting, label: str) -> bool:
         try:
             other = looker.measurer.digests(asked[0], {setting.name: label}, asked[1], 1)
         except (ScenarioError, UsageError):
-            return True  # it is listed with its reason when it is looked at
+            return True  # it is listed with its reason when it is evaluated
         if other != looker.measurer.digests(asked[0], {}, asked[1], 1):
             return True
     return False

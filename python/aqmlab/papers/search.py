@@ -92,7 +92,7 @@ class Found:
 
 @dataclass
 class Search:
-    """A search under way.
+    """A search in progress.
 
     Attributes
     ----------

@@ -35,7 +35,7 @@ class Merged:
     store
         Where.
     added, present
-        Runs that it got, and runs that it had.
+        Runs that were added, and runs that were present.
     sweeps
         The sweeps of the sources, with their present runs.
     damaged

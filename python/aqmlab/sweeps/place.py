@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
 _LOOK_S = 0.05
-"""Between looks at whether a lock is free."""
+"""Between checks whether a lock is free."""
 
 
 class Needs(NamedTuple):

@@ -11,7 +11,7 @@ from aqmlab.results import Results
 from aqmlab.stats import estimate
 
 WATCHED = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p95_s")
-"""Metrics whose intervals are looked at while a sweep grows. All are well above zero where anything is sent:
+"""Metrics whose intervals are examined while a sweep grows. All are well above zero where anything is sent:
 the relative width of one near zero says nothing."""
 
 
@@ -85,7 +85,7 @@ class Progress:
     cpu_s
         Processor time of the runs since it began.
     events
-        That the simulator has processed since it began, in finished runs and in those under way.
+        Processed by the simulator since the start, in finished runs and in those in progress.
     under_way
         The runs that are being done, as far as their workers say.
     widest

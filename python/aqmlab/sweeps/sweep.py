@@ -44,17 +44,17 @@ _TICK_S = 0.1
 _PATIENCE_S = 10.0
 """What its thread gets to put away what is half done, after a second Ctrl-C."""
 _TASKS_AHEAD = 256
-"""Tasks that wait at the executor, so that no worker waits while somebody looks at results."""
+"""Tasks that wait at the executor, so that no worker waits while results are evaluated."""
 _READ_AHEAD = 100
 """New runs that are worth being read while others are done."""
 _LOOK_S = 5.0
-"""Between looks at the intervals, at least ..."""
+"""Between evaluations of the intervals, at least ..."""
 _SHARE_OF_LOOKING = 0.05
 """... and so that no more of the time is spent on them."""
 
 
 class Sweep:
-    """A sweep that is under way, or has ended; :func:`sweep` makes one.
+    """A sweep that is in progress or has ended; :func:`sweep` makes one.
 
     Iterating gives each run as it ends (:class:`~aqmlab.sweeps.tally.Ended`). As a context, it is cancelled
     when the block is left by an exception.
@@ -200,7 +200,7 @@ class Sweep:
     def cancel(self) -> None:
         """End it now: runs in progress are dropped, finished ones kept, and tables as they were.
 
-        A live run is given time to forward what is under way; a second Ctrl-C ends it at once.
+        A live run may still forward packets in flight; a second Ctrl-C ends it at once.
         """
         self._stop.ask()
         try:
@@ -410,7 +410,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     Returns
     -------
     Sweep
-        To be waited for, iterated, looked at or cancelled.
+        It can be awaited, iterated, inspected or cancelled.
 
     Raises
     ------
