@@ -79,7 +79,7 @@ def raise_if_stopped() -> None:
     Raises
     ------
     Stopped
-        If it was.
+        If a stop was requested.
     """
     stop: Stop | None = getattr(_here, "stop", None)
     if stop is not None and stop.asked:

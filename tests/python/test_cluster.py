@@ -97,7 +97,10 @@ def test_the_command_takes_an_address_a_file_or_the_environment(cluster, scenari
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--scheduler", "tcp://127.0.0.1:1"], "`--scheduler` is of a Dask cluster; add `--executor dask`"),
+        (
+            ["--scheduler", "tcp://127.0.0.1:1"],
+            "`--scheduler` applies to a Dask cluster; add `--executor dask`",
+        ),
         (["--executor", "dask"], "give `--scheduler tcp://HOST:8786`"),
         (["--executor", "dask", "--scheduler", "tcp://a:1", "--jobs", "2"], "`--jobs 2` is of this machine"),
         (["--executor", "dusk"], "there is no executor `dusk`; did you mean `dask`?"),

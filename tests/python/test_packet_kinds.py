@@ -215,8 +215,8 @@ def test_goodput_is_what_reaches_the_hosts_at_a_router(lot):
     ("metric", "of", "complaint"),
     [
         ("drop_percent", {"kind": "sin"}, "no kind of packet `sin`; did you mean `syn`"),
-        ("utilisation_percent", {"kind": "syn"}, "cannot be asked of a kind of packet"),
-        ("drop_percent", {"router": "a"}, "cannot be asked of a router"),
+        ("utilisation_percent", {"kind": "syn"}, "cannot be computed for a kind of packet"),
+        ("drop_percent", {"router": "a"}, "cannot be computed for a router"),
         ("goodput_bps", {"router": "d"}, "no router `d`"),
         ("drop_percent", {"kind": "syn", "window": (5.0, 9.0)}, "leave out the window"),
         ("goodput_bps", {"router": "a", "window": (5.0, 9.0)}, "leave out the window"),
@@ -246,7 +246,7 @@ NAMES = Names(
         ("drop_percent{kind=syn} > 1 %", "kind \\(red, pi\\)|for `kind`"),
         ("drop_percent{kind=sny} > 1 %", "sny"),
         ("goodput_bps{kind=pi, router=z} > 1 Mbit", "no router `z`"),
-        ("drop_percent{kind=pi, router=a} > 1 %", "cannot be asked of a router"),
+        ("drop_percent{kind=pi, router=a} > 1 %", "cannot be computed for a router"),
         ("goodput_bps{kind=pi, router=a, from=3s} > 1 Mbit", "accepts no window"),
     ],
 )

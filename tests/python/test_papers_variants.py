@@ -106,10 +106,10 @@ def test_an_arm_that_there_is_not_is_a_problem(tmp_path):
 @pytest.mark.parametrize(
     ("candidate", "what"),
     [
-        ("{ arm = 3 }", "candidate `other`: `arm` is to be a table of arms"),
-        ("{ arm.RED = 3 }", "candidate `other`: `arm` is to have a table of scenario keys for each arm"),
-        ('{ "loss.toml" = { arm.RED = 3 } }', "`arm` is to have a table of scenario keys for each arm"),
-        ('{ "loss.toml" = 3 }', "candidate `other`: `loss.toml` is to be a table of scenario keys"),
+        ("{ arm = 3 }", "candidate `other`: `arm` must be a table of arms"),
+        ("{ arm.RED = 3 }", "candidate `other`: `arm` must have a table of scenario keys for each arm"),
+        ('{ "loss.toml" = { arm.RED = 3 } }', "`arm` must have a table of scenario keys for each arm"),
+        ('{ "loss.toml" = 3 }', "candidate `other`: `loss.toml` must be a table of scenario keys"),
         ('{ "gain.toml" = {} }', "there is no experiment `gain.toml`"),
     ],
 )

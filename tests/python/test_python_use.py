@@ -248,7 +248,7 @@ def test_what_is_no_whole_number_is_told(small, tmp_path, key, value):
     if value is None:
         assert aqmlab.show(small)["runs"] == 4
         return
-    with pytest.raises(UsageError, match=f"`{key}` is to be a whole number, not"):
+    with pytest.raises(UsageError, match=f"`{key}` must be a whole number, not"):
         aqmlab.run(small, output=tmp_path / "out", **{key: value})
     assert not (tmp_path / "out").exists()
 

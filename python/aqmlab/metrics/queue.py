@@ -133,7 +133,7 @@ def drop_rate(run: Measured, queue: str, class_name: str) -> float | None:
     by_kind=True,
 )
 def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
-    """Packets marked by ECN-capable packets arrived; not defined where none arrived."""
+    """Packets marked divided by ECN-capable packets that arrived; not defined where none arrived."""
     return _by_arrivals(run, queue, class_name, lambda of: of.sum_over_reasons("marked"), "ect_arrivals")
 
 

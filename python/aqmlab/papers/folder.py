@@ -136,7 +136,7 @@ def _thinned(entry: TomlTable, *others: str) -> Thinned:
     entry.only("runs", "keep", *others)
     keep = entry.get("keep", dict, {})
     if not all(isinstance(labels, list) and labels for labels in keep.values()):
-        raise entry.error("`keep` is to have a list of labels for each axis it names")
+        raise entry.error("`keep` must have a list of labels for each axis it names")
     runs = entry.get("runs", int, 0)
     if runs < 0:
         raise entry.error(f"`runs` is {runs}; give at least 1, or leave it out")
@@ -148,7 +148,7 @@ def _setting(entry: TomlTable, files: list[str]) -> Setting:
     candidates = entry.need("candidates", dict)
     for label, keys in candidates.items():
         if not isinstance(keys, dict):
-            raise entry.error("a candidate is to be a table of scenario keys; empty for what the files hold")
+            raise entry.error("a candidate must be a table of scenario keys; empty for what the files hold")
         _candidate(entry, label, keys, files)
     experiments = entry.texts("experiments")
     for file in experiments:
@@ -174,11 +174,11 @@ def _candidate(entry: TomlTable, label: str, keys: Mapping[str, Any], files: lis
             continue
         what = f"candidate `{label}`: `{key}`"
         if not isinstance(value, dict):
-            raise entry.error(f"{what} is to be a table of {'arms' if key == ARM else 'scenario keys'}")
+            raise entry.error(f"{what} must be a table of {'arms' if key == ARM else 'scenario keys'}")
         if key != ARM:
             _candidate(entry, label, value, [])
         elif not all(isinstance(of_arm, dict) for of_arm in value.values()):
-            raise entry.error(f"{what} is to have a table of scenario keys for each arm")
+            raise entry.error(f"{what} must have a table of scenario keys for each arm")
 
 
 def _finding(
@@ -238,7 +238,7 @@ def _causes(entry: TomlTable, settings: tuple[Setting, ...]) -> tuple[dict[str, 
     stated = entry.content.get("cause", [])
     tables = stated if isinstance(stated, list) else [stated]
     if not all(isinstance(table, dict) for table in tables):
-        raise entry.error("`cause` is to be a table of settings and candidates, or a list of such tables")
+        raise entry.error("`cause` must be a table of settings and candidates, or a list of such tables")
     causes = tuple({str(name): str(label) for name, label in table.items()} for table in tables)
     for cause in causes:
         for name, label in cause.items():
@@ -258,7 +258,7 @@ def _table(entry: TomlTable, files: list[str]) -> PublishedTable:
     rows, columns = (_sides(entry, key) for key in ("rows", "columns"))
     published = entry.need("published", list)
     if len(published) != len(rows) or any(len(row) != len(columns) for row in published):
-        raise entry.error(f"`published` is to have {len(rows)} rows of {len(columns)} numbers")
+        raise entry.error(f"`published` must have {len(rows)} rows of {len(columns)} numbers")
     file = entry.need("experiment", str)
     _known_file(entry, file, files)
     return PublishedTable(
@@ -290,7 +290,7 @@ def _number(entry: TomlTable, cell: object) -> float | None:
 def _sides(entry: TomlTable, key: str) -> tuple[dict[str, str], ...]:
     sides = entry.need(key, list)
     if not all(isinstance(side, dict) and "label" in side for side in sides):
-        raise entry.error(f"`{key}` is to be a list of tables, each with a `label`")
+        raise entry.error(f"`{key}` must be a list of tables, each with a `label`")
     return tuple({str(name): str(value) for name, value in side.items()} for side in sides)
 
 

@@ -102,7 +102,7 @@ def _targets(
     content = entry.content.get(key)
     contents = [content] if isinstance(content, Mapping) else content
     if not isinstance(contents, list) or not contents or not all(isinstance(c, dict) for c in contents):
-        raise entry.error(f"`{key}` is to be {{ table = ... }}, {{ findings = [...] }}, or a list of such")
+        raise entry.error(f"`{key}` must be {{ table = ... }}, {{ findings = [...] }}, or a list of such")
     for number, inner in enumerate(contents, 1):
         part = TomlTable(inner, f"{entry.place}: {key} {number}")
         part.only("table", "rows", "columns", "findings")
@@ -157,7 +157,7 @@ def _check_parts(
         if not part:
             raise entry.error(f"`{key}` has no published number and no finding")
     if len({bool(target.finding) for target in (*fit, *test)}) > 1:
-        raise entry.error("`fit` and `test` are to be both of cells, or both of findings")
+        raise entry.error("`fit` and `test` must both consist of cells, or both of findings")
     both = [target_name(target, tables) for target in fit if target in test]
     if both:
         raise entry.error(f"{both[0]} is in `fit` and in `test`; what is tested must not be fitted")

@@ -53,7 +53,7 @@ class TomlTable:
         """A list of texts; none if the key is missing."""
         values = self.get(key, list, [])
         if not all(isinstance(value, str) for value in values):
-            raise self.error(f"`{key}` is to be a list of texts")
+            raise self.error(f"`{key}` must be a list of texts")
         return tuple(values)
 
     def labels(self, key: str) -> dict[str, str]:
@@ -84,7 +84,7 @@ class TomlTable:
         lines = self._lines(key, len(contents))
         for number, content in enumerate(contents, 1):
             if not isinstance(content, dict):
-                raise self.error(f"`{key}` is to be written as [[{key}]]")
+                raise self.error(f"`{key}` must be written as [[{key}]]")
             name = content.get(named_by)
             line = f":{lines[number - 1]}" if lines else ""
             entry = TomlTable(content, f"{self.place}{line}: {key} {f'`{name}`' if name else number}")
@@ -126,7 +126,7 @@ class TomlTable:
     def _of_kind(self, key: str, kind: type[T]) -> T:
         value = self.content[key]
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self.error(f"`{key}` is to be {_KINDS[kind]}")
+            raise self.error(f"`{key}` must be {_KINDS[kind]}")
         return value
 
 

@@ -1,4 +1,4 @@
-"""Curves: of a sweep metrics against an axis; of anything goodput against delay, distributions of delay."""
+"""Curves: metrics against an axis (sweeps), goodput against delay, distributions of delay."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _by_batches(results: Results, cell: Cell) -> str:
 
 
 def _width(n: int) -> float:
-    """Width of a t interval by the spread of its values."""
+    """Width of a t interval divided by the spread of its values."""
     return quantile(0.95, n - 1) / math.sqrt(n)
 
 

@@ -39,7 +39,7 @@ def hadamard(least: int) -> npt.NDArray[np.int64]:
 
 
 def _base(order: int) -> int:
-    """The order that doubling begins with: a prime of the form 4 k + 3 and one more, or 1; 0 if none does."""
+    """The first order of doubling: a prime of the form 4 k + 3 plus one, or 1; 0 if there is none."""
     while order >= 4:
         if order % 4 == 0 and _is_prime(order - 1):
             return order

@@ -77,7 +77,7 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, rep
     opened = [Store(source) for source in sources]
     into = Store.made(store_path(store))
     if any(source.path.resolve() == into.path.resolve() for source in opened):
-        raise UsageError(f"`{into.path}` is to be merged into itself: name another destination")
+        raise UsageError(f"`{into.path}` cannot be merged into itself: name another destination")
     added = present = 0
     damaged: list[str] = []
     with into.staging() as staging:
