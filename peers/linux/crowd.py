@@ -10,6 +10,7 @@ behind it `pfifo` or `red`; on the way back netem delays each flow's acknowledgm
 """
 
 import csv
+import fcntl
 import os
 import random
 import socket
@@ -26,6 +27,9 @@ WINDOW = 1 << 20  # a quarter of what fits into the buffer: what waits there hol
 CLONE_NEWNET, SO_RCVBUFFORCE, SO_SNDBUFFORCE = 0x4000_0000, 33, 32
 RTM_GETQDISC, NLM_F_REQUEST_DUMP, NETLINK_ROUTE = 38, 0x301, 0
 TCA_STATS_QUEUE, TCA_STATS_APP, TCA_STATS2, TCA_KIND = 3, 4, 7, 1
+RTM_NEWQDISC, NLM_F_CREATE_EXCL_ACK, TCA_OPTIONS, TCA_RED_PARMS, TCA_RED_STAB = 36, 0x605, 2, 1, 2
+TC_RED_ECN = 1
+SIOCOUTQNSD = 0x894B  # bytes that a sender has not sent yet
 
 
 def scene(flows: int, seed: int) -> list[tuple[float, float]]:
@@ -74,6 +78,24 @@ class Queue:
                     marked = struct.unpack_from("=IIII", stats[TCA_STATS_APP])[3] if TCA_STATS_APP in stats else 0
                     found = (waiting, drops, marked)
                 at += (length + 3) & ~3
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+
+
+def add_step(device: str, limit: int, threshold: int) -> None:
+    """RED that marks each packet which finds `threshold` bytes, as DCTCP asks for; tc cannot say that the average is
+    the queue itself."""
+    params = struct.pack("=IIIBBBB", limit, threshold, threshold, 0, 0, 0, TC_RED_ECN)
+    empty_when_idle = bytes([31] * 256)  # shifts of the average by the time without a packet
+    options = attribute(TCA_RED_PARMS, params) + attribute(TCA_RED_STAB, empty_when_idle)
+    body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex(device), 0x2_0000, 0x1_0001, 0)
+    body += attribute(TCA_KIND, b"red\0") + attribute(TCA_OPTIONS, options)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE) as netlink:
+        netlink.send(struct.pack("=IHHII", 16 + len(body), RTM_NEWQDISC, NLM_F_CREATE_EXCL_ACK, 1, 0) + body)
+        (error,) = struct.unpack_from("=i", netlink.recv(1 << 16), 16)
+    assert error == 0, os.strerror(-error)
 
 
 def timeouts() -> int:
@@ -126,14 +148,14 @@ class Run:
             f"qdisc add dev rd root handle 1: cbs idleslope {rate} sendslope {rate - 10_000_000} "
             "hicredit 30 locredit -3000"
         ]
-        if self.case["queue"] == "red":
+        if self.case["queue"] == "red" and self.case["burst"]:
             ecn = "ecn" if self.case["ecn"] == "1" else ""
             lines.append(
                 f"qdisc add dev rd parent 1:1 handle 2: red limit {limit * FRAME} min {least * FRAME} "
                 f"max {most * FRAME} avpkt {FRAME} burst {self.case['burst']} bandwidth {rate}kbit "
                 f"probability {self.case['probability']} {ecn}"
             )
-        else:
+        elif self.case["queue"] == "pfifo":
             lines.append(f"qdisc add dev rd parent 1:1 handle 2: pfifo limit {limit}")
         lines.append(f"qdisc add dev rs root handle 1: prio bands 16 priomap {'0 ' * 16}")
         for number, (rtt, _) in enumerate(self.scene):
@@ -143,6 +165,8 @@ class Run:
                 f"flowid 1:{number + 1:x}"
             )
         batch("tc", *lines)
+        if self.case["queue"] == "red" and not self.case["burst"]:
+            add_step("rd", limit * FRAME, least * FRAME)
 
     def listen(self) -> list[socket.socket]:
         enter(self.spaces["d"])
@@ -151,6 +175,7 @@ class Run:
             listener = socket.socket()
             listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 * WINDOW)
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, WINDOW)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case["congestion"].encode())
             listener.bind(("10.9.2.1", PORT + number))
             listener.listen()
             listener.setblocking(False)
@@ -160,7 +185,7 @@ class Run:
 
     def connect(self, number: int) -> socket.socket:
         sender = socket.socket()
-        sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, WINDOW // 2)
+        sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 4 * WINDOW)
         sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case["congestion"].encode())
         sender.setblocking(False)
         try:
@@ -170,11 +195,11 @@ class Run:
         return sender
 
     def write(self) -> None:
-        """Senders write what fits, without a segment that is not full or has PSH."""
+        """Senders write without a segment that is not full or has PSH: a buffer that fills gives one PSH."""
         for sender in self.senders:
             try:
-                while sender.send(self.data, socket.MSG_MORE) > 0:
-                    pass
+                while struct.unpack("i", fcntl.ioctl(sender, SIOCOUTQNSD, bytes(4)))[0] < WINDOW // 2:
+                    sender.send(self.data, socket.MSG_MORE)
             except (BlockingIOError, BrokenPipeError):
                 pass
 

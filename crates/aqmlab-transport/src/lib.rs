@@ -55,6 +55,7 @@ mod rto;
 mod sack;
 mod segment;
 mod sequence;
+mod ticks;
 mod trouble;
 mod unique;
 

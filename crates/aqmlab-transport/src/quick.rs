@@ -5,6 +5,7 @@
 use aqmlab_units::{Instant, Span};
 
 use crate::profile::Profile;
+use crate::ticks::{last_tick, whole_ticks};
 
 /// Longest gap that brings the delay back to its minimum.
 const SHORT_GAP: Span = Span::ms(20);
@@ -20,14 +21,69 @@ pub(crate) struct Quick {
     delay: Span,
     /// Maximum delay: SRTT, or `delayed_ack` if that is longer.
     bound: Span,
+    /// Reports of a hole, which may wait for more.
+    reports: Reports,
     /// The number of the acknowledgment due for data before a change of CE (RFC 8257, 3.2).
     pub earlier: Option<u32>,
 }
 
+/// Reports of data beyond a hole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Reports {
+    /// The number that they acknowledge.
+    of: u64,
+    /// Those that left at once.
+    prompt: u32,
+    /// Those that wait.
+    waiting: u32,
+    /// Time at which they leave, or have left.
+    until: Instant,
+}
+
+/// Reports of a hole that never wait: what starts a fast retransmit.
+const PROMPT: u32 = 3;
+
 impl Quick {
     pub(crate) fn new(profile: &Profile) -> Self {
         let delay = profile.delayed_ack;
-        Quick { left: 0, heard: None, delay, bound: delay, earlier: None }
+        let reports = Reports { of: 0, prompt: 0, waiting: 0, until: Instant::ZERO };
+        Quick { left: 0, heard: None, delay, bound: delay, reports, earlier: None }
+    }
+
+    /// Returns the time until which the report of data beyond a hole at `next` waits, if it does. `fresh`: none waits.
+    pub(crate) fn report_waits(
+        &mut self,
+        now: Instant,
+        next: u64,
+        fresh: bool,
+        srtt: Option<Span>,
+        profile: &Profile,
+    ) -> Option<Instant> {
+        let reports = &mut self.reports;
+        if fresh {
+            reports.waiting = 0;
+        }
+        if reports.waiting >= profile.sack_delay_most {
+            return None;
+        }
+        if reports.of != next {
+            (reports.of, reports.prompt) = (next, 0);
+        }
+        if reports.prompt < PROMPT {
+            reports.prompt += 1;
+            return None;
+        }
+        reports.waiting += 1;
+        if reports.waiting == 1 {
+            let delay = srtt.map_or(profile.sack_delay, |srtt| profile.sack_delay.min(srtt.div(20)));
+            reports.until = now + delay + profile.sack_delay_slack;
+        }
+        Some(reports.until)
+    }
+
+    /// Returns whether a report leaves at this time because it has waited.
+    pub(crate) fn reports_at(&self, at: Instant) -> bool {
+        self.reports.waiting > 0 && self.reports.until == at
     }
 
     /// Makes the receiver acknowledge at least the next `segments` segments singly.
@@ -38,21 +94,23 @@ impl Quick {
 
     /// Takes in data in order. The state is reset after a pause above `rto`.
     pub(crate) fn arrives(&mut self, now: Instant, rto: Span, srtt: Option<Span>, profile: &Profile) {
+        let (tick, rto) = (profile.timer_tick, whole_ticks(rto, profile.timer_tick));
+        let now = last_tick(now, tick);
         let gap = self.heard.map(|heard| now.saturating_since(heard));
         self.heard = Some(now);
-        self.bound = srtt.unwrap_or(Span::MAX).max(profile.delayed_ack);
+        self.bound = srtt.map_or(Span::MAX, |srtt| whole_ticks(srtt, tick)).max(profile.delayed_ack);
         match gap {
             None => self.raise(profile.quick_acks, profile),
-            Some(gap) if gap <= SHORT_GAP => self.delay = self.delay.div(2) + profile.delayed_ack.div(2),
-            Some(gap) if gap < self.delay => self.delay = (self.delay.div(2) + gap).min(rto),
+            Some(gap) if gap <= SHORT_GAP => self.delay = half(self.delay, tick) + profile.delayed_ack.div(2),
+            Some(gap) if gap < self.delay => self.delay = (half(self.delay, tick) + gap).min(rto),
             Some(gap) if gap > rto => self.left = self.left.max(profile.quick_acks_again),
             Some(_) => {}
         }
     }
 
     /// Takes in data beyond a hole.
-    pub(crate) fn arrives_beyond_hole(&mut self, now: Instant) {
-        self.heard = Some(now);
+    pub(crate) fn arrives_beyond_hole(&mut self, now: Instant, profile: &Profile) {
+        self.heard = Some(last_tick(now, profile.timer_tick));
     }
 
     /// Returns whether the data that has arrived is acknowledged at once.
@@ -67,9 +125,14 @@ impl Quick {
     }
 
     /// Notes that the timer of a delayed acknowledgment has fired: the next one waits longer.
-    pub(crate) fn waited(&mut self, rto: Span) {
-        self.delay = self.delay.saturating_mul(2).min(rto);
+    pub(crate) fn waited(&mut self, rto: Span, profile: &Profile) {
+        self.delay = self.delay.saturating_mul(2).min(whole_ticks(rto, profile.timer_tick));
     }
+}
+
+/// Returns half of a delay, in whole ticks of a clock.
+fn half(delay: Span, tick: Span) -> Span {
+    last_tick(Instant::ZERO + delay.div(2), tick) - Instant::ZERO
 }
 
 /// Returns the delay of an acknowledgment.

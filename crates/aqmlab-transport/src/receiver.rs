@@ -8,6 +8,7 @@ use crate::quick::delay_of;
 use crate::reassembly::Beyond;
 use crate::sack::Sack;
 use crate::sequence::to_wire;
+use crate::ticks::fires_at;
 use crate::trouble::Troubles;
 
 /// What one segment brought.
@@ -220,7 +221,10 @@ impl Receiver {
             return;
         }
         let delay = match profile.delayed_ack_timer {
-            DelayedAckTimer::OneShot => delay_of(troubles.get().quick.as_deref(), profile),
+            DelayedAckTimer::OneShot => {
+                let delay = delay_of(troubles.get().quick.as_deref(), profile);
+                fires_at(now, delay, profile.timer_tick) - now
+            }
             DelayedAckTimer::Periodic => until_beat(now, profile.delayed_ack),
         };
         self.owe(more as u16, now, delay); // below the limit, which fits
@@ -289,6 +293,18 @@ impl Receiver {
     #[inline]
     pub(crate) fn ack_now(&mut self) {
         self.unacked = ACK_NOW;
+    }
+
+    /// What is not acknowledged, as `ack_every` counts it.
+    pub(crate) fn unacked(&self) -> u16 {
+        self.unacked
+    }
+
+    /// The acknowledgment that is due now, and was not while this much was not acknowledged, waits until `at`, or for
+    /// one that is due before.
+    pub(crate) fn hold_ack(&mut self, unacked: u16, at: Instant) {
+        self.unacked = unacked.max(1);
+        self.ack_deadline = self.ack_deadline.min(at);
     }
 
     /// Whether something has arrived whose acknowledgment waits.

@@ -3,6 +3,7 @@
 use aqmlab_units::{Instant, Span};
 
 use crate::profile::{Profile, RttArithmetic};
+use crate::ticks::fires_at;
 
 /// No deadline is pending.
 const NEVER: Instant = Instant::FAR_FUTURE;
@@ -99,6 +100,15 @@ impl RtoTimer {
     #[cold]
     pub(crate) fn start(&mut self, now: Instant, profile: &Profile) {
         self.arm(now, profile);
+        if profile.by_segments {
+            let span = self.deadline.saturating_since(now);
+            self.arm_by_ticks(now, span, profile);
+        }
+    }
+
+    /// Lets the timer fire `span` from now, by the profile's ticks.
+    pub(crate) fn arm_by_ticks(&mut self, now: Instant, span: Span, profile: &Profile) {
+        self.deadline = fires_at(now, span, profile.timer_tick);
     }
 
     /// Lets the timer fire `span` from now, whatever the estimate: TIME-WAIT uses the same timer.

@@ -14,8 +14,8 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use support::{A, Fate, Faults, Link, Pair, Path, ms};
 
-/// How far two times between segments may differ where no timer has fired: the clock of the vectors is good to 5 us, and
-/// the SYN of a kernel is longer than ours.
+/// How far two times may differ: the clock of the vectors is good to 5 us, the phase of ours is one of
+/// [`PHASES`], and the SYN of a kernel is longer than ours.
 const CLOCK: Span = Span::us(50);
 
 type Row = BTreeMap<String, String>;
@@ -64,6 +64,8 @@ fn profile(case: &Row) -> Profile {
     set("timestamps", Value::Flag(on("timestamps")));
     set("dsack", Value::Flag(on("dsack")));
     set("eifel", Value::Flag(on("timestamps")));
+    set("sack_delay_most", Value::Integer(number(&case["ack_compression"])));
+    set("ect_on_retransmission", Value::Flag(case["congestion"] == "dctcp"));
     // The kernel acknowledges each segment while the window that it offers grows.
     let buffer = number(&case["receive_buffer"]);
     let growing = if buffer > 1 << 17 { 355 } else { 38 + u64::from(on("timestamps")) };
@@ -122,7 +124,7 @@ type Sent = (Span, u64, u64);
 
 /// Beginnings within a millisecond, in steps of [`PHASE`]: CUBIC's steps of time hang on them, and the vectors do not
 /// say where they are.
-const PHASES: u64 = 100;
+const PHASES: u64 = 800;
 const PHASE: Span = Span::us(10);
 /// What the clock of the kernel, which each reading moves by 256 ns, adds to each way.
 const READINGS: Span = Span::ns(3_400);
@@ -162,40 +164,22 @@ fn theirs(case: &Row) -> Vec<Sent> {
         .collect()
 }
 
-/// The kernel's timers count milliseconds, and begin with the next one; those beyond 63 count eight at a time.
-fn tolerance(gap: Span) -> Span {
-    match gap.as_ns() / 1_000_000 {
-        63.. => Span::ms(10),
-        30.. => Span::us(2_500),
-        _ => CLOCK,
-    }
-}
-
-/// How far two times may differ where no timer has fired.
+/// How far two times may differ.
 fn clock(elapsed: Span) -> Span {
     CLOCK + elapsed.div(50_000)
 }
 
-/// How many segments go together, and the largest difference of their times, without the lateness of timers.
+/// How many segments go together, and the largest difference of their times.
 fn together(theirs: &[Sent], ours: &[Sent]) -> (usize, Span) {
-    let ns = |span: Span| span.as_ns() as i64;
-    // How much later theirs may be; a pause that a timer ends shifts all that follows.
-    let (mut low, mut high, mut largest, mut before) = (0, 0, 0, Span::ZERO);
+    let mut largest = Span::ZERO;
     for (n, (t, o)) in theirs.iter().zip(ours).enumerate() {
-        let (late, slack) = (ns(t.0) - ns(o.0), ns(tolerance(t.0 - before).max(clock(t.0))));
-        let beyond = (low - late).max(late - high).max(0);
-        if (t.1, t.2) != (o.1, o.2) || beyond > slack {
-            return (n, Span::ns(largest as u64));
+        let apart = t.0.saturating_sub(o.0).max(o.0.saturating_sub(t.0));
+        if (t.1, t.2) != (o.1, o.2) || apart > clock(t.0) {
+            return (n, largest);
         }
-        if slack > ns(clock(t.0)) {
-            high = late;
-            low = if slack > ns(Span::ms(5)) { late } else { low };
-        } else {
-            largest = largest.max(beyond);
-        }
-        before = t.0;
+        largest = largest.max(apart);
     }
-    (theirs.len().min(ours.len()), Span::ns(largest as u64))
+    (theirs.len().min(ours.len()), largest)
 }
 
 /// The phase, of so many, in which ours goes furthest beside theirs.
@@ -237,8 +221,7 @@ fn sends_what_linux_sends() {
             continue;
         }
         let theirs = theirs(&case);
-        let phases = if case["congestion"] == "cubic" { PHASES } else { 1 };
-        let (same, largest, ours) = best_phase(&case, &theirs, phases);
+        let (same, largest, ours) = best_phase(&case, &theirs, PHASES);
         println!("| {name} | {} | {same} | {:.1} |", theirs.len(), largest.as_ns() as f64 / 1e3);
         let whole = same == theirs.len() && same == ours.len();
         let expected = excused.get(name).map(|row| number(&row["together"]) as usize);

@@ -1,10 +1,14 @@
-//! DCTCP (RFC 8257): Reno, but the reduction at a mark depends on the frequency of marks.
+//! DCTCP (RFC 8257): Reno, but the reduction at a mark depends on the frequency of marks. In whole segments its
+//! arithmetic and the boundaries of its windows are those observed on Linux 6.1.
 
 use super::reno::Reno;
 use super::window::{Ack, Control, Cut, Heard, Sign, Window};
 use crate::profile::{Profile, ReductionBase};
 
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
+
+/// Steps of alpha in whole numbers.
+const STEPS: f64 = 1024.0;
 
 /// The estimate of congestion and the observation window for it (section 3.3).
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -13,9 +17,9 @@ pub(super) struct Dctcp {
     alpha: f64,
     /// DCTCP.WindowEnd; SND.UNA at first.
     window_end: u64,
-    /// DCTCP.BytesAcked.
+    /// DCTCP.BytesAcked, or segments.
     acked: u64,
-    /// DCTCP.BytesMarked.
+    /// DCTCP.BytesMarked, likewise.
     marked: u64,
 }
 
@@ -26,9 +30,36 @@ impl Default for Dctcp {
     }
 }
 
+/// Whether it counts whole segments, not bytes.
+fn counts_segments(profile: &Profile) -> bool {
+    profile.reduction_base == ReductionBase::CongestionWindow
+}
+
+impl Dctcp {
+    /// The same in segments: alpha is a multiple of 1/1024, and a window ends where DCTCP.WindowEnd is reached.
+    fn heard_in_segments(&mut self, heard: &Heard, profile: &Profile) {
+        self.acked += u64::from(heard.segments);
+        self.marked += if heard.marked { u64::from(heard.segments) } else { 0 };
+        if heard.una < self.window_end {
+            return;
+        }
+        let (steps, gain) = (self.alpha * STEPS, profile.dctcp_gain);
+        let less = libm::floor(steps * gain);
+        let less = if less > 0.0 { less } else { steps };
+        let more = libm::floor(self.marked as f64 * STEPS * gain / self.acked as f64);
+        self.alpha = (steps - less + more).min(STEPS) / STEPS;
+        self.window_end = heard.sent;
+        (self.acked, self.marked) = (0, 0);
+    }
+}
+
 impl Control for Dctcp {
     /// Section 3.3, steps 1 to 8.
     fn heard(&mut self, _window: &mut Window, heard: &Heard, profile: &Profile) {
+        if counts_segments(profile) {
+            self.heard_in_segments(heard, profile);
+            return;
+        }
         if heard.bytes == 0 {
             return;
         }
@@ -55,8 +86,7 @@ impl Control for Dctcp {
         }
         let cwnd = window.cwnd();
         let less = cwnd * self.alpha / 2.0;
-        let whole = profile.reduction_base == ReductionBase::CongestionWindow;
-        let left = cwnd - if whole { libm::floor(less) } else { less };
+        let left = cwnd - if counts_segments(profile) { libm::floor(less) } else { less };
         Cut { left: Some(left), ..Reno.congestion(sign, window, profile) }
     }
 }

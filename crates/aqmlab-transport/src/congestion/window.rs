@@ -62,6 +62,8 @@ pub(crate) struct Heard {
     pub now: Instant,
     /// Bytes newly acknowledged by the cumulative acknowledgment.
     pub bytes: u32,
+    /// Segments that have arrived, where each is known by itself: acknowledged or SACKed for the first time.
+    pub segments: u32,
     /// Whether it brings an ECN echo.
     pub marked: bool,
     /// SND.UNA after it, and SND.NXT.

@@ -20,6 +20,11 @@ const MAX_ACK_DELAY: Span = Span::ms(200);
 /// The probe timeout without a measurement of the round trip (RFC 8985, section 7.2).
 const FIRST_PROBE: Span = Span::s(1);
 
+/// What a probe and the timer for reordering wait more than RFC 8985 says, by a clock that ticks.
+fn patience(profile: &Profile) -> Span {
+    profile.timer_tick.saturating_mul(2)
+}
+
 impl Endpoint {
     /// Whether each outstanding segment is tracked.
     #[inline]
@@ -68,7 +73,8 @@ impl Endpoint {
         news.opens = if orderly { bytes } else { news.delivered * profile.mss };
         if profile.hears && news.delivered > 0 {
             let (una, sent) = (self.una, self.sent());
-            self.hear(&Heard { now, bytes, marked: echo, una, sent, rtt: news.last_rtt }, profile);
+            let (segments, rtt) = (news.delivered, news.last_rtt);
+            self.hear(&Heard { now, bytes, segments, marked: echo, una, sent, rtt }, profile);
         }
         if !(calm && orderly && !echo) || news.twice {
             self.take_measures(now, ack, &news, profile);
@@ -104,7 +110,7 @@ impl Endpoint {
             self.note_activity_on_ack(now, profile);
         }
         if let Some(wait) = wait {
-            self.rto.arm_for(now, wait);
+            self.rto.arm_by_ticks(now, wait + patience(profile), profile);
             self.tracking_mut().timer = Timer::Reordering;
         } else if advances || self.sacked_is_older_than_first(now, news) {
             self.rearm(now, true, profile);
@@ -315,6 +321,9 @@ impl Endpoint {
         let flight = tracking.segments.outstanding() - tracking.segments.sacked() + delivered;
         let Some(sign) = sign else {
             (tracking.phase, tracking.recover) = (phase, sent);
+            if profile.exact_echo {
+                self.halve_after_mark(flight, profile);
+            }
             return;
         };
         if phase == Phase::Recovery {
@@ -332,6 +341,14 @@ impl Endpoint {
             window.settle();
         }
         self.ecn.reduced();
+    }
+
+    /// A loss comes while the window is reduced for a mark, by less than a loss asks for (RFC 8257, 3.5).
+    #[cold]
+    fn halve_after_mark(&mut self, flight: u32, profile: &Profile) {
+        let outstanding = Outstanding { flight: flight * profile.mss, inflation: 0 };
+        let (window, algorithm) = self.congestion(profile);
+        window.lower(algorithm, Sign::Loss, outstanding, profile);
     }
 
     /// Advances a reduction in progress by the number of segments that have arrived.
@@ -369,7 +386,7 @@ impl Endpoint {
         rto.arm(first.unwrap_or(now), profile);
         let timeout = rto.deadline().saturating_since(now);
         tracking.timer = if probe.is_some() { Timer::Probe } else { Timer::Timeout };
-        rto.arm_for(now, probe.map_or(timeout, |probe| probe.min(timeout)));
+        rto.arm_by_ticks(now, probe.map_or(timeout, |probe| probe.min(timeout)), profile);
     }
 
     /// How long to wait with a probe, if one may be sent (RFC 8985, section 7.2).
@@ -384,7 +401,7 @@ impl Endpoint {
         }
         let Some(srtt) = self.rto.srtt() else { return Some(FIRST_PROBE) };
         let alone = tracking.segments.outstanding() == 1;
-        Some(srtt.saturating_mul(2) + if alone { MAX_ACK_DELAY } else { Span::ZERO })
+        Some(srtt.saturating_mul(2) + if alone { MAX_ACK_DELAY } else { patience(profile) })
     }
 
     /// The timer has fired: true if it was for something else than a timeout.
@@ -404,13 +421,13 @@ impl Endpoint {
                 }
                 self.tracking_mut().timer = Timer::Reordering;
                 match wait {
-                    Some(wait) => self.rto.arm_for(now, wait),
+                    Some(wait) => self.rto.arm_by_ticks(now, wait + patience(profile), profile),
                     None => self.rearm(now, false, profile),
                 }
             }
             Timer::Probe => {
                 self.tracking_mut().probe_due = true;
-                self.rto.arm(now, profile);
+                self.rto.start(now, profile);
             }
         }
         true
@@ -441,7 +458,7 @@ impl Endpoint {
         window.set(in_flight + 1);
         self.ecn.reduced();
         self.rto.back_off(profile);
-        self.rto.arm(now, profile);
+        self.rto.start(now, profile);
     }
 
     /// Returns the next segment: a probe, a lost segment, or new data.
@@ -524,7 +541,7 @@ impl Endpoint {
         tracking.prr.sent();
         if place == 0 && tracking.timer != Timer::Reordering && profile.fast_retransmit_restarts_timer {
             tracking.timer = Timer::Timeout;
-            self.rto.arm(now, profile);
+            self.rto.start(now, profile);
         }
         segment
     }

@@ -250,7 +250,8 @@ impl Endpoint {
         }
         if profile.hears && ack > self.una {
             let (bytes, marked) = ((ack - self.una) as u32, feedback.congestion);
-            self.hear(&Heard { now, bytes, marked, una: ack, sent: self.sent(), rtt: None }, profile);
+            let (segments, sent) = (bytes.div_ceil(profile.mss), self.sent());
+            self.hear(&Heard { now, bytes, segments, marked, una: ack, sent, rtt: None }, profile);
         }
         if feedback.congestion
             && ack >= self.una
@@ -385,7 +386,8 @@ impl Endpoint {
     /// The same for a control that hears of each acknowledgment: the hot path has no room for it.
     #[inline(never)]
     pub(super) fn go_on_apart(&mut self, now: Instant, bytes: u32, profile: &Profile) {
-        self.hear(&Heard { now, bytes, marked: false, una: self.una, sent: self.sent(), rtt: None }, profile);
+        let (segments, una, sent) = (bytes.div_ceil(profile.mss), self.una, self.sent());
+        self.hear(&Heard { now, bytes, segments, marked: false, una, sent, rtt: None }, profile);
         self.go_on(now, bytes, true, profile);
     }
 
@@ -487,7 +489,7 @@ impl Endpoint {
         let (next, to) = (self.receiver.next(), from + u64::from(seg.len));
         // The sender may have come down to few segments, or sends this again.
         let first_mark = marked && (seg.flags.has(Flags::CWR) || !self.ecn.has_news());
-        let concerns_ecn = self.ecn.agreed() && (first_mark || !seg.ect);
+        let concerns_ecn = self.ecn.agreed() && (first_mark && !profile.exact_echo || !seg.ect);
         let quick = self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new(profile)));
         if to <= next {
             quick.raise(profile.quick_acks_again, profile);
@@ -495,14 +497,18 @@ impl Endpoint {
             if from <= next {
                 quick.arrives(now, rto, srtt, profile);
             } else {
-                quick.arrives_beyond_hole(now);
+                quick.arrives_beyond_hole(now, profile);
             }
             if concerns_ecn {
                 quick.raise(QUICK_AT_MARK, profile);
             }
         }
         if quick.take(profile) {
-            self.receiver.quicken(profile);
+            if from > next {
+                self.receiver.ack_now();
+            } else {
+                self.receiver.quicken(profile);
+            }
         }
     }
 
@@ -561,6 +567,19 @@ impl Endpoint {
         profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR)
     }
 
+    /// Data has arrived beyond a hole, with this much not acknowledged before: its report may wait for more.
+    #[cold]
+    fn hold_report(&mut self, now: Instant, unacked: u16, profile: &Profile) {
+        if profile.sack_delay.is_zero() || !self.uses_sack() {
+            return;
+        }
+        let (next, srtt) = (self.receiver.next(), self.rto.srtt());
+        let quick = self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new(profile)));
+        if let Some(until) = quick.report_waits(now, next, unacked == 0, srtt, profile) {
+            self.receiver.hold_ack(unacked, until);
+        }
+    }
+
     /// Payload or FIN.
     #[inline(never)]
     pub(super) fn on_payload(&mut self, now: Instant, from: u64, seg: &Segment, ce: bool, profile: &Profile) {
@@ -576,7 +595,12 @@ impl Endpoint {
             }
         }
         let fin = seg.flags.has(Flags::FIN);
+        let (unacked, prompt) = (self.receiver.unacked(), at_once || self.receiver.owes_ack());
+        let may_wait = profile.ack_rules && !prompt && from > self.receiver.next();
         let arrival = self.receiver.on_segment(now, from, to, fin, &mut self.troubles, profile);
+        if may_wait && seg.len > 0 && !fin {
+            self.hold_report(now, unacked, profile);
+        }
         if arrival.duplicate {
             self.troubles.note().counts.duplicates_received += 1;
         }

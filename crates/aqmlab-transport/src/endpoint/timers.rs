@@ -11,8 +11,9 @@ impl Endpoint {
     /// Executes what is due at `now`: call at or after [`Endpoint::deadline`]. Early calls do
     /// nothing.
     pub fn on_timer(&mut self, now: Instant, profile: &Profile) {
+        let due = self.receiver.deadline();
         if self.receiver.on_timer(now) && profile.delayed_ack_adapts {
-            self.note_waited_ack(profile);
+            self.note_waited_ack(due, profile);
         }
         if now < self.rto.deadline() {
             return;
@@ -25,12 +26,14 @@ impl Endpoint {
         }
     }
 
-    /// Sends an acknowledgment whose delay is over.
+    /// Sends an acknowledgment whose delay is over, which it was `at` this time.
     #[cold]
-    fn note_waited_ack(&mut self, profile: &Profile) {
+    fn note_waited_ack(&mut self, at: Instant, profile: &Profile) {
         let rto = self.rto.rto(profile);
-        if let Some(quick) = &mut self.troubles.note().quick {
-            quick.waited(rto);
+        if let Some(quick) = &mut self.troubles.note().quick
+            && !quick.reports_at(at)
+        {
+            quick.waited(rto, profile);
         }
     }
 

@@ -61,7 +61,7 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
     ProfileInfo {
         name: "linux",
         summary: "Linux 4.x and later with `tcp_congestion_control=reno`, its sender beside a Linux 6.1 segment by \
-                  segment; without compressed SACKs",
+                  segment",
         values: LINUX,
     },
     ProfileInfo {
@@ -216,10 +216,13 @@ static LINUX: &[ProfileValue] = &[
     value("recovery_exit", Choice("ssthresh"), "tcp_input.c, tcp_end_cwnd_reduction(); without SACK only, and then by RFC 6582 on the way there"),
     value("rtt_arithmetic", Choice("linux"), "measured: timeouts after lost retransmissions"),
     value("min_rto", Time(Span::ms(200)), "TCP_RTO_MIN"),
+    value("timer_tick", Time(Span::ms(1)), "CONFIG_HZ of 1000; measured: a timer fires with the tick after its last"),
     value("initial_rto", Time(Span::s(1)), "TCP_TIMEOUT_INIT; RFC 6298"),
     value("max_rto", Time(Span::s(120)), "TCP_RTO_MAX"),
     value("ack_every", Integer(2), "tcp_input.c, __tcp_ack_snd_check(): more than one segment"),
     value("delayed_ack", Time(Span::ms(40)), "TCP_DELACK_MIN"),
+    value("sack_delay", Time(Span::ms(1)), "net.ipv4.tcp_comp_sack_delay_ns"),
+    value("sack_delay_slack", Time(Span::us(100)), "net.ipv4.tcp_comp_sack_slack_ns; measured: all of it passes"),
     value("delayed_ack_adapts", Flag(true), "TCP_ATO_MIN; measured: at 30 ms between segments it is more than 40 ms"),
     value("quick_acks", Integer(16), "TCP_MAX_QUICKACKS, at the start of a connection"),
     value("quick_acks_again", Integer(16), "measured: after a timeout of the sender, at CE and CWR, at what was sent again where ECN is in use"),

@@ -82,6 +82,7 @@ pub struct Profile {
     pub timeout_ssthresh: TimeoutSsthresh,
     pub rtt_arithmetic: RttArithmetic,
     pub granularity: Span,
+    pub timer_tick: Span,
     pub tick_phase: Span,
     pub min_rto: Span,
     pub initial_rto: Span,
@@ -92,6 +93,9 @@ pub struct Profile {
     pub delayed_ack: Span,
     pub delayed_ack_timer: DelayedAckTimer,
     pub delayed_ack_adapts: bool,
+    pub sack_delay: Span,
+    pub sack_delay_slack: Span,
+    pub sack_delay_most: u32,
     pub delay_repeated_ack: bool,
     pub quick_acks: u32,
     pub quick_acks_again: u32,
@@ -216,6 +220,7 @@ impl Profile {
             timeout_ssthresh: TimeoutSsthresh::read(s, "timeout_ssthresh")?,
             rtt_arithmetic: RttArithmetic::read(s, "rtt_arithmetic")?,
             granularity: s.span("granularity")?,
+            timer_tick: s.span("timer_tick")?,
             tick_phase: s.span("tick_phase")?,
             min_rto: s.span("min_rto")?,
             initial_rto: s.span("initial_rto")?,
@@ -226,6 +231,9 @@ impl Profile {
             delayed_ack: s.span("delayed_ack")?,
             delayed_ack_timer: DelayedAckTimer::read(s, "delayed_ack_timer")?,
             delayed_ack_adapts: s.flag("delayed_ack_adapts")?,
+            sack_delay: s.span("sack_delay")?,
+            sack_delay_slack: s.span("sack_delay_slack")?,
+            sack_delay_most: count(s, "sack_delay_most")?,
             delay_repeated_ack: s.flag("delay_repeated_ack")?,
             quick_acks: count(s, "quick_acks")?,
             quick_acks_again: count(s, "quick_acks_again")?,
@@ -266,7 +274,8 @@ impl Profile {
         let exact_echo = self.congestion == Some(Congestion::Dctcp);
         let exits = self.slow_start_exit != SlowStartExit::Nothing;
         let quick = self.quick_acks > 0 || self.quick_acks_again > 0;
-        let ack_rules = exact_echo || bytes || periodic || quick || self.dsack;
+        let timed = !self.timer_tick.is_zero() || !self.sack_delay.is_zero();
+        let ack_rules = exact_echo || bytes || periodic || quick || timed || self.dsack;
         let remembers = self.congestion != Some(Congestion::Reno) || exits;
         Profile {
             ack_at: if ack_rules { NO_LIMIT } else { self.ack_every },
