@@ -1,7 +1,7 @@
 //! The profile `linux` compared with a Linux 6.1 in virtual time, segment by segment:
 //! `vectors/linux-single-flow` has the segments of the kernel's sender through two links with chosen losses
-//! and marks. Order and lengths are to be the same, times within [`CLOCK`] or, where a timer fired, its step,
-//! in all cases but those of `differences.csv`, which says how far they go together and why no further.
+//! and marks. Order and lengths are to be the same, times within [`CLOCK`], those of timers too, in all cases
+//! but those of `differences.csv`, which says how far they go together and why no further.
 
 mod support;
 
@@ -65,6 +65,7 @@ fn profile(case: &Row) -> Profile {
     set("dsack", Value::Flag(on("dsack")));
     set("eifel", Value::Flag(on("timestamps")));
     set("sack_delay_most", Value::Integer(number(&case["ack_compression"])));
+    // Linux with DCTCP has ECT on each packet (vectors: `ecn` of the segments sent again).
     set("ect_on_retransmission", Value::Flag(case["congestion"] == "dctcp"));
     // The kernel acknowledges each segment while the window that it offers grows.
     let buffer = number(&case["receive_buffer"]);
@@ -122,8 +123,8 @@ fn ack_faults(case: &Row) -> Faults {
 /// A data segment: when it left, since the first, its offset in the stream and its length.
 type Sent = (Span, u64, u64);
 
-/// Beginnings within a millisecond, in steps of [`PHASE`]: CUBIC's steps of time hang on them, and the vectors do not
-/// say where they are.
+/// Beginnings within eight milliseconds, in steps of [`PHASE`]: CUBIC's steps of time and the ticks of timers hang on
+/// them, and the vectors do not say where they are.
 const PHASES: u64 = 800;
 const PHASE: Span = Span::us(10);
 /// What the clock of the kernel, which each reading moves by 256 ns, adds to each way.

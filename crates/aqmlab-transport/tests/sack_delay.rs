@@ -1,0 +1,74 @@
+//! Reports of data beyond a hole: the first three leave at once, those after them wait for more.
+
+mod support;
+
+use aqmlab_params::{Origin, Value};
+use aqmlab_transport::{Profile, profile_settings};
+use aqmlab_units::{Instant, Rate, Span};
+use support::{A, B, Fate, Link, Pair, Path, faultless};
+
+/// When the receiver's reports of a hole leave, since the first. The first of thirty segments is lost; the others come
+/// `gap` apart.
+fn reports(delay: Span, most: u64, gap: Span) -> Vec<Span> {
+    let mut settings = profile_settings("modern").expect("built in");
+    let given = [
+        ("sack_delay", Value::Span(delay)),
+        ("sack_delay_slack", Value::Span(Span::us(100))),
+        ("sack_delay_most", Value::Integer(most)),
+        ("initial_window", Value::Integer(30)),
+    ];
+    for (name, value) in given {
+        settings.set(name, value, Origin::Given);
+    }
+    let profile = Profile::resolve(&mut settings).expect("consistent");
+    let rate = Rate::kbit(1500 * 8 * 1_000_000 / gap.as_ns());
+    let link = |rate| Link::new(rate, Span::ms(50), usize::MAX);
+    let fast = Rate::mbit(100_000);
+    let mut data = 0;
+    let lossy = Box::new(move |_, segment: &aqmlab_transport::Segment| {
+        data += u32::from(segment.len > 0);
+        if segment.len > 0 && data == 1 { Fate::Drop } else { Fate::Pass }
+    });
+    let there = Path::new([link(rate), link(fast)], lossy);
+    let mut net = Pair::new(profile, [there, Path::new([link(fast), link(fast)], faultless())]);
+    net.open(Instant::ZERO);
+    net.with(A, |e, _, _| e.write(30 * 1448));
+    net.run_until(Instant::ZERO + Span::ms(390));
+    let reports = net.sides[B].sent.iter().filter(|(_, segment)| segment.sack_len > 0);
+    let times: Vec<Instant> = reports.map(|(at, _)| *at).collect();
+    times.iter().map(|at| *at - times[0]).collect()
+}
+
+/// Ten segments a millisecond: after three reports one leaves 1.1 ms after the segment that it is for, with those that
+/// have come until then.
+#[test]
+fn from_the_fourth_on_they_wait_for_more() {
+    let gap = Span::us(100);
+    let at_once = reports(Span::ZERO, 44, gap);
+    assert_eq!(at_once.len(), 29);
+    let waiting = reports(Span::ms(1), 44, gap);
+    let near = |a: Span, b: Span| a.saturating_sub(b).max(b.saturating_sub(a)) < Span::us(2);
+    assert!((0..3).all(|n| near(waiting[n], gap.saturating_mul(n as u64))), "{waiting:?}");
+    assert!(near(waiting[3], Span::us(300) + Span::us(1100)), "{waiting:?}");
+    assert!(near(waiting[4], Span::us(1500) + Span::us(1100)), "{waiting:?}");
+    assert_eq!(waiting.len(), 6, "{waiting:?}");
+}
+
+/// No more than so many wait: the next one leaves with them.
+#[test]
+fn as_many_wait_as_may() {
+    let few = reports(Span::ms(1), 4, Span::us(100));
+    let steps: Vec<u64> = few.windows(2).map(|pair| (pair[1] - pair[0]).as_ns().div_ceil(90_000)).collect();
+    assert_eq!(&steps[..4], [2, 2, 6, 6], "the fifth leaves at once: {few:?}");
+    assert_eq!(reports(Span::ms(1), 0, Span::us(100)).len(), 29);
+}
+
+/// A twentieth of the round trip is the most: of 200 ms it is 10 ms.
+#[test]
+fn none_waits_longer_than_a_twentieth_of_the_round_trip() {
+    let waiting = reports(Span::s(1), 255, Span::us(400));
+    assert!(
+        waiting[3] > Span::us(3 * 400 + 10_000) && waiting[3] < Span::us(3 * 400 + 10_400),
+        "{waiting:?}"
+    );
+}
