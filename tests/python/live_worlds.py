@@ -291,10 +291,19 @@ def _test_itself(p99_us: int, policy: str) -> None:
     _tell(event="done", answer=answer)
 
 
+def _be_faithful_when_repeated(job: Job) -> None:
+    """Be late with seed 2, the first time: a file says that it has been."""
+    mark = Path(os.environ["LIVE_WORLDS"]) / f"{job['arm']} {job['seed']}"
+    faithful = job["seed"] != 2 or mark.exists()
+    mark.touch()
+    _record(job, faithful=faithful)
+
+
 MODES: dict[str, Callable[[Job], object]] = {
     "faithful": _record,
     "unfaithful": lambda job: _record(job, faithful=False),
     "red-unfaithful": lambda job: _record(job, faithful="RED" not in job["arm"]),
+    "faithful-when-repeated": _be_faithful_when_repeated,
     "packets-lost": _lose_packets,
     "killed": _be_killed,
     "leaves-something-else": _be_killed_beside_a_file,

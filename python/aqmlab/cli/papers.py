@@ -106,6 +106,19 @@ def reproduce(
             help="Search for the reading that fits one part of the published results; test it on the other.",
         ),
     ] = False,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Run the paper's live experiments between this machine's TCP stacks, in real time.",
+        ),
+    ] = False,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            "--repeats", min=0, help="How often a live run that is not faithful is repeated; 2 by default."
+        ),
+    ] = None,
     minutes: Annotated[
         float | None,
         typer.Option("--minutes", help="The budget of --infer; overrides the paper's folder."),
@@ -125,7 +138,8 @@ def reproduce(
     An interrupted reproduction resumes when the command is repeated. Exits with 1 if a firm finding fails
     that the folder does not explain. With --infer nothing is scored: `inference.md` reports which reading
     fits the part of the results that paper.toml names, its error on the other part, and the evidence for each
-    setting.
+    setting. With --live the paper's testbed runs between this machine's TCP stacks; only faithful runs count, the
+    others are repeated, and `live.md` has the same simulated next to each number.
     """
     from aqmlab.papers.folder import find_paper
     from aqmlab.papers.reproduce import Wanted
@@ -134,6 +148,7 @@ def reproduce(
     set_quiet(quiet)
     wanted = Wanted(table or (), figure or (), finding or ())
     _check_options(wanted, quick=quick, multiverse=multiverse, infer=infer, minutes=minutes)
+    _check_live(live=live, other=multiverse or infer, repeats=repeats)
     paper = find_paper(key)
     folder = output or store_path(store) / "papers" / paper.key
     common: dict[str, Any] = {
@@ -153,6 +168,12 @@ def reproduce(
             return
         from aqmlab.papers.reproduce import reproduce as run_again
 
+        if live:
+            from aqmlab.cli.live import tell_stopping
+            from aqmlab.papers.live import REPEATS
+
+            common |= {"live": True, "repeats": REPEATS if repeats is None else repeats}
+            common["interrupted"] = tell_stopping
         with _progress(quiet=quiet) as watch:
             done = run_again(paper, quick=quick, told=_say_needed, progress=watch, **common)
         _draw(done, folder)
@@ -199,13 +220,17 @@ def _is_unexplained(done: Reproduction, place: int) -> bool:
 def _draw(done: Reproduction, folder: Path) -> None:
     from aqmlab import _core
     from aqmlab.papers.figures import draw_figure
+    from aqmlab.papers.scorecard import figures_folder
     from aqmlab.results import Results
 
     for figure in done.figures:
         results: Results | None = done.results.get(figure.experiment)
         try:
-            file = draw_figure(figure, results, folder / "figures", _core.__version__)
+            file = draw_figure(figure, results, figures_folder(done, folder), _core.__version__)
         except (ScenarioError, UsageError) as error:
+            if done.live is not None:
+                say(f"figure     {figure.name} cannot be drawn of the faithful runs: {error}")
+                continue
             if not done.quick:
                 raise
             say(f"figure     {figure.name} is not in the small version: {_left_out(done, figure) or error}")
@@ -235,6 +260,8 @@ def _tell(done: Reproduction, folder: Path, *, as_json: bool) -> None:
     else:
         _print(done)
         print(headline(done))
+        if done.live is not None:
+            print(done.live.text)
     folder.mkdir(parents=True, exist_ok=True)
     markdown, html = write_scorecard(done, folder, made)
     say(f"scorecard  {markdown}")
@@ -294,6 +321,13 @@ def _check_options(
             "`--infer` uses what [infer] in paper.toml names; leave out --table, --figure, --finding,"
             " --quick and --multiverse"
         )
+
+
+def _check_live(*, live: bool, other: bool, repeats: int | None) -> None:
+    if repeats is not None and not live:
+        raise UsageError("`--repeats` is about live runs; add `--live`, or leave it out")
+    if live and other:
+        raise UsageError("`--live` scores the live experiments; leave out --multiverse and --infer")
 
 
 def _infer(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool, quiet: bool) -> None:

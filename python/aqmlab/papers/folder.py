@@ -100,8 +100,15 @@ def read_paper(path: Path) -> Paper:
     findings = tuple(_finding(e, expected, files, settings) for e in expected.tables("finding", "id"))
     tables = tuple(_table(e, files) for e in expected.tables("table", "id"))
     reading = about.section("reading")
-    reading.only("fixed")
-    return Paper(
+    reading.only("fixed", "fixed_live")
+    live = {experiment.file for experiment in experiments if experiment.live}
+    for entry, finding in zip(expected.tables("finding", "id"), findings, strict=True):
+        if len({part.experiment in live for part in finding.parts}) > 1:
+            raise entry.error("a finding is about experiments that run live, or about others")
+    for entry, setting in zip(about.tables("setting", "name"), settings, strict=True):
+        if not live.isdisjoint(setting.experiments) and not live.issuperset(setting.experiments):
+            raise entry.error("a setting is about experiments that run live, or about others")
+    paper = Paper(
         path=path,
         key=about.need("key", str),
         title=about.need("title", str),
@@ -120,16 +127,18 @@ def read_paper(path: Path) -> Paper:
         inference=read_inference(about.section("infer"), settings, findings, tables),
         citation={str(k): str(v) for k, v in about.get("citation", dict, {}).items()},
     )
+    return paper.parted(str(reading.content.get("fixed_live", "")))
 
 
 def _experiment(entry: TomlTable, path: Path) -> PaperExperiment:
-    entry.only("file", "title", "figures", "tables", "quick")
+    entry.only("file", "title", "figures", "tables", "quick", "live")
     file = entry.need("file", str)
     if not (path / file).is_file():
         raise entry.error("there is no such file in the folder")
     quick = _thinned(TomlTable(entry.get("quick", dict, {}), f"{entry.place}: quick"))
     title = entry.get("title", str, file)
-    return PaperExperiment(file, title, entry.texts("figures"), entry.texts("tables"), quick)
+    live = entry.get("live", bool, False)
+    return PaperExperiment(file, title, entry.texts("figures"), entry.texts("tables"), quick, live)
 
 
 def _thinned(entry: TomlTable, *others: str) -> Thinned:

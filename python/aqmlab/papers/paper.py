@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,8 @@ class PaperExperiment:
         The paper's numbers of the figures that it redraws.
     quick
         The smaller version of ``--quick``.
+    live
+        Whether it runs between this machine's TCP stacks, with ``--live``.
     """
 
     file: str
@@ -61,6 +63,7 @@ class PaperExperiment:
     figures: tuple[str, ...]
     tables: tuple[str, ...]
     quick: Thinned
+    live: bool = False
 
 
 @dataclass(frozen=True)
@@ -332,7 +335,11 @@ class Inference:
 
 @dataclass(frozen=True)
 class Paper:
-    """A folder of a paper; ``citation`` has what BibTeX asks beyond authors, title and year."""
+    """A folder of a paper; ``citation`` has what BibTeX asks beyond authors, title and year.
+
+    Experiments, settings, findings, tables and figures are those that are simulated; ``live`` is the
+    same paper with those that run live, or ``None`` if there are none.
+    """
 
     path: Path
     key: str
@@ -351,7 +358,28 @@ class Paper:
     multiverse: Multiverse
     inference: Inference = field(default_factory=Inference)
     citation: Mapping[str, str] = field(default_factory=dict)
+    live: Paper | None = None
 
     def experiment(self, file: str) -> PaperExperiment:
         """The experiment of a scenario file."""
         return next(e for e in self.experiments if e.file == file)
+
+    def parted(self, fixed_live: str = "") -> Paper:
+        """Return it with what is about live experiments in ``live``, whose reading was fixed then."""
+        files = {experiment.file for experiment in self.experiments if experiment.live}
+        if not files:
+            return self
+
+        def part(*, live: bool) -> dict[str, Any]:
+            return {
+                "experiments": tuple(e for e in self.experiments if e.live == live),
+                "settings": tuple(s for s in self.settings if (not files.isdisjoint(s.experiments)) == live),
+                "findings": tuple(f for f in self.findings if (f.parts[0].experiment in files) == live),
+                "tables": tuple(t for t in self.tables if (t.experiment in files) == live),
+                "figures": tuple(f for f in self.figures if (f.experiment in files) == live),
+            }
+
+        of_live = replace(
+            self, **part(live=True), fixed=fixed_live, multiverse=Multiverse(), inference=Inference()
+        )
+        return replace(self, **part(live=False), live=of_live)

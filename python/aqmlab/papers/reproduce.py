@@ -8,8 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from aqmlab.cells import Cell
 from aqmlab.claims import Claim, Names
 from aqmlab.errors import unknown
+from aqmlab.papers.folder import papers
+from aqmlab.papers.live import REPEATS, LiveRuns, compare, live_part
 from aqmlab.papers.names import names_of
 from aqmlab.papers.paper import Finding, Paper, PaperFigure, PublishedTable, Thinned
 from aqmlab.papers.required_cells import Question, RequiredCells, required_cells
@@ -19,6 +22,7 @@ from aqmlab.papers.tables import FilledTable, fill
 from aqmlab.results import Results
 from aqmlab.sweeps.store import store_path
 from aqmlab.sweeps.sweep import LOCAL
+from aqmlab.sweeps.task import LIVE, SIMULATOR
 
 if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
@@ -71,6 +75,8 @@ class Reproduction:
         Its duration, and the number of runs made in that time.
     whole
         For the small version: the names of each whole experiment, by file.
+    live
+        For live experiments: the counts of their runs, and the same simulated.
     """
 
     paper: Paper
@@ -84,6 +90,7 @@ class Reproduction:
     runs: int = 0
     most_seeds: int = 0
     whole: Mapping[str, Names] = field(default_factory=dict)
+    live: LiveRuns | None = None
 
     def counts(self, strength: str) -> dict[str, int]:
         """Return how many findings hold, fail and are undecided."""
@@ -100,7 +107,10 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     store: Path | str | None = None,
     jobs: int | None = None,
     executor: str | Cluster = LOCAL,
+    live: bool = False,
+    repeats: int = REPEATS,
     progress: Watcher | None = None,
+    interrupted: Callable[[], object] | None = None,
     told: Callable[[Mapping[str, RequiredCells]], object] | None = None,
 ) -> Reproduction:
     """Run a paper's experiments, score its findings, fill its tables.
@@ -121,21 +131,30 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
         Runs in parallel; one per processor by default.
     executor
         As in :func:`aqmlab.sweep`; a cluster returns whole recordings, unless set otherwise.
+    live
+        Whether to run the live experiments instead, between this machine's TCP stacks. Only faithful
+        runs count, and the same seeds are simulated.
+    repeats
+        How often a live run that is not faithful is repeated.
     progress
         Receives the progress.
+    interrupted
+        Called once, when a live run has been asked to end.
     told
         Receives the required cells by file before the first run, if something is named.
 
     Raises
     ------
     UsageError
-        If there is no such table, figure or finding.
+        If there is no such table, figure or finding, or nothing that can run live.
     ScenarioError
         If the folder is wrong.
     RunError, HostError, RecordingError
         As of :func:`aqmlab.sweep`.
     """
     begin = time.monotonic()
+    if live:
+        paper = live_part(paper, papers)
     findings, tables, figures = choose(paper, wanted)
     scored_files = {part.experiment for finding in findings for part in finding.parts}
     scored_files |= {table.experiment for table in tables}
@@ -157,11 +176,14 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     among = {file: part.cells for file, part in parts.items()}
     if told is not None:
         told(parts)
-    runner = Runner(paper, store_path(store), jobs, seeds, progress, executor)
+    host = LIVE if live else SIMULATOR
+    runner = Runner(
+        paper, store_path(store), jobs, seeds, progress, executor, host, repeats, interrupted=interrupted
+    )
     results = {e.file: runner.results(e, {}, thin[e.file], among.get(e.file)) for e in chosen}
     smaller = Smaller("--quick", whole) if quick else None
     scored = [score_finding(f, results, names, smaller) for f in findings]
-    if not quick:
+    if not quick and not live:
         scored = [_explained(finding, runner, names) for finding in scored]
     seeds_of = [len(results[file].seeds) for file in scored_files or files]
     return Reproduction(
@@ -176,6 +198,37 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
         runner.runs,
         max(seeds_of, default=0),
         whole if quick else {},
+        _beside(runner, results, findings, (thin, among, names, smaller)) if live else None,
+    )
+
+
+def _beside(
+    runner: Runner,
+    results: Mapping[str, Results],
+    findings: Sequence[Finding],
+    asked: tuple[
+        Mapping[str, Thinned],
+        Mapping[str, frozenset[Cell] | None],
+        Mapping[str, Names],
+        Smaller | None,
+    ],
+) -> LiveRuns:
+    """Simulate what ran live, score it in the same way, and compare the two."""
+    thin, among, names, smaller = asked
+    simulator = replace(runner, host=SIMULATOR, runs=0, _done={})
+    twin = {
+        file: simulator.results(runner.paper.experiment(file), {}, thin[file], among.get(file))
+        for file in results
+    }
+    runner.runs += simulator.runs
+    faithful = sum(len(one.finished) for one in results.values())
+    total = faithful + sum(len(one.missing) for one in results.values())
+    return LiveRuns(
+        faithful,
+        total,
+        runner.refused,
+        tuple(score_finding(finding, twin, names, smaller) for finding in findings),
+        {file: compare(twin[file], results[file]) for file in results if results[file].finished},
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aqmlab.cells import Cell
+from aqmlab.papers.live import REPEATS, Refused, until_faithful
 from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
 from aqmlab.papers.variants import Reading, variant
 from aqmlab.results import Results
@@ -17,7 +18,8 @@ from aqmlab.sweeps.cases import Cases
 from aqmlab.sweeps.parcel import RECORDINGS
 from aqmlab.sweeps.progress import Progress
 from aqmlab.sweeps.store import Store
-from aqmlab.sweeps.sweep import LOCAL, cluster_of, sweep
+from aqmlab.sweeps.sweep import LOCAL, Sweep, cluster_of, sweep
+from aqmlab.sweeps.task import LIVE, SIMULATOR
 
 if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
@@ -38,8 +40,12 @@ class Runner:
         As in :func:`aqmlab.sweep`.
     watcher
         Receives the progress.
-    executor
+    executor, host, interrupted
         As in :func:`aqmlab.sweep`.
+    repeats
+        How often a live run that is not faithful is repeated; only faithful runs count.
+    runs, refused
+        Runs made, and live runs that did not count.
     """
 
     paper: Paper
@@ -48,7 +54,11 @@ class Runner:
     seeds: int | None = None
     watcher: Watcher | None = None
     executor: str | Cluster = LOCAL
+    host: str = SIMULATOR
+    repeats: int = REPEATS
+    interrupted: Callable[[], object] | None = None
     runs: int = 0
+    refused: int = 0
     _done: dict[tuple[str, frozenset[Cell] | None], Results] = field(default_factory=dict)
 
     def results(
@@ -69,19 +79,32 @@ class Runner:
         if (name, among) not in self._done:
             watcher = self.watcher
             title = f"{self.paper.key}: {experiment.title}"
-            under_way = sweep(
-                self._file(experiment, text, name),
-                store=self.store,
-                seed=seed,
-                runs=runs,
-                jobs=self.jobs,
-                executor=self._where,
-                among=among,
-                progress=None if watcher is None else lambda now: watcher(title, now),
-                report=False,
-            )
-            self._done[name, among] = under_way.wait()
-            self.runs += under_way.progress.runs_done
+            file = self._file(experiment, text, name)
+
+            def begin() -> Sweep:
+                return sweep(
+                    file,
+                    store=self.store,
+                    seed=seed,
+                    runs=runs,
+                    jobs=self.jobs,
+                    executor=self._where,
+                    host=self.host,
+                    among=among,
+                    faithful=self.host == LIVE,
+                    progress=None if watcher is None else lambda now: watcher(title, now),
+                    interrupted=self.interrupted,
+                    report=False,
+                )
+
+            if self.host == LIVE:
+                rounds = until_faithful(begin, self.repeats, self._refused)
+                self._done[name, among] = rounds.results
+                self.runs, self.refused = self.runs + rounds.made, self.refused + rounds.refused
+            else:
+                under_way = begin()
+                self._done[name, among] = under_way.wait()
+                self.runs += under_way.progress.runs_done
         return self._done[name, among]
 
     def cases(self, experiment: PaperExperiment, reading: Reading, runs: int) -> Cases:
@@ -89,6 +112,11 @@ class Runner:
         text = variant(self.paper, experiment, reading, Thinned())
         name = hashlib.sha256(f"{experiment.file}\n{text}".encode()).hexdigest()[:8]
         return Cases(self._file(experiment, text, name), runs=runs)
+
+    @cached_property
+    def _refused(self) -> Refused:
+        """The live runs that did not count, as far as the store knows."""
+        return Refused(Store.made(self.store).path / "papers" / self.paper.key / "refused.json")
 
     def forget(self) -> None:
         """Release results; later requests read them from the store again."""

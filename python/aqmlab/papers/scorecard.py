@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -31,20 +32,41 @@ from aqmlab.papers.tables import NOT_SCORED, Branch, FilledTable, TableCell
 def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -> tuple[Path, Path]:
     """Write ``scorecard.md``, ``scorecard.html`` and ``scorecard.json``; the paths of the first two.
 
+    Of live experiments ``live.md`` and so on.
+
     Parameters
     ----------
     done
         The reproduction.
     folder
-        The destination; figures are expected in its ``figures``.
+        The destination; figures are expected in its :func:`figures_folder`.
     made
         The facts about its making: ``version``, ``commit``, ``date``.
     """
-    markdown, html = folder / "scorecard.md", folder / "scorecard.html"
+    name = name_of(done)
+    markdown, html = folder / f"{name}.md", folder / f"{name}.html"
     save(markdown, as_markdown(done, folder, made))
     save(html, as_html(done, folder, made))
-    save(folder / "scorecard.json", as_text(done, made, read_inference(folder)))
+    save(folder / f"{name}.json", as_text(done, made, _inference(done, folder)))
     return markdown, html
+
+
+def name_of(done: Reproduction) -> str:
+    """Return the name of a scorecard's files, without their endings."""
+    return "live" if done.live else "scorecard"
+
+
+def figures_folder(done: Reproduction, folder: Path) -> Path:
+    """Return the folder of the figures of a scorecard."""
+    return folder / "figures" / "live" if done.live else folder / "figures"
+
+
+def _inference(done: Reproduction, folder: Path) -> Mapping[str, Any] | None:
+    return None if done.live else read_inference(folder)
+
+
+def _command(done: Reproduction) -> str:
+    return f"aqmlab reproduce {done.paper.key}{' --live' if done.live else ''}"
 
 
 _HOW_SCORED = (
@@ -100,20 +122,27 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
         headline(done),
         "",
         f"Made on {made['date']} by aqmlab {made['version']} (commit {made['commit']}) with"
-        f" `aqmlab reproduce {paper.key}`; it took {_duration(done)}."
-        f" {_HOW_SCORED}{_thresholds(done)} All comparisons are in `scorecard.json`.",
+        f" `{_command(done)}`; it took {_duration(done)}."
+        f" {_HOW_SCORED}{_thresholds(done)} All comparisons are in `{name_of(done)}.json`.",
         "",
-        "| finding | score | strength | what the paper says | threshold | what was measured |",
-        "|---|---|---|---|---|---|",
     ]
-    lines += [_markdown_row(scored) for scored in done.findings]
+    if done.live:
+        lines += [f"{done.live.text} The last column has the same experiments, simulated and scored.", ""]
+    more = ["simulated"] if done.live else []
+    heads = ["finding", "score", "strength", "what the paper says", "threshold", "what was measured", *more]
+    lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    twins = done.live.twin if done.live else (None,) * len(done.findings)
+    lines += [_markdown_row(scored, twin) for scored, twin in zip(done.findings, twins, strict=True)]
     lines += _markdown_notes(done.findings)
+    for title, rows in _beside(done):
+        head, *body = (f"| {' | '.join(map(markdown_cell, row))} |" for row in rows)
+        lines += ["", f"## {title}", "", head, "|---" * len(rows[0]) + "|", *body]
     for table in done.tables:
         lines += ["", *_markdown_table(table)]
-    figures = _drawn(folder)
+    figures = _drawn(figures_folder(done, folder))
     if figures:
         lines += ["", "## Figures", ""]
-        lines += [f"![{file.stem}](figures/{file.name})" for file in figures]
+        lines += [f"![{file.stem}]({file.relative_to(folder).as_posix()})" for file in figures]
     lines += ["", "## The reading", "", _reading_head(paper), "", "| setting | reading | known as | why |"]
     lines += ["|---|---|---|---|"]
     lines += [
@@ -121,10 +150,23 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
         for s in paper.settings
         if not s.test
     ]
-    inference = read_inference(folder)
+    inference = _inference(done, folder)
     if inference is not None:
         lines += ["", *inference_section(inference, stale=inference["state"] != state_of(paper))]
     return "\n".join(lines) + "\n"
+
+
+def _beside(done: Reproduction) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
+    """Return live against simulated: a title and the rows of a table, for each metric of an experiment."""
+    if done.live is None:
+        return
+    for file, comparison in done.live.compared.items():
+        for title, of_metric in groupby(comparison.compared, lambda one: one.title):
+            rows: list[tuple[str, ...]] = [
+                ("cell", comparison.first, comparison.second, "difference", "relative")
+            ]
+            rows += [(one.case, *one.texts()) for one in of_metric]
+            yield f"{done.paper.experiment(file).title}: {title}", rows
 
 
 def _drawn(folder: Path) -> list[Path]:
@@ -133,7 +175,7 @@ def _drawn(folder: Path) -> list[Path]:
     def place(file: Path) -> list[str | int]:
         return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", file.stem)]
 
-    return sorted((folder / "figures").glob("*.svg"), key=place)
+    return sorted(folder.glob("*.svg"), key=place)
 
 
 def _reading_head(paper: Paper) -> str:
@@ -141,7 +183,7 @@ def _reading_head(paper: Paper) -> str:
     return f"What the paper does not state, and what was chosen for it.{fixed}"
 
 
-def _markdown_row(scored: ScoredFinding) -> str:
+def _markdown_row(scored: ScoredFinding, twin: ScoredFinding | None = None) -> str:
     finding = scored.finding
     cells = [
         finding.name,
@@ -151,6 +193,8 @@ def _markdown_row(scored: ScoredFinding) -> str:
         markdown_cell(str(finding.threshold)),
         "<br>".join(map(markdown_cell, evidence(scored))),
     ]
+    if twin is not None:
+        cells.append("<br>".join((twin.status, *map(markdown_cell, evidence(twin)))))
     return f"| {' | '.join(cells)} |"
 
 
@@ -224,14 +268,17 @@ def as_html(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:
         "warnings": [],
         "path": paper.key,
         "findings": [_finding_context(scored) for scored in done.findings],
+        "twins": [(twin.status, evidence(twin)) for twin in done.live.twin] if done.live else [],
+        "live": done.live.text if done.live else "",
+        "beside": list(_beside(done)),
         "tables": [_table_context(filled) for filled in done.tables],
-        "figures": [_figure_context(file) for file in _drawn(folder)],
+        "figures": [_figure_context(file) for file in _drawn(figures_folder(done, folder))],
         "settings": [setting for setting in paper.settings if not setting.test],
         "reading_head": _reading_head(paper),
-        "inference": _inference_context(paper, folder),
+        "inference": None if done.live else _inference_context(paper, folder),
         "duration": _duration(done),
         "how_scored": _HOW_SCORED + _thresholds(done),
-        "command": f"aqmlab reproduce {paper.key}",
+        "command": _command(done),
     }
     return page("scorecard.html.j2", context, styles=("scorecard.css",))
 

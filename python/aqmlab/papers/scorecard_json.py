@@ -25,7 +25,11 @@ def as_text(done: Reproduction, made: Mapping[str, str], inference: Mapping[str,
 
 def as_json(done: Reproduction, made: Mapping[str, str]) -> dict[str, Any]:
     """Return the scorecard with every comparison; ``made`` describes its making."""
-    return {
+    of_live: dict[str, Any] = {}
+    if done.live is not None:
+        twin = [_finding_json(scored) for scored in done.live.twin]
+        of_live = {"live": done.live.to_json() | {"simulated": twin}}
+    return of_live | {
         "format_version": 1,
         "paper": done.paper.key,
         **made,

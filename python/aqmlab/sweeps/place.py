@@ -43,11 +43,14 @@ class Needs(NamedTuple):
         These packets.
     ended
         A live run has to have ended by itself.
+    faithful
+        A live run has to be faithful.
     """
 
     whole: bool = False
     capture: Capture = NO_CAPTURE
     ended: bool = False
+    faithful: bool = False
 
 
 def _lacking(run: Run, needs: Needs) -> Iterator[str]:
@@ -56,6 +59,8 @@ def _lacking(run: Run, needs: Needs) -> Iterator[str]:
             yield f"`{run.path}` is a summary: it has no table `{table}`"
     if needs.ended and run.manifest.live is not None and run.manifest.live.get("interrupted"):
         yield f"`{run.path}` was interrupted"
+    if needs.faithful and run.manifest.live is not None and run.manifest.live.get("reasons"):
+        yield f"`{run.path}` is not faithful"
     if not has_packets(run.path, needs.capture, len(run.links)):
         ports = ", ".join(f"`{port}`" for port in needs.capture.ports)
         yield f"`{run.path}` lacks packets that are asked for: {needs.capture.bytes} bytes of each at {ports}"

@@ -81,6 +81,7 @@ class Sweep:
         shard: Shard | None = None,
         among: Container[Cell] | None = None,
         force: bool = False,
+        faithful: bool = False,
         watcher: Watcher | None = None,
         report: bool = True,
         cluster: Cluster | None = None,
@@ -97,7 +98,7 @@ class Sweep:
         for cell, seed, digest in cases.runs(among):
             if shard is None or shard.has(digest):
                 cells.setdefault(place.name_of(cell.slug, seed, digest), (cell, seed))
-        needs = Needs(whole=self._bring == RECORDINGS, capture=cases.capture, ended=True)
+        needs = Needs(whole=self._bring == RECORDINGS, capture=cases.capture, ended=True, faithful=faithful)
         there = set() if force else place.present(cells)
         self.damaged = _insufficient(place, [name for name in cells if name in there], needs)
         todo = dict.fromkeys(name for name in cells if name in self.damaged or name not in there)
@@ -366,6 +367,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     shard: Shard | str | None = None,
     among: Container[Cell] | None = None,
     force: bool = False,
+    faithful: bool = False,
     progress: Watcher | None = None,
     interrupted: Callable[[], object] | None = None,
     report: bool = True,
@@ -400,6 +402,8 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         neither tables nor a report are made, for these are of the whole sweep.
     force
         Whether to do runs again that are there.
+    faithful
+        Whether to do live runs again that are there and are not faithful.
     progress
         Receives the progress of the runs, about ten times per second.
     interrupted
@@ -446,6 +450,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         shard=part,
         among=among,
         force=force,
+        faithful=faithful,
         watcher=progress,
         report=report,
         cluster=cluster,

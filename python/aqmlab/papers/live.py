@@ -1,0 +1,176 @@
+"""Live experiments of a paper: runs until they are faithful, and the same experiments simulated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from aqmlab.comparison import Comparison, compare_sides
+from aqmlab.errors import UsageError
+from aqmlab.faithfulness import faithfulness_of
+from aqmlab.figures import counted
+from aqmlab.files import save
+from aqmlab.pairing import side_of
+from aqmlab.papers.paper import Paper
+from aqmlab.papers.scoring import ScoredFinding
+from aqmlab.recording import Run
+from aqmlab.results import Missing, Results
+from aqmlab.sweeps.sweep import Sweep
+
+REPEATS = 2
+"""How often a live run that is not faithful is repeated."""
+
+SIMULATED, LIVE = "simulated", "live"
+
+
+@dataclass(frozen=True)
+class LiveRuns:
+    """The live runs of a reproduction, and the same simulated.
+
+    Attributes
+    ----------
+    faithful, total
+        Runs that count, of all.
+    refused
+        Runs that did not count because they were not faithful, also those that were repeated.
+    twin
+        The findings by the simulated runs, in the order of the live ones.
+    compared
+        Live against simulated, by file of the experiment.
+    """
+
+    faithful: int
+    total: int
+    refused: int
+    twin: tuple[ScoredFinding, ...]
+    compared: Mapping[str, Comparison]
+
+    @property
+    def text(self) -> str:
+        """The counts in a sentence."""
+        refused = f"{counted(self.refused, 'run')} {'was' if self.refused == 1 else 'were'} refused"
+        return f"{self.faithful} of {counted(self.total, 'live run')} are faithful and count; {refused}."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts and the comparisons as plain data; the findings are with the live ones."""
+        return {
+            "faithful": self.faithful,
+            "total": self.total,
+            "refused": self.refused,
+            "compared": {file: comparison.to_json() for file, comparison in self.compared.items()},
+        }
+
+
+def live_part(paper: Paper, others: Callable[[], Sequence[Paper]]) -> Paper:
+    """Return the paper with its live experiments.
+
+    Raises
+    ------
+    UsageError
+        If it has none, with the papers that have.
+    """
+    if paper.live is not None:
+        return paper.live
+    known = [f"`{other.key}`" for other in others() if other.live is not None]
+    have = f"; those of {', '.join(known)} can" if known else ""
+    raise UsageError(f"no experiment of `{paper.key}` can run live{have}")
+
+
+def compare(simulated: Results, live: Results) -> Comparison:
+    """Compare the metrics of the scenario, cell by cell."""
+    sides = (side_of(simulated, ""), side_of(live, ""))
+    return compare_sides(*sides, metrics=live.metrics or None, names=(SIMULATED, LIVE))
+
+
+class Refused:
+    """The runs that did not count, kept in a file: a run that is repeated is replaced.
+
+    Parameters
+    ----------
+    file
+        Where they are kept.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._runs = set(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else set[str]()
+
+    def add(self, runs: Sequence[Run]) -> None:
+        """Add runs; one that is known counts once."""
+        made = {f"{run.path.name} {(run.path / 'manifest.json').stat().st_mtime_ns}" for run in runs}
+        if not made <= self._runs:
+            self._runs |= made
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            save(self._file, json.dumps(sorted(self._runs), indent=1) + "\n")
+
+    def of(self, results: Results) -> int:
+        """Return how many were of the runs of these results."""
+        names = {run.path.name for run in results.finished.values()}
+        return sum(made.partition(" ")[0] in names for made in self._runs)
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What came of the live runs of an experiment.
+
+    Attributes
+    ----------
+    results
+        The faithful ones; the others are missing.
+    made
+        The number of runs made now.
+    refused
+        The number of runs that did not count, also earlier ones.
+    """
+
+    results: Results
+    made: int
+    refused: int
+
+
+def until_faithful(begin: Callable[[], Sweep], repeats: int, refused: Refused) -> Rounds:
+    """Run until all runs are faithful, or each has been repeated often enough.
+
+    Parameters
+    ----------
+    begin
+        Begins the missing runs and those that are not faithful.
+    repeats
+        How often.
+    refused
+        Receives those that were not faithful.
+    """
+    made = 0
+    while True:
+        under_way = begin()
+        results = under_way.wait()
+        made += under_way.progress.runs_done
+        not_faithful = [run for run in results.finished.values() if _reasons(run)]
+        refused.add(not_faithful)
+        if not not_faithful or repeats == 0:
+            return Rounds(only_faithful(results), made, refused.of(results))
+        repeats -= 1
+
+
+def only_faithful(results: Results) -> Results:
+    """Return the results without runs that are not faithful; these are missing."""
+    reasons = {at: _reasons(run) for at, run in results.finished.items()}
+    lost = [Missing(*at, f"not faithful: {'; '.join(why)}") for at, why in reasons.items() if why]
+    if not lost:
+        return results
+    rest = {at: run for at, run in results.finished.items() if not reasons[at]}
+    return replace(results, finished=rest, missing=(*results.missing, *lost))
+
+
+def _reasons(run: Run) -> tuple[str, ...]:
+    """Why a run does not count."""
+    verdict = faithfulness_of(run)
+    if verdict is None:
+        return ("it was simulated",)
+    return (*verdict.reasons, *(("interrupted",) if verdict.interrupted else ()))
+
+
+__all__ = ["LIVE", "REPEATS", "LiveRuns", "Refused", "compare", "live_part", "until_faithful"]
