@@ -79,6 +79,10 @@ class HostError(AqmlabError):
     exit_code = 3
 
 
+class DisciplineError(HostError):
+    """The kernel lacks the queue discipline of an arm; other arms may run."""
+
+
 class MemoryCapError(HostError):
     """A run that needs more memory than allowed."""
 

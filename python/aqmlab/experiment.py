@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -253,7 +254,7 @@ def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
         return LiveExecutor(place, force=wishes.force, interrupted=wishes.interrupted)
 
     with _nothing_empty_left(place):
-        return Sweep(
+        sweep = Sweep(
             cases,
             place,
             AskedExperiment(place),
@@ -261,7 +262,9 @@ def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
             watcher=wishes.watcher,
             cluster=None if cases.host == LIVE else wishes.cluster,
             executor=live_executor if cases.host == LIVE else None,
-        ).wait()
+        )
+        results = sweep.wait()
+        return replace(results, warnings=(*results.warnings, *sweep.remarks))
 
 
 def _reported(found: _Found, report: bool) -> _Found:

@@ -24,6 +24,24 @@ pub enum LiveError {
         /// remedy
         remedy: String,
     },
+    /// The kernel lacks a queue discipline: other arms may run.
+    #[error(
+        "this kernel has no queue discipline `{name}`; load it: `modprobe sch_{name}`, or boot a kernel built with it"
+    )]
+    NoDiscipline {
+        /// its name for tc
+        name: String,
+    },
+    /// tc refuses the words of a kernel's queue.
+    #[error("tc refuses `{spec}`: {words}")]
+    TcRefuses {
+        /// index of the link
+        link: usize,
+        /// what was written
+        spec: String,
+        /// what tc says
+        words: String,
+    },
     /// The operating system refused.
     #[error("cannot {operation} {object}: {source}")]
     Io {
@@ -65,7 +83,8 @@ impl LiveError {
     /// A word for programs: which kind of error it is.
     pub const fn kind(&self) -> &'static str {
         match self {
-            LiveError::Discipline(_) | LiveError::Unsupported(_) => "scenario",
+            LiveError::Discipline(_) | LiveError::Unsupported(_) | LiveError::TcRefuses { .. } => "scenario",
+            LiveError::NoDiscipline { .. } => "discipline",
             LiveError::Machine { .. } | LiveError::Io { .. } => "machine",
             LiveError::Suspended { .. } => "suspended",
             LiveError::PortBooks { .. } | LiveError::NetworkBooks(_) => "books",

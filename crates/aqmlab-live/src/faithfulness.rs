@@ -54,6 +54,27 @@ pub struct Observed {
     /// For each host, the packets that the router handed to it with the mark CE, and those that its
     /// kernel counted.
     pub marks: Vec<(u64, u64)>,
+    /// Queues of the kernel.
+    pub kernels: Vec<KernelObserved>,
+}
+
+/// Measurements of a queue of the kernel.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct KernelObserved {
+    /// Name of its link.
+    pub link: String,
+    /// 99 % of the packets that waited left no later than this after the link had become free.
+    pub lateness_p99: Span,
+    /// Packets that it was given.
+    pub offered: u64,
+    /// Packets that came back.
+    pub returned: u64,
+    /// Packets that came out and had not gone in.
+    pub strays: u64,
+    /// Packets that its discipline counts as dropped.
+    pub dropped: u64,
+    /// Packets that wait in it.
+    pub waiting: u64,
 }
 
 /// Time scales with which lateness is compared.
@@ -128,6 +149,8 @@ impl Faithfulness {
         checks.push(at_sockets(observed));
         checks.push(handed_over(observed));
         checks.push(marks(observed));
+        checks.extend(kernel_shaper(observed, time_scales));
+        checks.extend(kernel_books(observed));
         Faithfulness { checks, interrupted }
     }
 
@@ -289,6 +312,43 @@ fn marks(observed: &Observed) -> Check {
         limit: 0.0,
         unit: "packets",
     }
+}
+
+/// The kernel's shaper, which replaces the link's own clock, is held to the same limit as writing.
+fn kernel_shaper(observed: &Observed, time_scales: &TimeScales) -> Option<Check> {
+    let p99 = observed.kernels.iter().map(|kernel| kernel.lateness_p99).max()?;
+    let (limit, why) = time_scales.limit();
+    let passed = p99 < limit;
+    let than = if passed { "limit" } else { "above" };
+    let sentence = format!(
+        "p99 lateness of the kernel's shaper {}, {than} {} ({why})",
+        format_span(p99),
+        format_span(limit)
+    );
+    let (value, limit) = (p99.as_secs_f64(), limit.as_secs_f64());
+    Some(Check { name: "kernel_shaper", passed, sentence, value, limit, unit: "s" })
+}
+
+/// What went into a queue of the kernel came out, was dropped or waits, by its own count.
+fn kernel_books(observed: &Observed) -> Option<Check> {
+    let amiss = |kernel: &KernelObserved| {
+        kernel.strays + kernel.offered.abs_diff(kernel.returned + kernel.dropped + kernel.waiting)
+    };
+    let worst = observed.kernels.iter().max_by_key(|kernel| amiss(kernel))?;
+    let value = amiss(worst);
+    let KernelObserved { link, offered, returned, dropped, waiting, .. } = worst;
+    let sentence = format!(
+        "the kernel's queue at `{link}` took {offered} packets: {returned} came back, and it counts {dropped} dropped and \
+         {waiting} waiting"
+    );
+    Some(Check {
+        name: "kernel_books",
+        passed: value == 0,
+        sentence,
+        value: value as f64,
+        limit: 0.0,
+        unit: "packets",
+    })
 }
 
 /// A time as people read it: three digits, in the unit that fits.

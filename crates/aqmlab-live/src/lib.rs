@@ -7,6 +7,7 @@
 //!   again.
 //! - [`router`]: the network of a plan in virtual time, without a socket or a clock: frames in,
 //!   frames out, each at its ideal instant.
+//! - [`kernel_queue`]: a queue of the kernel in the place of one of ours.
 //! - [`data_plane`]: the loop that drives a network of ports on this machine's clock, and measures
 //!   how late it is.
 //!
@@ -38,6 +39,7 @@ mod feasible;
 pub mod frame;
 #[cfg(target_os = "linux")]
 pub mod host;
+pub mod kernel_queue;
 #[cfg(target_os = "linux")]
 pub mod machine;
 #[cfg(target_os = "linux")]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use aqmlab_network::{End, Engine, RunFacts, flow_table};
 use aqmlab_recording::capture::{CaptureFailure, CaptureReport, CapturedPackets};
 use aqmlab_recording::live::{
-    Frames, GeneratorReport, HostCounters, LiveDrops, LiveMarks, LiveReport, Policy, RouteMetrics, Stall,
+    Frames, GeneratorReport, HostCounters, KernelQueueReport, LiveDrops, LiveMarks, LiveReport, Policy,
+    RouteMetrics, Stall,
 };
 use aqmlab_recording::{Host, Recording, RecordingError, StoppedBy};
 use aqmlab_scenario::{Plan, Wait};
@@ -15,10 +16,11 @@ use crate::addresses::HostId;
 use crate::calibration::Calibration;
 use crate::capture_report;
 use crate::data_plane::DataPlaneReport;
-use crate::faithfulness::{Faithfulness, Observed, TimeScales};
+use crate::faithfulness::{Faithfulness, KernelObserved, Observed, TimeScales};
 use crate::feasible;
 use crate::frame::Malformed;
-use crate::host::{Counters, Hosts, Stack};
+use crate::host::{Counters, Hosts, KernelCounts, Stack};
+use crate::kernel_queue::KernelQueueBooks;
 use crate::quantiles::{distribution, quantile};
 use crate::router::{FlowBooks, HostBooks, RouterRecord};
 use crate::traffic::{FlowRow, OPTIONAL, Outcome};
@@ -76,6 +78,8 @@ pub struct Ran<'a> {
     pub traffic: Outcome,
     /// Counters of the hosts' kernels, in the order of [`HostId::number`].
     pub counters: Vec<Counters>,
+    /// Counts of the kernel's queues.
+    pub kernels: Vec<KernelCounts>,
     /// Outcome of the capture, if there was one.
     pub captured: Option<Result<CaptureReport, Box<CaptureFailure>>>,
     /// Duration of the whole.
@@ -107,7 +111,8 @@ impl Ran<'_> {
     fn observed(&self) -> Observed {
         let hosts = &self.record.hosts;
         let mut hidden: Vec<(String, u64)> = Vec::new();
-        for (place, count) in self.counters.iter().flat_map(Counters::hidden_drops) {
+        let of_queues = self.kernels.iter().map(|kernel| &kernel.counters);
+        for (place, count) in self.counters.iter().chain(of_queues).flat_map(Counters::hidden_drops) {
             match hidden.iter_mut().find(|(known, _)| known == place) {
                 Some((_, sum)) => *sum += count,
                 None => hidden.push((place.to_owned(), count)),
@@ -133,6 +138,23 @@ impl Ran<'_> {
                 hosts.iter().map(|host| host.left.packets).sum::<u64>() - self.report.write_errors,
                 self.counters.iter().map(|counters| counters.get("dev.rx_packets")).sum(),
             ),
+            kernels: self
+                .kernels
+                .iter()
+                .zip(&self.record.kernels)
+                .map(|(counts, (link, books))| {
+                    debug_assert_eq!(counts.link, *link, "both are in the order of their links");
+                    KernelObserved {
+                        link: self.plan.links[*link].name.clone(),
+                        lateness_p99: quantile(&books.lateness, 0.99),
+                        offered: books.offered,
+                        returned: books.returned,
+                        strays: books.strays,
+                        dropped: counts.dropped.into(),
+                        waiting: counts.waiting.into(),
+                    }
+                })
+                .collect(),
             marks: hosts
                 .iter()
                 .map(|host| host.left_ce)
@@ -190,6 +212,7 @@ impl Ran<'_> {
             routes: self.by_class(|class| route(&self.hosts.stacks[class])),
             counters: self.by_class(|class| self.counters_of(class)),
             generator: self.generator(),
+            kernel_queues: self.kernel_queues(),
             capture: None,
             capture_failure: None,
             ping: distribution(&self.calibration.ping_ns),
@@ -204,6 +227,23 @@ impl Ran<'_> {
             None => {}
         }
         live
+    }
+
+    fn kernel_queues(&self) -> BTreeMap<String, KernelQueueReport> {
+        let report = |(counts, (link, books)): (&KernelCounts, &(usize, KernelQueueBooks))| {
+            let report = KernelQueueReport {
+                spec: counts.spec.clone(),
+                offered: books.offered,
+                returned: books.returned,
+                dropped: books.dropped,
+                marked: books.marked,
+                kernel_dropped: counts.dropped.into(),
+                lateness: distribution(&books.lateness),
+                shown: counts.shown.clone(),
+            };
+            (self.plan.links[*link].name.clone(), report)
+        };
+        self.kernels.iter().zip(&self.record.kernels).map(report).collect()
     }
 
     fn counters_of(&self, class: usize) -> HostCounters {

@@ -163,6 +163,12 @@ fn run_live(
     let largest = hosts.stacks.iter().map(|stack| stack.mtu as usize).collect();
     let budget = FrameBudget::of(plan, largest)?;
     let mut router = Router::new(plan, seed, registry, &budget)?;
+    let mtu = hosts.stacks.iter().map(|stack| stack.mtu).max().unwrap_or_default();
+    let mut kernels = Vec::new();
+    for (kernel, path) in host::kernel_queues(plan, mtu, &hosts.home)? {
+        router.connect(kernel.link, Box::new(path));
+        kernels.push(kernel);
+    }
     let writer = capture.map(|capture| capture::observe(&mut router, capture, &budget)).transpose()?;
     // To spin passes no time where the clock waits for this thread.
     let wait = if calibration.in_virtual_time() { Wait::Epoll } else { plan.live.wait };
@@ -170,6 +176,7 @@ fn run_live(
     let begun = Clock::start();
     let (data_plane, mut traffic) = run.run(router, tuns, progress)?;
     let counters = hosts.counters()?;
+    let kernels = host::look_at_queues(kernels, &hosts.home)?;
     // The sockets stay open until then, so that packets under way find a receiver.
     traffic.still_open.clear();
     let wall = begun.now().saturating_since(Instant::ZERO);
@@ -178,8 +185,21 @@ fn run_live(
     // else.
     let captured = writer.map(|writer| writer.finish(record.t1));
     let hosts = &hosts;
-    Ok(Ran { plan, seed, hosts, calibration, wait, record, report, traffic, counters, captured, wall }
-        .settle())
+    Ok(Ran {
+        plan,
+        seed,
+        hosts,
+        calibration,
+        wait,
+        record,
+        report,
+        traffic,
+        counters,
+        kernels,
+        captured,
+        wall,
+    }
+    .settle())
 }
 
 /// Parts shared by the whole run.

@@ -11,12 +11,12 @@ use aqmlab_live::machine::Machine;
 use aqmlab_live::{LiveError, LiveRun, Options, RunProgress};
 use aqmlab_recording::capture::{Capture, DEFAULT_SNAP, FILE_NAME, PortCapture};
 use aqmlab_recording::{RecordingError as NotWritten, Staged};
-use aqmlab_scenario::Plan;
+use aqmlab_scenario::{Plan, Problem, ScenarioError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 
-use crate::errors::{HostError, PythonRunError, RecordingError, UsageError};
+use crate::errors::{DisciplineError, HostError, PythonRunError, RecordingError, UsageError, scenario_error};
 use crate::runs::{captured_links, check_arms, one_case};
 
 pub(crate) const ENGINE: Option<aqmlab_network::Engine> = Some(aqmlab_live::ENGINE);
@@ -53,7 +53,11 @@ pub(crate) fn live_run(
         Some(capture) => aqmlab_live::live_captured(plan, seed, &options, capture, told, cancel),
         None => aqmlab_live::live(plan, seed, &options, told, cancel),
     });
-    let written = outcome.map_err(|error| python_error(&error)).and_then(|mut run| {
+    let failed = |error: &LiveError| match error {
+        LiveError::TcRefuses { link, .. } => refused_by_tc(py, plan, *link, error, file_name),
+        _ => python_error(error),
+    };
+    let written = outcome.map_err(|error| failed(&error)).and_then(|mut run| {
         if let Some(live) = &mut run.recording.manifest.live {
             live.machine = Some(machine.facts(before));
         }
@@ -151,11 +155,19 @@ fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &RunProgress) -> PyRe
     callback.call1(py, (dict,)).map(|_| ())
 }
 
+/// The words of tc at the place of the queue that it refuses.
+fn refused_by_tc(py: Python<'_>, plan: &Plan, link: usize, error: &LiveError, file_name: &str) -> PyErr {
+    let place = plan.links[link].only_live.clone();
+    let problems = place.map(|place| Problem { message: error.to_string(), ..place }).into_iter().collect();
+    scenario_error(py, &ScenarioError { file: file_name.to_owned(), problems })
+}
+
 fn python_error(error: &LiveError) -> PyErr {
     let text = error.to_string();
     match error.kind() {
         "scenario" => UsageError::new_err(text),
         "machine" => HostError::new_err(text),
+        "discipline" => DisciplineError::new_err(text),
         _ => PythonRunError::new_err(text),
     }
 }

@@ -62,6 +62,10 @@ pub struct LiveReport {
     pub counters: BTreeMap<String, HostCounters>,
     /// Performance of the traffic generator.
     pub generator: GeneratorReport,
+    /// Queues of the kernel, by link.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(default)]
+    pub kernel_queues: BTreeMap<String, KernelQueueReport>,
     /// Captured packets, by port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<BTreeMap<String, CapturedCounts>>,
@@ -226,6 +230,28 @@ pub struct GeneratorReport {
     pub processor_percent: f64,
     /// Failures at the hosts' sockets, by kind.
     pub trouble: BTreeMap<&'static str, u64>,
+}
+
+/// A queue of the kernel, from the start of the run to the end of the drain.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct KernelQueueReport {
+    /// The discipline and its options, as tc was given them.
+    pub spec: String,
+    /// Packets that the kernel was given.
+    pub offered: u64,
+    /// Packets that came back.
+    pub returned: u64,
+    /// Packets that did not come back.
+    pub dropped: u64,
+    /// Packets that came back with a mark.
+    pub marked: u64,
+    /// Drops as the discipline counts them.
+    pub kernel_dropped: u64,
+    /// Times for which the link stood idle although a packet waited.
+    pub lateness: TimeDistribution,
+    /// What `tc -s` says of the discipline at the end.
+    pub shown: String,
 }
 
 /// Packets of a port to be captured.

@@ -155,6 +155,8 @@ pub struct LinkPlan {
     /// Packets that are dropped or marked before the queue sees them, by arrival number (the first
     /// is 1).
     pub faults: Faults,
+    /// Why only a live run can have its queue, if so.
+    pub only_live: Option<Problem>,
 }
 
 /// Deterministic faults on a link, for teaching and for exactness tests.
@@ -387,7 +389,8 @@ impl Plan {
     /// Iterates over the parts that only a kernel supports, because of which the simulator refuses
     /// the plan.
     pub fn only_live(&self) -> impl Iterator<Item = &Problem> {
-        self.classes.iter().filter_map(|class| class.only_live.as_ref())
+        let of_classes = self.classes.iter().filter_map(|class| class.only_live.as_ref());
+        of_classes.chain(self.links.iter().filter_map(|link| link.only_live.as_ref()))
     }
 }
 

@@ -10,7 +10,9 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
 use crate::crossing::{Crossing, base_rtt};
+use crate::error::Problem;
 use crate::field::OURS;
+use crate::kernel_queue::{TC_INFO, TC_QUEUE};
 use crate::language::{DEFAULT_QUEUE, QUEUE_KIND};
 use crate::pass::Pass;
 use crate::plan::{ClassPlan, DelayPlan, LinkPlan};
@@ -49,6 +51,7 @@ impl Pass<'_, '_> {
                 mean_packet: crossing.mean_packet(),
             };
             let queue = self.queue(&draft, context, &crossing, classes);
+            let only_live = self.only_a_kernels(&draft);
             links.push(queue.map(|queue| LinkPlan {
                 name: draft.name,
                 from: draft.from,
@@ -58,6 +61,7 @@ impl Pass<'_, '_> {
                 overhead: draft.overhead,
                 queue,
                 faults: draft.faults,
+                only_live,
             }));
         }
         links.into_iter().collect()
@@ -95,6 +99,26 @@ impl Pass<'_, '_> {
         }
     }
 
+    /// Returns why the simulator cannot have a link's queue, if it is one of a kernel.
+    fn only_a_kernels(&mut self, draft: &LinkDraft<'_>) -> Option<Problem> {
+        let named = match &draft.queue?.value {
+            Tree::Table(table) => table.get(QUEUE_KIND)?,
+            _ => draft.queue?,
+        };
+        if !matches!(&named.value, Tree::Text(name) if name == TC_QUEUE) {
+            return None;
+        }
+        let path = format!("{}.{QUEUE_KIND}", draft.queue_path);
+        if !draft.faults.drop.is_empty() || !draft.faults.mark.is_empty() {
+            let message =
+                "packets to drop or to mark are chosen in front of queues of ours; a kernel's queue has none";
+            self.error(&named.at, &path, message);
+        }
+        let message = "the simulator has no queue of the kernel: run this arm with `aqmlab live`, or `--arm` the others; a \
+                       queue of ours with Linux's rules has `preset = \"linux\"`";
+        Some(self.report.problem(&named.at, &path, message.into()))
+    }
+
     /// Checks queues whose links or traffic are wrong, as far as possible.
     pub(crate) fn look_at_queues(&mut self, network: &Network<'_>) {
         for draft in &network.links {
@@ -114,7 +138,7 @@ impl Pass<'_, '_> {
             self.enter_at(kind, &default.name, Origin::Default(OURS), DISCIPLINE_HELP);
             return Some((default, None, Settings::default()));
         };
-        let (info, table, given) = self.discipline_at(node, path)?;
+        let (info, table, given) = self.queue_at(node, path, true)?;
         self.enter_at(format!("{path}.{QUEUE_KIND}"), &info.name, Origin::Given, DISCIPLINE_HELP);
         Some((info, table, given))
     }
@@ -126,7 +150,17 @@ impl Pass<'_, '_> {
         node: &'n Node,
         path: &str,
     ) -> Option<(&'static Info, Option<&'n Table>, Settings)> {
-        let (info, table) = self.discipline(node, path)?;
+        self.queue_at(node, path, false)
+    }
+
+    /// The same; of a link it may be a queue of the kernel.
+    fn queue_at<'n>(
+        &mut self,
+        node: &'n Node,
+        path: &str,
+        of_link: bool,
+    ) -> Option<(&'static Info, Option<&'n Table>, Settings)> {
+        let (info, table) = self.discipline(node, path, of_link)?;
         let mut given = Settings::default();
         let clean = table.is_none_or(|table| {
             self.check_keys(table, path, info.params, &[QUEUE_KIND]);
@@ -137,7 +171,12 @@ impl Pass<'_, '_> {
 
     /// Returns the discipline that is written at `node`, with the table of its parameters, if there
     /// is one.
-    fn discipline<'n>(&mut self, node: &'n Node, path: &str) -> Option<(&'static Info, Option<&'n Table>)> {
+    fn discipline<'n>(
+        &mut self,
+        node: &'n Node,
+        path: &str,
+        of_link: bool,
+    ) -> Option<(&'static Info, Option<&'n Table>)> {
         let names = || catalogue().iter().map(|i| i.name);
         let (named, table) = match &node.value {
             Tree::Table(table) => (table.get(QUEUE_KIND), Some(table)),
@@ -159,6 +198,17 @@ impl Pass<'_, '_> {
             self.error(&named.at, path, message);
             return None;
         };
+        if name == TC_QUEUE {
+            if !of_link {
+                self.error(
+                    &named.at,
+                    &kind_path,
+                    "a queue of the kernel is that of a link, and inside no other",
+                );
+                return None;
+            }
+            return Some((&TC_INFO, table));
+        }
         let Some(info) = info(name) else {
             self.error(&named.at, &kind_path, no_such("discipline", name, names()));
             return None;

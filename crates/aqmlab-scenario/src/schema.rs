@@ -5,6 +5,7 @@ use aqmlab_qdisc::Dscp;
 use serde_json::{Map, Value as Json, json};
 
 use crate::field::{Absent, Drawn, Field, Form, Variant};
+use crate::kernel_queue::TC_INFO;
 use crate::kind;
 use crate::language::{ARM, CASE, FILE, HOP, ZIP};
 
@@ -162,6 +163,7 @@ fn distribution(drawn: &Drawn) -> Json {
 fn queue() -> Json {
     let infos = aqmlab_qdisc::registry::catalogue();
     let names: Vec<&str> = infos.iter().map(|i| i.name).collect();
+    let infos = infos.iter().chain([&TC_INFO]);
     let table = |info: &aqmlab_qdisc::Info| {
         let mut schema = params(info.params);
         let own = schema.as_object_mut().expect("an object schema is an object");
@@ -173,7 +175,7 @@ fn queue() -> Json {
         own.insert("description".into(), json!(format!("{}: {}.", info.title, info.summary)));
         schema
     };
-    let tables = infos.iter().map(table);
+    let tables = infos.map(table);
     json!({ "anyOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() })
 }
 

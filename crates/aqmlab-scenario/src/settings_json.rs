@@ -11,6 +11,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
+use crate::kernel_queue::TC_INFO;
+
 /// A discipline with its effective parameters.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct QueueJson {
@@ -139,6 +141,8 @@ impl JsonSchema for TcpJson {
 }
 
 fn disciplines(generator: &mut SchemaGenerator, context: Option<Schema>) -> Schema {
+    // A queue of the kernel has a link.
+    let kernels = context.is_some().then_some(&TC_INFO);
     let one = |info: &aqmlab_qdisc::Info| {
         let mut properties = Map::new();
         properties.insert("kind".into(), json!({ "const": info.name }));
@@ -147,7 +151,7 @@ fn disciplines(generator: &mut SchemaGenerator, context: Option<Schema>) -> Sche
         let required: Vec<_> = properties.keys().cloned().collect();
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
     };
-    let all: Vec<Json> = aqmlab_qdisc::registry::catalogue().iter().map(one).collect();
+    let all: Vec<Json> = aqmlab_qdisc::registry::catalogue().iter().chain(kernels).map(one).collect();
     json_schema!({ "oneOf": all })
 }
 

@@ -20,6 +20,10 @@ from aqmlab.sweeps.progress import UnderWay
 from aqmlab.sweeps.task import Task
 
 
+SKIPPED = "skipped"
+"""The cause of runs that this machine lacks something for, unlike others of the same scenario."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The outcome of a task.
@@ -32,7 +36,8 @@ class Outcome:
         ``finished``; ``present``, if another process has done it meanwhile; ``failed``;
         ``machine``, if this machine cannot, and the next run would find the same.
     cause, reason
-        For a failure: a word for counting, and a sentence. For an error that ends all runs, its
+        For a failure: a word for counting, and a sentence; the word is :data:`SKIPPED` if the run
+        cannot be made on this machine, and others can. For an error that ends all runs, its
         name.
     wall_s, cpu_s
         Time of the run itself, including its recording.

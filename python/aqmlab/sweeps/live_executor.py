@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from aqmlab.errors import AqmlabError, RecordingError, RunError
+from aqmlab.errors import AqmlabError, DisciplineError, RecordingError, RunError
 from aqmlab.live import supervisor
-from aqmlab.sweeps.executor import Outcome, QueueExecutor
+from aqmlab.sweeps.executor import SKIPPED, Outcome, QueueExecutor
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.progress import UnderWay
 from aqmlab.sweeps.task import Task
@@ -47,9 +47,15 @@ class LiveExecutor(QueueExecutor):
         self._place, self._force, self._replace = place, force, replace
         self._interrupted = interrupted
         self._asked_to_end = self._heeded = 0
+        self._skipped: dict[str, None] = {}
         # The kernel ends a router with the thread that started it: this one ends after them.
         self._thread = threading.Thread(target=self._keep, name="live", daemon=True)
         self._thread.start()
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Return why arms were skipped."""
+        return tuple(self._skipped)
 
     def close(self, *, now: bool) -> None:
         """End when all tasks are done; with ``now`` ask the run to end, the second time end it at once."""
@@ -68,6 +74,9 @@ class LiveExecutor(QueueExecutor):
                     return
                 except (RunError, RecordingError) as error:
                     outcome = Outcome(task, "failed", cause=type(error).__name__, reason=str(error))
+                except DisciplineError as error:
+                    self._skipped[f"{task.arm}: skipped: {error}"] = None
+                    outcome = Outcome(task, "failed", cause=SKIPPED, reason=str(error))
                 except AqmlabError as error:
                     # This machine cannot do it, or the scenario cannot run live: the same applies to the next
                     # run.

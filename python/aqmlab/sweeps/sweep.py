@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Self
 
 from aqmlab import errors
 from aqmlab.cells import Cell
-from aqmlab.errors import AqmlabError, MemoryCapError, RecordingError, RunError, UsageError, unknown
+from aqmlab.errors import (
+    AqmlabError,
+    DisciplineError,
+    MemoryCapError,
+    RecordingError,
+    RunError,
+    UsageError,
+    unknown,
+)
 from aqmlab.figures import counted
 from aqmlab.machine import job_count, memory_cap
 from aqmlab.results import Results
@@ -22,7 +30,7 @@ from aqmlab.stopping import Stop, Stopped, raise_if_stopped, wait_heeding_signal
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.conclusion import Conclusion
 from aqmlab.sweeps.directory import Directory, SweepDirectory
-from aqmlab.sweeps.executor import Executor, LocalExecutor
+from aqmlab.sweeps.executor import SKIPPED, Executor, LocalExecutor
 from aqmlab.sweeps.parcel import RECORDINGS, SUMMARIES, Bring, enough
 from aqmlab.sweeps.place import Needs, Place
 from aqmlab.sweeps.progress import Intervals, Progress
@@ -316,6 +324,9 @@ class Sweep:
         failed = self._tally.failed
         if not failed:
             return None
+        if set(self._tally.causes) == {SKIPPED}:
+            # The runs of other arms are what this machine can do.
+            return None if self._tally.there() else DisciplineError(next(iter(failed.values())))
         # In the order of the cells, not of their ends: the same message for any number of workers.
         name = next(name for name in self._tally.cells if name in failed)
         cell, seed = self._tally.cells[name]

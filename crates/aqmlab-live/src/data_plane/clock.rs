@@ -4,14 +4,12 @@
 use std::hint::black_box;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use aqmlab_units::{Instant, Span};
 use rustix::event::{Timespec as Timeout, epoll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
-
-use super::device::Device;
 
 /// Time since an origin on CLOCK_MONOTONIC, which no clock adjustment makes jump. (NTP slews it by 0.05 % at most.)
 #[derive(Clone, Copy, Debug)]
@@ -122,11 +120,11 @@ impl SystemPoller {
     ///
     /// # Errors
     /// The system's error.
-    pub fn new<D: Device>(clock: Clock, devices: &[D]) -> io::Result<Self> {
+    pub fn new<'a>(clock: Clock, devices: impl Iterator<Item = BorrowedFd<'a>>) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        for (number, device) in devices.iter().enumerate() {
+        for (number, device) in devices.enumerate() {
             let data = epoll::EventData::new_u64(number as u64);
-            epoll::add(&epoll, device.fd(), data, epoll::EventFlags::IN)?;
+            epoll::add(&epoll, device, data, epoll::EventFlags::IN)?;
         }
         Ok(SystemPoller { clock, epoll })
     }

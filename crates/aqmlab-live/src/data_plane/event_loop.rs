@@ -72,7 +72,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
     /// Between these devices, which are the router's hosts by their numbers. Takes all the memory that it will need.
     pub fn new(router: Router, devices: Vec<D>, poller: P, spin: Span) -> Self {
         let reading = Reading { now: poller.now(), used: poller.thread_time() };
-        let ready = vec![true; devices.len()];
+        let ready = vec![true; devices.len() + router.kernel_fds().count()];
         // Not zero: the system allocates zero pages only when they are written.
         let scratch = vec![0xa5; SCRATCH].into_boxed_slice();
         let sink = DeviceSink { devices, report: DataPlaneReport::new() };
@@ -144,7 +144,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
     /// Reads a few frames from each device that has some. The clock is read before each device, and
     /// what is due is done between them.
     fn read_all(&mut self) -> Result<(), LiveError> {
-        for number in 0..self.ready.len() {
+        for number in 0..self.sink.devices.len() {
             let mut reads = 0;
             while self.ready[number] && reads < READS {
                 self.ready[number] =
@@ -152,7 +152,23 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
                 reads += 1;
             }
         }
-        Ok(())
+        for number in self.sink.devices.len()..self.ready.len() {
+            if self.ready[number] {
+                self.ready[number] = false;
+                self.collect(number - self.sink.devices.len())?;
+            }
+        }
+        match self.router.take_fault() {
+            Some(error) => Err(LiveError::io("use", KERNEL_QUEUE)(error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Packets have left a queue of the kernel.
+    fn collect(&mut self, nth: usize) -> Result<(), LiveError> {
+        let now = self.poller.now();
+        let mut out = TimedSink { sink: &mut self.sink, poller: &self.poller };
+        self.router.collect(now, nth, &mut out).map_err(LiveError::io("use", KERNEL_QUEUE))
     }
 
     /// Reads one frame; returns whether there was one.
@@ -225,6 +241,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         Reading { now: self.poller.now(), used: self.poller.thread_time() }
     }
 }
+
+const KERNEL_QUEUE: &str = "the kernel's queue";
 
 /// A device by the name of its host.
 fn host(number: usize) -> String {

@@ -58,7 +58,8 @@ impl<D: Device> DataPlane<D> {
         settings: DataPlaneSettings,
     ) -> Result<Self, LiveError> {
         assert_eq!(devices.len(), router.hosts().len(), "a device for each host");
-        let poller = SystemPoller::new(clock, &devices).map_err(LiveError::io("wait for", "the devices"))?;
+        let fds = devices.iter().map(Device::fd).chain(router.kernel_fds());
+        let poller = SystemPoller::new(clock, fds).map_err(LiveError::io("wait for", "the devices"))?;
         let spin = match settings.wait {
             Wait::Hybrid => settings.spin,
             Wait::Epoll => Span::ZERO,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use aqmlab_scenario::IpVersion;
 
-use super::netlink::{Link, Netlink, Request};
+use super::netlink::{Link, Metrics, Netlink, Request};
 use super::refusal;
 use super::stack::Stack;
 use crate::data_plane::FdDevice;
@@ -39,7 +39,7 @@ const RETRY_AFTER: Duration = Duration::from_millis(50);
 /// # Errors
 /// If the machine refuses.
 pub fn make(addresses: impl Iterator<Item = IpAddr>, stack: &Stack, ip: IpVersion) -> Result<Tun, LiveError> {
-    let tun = open()?;
+    let tun = open(NAME)?;
     let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
     let addresses: Vec<IpAddr> = addresses.collect();
     let object = || format!("the interface of {}", addresses[0]);
@@ -65,6 +65,32 @@ pub fn make(addresses: impl Iterator<Item = IpAddr>, stack: &Stack, ip: IpVersio
     Ok(tun)
 }
 
+/// Makes an interface without an address in the namespace of the calling thread, and switches it on.
+///
+/// # Errors
+/// If the machine refuses.
+pub fn make_plain(name: &str, mtu: u32) -> Result<Tun, LiveError> {
+    let tun = open(name)?;
+    let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
+    let index = netlink.index_of(name).map_err(LiveError::io("find", name))?;
+    let link = Link { mtu: Some(mtu), queue: Some(QUEUE), gso_segments: None };
+    netlink.ask(&Request::set_link(index, &link)).map_err(LiveError::io("switch on", name))?;
+    let without = netlink.ask(&Request::no_queue(index)).map_err(LiveError::io("take the queue from", name));
+    without.or_else(unless_without_traffic_control)?;
+    Ok(tun)
+}
+
+/// Routes all packets of the calling thread's namespace through an interface.
+///
+/// # Errors
+/// The system's error.
+pub fn route_all(name: &str) -> Result<(), LiveError> {
+    let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
+    let index = netlink.index_of(name).map_err(LiveError::io("find", name))?;
+    let route = Request::add_default_route(index, IpVersion::V4, &Metrics::default());
+    netlink.ask(&route).map_err(LiveError::io("route to", name))
+}
+
 /// A kernel without traffic control (`CONFIG_NET_SCHED`) knows no such request; its interfaces have
 /// a FIFO, `pfifo_fast`, of the length set here. After any other error an unknown queue remains
 /// there.
@@ -75,10 +101,10 @@ fn unless_without_traffic_control(error: LiveError) -> Result<(), LiveError> {
     }
 }
 
-fn open() -> Result<Tun, LiveError> {
+fn open(name: &str) -> Result<Tun, LiveError> {
     let open =
         || OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun");
-    let attach = |file: &File| sys::attach_tun(file.as_fd(), NAME);
+    let attach = |file: &File| sys::attach_tun(file.as_fd(), name);
     let mut tries = 0;
     loop {
         let file = open().map_err(|error| refusal::tun_file(&error))?;

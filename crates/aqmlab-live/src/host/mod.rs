@@ -7,6 +7,7 @@
 
 mod counters;
 mod interface;
+mod kernel_queue;
 mod namespace;
 mod netlink;
 pub(crate) mod refusal;
@@ -15,6 +16,7 @@ mod stack;
 
 pub use counters::Counters;
 pub use interface::Tun;
+pub use kernel_queue::{KernelCounts, KernelHost, LinuxQueue, kernel_queues, lacks, look_at_queues};
 pub use namespace::{Namespace, leave_host_namespace};
 pub use refusal::{descriptors as descriptors_refused, thread as no_thread, too_few_descriptors};
 pub use setup::{Host, Hosts, set_up};

@@ -53,6 +53,51 @@ impl Netlink {
     }
 }
 
+impl Netlink {
+    /// Returns the packets that wait in the queue discipline of a class of an interface, and those that it has dropped.
+    ///
+    /// # Errors
+    /// The kernel's error, or `InvalidData` if it answers something else.
+    pub fn queue_counts(&mut self, index: u32, class: u32) -> io::Result<(u32, u32)> {
+        self.sequence += 1;
+        let request = Request::queue_of(index, class);
+        rustix::net::send(&self.socket, &request.bytes(self.sequence), SendFlags::empty())?;
+        let mut answer = [0; 4096];
+        let (length, _) = rustix::net::recv(&self.socket, &mut answer[..], RecvFlags::empty())?;
+        if let Some(Err(error)) = answer_to(&answer[..length], self.sequence) {
+            return Err(error);
+        }
+        counts_of(&answer[..length]).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// The counts in the kernel's description of a discipline: `TCA_STATS_QUEUE` within `TCA_STATS2`, a struct
+/// gnet_stats_queue with waiting packets, their bytes, drops.
+fn counts_of(answer: &[u8]) -> Option<(u32, u32)> {
+    const TCA_STATS2: u16 = 7;
+    const TCA_STATS_QUEUE: u16 = 3;
+    /// struct tcmsg
+    const FIXED: usize = 20;
+    let length = u32::from_ne_bytes(answer.get(..4)?.try_into().ok()?) as usize;
+    let attributes = answer.get(HEADER + FIXED..length)?;
+    let queue = attribute(attribute(attributes, TCA_STATS2)?, TCA_STATS_QUEUE)?;
+    let word = |at: usize| Some(u32::from_ne_bytes(queue.get(at..at + 4)?.try_into().ok()?));
+    Some((word(0)?, word(8)?))
+}
+
+/// The value of the first attribute of a kind; its two upper bits are flags.
+fn attribute(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
+    loop {
+        let length = usize::from(u16::from_ne_bytes(attributes.get(..2)?.try_into().ok()?));
+        let found = u16::from_ne_bytes(attributes.get(2..4)?.try_into().ok()?) & 0x3fff;
+        let value = attributes.get(4..length)?;
+        if found == kind {
+            return Some(value);
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+}
+
 /// A request to the kernel.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -130,6 +175,17 @@ impl Request {
             request.fixed(&word.to_ne_bytes());
         }
         request.attribute(libc::TCA_KIND, b"noqueue\0");
+        request
+    }
+
+    /// Asks for the queue discipline of a class, with its counts; the answer is its description, and no other follows.
+    pub fn queue_of(index: u32, class: u32) -> Self {
+        let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ECHO) as u16;
+        let mut request = Request { kind: libc::RTM_GETQDISC, flags, body: Vec::new() };
+        // struct tcmsg: family, index, handle, parent, info
+        for word in [0, index, 0, class, 0] {
+            request.fixed(&word.to_ne_bytes());
+        }
         request
     }
 
@@ -273,6 +329,27 @@ mod tests {
             NetlinkPayload::InnerMessage(message) => message,
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn counts_are_found_within_other_attributes() {
+        let mut queue = Vec::new();
+        for word in [7u32, 10_500, 3, 0, 99] {
+            queue.extend(word.to_ne_bytes());
+        }
+        let mut stats = Vec::new();
+        put_attribute(&mut stats, 1, &[1; 16]);
+        put_attribute(&mut stats, 3, &queue);
+        let mut request = Request::queue_of(5, 0x1_0001);
+        request.attribute(libc::TCA_KIND, b"red\0");
+        request.attribute(7, &stats);
+        let bytes = request.bytes(1);
+        assert_eq!(counts_of(&bytes), Some((7, 3)));
+        // However it is cut, it is read to its end or not at all.
+        for length in 0..bytes.len() {
+            assert_eq!(counts_of(&bytes[..length]), None);
+        }
+        assert_eq!(attribute(&[0; 8], 1), None, "an attribute without length");
     }
 
     #[test]

@@ -95,6 +95,11 @@ pub fn thread(what: &str, error: &io::Error) -> LiveError {
     )
 }
 
+/// There is no tc.
+pub fn no_tc() -> LiveError {
+    machine("there is no `tc` for queues of the kernel", "install iproute2")
+}
+
 /// `/dev/net/tun` cannot be opened.
 pub fn tun_file(error: &io::Error) -> LiveError {
     match error.raw_os_error() {

@@ -1,9 +1,12 @@
 //! The router itself: it finds what is due next and executes it.
 
+use std::io;
+use std::os::fd::BorrowedFd;
+
 use aqmlab_network::{End, Milestone, Schedule, queue_stop_is_reached};
-use aqmlab_qdisc::{DelayStage, Packet, Pipe, Port, Registry, Stamped};
+use aqmlab_qdisc::{DelayStage, Discipline, Packet, Pipe, Port, Registry, Stamped};
 use aqmlab_recording::{Fates, PortTables, StoppedBy, Tally, samples_in};
-use aqmlab_scenario::{ClassPlan, Plan, QueueStop};
+use aqmlab_scenario::{ClassPlan, Plan, QueueStop, spec_words};
 use aqmlab_transport::UniqueBytes;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 use rtrb::Consumer;
@@ -17,6 +20,7 @@ use super::routes::{Routes, Step};
 use crate::addresses::HostId;
 use crate::error::LiveError;
 use crate::frame::{FramePool, LiveFrame, parse, tcp_payload};
+use crate::kernel_queue::{Habits, KernelPath, KernelQueue};
 
 /// Holes in the data that a connection has delivered for which there is room from the start; a few dozen are common
 /// after slow start has filled a queue. A connection with more takes memory for twice as many.
@@ -45,6 +49,10 @@ pub struct Router {
     /// earlier.
     slack: Span,
     now: Instant,
+    /// Queues of the kernel, by link.
+    pub(super) kernels: Vec<Option<KernelQueue>>,
+    /// What went wrong with one of them.
+    fault: Option<io::Error>,
 }
 
 /// Pipes, and the frames in them. Each frame names its pipe.
@@ -71,8 +79,17 @@ impl Router {
         let rows = client_ports(plan)?;
         let (flow_table, pipes) = FlowTable::new(plan, &routes, &rows, seed).ok_or_else(too_large)?;
         let mut ports = Vec::with_capacity(plan.links.len());
+        let mut kernels = Vec::with_capacity(plan.links.len());
         for (number, link) in plan.links.iter().enumerate() {
-            let discipline = link.discipline(seed, registry).map_err(LiveError::Discipline)?;
+            let (discipline, kernel) = match link.kernel_spec() {
+                Some(spec) => {
+                    let name = spec_words(&spec).next().unwrap_or_default();
+                    let (kernel, mirror) = KernelQueue::new(Habits::of(name));
+                    (Discipline::Custom(Box::new(mirror)), Some(kernel))
+                }
+                None => (link.discipline(seed, registry).map_err(LiveError::Discipline)?, None),
+            };
+            kernels.push(kernel);
             let mut port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());
             port.reserve(budget.frames, flow_table.across(plan, number));
             ports.push(port);
@@ -83,6 +100,8 @@ impl Router {
         };
         // Half of it, which leaves time for the events that have waited.
         let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
+        // Packets must reach a kernel's queue at their own instants.
+        let slack = if kernels.iter().any(Option::is_some) { Span::ZERO } else { slack };
         let [inside, leaving] = pipes.map(|pipes| stage(pipes, budget));
         let link_names: Vec<String> = plan.links.iter().map(|l| l.name.clone()).collect();
         let mut tables =
@@ -109,6 +128,8 @@ impl Router {
             largest: budget.largest.clone(),
             condition: plan.stop.condition.clone(),
             now: Instant::ZERO,
+            kernels,
+            fault: None,
             store: FrameStore {
                 pool: FramePool::new(budget.frames, slot_len),
                 routes,
@@ -239,6 +260,47 @@ impl Router {
         &self.store.hosts
     }
 
+    // --- queues of the kernel ---------------------------------------------------------------------------
+
+    /// Connects the queue of a link that is the kernel's.
+    ///
+    /// # Panics
+    /// If the link's queue is one of ours.
+    pub fn connect(&mut self, link: usize, path: Box<dyn KernelPath>) {
+        self.kernels[link].as_mut().expect("the link's queue is the kernel's").connect(path);
+    }
+
+    /// Returns the descriptors that become readable when a packet has left a queue of the kernel, in the order of
+    /// their links, which counts them for [`Router::collect`].
+    pub fn kernel_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.kernels.iter().flatten().filter_map(KernelQueue::fd)
+    }
+
+    /// A packet has left the n-th queue of the kernel by `now`. Everything due before is done first.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn collect(&mut self, now: Instant, nth: usize, out: &mut dyn FrameSink) -> io::Result<()> {
+        let now = now.max(self.now);
+        self.advance(now, out);
+        let connected = |kernel: &Option<KernelQueue>| kernel.as_ref().is_some_and(|k| k.fd().is_some());
+        let link = (0..self.kernels.len()).filter(|&link| connected(&self.kernels[link])).nth(nth);
+        let Some(link) = link else { return Ok(()) };
+        let kernel = self.kernels[link].as_mut().expect("it is connected");
+        kernel.collect()?;
+        if !self.ports[link].is_sending() {
+            kernel.ends_idle_time(now, self.schedule.is_measuring());
+            self.ports[link].wake(now, &mut self.store.at_port(link));
+            self.look_at(now, link);
+        }
+        Ok(())
+    }
+
+    /// Returns what went wrong with a queue of the kernel since the last call.
+    pub fn take_fault(&mut self) -> Option<io::Error> {
+        self.fault.take()
+    }
+
     // --- frames ---------------------------------------------------------------------------------------
 
     /// Parses a packet and gives it a slot.
@@ -298,6 +360,12 @@ impl Router {
             }
             Step::Queue(link) => {
                 let link = usize::from(link);
+                if let Some(kernel) = &mut self.kernels[link] {
+                    self.store.write_header(&frame);
+                    if let Err(error) = kernel.offer(self.store.pool.frame(&frame.slot, frame.len())) {
+                        self.fault.get_or_insert(error);
+                    }
+                }
                 self.ports[link].arrive(now, frame, &mut self.store.at_port(link));
                 self.look_at(now, link);
             }
@@ -347,6 +415,11 @@ impl Router {
             return self.look_at(now, link);
         }
         let departure = port.link_free(now, &mut self.store.at_port(link));
+        if let Some(kernel) = &mut self.kernels[link]
+            && departure.next_end.is_none()
+        {
+            kernel.has_become_idle(now);
+        }
         // The first pipes are the links'.
         self.enter(now, departure.packet, link as u32);
         self.look_at(now, link);

@@ -116,7 +116,7 @@ impl FrameStore {
     }
 
     /// Writes what queues have changed into the frame's octets.
-    fn write_header(&mut self, frame: &LiveFrame) {
+    pub(super) fn write_header(&mut self, frame: &LiveFrame) {
         if let Some(class) = frame.new_traffic_class() {
             set_traffic_class(self.pool.frame_mut(&frame.slot, frame.len()), class);
         }

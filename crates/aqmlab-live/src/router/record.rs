@@ -7,6 +7,7 @@ use aqmlab_units::Instant;
 use super::books::{FlowBooks, Frozen, HostBooks};
 use super::core::Router;
 use crate::error::LiveError;
+use crate::kernel_queue::KernelQueueBooks;
 
 /// Record of a router's run.
 #[derive(Clone, PartialEq, Debug)]
@@ -25,6 +26,8 @@ pub struct RouterRecord {
     pub flows: Vec<FlowRecord>,
     /// Every host by its number, from the start to the end of the drain.
     pub hosts: Vec<HostBooks>,
+    /// Queues of the kernel, with the indices of their links.
+    pub kernels: Vec<(usize, KernelQueueBooks)>,
     /// Frames in the network at once, at most.
     pub most_held: usize,
     /// Frames in the network when the drain was over.
@@ -133,6 +136,7 @@ impl Router {
     ) -> RouterRecord {
         let (t1, stopped_by) = self.schedule.ended().expect("the run has ended");
         let t0 = self.schedule.t0();
+        let kernels = self.kernel_books();
         RouterRecord {
             t0,
             t1,
@@ -142,8 +146,14 @@ impl Router {
             most_held: self.store.pool.most_taken(),
             still_held: self.store.pool.taken() as u64,
             ports: self.tables.finish(books.iter()),
+            kernels,
             hosts: self.store.hosts,
         }
+    }
+
+    fn kernel_books(&self) -> Vec<(usize, KernelQueueBooks)> {
+        let kernels = self.kernels.iter().enumerate();
+        kernels.filter_map(|(link, kernel)| Some((link, kernel.as_ref()?.books()))).collect()
     }
 
     fn flow_records(&self, at_end: &[Vec<[FlowBooks; 2]>]) -> Vec<FlowRecord> {

@@ -1,0 +1,220 @@
+//! The packets of a kernel's queue, as a discipline at the router's port.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use aqmlab_qdisc::{Backlog, Cause, Ecn, LawSamples, Observer, Packet, Qdisc, Reason, Stamped};
+use aqmlab_units::{Bytes, Instant, Packets, Rate};
+
+use crate::frame::LiveFrame;
+
+/// Packets that have a number at the same time, at most.
+const NUMBERS: usize = 1 << 16;
+
+/// What is known of a discipline of the kernel by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Habits {
+    /// All packets leave in the order of arrival. Otherwise only those of each flow do.
+    pub one_line: bool,
+    /// Only a packet that arrives is dropped, and at once.
+    pub at_arrival: bool,
+    /// A drop means a full buffer.
+    pub only_overflow: bool,
+}
+
+impl Habits {
+    /// Those of the discipline that tc calls `name`, by its source in Linux 6.1 (net/sched).
+    pub fn of(name: &str) -> Self {
+        Habits {
+            one_line: matches!(
+                name,
+                "pfifo" | "bfifo" | "red" | "gred" | "pie" | "codel" | "choke" | "sfb" | "blackhole"
+            ),
+            at_arrival: matches!(
+                name,
+                "pfifo" | "bfifo" | "pfifo_fast" | "red" | "gred" | "pie" | "fq_pie" | "sfb" | "blackhole"
+            ),
+            only_overflow: matches!(name, "pfifo" | "bfifo" | "pfifo_fast"),
+        }
+    }
+
+    const fn reason(self) -> Reason {
+        if self.only_overflow { Reason::Overflow } else { Reason::Early }
+    }
+}
+
+/// What the kernel has let go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Returned {
+    pub number: u16,
+    pub traffic_class: u8,
+}
+
+/// The state that a [`Mirror`] shares with its [`KernelQueue`](super::KernelQueue).
+pub(super) struct Held {
+    /// The packets in the kernel, by number.
+    packets: Vec<Option<Stamped<LiveFrame>>>,
+    /// Their numbers in the order of arrival; some have gone.
+    order: VecDeque<u16>,
+    backlog: Backlog,
+    /// Copies that have come back, in this order, and whose packets have not left.
+    returned: VecDeque<Returned>,
+    /// The number of the packet that arrives next, and whether the kernel has dropped it already.
+    pub coming: Option<(u16, bool)>,
+    last: u16,
+    /// What is known of the discipline.
+    pub habits: Habits,
+    /// Packets found to be dropped, and marked.
+    pub dropped: u64,
+    pub marked: u64,
+}
+
+impl Held {
+    fn new() -> Self {
+        Held {
+            packets: (0..NUMBERS).map(|_| None).collect(),
+            order: VecDeque::with_capacity(NUMBERS),
+            backlog: Backlog::default(),
+            returned: VecDeque::with_capacity(NUMBERS),
+            coming: None,
+            last: 0,
+            habits: Habits::default(),
+            dropped: 0,
+            marked: 0,
+        }
+    }
+
+    /// Returns a number that no packet has; `None` if all have one.
+    pub fn free_number(&mut self) -> Option<u16> {
+        let mut number = self.last;
+        for _ in 0..NUMBERS {
+            number = number.wrapping_add(1);
+            if self.packets[usize::from(number)].is_none() {
+                self.last = number;
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// A copy has come back. Returns whether it is one of those that are waited for.
+    pub fn come_back(&mut self, returned: Returned) -> bool {
+        let known = self.packets[usize::from(returned.number)].is_some()
+            || self.coming.is_some_and(|(number, _)| number == returned.number);
+        if known {
+            self.returned.push_back(returned);
+        }
+        known
+    }
+
+    /// When the packet arrived whose copy came back first of those that have not left.
+    pub fn arrived(&self) -> Option<Instant> {
+        let first = self.returned.front()?;
+        self.packets[usize::from(first.number)].as_ref().map(|packet| packet.arrived)
+    }
+
+    fn put(&mut self, number: u16, packet: Stamped<LiveFrame>) {
+        self.backlog.packets += Packets::new(1);
+        self.backlog.bytes += packet.wire_len();
+        self.packets[usize::from(number)] = Some(packet);
+        self.order.push_back(number);
+    }
+
+    fn take(&mut self, number: u16) -> Option<Stamped<LiveFrame>> {
+        let packet = self.packets[usize::from(number)].take()?;
+        self.backlog.packets -= Packets::new(1);
+        self.backlog.bytes -= packet.wire_len();
+        while self.order.front().is_some_and(|&first| self.packets[usize::from(first)].is_none()) {
+            self.order.pop_front();
+        }
+        Some(packet)
+    }
+
+    /// Returns the number of a packet that `number` has overtaken, although it would have kept its place: the kernel has
+    /// dropped it.
+    fn overtaken(&self, number: u16) -> Option<u16> {
+        let flow = |packet: &Stamped<LiveFrame>| packet.flow_hash(0);
+        let own = flow(self.packets[usize::from(number)].as_ref()?);
+        let keeps_its_place = |packet: &Stamped<LiveFrame>| self.habits.one_line || flow(packet) == own;
+        let earlier = self.order.iter().take_while(|&&other| other != number);
+        earlier.copied().find(|&other| self.packets[usize::from(other)].as_ref().is_some_and(keeps_its_place))
+    }
+}
+
+/// Packets that are in the kernel's queue.
+pub struct Mirror(Arc<Mutex<Held>>);
+
+impl Mirror {
+    /// Returns an empty one with the handle on its state.
+    pub(super) fn new() -> (Self, Arc<Mutex<Held>>) {
+        let held = Arc::new(Mutex::new(Held::new()));
+        (Mirror(Arc::clone(&held)), held)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        locked(&self.0)
+    }
+}
+
+/// Both sides are on one thread: nobody waits here.
+pub(super) fn locked(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Qdisc<Stamped<LiveFrame>> for Mirror {
+    fn enqueue(
+        &mut self,
+        now: Instant,
+        packet: Stamped<LiveFrame>,
+        observer: &mut dyn Observer<Stamped<LiveFrame>>,
+    ) {
+        let mut held = self.held();
+        match held.coming.take() {
+            Some((number, false)) => held.put(number, packet),
+            // Dropped by the kernel, or it could not be handed over.
+            Some((_, true)) | None => {
+                held.dropped += 1;
+                observer.dropped(now, packet, Cause::of(held.habits.reason()));
+            }
+        }
+    }
+
+    fn dequeue(
+        &mut self,
+        now: Instant,
+        observer: &mut dyn Observer<Stamped<LiveFrame>>,
+    ) -> Option<Stamped<LiveFrame>> {
+        let mut held = self.held();
+        loop {
+            let Returned { number, traffic_class } = held.returned.pop_front()?;
+            while let Some(lost) = held.overtaken(number) {
+                let packet = held.take(lost).expect("it was there");
+                held.dropped += 1;
+                observer.dropped(now, packet, Cause::of(held.habits.reason()));
+            }
+            let Some(mut packet) = held.take(number) else { continue };
+            if traffic_class & 3 == Ecn::Ce as u8 && packet.ecn() != Ecn::Ce {
+                packet.mark_ce();
+                held.marked += 1;
+                observer.marked(now, &packet, Cause::of(Reason::Early));
+            }
+            return Some(packet);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
+
+    fn backlog(&self) -> Backlog {
+        self.held().backlog
+    }
+
+    fn next_len(&mut self) -> Option<Bytes> {
+        None
+    }
+
+    fn observe(&self, _now: Instant, _out: &mut LawSamples) {}
+}

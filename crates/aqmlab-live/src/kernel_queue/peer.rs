@@ -1,0 +1,156 @@
+//! A kernel's queue as the router drives it: copies in, copies out, and what they show.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex};
+
+use aqmlab_qdisc::Histogram;
+use aqmlab_units::Instant;
+
+use super::mirror::{Habits, Held, Mirror, Returned, locked};
+use super::path::KernelPath;
+use crate::frame::internet_checksum;
+
+/// Largest packet that a queue returns.
+const LONGEST: usize = 1 << 16;
+/// A fresh packet has this time to live; the kernel takes one off, from the copy only.
+const TIME_TO_LIVE: u8 = 64;
+/// The least header of IPv4.
+const HEADER: usize = 20;
+
+/// A queue of the kernel at a link.
+pub struct KernelQueue {
+    path: Option<Box<dyn KernelPath>>,
+    held: Arc<Mutex<Held>>,
+    copy: Vec<u8>,
+    /// Drops that the kernel has reported.
+    drops: u32,
+    /// Since when the link has been idle.
+    idle_since: Instant,
+    books: KernelQueueBooks,
+}
+
+/// What a run shows of a kernel's queue besides its port's books. Counted from the start to the end of the drain.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KernelQueueBooks {
+    /// Packets that the kernel was given.
+    pub offered: u64,
+    /// Packets that came back.
+    pub returned: u64,
+    /// Packets that were found to be dropped.
+    pub dropped: u64,
+    /// Packets that came back with a mark that they had not before.
+    pub marked: u64,
+    /// Packets that came out and were none of those that went in.
+    pub strays: u64,
+    /// How long the link stood idle although a packet waited, each time: what the kernel's shaper is late.
+    pub lateness: Histogram,
+}
+
+impl KernelQueue {
+    /// Returns one that is not connected, and the discipline for its port.
+    pub fn new(habits: Habits) -> (Self, Mirror) {
+        let (mirror, held) = Mirror::new();
+        locked(&held).habits = habits;
+        let mut lateness = Histogram::new();
+        lateness.reserve();
+        let books = KernelQueueBooks { offered: 0, returned: 0, dropped: 0, marked: 0, strays: 0, lateness };
+        let queue = KernelQueue {
+            path: None,
+            held,
+            copy: vec![0; LONGEST],
+            drops: 0,
+            idle_since: Instant::ZERO,
+            books,
+        };
+        (queue, mirror)
+    }
+
+    /// Connects it.
+    pub fn connect(&mut self, path: Box<dyn KernelPath>) {
+        self.path = Some(path);
+    }
+
+    /// Returns the descriptor that becomes readable when a packet has left, if it is connected.
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.path.as_ref().map(|path| path.fd())
+    }
+
+    /// Hands over a copy of the packet that arrives next at the port.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn offer(&mut self, packet: &[u8]) -> io::Result<()> {
+        let Some(path) = &mut self.path else { return Ok(()) };
+        let mut held = locked(&self.held);
+        held.coming = None;
+        let Some(number) = held.free_number() else { return Ok(()) };
+        let copy = &mut self.copy[..packet.len()];
+        copy.copy_from_slice(packet);
+        set_number(copy, number);
+        self.books.offered += 1;
+        path.offer(copy)?;
+        let drops = path.state()?.drops;
+        let has_dropped = drops != self.drops;
+        self.drops = drops;
+        held.coming = Some((number, has_dropped && held.habits.at_arrival));
+        drop(held);
+        self.collect()
+    }
+
+    /// Takes what the kernel has let go.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn collect(&mut self) -> io::Result<()> {
+        let Some(path) = &mut self.path else { return Ok(()) };
+        let mut held = locked(&self.held);
+        while let Some(length) = path.take(&mut self.copy)? {
+            let returned = number_of(&self.copy[..length]);
+            match returned.is_some_and(|returned| held.come_back(returned)) {
+                true => self.books.returned += 1,
+                false => self.books.strays += 1,
+            }
+        }
+        Ok(())
+    }
+
+    /// The link has become idle.
+    pub fn has_become_idle(&mut self, now: Instant) {
+        self.idle_since = now;
+    }
+
+    /// A packet is about to leave for a link that has been idle: `measured` is whether that counts.
+    pub fn ends_idle_time(&mut self, now: Instant, measured: bool) {
+        if let Some(arrived) = locked(&self.held).arrived()
+            && measured
+        {
+            let late = now.saturating_since(self.idle_since.max(arrived));
+            self.books.lateness.add(late.as_ns(), 1);
+        }
+    }
+
+    /// Returns the books.
+    pub fn books(&self) -> KernelQueueBooks {
+        let held = locked(&self.held);
+        KernelQueueBooks { dropped: held.dropped, marked: held.marked, ..self.books.clone() }
+    }
+}
+
+/// Puts a number in place of the identification of an IPv4 header, and gives it a fresh time to live and checksum.
+fn set_number(packet: &mut [u8], number: u16) {
+    let header = usize::from(packet[0] & 0x0f) * 4;
+    packet[4..6].copy_from_slice(&number.to_be_bytes());
+    packet[8] = TIME_TO_LIVE;
+    packet[10..12].fill(0);
+    let checksum = internet_checksum(&packet[..header]);
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Returns the number of a copy, with its traffic class; `None` for what cannot be one.
+fn number_of(packet: &[u8]) -> Option<Returned> {
+    if packet.len() < HEADER || packet[0] >> 4 != 4 {
+        return None;
+    }
+    Some(Returned { number: u16::from_be_bytes([packet[4], packet[5]]), traffic_class: packet[1] })
+}

@@ -1,0 +1,68 @@
+//! Queues of a kernel (`kind = "tc"`): the live router hands its packets to a discipline that tc sets up. The simulator has none.
+
+use aqmlab_params::{Default, Kind, Param, ParamError, Settings};
+use aqmlab_qdisc::LinkContext;
+use aqmlab_qdisc::registry::{Decides, Info, Maturity};
+
+use crate::plan::LinkPlan;
+
+/// The kind of queues that a kernel has.
+pub const TC_QUEUE: &str = "tc";
+/// The parameter that has the words for tc.
+pub const TC_SPEC: &str = "spec";
+
+/// Its entry; it is in no catalogue, because nothing here implements it.
+pub(crate) static TC_INFO: Info = Info {
+    name: TC_QUEUE,
+    title: "a queue of the kernel",
+    summary: "a queue discipline of the kernel that tc sets up behind a shaper; live only",
+    version: 1,
+    applies: &[],
+    maturity: Maturity::Experimental,
+    decides: Decides::Both,
+    params: PARAMS,
+    presets: &[],
+    derive,
+    samples: Vec::new,
+};
+
+static PARAMS: &[Param] = &[Param {
+    name: TC_SPEC,
+    kind: Kind::Text,
+    default: Default::Required,
+    aliases: &[],
+    source: "tc(8)",
+    help: "the discipline and its options as tc writes them after `tc qdisc add dev DEV root`",
+}];
+
+fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
+    let spec = all.text(TC_SPEC)?;
+    let words: Vec<&str> = spec_words(&spec).collect();
+    let named = words.first().is_some_and(|word| is_discipline(word));
+    if named && words[0] != "tc" && !words.iter().any(|word| OF_PLACES.contains(word)) {
+        return Ok(());
+    }
+    let message = "write the discipline first, then its options: `red limit 400000 min 30000 max 90000 avpkt 1500`; \
+                   aqmlab adds `tc qdisc add`, device, `parent` and `handle`";
+    Err(ParamError::new(TC_SPEC, message))
+}
+
+impl LinkPlan {
+    /// Returns what the link's queue asks tc for, if it is one of the kernel's.
+    pub fn kernel_spec(&self) -> Option<String> {
+        (self.queue.kind() == TC_QUEUE).then(|| self.queue.text(TC_SPEC).unwrap_or_default())
+    }
+}
+
+/// The words of a specification for tc.
+pub fn spec_words(spec: &str) -> impl Iterator<Item = &str> {
+    spec.split_whitespace()
+}
+
+/// Words that say where a queue is, which is decided by its link.
+const OF_PLACES: [&str; 5] = ["dev", "parent", "handle", "root", "ingress"];
+
+fn is_discipline(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase())
+        && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
