@@ -1,4 +1,4 @@
-"""Queues of the kernel (`kind = "tc"`): refused by the simulator, run by a live router where the kernel has them."""
+"""Queues of the kernel (`kind = "tc"`): refused by the simulator, run live where the kernel has them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_simulator_refuses_it_at_its_place_and_says_what_can(scenario, tmp_p
 
 
 def test_a_plan_has_the_words_for_tc_and_fits_its_schema(scenario):
-    plan = json.loads(json.dumps(aqmlab.show(scenario(RED)).arms[0].plan))
+    plan = aqmlab.show(scenario(RED))["arms"][0]["plan"]
     assert plan["links"][0]["queue"]["kind"] == "tc"
     assert plan["links"][0]["queue"]["settings"] == {"spec": RED}
     jsonschema.validate(plan, aqmlab.schema("plan"))
@@ -65,9 +65,10 @@ def test_a_plan_has_the_words_for_tc_and_fits_its_schema(scenario):
 
 @needs_guest
 def test_a_queue_of_the_kernel_drops_and_marks_and_all_is_on_the_books(scenario, tmp_path):
-    ours = '[[arm]]\nname = "ours"\n[[arm]]\nname = "codel"\n"topology.queue" = { kind = "tc", spec = "codel" }\n'
-    lacking = '[[arm]]\nname = "lacking"\n"topology.queue" = { kind = "tc", spec = "dualpi2" }\n'
-    path = scenario(RED, ours + lacking)
+    arms = '[[arm]]\nname = "ours"\n'
+    for name, spec in {"codel": "codel", "lacking": "dualpi2"}.items():
+        arms += f'[[arm]]\nname = "{name}"\n"topology.queue" = {{ kind = "tc", spec = "{spec}" }}\n'
+    path = scenario(RED, arms)
     ended = run_in_guest(path, tmp_path / "out", "--no-report")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "lacking: skipped: this kernel has no queue discipline `dualpi2`" in ended.stdout + ended.stderr

@@ -259,7 +259,8 @@ fn a_specification_begins_with_a_discipline_and_says_no_place() {
     }
     let error = parse(&text(r#""tc""#), "test.toml").unwrap_err().to_string();
     assert!(error.contains("spec"), "{error}");
-    let inside = r#"{ kind = "policer", rate = "1Mbit", burst = "9kB", queue = { kind = "tc", spec = "red" } }"#;
+    let inside =
+        r#"{ kind = "policer", rate = "1Mbit", burst = "9kB", queue = { kind = "tc", spec = "red" } }"#;
     let error = parse(&text(inside), "test.toml").unwrap_err().to_string();
     assert!(error.contains("a queue of the kernel is that of a link"), "{error}");
 }

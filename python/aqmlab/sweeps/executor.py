@@ -19,7 +19,6 @@ from aqmlab.sweeps.process import SILENCE_S, Keeper
 from aqmlab.sweeps.progress import UnderWay
 from aqmlab.sweeps.task import Task
 
-
 SKIPPED = "skipped"
 """The cause of runs that this machine lacks something for, unlike others of the same scenario."""
 

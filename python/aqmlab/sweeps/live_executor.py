@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -47,15 +47,11 @@ class LiveExecutor(QueueExecutor):
         self._place, self._force, self._replace = place, force, replace
         self._interrupted = interrupted
         self._asked_to_end = self._heeded = 0
-        self._skipped: dict[str, None] = {}
+        self._skipped: list[str] = []
+        self.remarks = self._skipped
         # The kernel ends a router with the thread that started it: this one ends after them.
         self._thread = threading.Thread(target=self._keep, name="live", daemon=True)
         self._thread.start()
-
-    @property
-    def remarks(self) -> Sequence[str]:
-        """Return why arms were skipped."""
-        return tuple(self._skipped)
 
     def close(self, *, now: bool) -> None:
         """End when all tasks are done; with ``now`` ask the run to end, the second time end it at once."""
@@ -75,7 +71,8 @@ class LiveExecutor(QueueExecutor):
                 except (RunError, RecordingError) as error:
                     outcome = Outcome(task, "failed", cause=type(error).__name__, reason=str(error))
                 except DisciplineError as error:
-                    self._skipped[f"{task.arm}: skipped: {error}"] = None
+                    remark = f"{task.arm}: skipped: {error}"
+                    self._skipped += [remark] if remark not in self._skipped else []
                     outcome = Outcome(task, "failed", cause=SKIPPED, reason=str(error))
                 except AqmlabError as error:
                     # This machine cannot do it, or the scenario cannot run live: the same applies to the next

@@ -2,7 +2,7 @@
 //! behind a shaper on the way out. Like all namespaces of a run it has no name and ends with the process.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::process::{Command, Output, Stdio};
 
 use aqmlab_scenario::{IpVersion, LinkPlan, Plan, spec_words};
@@ -38,6 +38,8 @@ pub struct KernelHost {
     /// Its specification.
     pub spec: String,
     namespace: Namespace,
+    /// Keeps the interface with the discipline after the router has ended.
+    _exit: OwnedFd,
 }
 
 /// Makes the queues of the kernel that a plan has; the calling thread comes back to the namespace that it is in.
@@ -90,7 +92,7 @@ fn make(
     let rate = format!("{}bit", plan.rate.as_bps());
     let overhead = plan.overhead.get().to_string();
     let mtu = mtu.to_string();
-    tc(&["qdisc", "add", "dev", EXIT, "root", "handle", "1:", "htb", "default", "1"])
+    tc(&["qdisc", "replace", "dev", EXIT, "root", "handle", "1:", "htb", "default", "1"])
         .and_then(|output| accepted(&output).map_err(|words| lacking("htb", &words)))?;
     // Least bursts: a packet leaves when its predecessor has been sent, to the microsecond.
     let mut class = vec!["class", "add", "dev", EXIT, "parent", "1:", "classid", "1:1", "htb", "rate", &rate];
@@ -109,7 +111,8 @@ fn make(
     accepted(&output).map_err(|words| refused(link, spec, &words))?;
     let netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
     let index = netlink.index_of(EXIT).map_err(LiveError::io("find", EXIT))?;
-    let host = KernelHost { link, spec: spec.to_owned(), namespace };
+    let kept = exit.0.try_clone().map_err(LiveError::io("keep", EXIT))?;
+    let host = KernelHost { link, spec: spec.to_owned(), namespace, _exit: kept };
     Ok((host, LinuxQueue { entrance, exit, netlink, index }))
 }
 
