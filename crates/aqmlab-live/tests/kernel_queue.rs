@@ -152,7 +152,7 @@ fn packets_leave_when_the_kernel_lets_them_go_and_as_they_came() {
     // The first went at once. The second is let go a little before the link is free, the third 50 us after.
     assert_eq!(router.next_due(), Some(ms(11)));
     script.release(0, false);
-    router.collect(ms(11) - Span::us(1), 0, &mut out).unwrap();
+    router.collect(Instant::from_ns(10_999_000), 0, &mut out).unwrap();
     script.release(0, true);
     router.collect(ms(12) + Span::us(50), 0, &mut out).unwrap();
     router.advance(ms(30), &mut out);
