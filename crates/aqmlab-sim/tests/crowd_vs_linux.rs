@@ -66,6 +66,14 @@ fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
     let start = list("start_s", &|n| again as f64 * (0.7e-3 + n as f64 * 1e-6));
     let (limit, rate) = (&case["limit"], number(case, "rate_kbit"));
     let queue = match case["queue"].as_str() {
+        // DCTCP's: each packet that finds so many is marked.
+        "red" if case["burst"].is_empty() => format!(
+            "{{ kind = \"red\", preset = \"linux\", limit = \"{}B\", min_th = \"{}B\", max_th = \"{}B\", \
+             mean_packet = \"1500B\", w_q = 1.0, ecn = true }}",
+            number(case, "limit") * 1500.0,
+            number(case, "min") * 1500.0,
+            number(case, "max") * 1500.0,
+        ),
         "red" => format!(
             "{{ kind = \"red\", preset = \"linux\", limit = \"{}B\", min_th = \"{}B\", max_th = \"{}B\", \
              mean_packet = \"1500B\", burst = {}, max_p = {}, ecn = {} }}",
@@ -99,11 +107,17 @@ fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
         count = {count}
         rtt = {{ list = [{rtt}] }}
         start = {{ list = [{start}] }}
-        tcp = {{ profile = "linux", congestion = "{}", ecn = {}, ecn_fallback = "off", receive_window = "1MiB" }}
+        tcp = {{ profile = "linux", congestion = "{}", ecn = {}, ecn_fallback = "off", receive_window = "1MiB"{} }}
         "#,
         warmup + measured,
         case["congestion"],
         case["ecn"] == "1",
+        // Linux with DCTCP has ECT on all of its packets.
+        if case["congestion"] == "dctcp" {
+            ", ect_on_syn = true, ect_on_syn_ack = true, ect_on_retransmission = true"
+        } else {
+            ""
+        },
     )
 }
 
