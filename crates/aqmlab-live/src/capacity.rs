@@ -44,9 +44,9 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Returns the processor time per packet at a set rate. Packets then come one by one, and the
-    /// router wakes for each departure and every other arrival: the rest are answers to what it has
-    /// just written. (250 Mbit/s on a machine with 4.3 us and 9.6 us: 18 us per packet.)
+    /// Returns the processor time per packet at a set rate. Packets then come one by one, and the router
+    /// wakes for each departure and every second arrival; the other arrivals are answers to packets that it
+    /// has just written. (250 Mbit/s on a machine with 4.3 us and 9.6 us: 18 us per packet.)
     pub fn cost(&self) -> Span {
         self.per_packet + (self.per_wake * 3).div(2)
     }

@@ -287,7 +287,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Until the traffic has ended, and packets under way have arrived or had their time.
+    /// Until the traffic has ended, and packets in flight have arrived or the drain time is over.
     fn watch(
         &self,
         traffic: ScopedJoinHandle<'_, Result<Outcome, LiveError>>,

@@ -1,6 +1,6 @@
-//! One discipline in two worlds: the router and the simulator get the same packets at the same instants, and leave the
-//! same tables, cell by cell: arrivals, drops and marks by reason and class, exact integrals of the backlog, histograms of
-//! queueing delays, samples of queues and laws.
+//! One discipline in two hosts: the router and the simulator receive the same packets at the same instants,
+//! and produce the same tables, cell by cell: arrivals, drops and marks by reason and class, exact integrals
+//! of the backlog, histograms of queueing delays, samples of queues and laws.
 mod support;
 
 use std::collections::VecDeque;
@@ -578,8 +578,8 @@ fn sent(plan: &Plan, simulated: &Recording) -> Vec<Sent> {
     (0..packets.rows()).map(one).collect()
 }
 
-/// The router gets what the simulator's hosts sent. Connections have `ports` client ports in turn: the one whose last packet was
-/// sent longest ago goes to the next connection.
+/// The router receives the packets of the simulator's hosts. Connections have `ports` client ports in turn:
+/// the one whose last packet was sent longest ago goes to the next connection.
 fn route_connections(plan: &Plan, seed: u64, packets: &[Sent], ports: u32) -> RouterRecord {
     let opened = opened(plan, seed);
     assert!(

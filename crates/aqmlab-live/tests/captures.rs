@@ -127,7 +127,8 @@ fn what_happens_at_other_ports_is_not_captured() {
     );
 }
 
-/// A ring of eight packets turns ten thousand times. What has found no room is counted, port by port, and what has is there.
+/// A ring of eight packets turns ten thousand times. Packets that found no room are counted, port by port,
+/// and the others are in the file.
 #[test]
 fn nothing_is_lost_uncounted_when_the_ring_overflows() {
     let sink = Sink::default();
@@ -198,7 +199,7 @@ fn to_hand_over_allocates_nothing() {
     assert_eq!(written(&report) + report.missed(), 1000);
 }
 
-/// A router's capture is its ports' books, and what has left is in it as it left.
+/// A router's capture agrees with its ports' books, and has packets in the form in which they left.
 #[test]
 fn the_packets_of_a_port_are_its_books() {
     let mut plan = plan(

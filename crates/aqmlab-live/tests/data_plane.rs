@@ -1,5 +1,5 @@
-//! The data plane on this machine's clock, between sockets. What is asserted holds on the busiest machine: nothing comes
-//! early, nothing is lost unseen, books balance.
+//! The data plane on this machine's clock, between sockets. The assertions hold on the busiest machine:
+//! nothing is early, nothing is lost unrecorded, books balance.
 #![cfg(target_os = "linux")]
 mod support;
 

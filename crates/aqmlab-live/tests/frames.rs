@@ -13,7 +13,7 @@ use etherparse::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What a packet is made of.
+/// The contents of a packet.
 #[derive(Clone, Debug)]
 struct Recipe {
     ipv6: bool,
@@ -146,7 +146,7 @@ impl Recipe {
     }
 }
 
-/// What the other reader finds in a packet; `None` if it finds fault with it.
+/// The result of the other reader for a packet; `None` if it reports an error.
 fn read_by_the_other(packet: &[u8]) -> Option<Headers> {
     let sliced = SlicedPacket::from_ip(packet).ok()?;
     let (ports, kind) = match &sliced.transport {
@@ -206,7 +206,8 @@ fn is_acceptable(octets: &[u8]) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// Addresses, traffic class, protocol, fragments and ports are as the other writer meant and the other reader says.
+    /// Addresses, traffic class, protocol, fragments and ports agree with the other writer and the other
+    /// reader.
     #[test]
     fn headers_are_read_as_they_were_meant(recipe in recipe()) {
         let packet = recipe.packet();

@@ -60,7 +60,7 @@ fn run(plan: &Plan, cancel_when: impl Fn(f64) -> bool) -> Result<LiveRun, LiveEr
     Ok(run)
 }
 
-/// The sum of a column of numbers; what is absent counts nothing.
+/// The sum of a column of numbers; absent values count as zero.
 fn sum(run: &LiveRun, table: &str, column: &str) -> u64 {
     let table = run.recording.tables.iter().find(|t| t.name == table).expect("the table is there");
     match table.column(column) {

@@ -245,7 +245,7 @@ fn ipv6_is_marked_and_knows_its_flow() {
     router.finish().unwrap();
 }
 
-/// What has happened to a frame at a port.
+/// The event of a frame at a port.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum What {
     Enqueued,
@@ -365,7 +365,7 @@ fn books_balance_whatever_comes() {
     }
 }
 
-/// What is measured ends with the run; frames under way still arrive.
+/// The measurement ends with the run; frames in flight still arrive.
 #[test]
 fn after_the_end_frames_go_on_and_are_not_measured() {
     let mut plan = droptail(BARE);
@@ -400,7 +400,7 @@ fn segment(seq: u32, syn: bool, payload: usize) -> Vec<u8> {
     )
 }
 
-/// A receiver's kernel reports what it hands over in order; the router knows what reached it, and when.
+/// A receiver's kernel reports data delivered in order; the router knows what reached it, and when.
 #[test]
 fn payload_counts_once_and_when_it_leaves() {
     let plan = plan(

@@ -109,7 +109,7 @@ flow_counts! {
     fast_retransmits,
     /// Window reductions on ECN echo.
     ecn_reductions,
-    /// CE-marked packets that the receiver got.
+    /// CE-marked packets that reached the receiver.
     ce_received,
     /// Segments with payload or FIN that reached the receiver without new data.
     spurious_retransmissions,

@@ -68,7 +68,7 @@ pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Exp
 }
 
 /// Returns the folder of each arm: its name in lower case with hyphens for other characters,
-/// numbered where two would agree.
+/// numbered where two would be equal.
 pub(crate) fn slugs(experiment: &Experiment) -> Vec<String> {
     let mut slugs: Vec<String> = Vec::new();
     for plan in &experiment.arms {

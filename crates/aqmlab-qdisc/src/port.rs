@@ -28,9 +28,9 @@ use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Q
 /// A simulator needs fewer calls if the discipline [settles everything at
 /// enqueue](Qdisc::settles_at_enqueue). After [`Port::look_ahead`], [`Port::arrive_ahead`] returns
 /// when the packet will have been sent. At its next call, the port catches up with its departures,
-/// each at its own instant. The discipline sees the same calls at the same instants either way. The
-/// observer of such a port gets only marks and drops; hosts that need arrivals and departures must
-/// not let the port look ahead.
+/// each at its own instant. The discipline sees the same calls at the same instants either way. The observer
+/// of such a port receives only marks and drops; hosts that need arrivals and departures must not let the
+/// port look ahead.
 pub struct Port<P: Classed> {
     discipline: Discipline<Stamped<P>>,
     link: Link<P>,

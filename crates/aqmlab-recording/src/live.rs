@@ -162,7 +162,7 @@ pub struct Frames {
     pub malformed: BTreeMap<&'static str, u64>,
 }
 
-/// Packets that neither a discipline dropped nor the receiver got.
+/// Packets that no discipline dropped and that did not reach the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LiveDrops {

@@ -147,7 +147,7 @@ fn a_run_that_gives_no_recording_leaves_no_capture() {
     fs::remove_dir_all(folder).expect("removed");
 }
 
-/// What cannot be written ends up in the error, with the file as it would have been called.
+/// A failed write is reported in the error, with the intended name of the file.
 #[test]
 fn a_full_disk_is_told_at_the_end() {
     let full = match fs::OpenOptions::new().write(true).open("/dev/full") {

@@ -224,8 +224,8 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
 /// A multiple of 64, and one that is censored.
 const REPORTED: u32 = 64 * 1600 + 1;
 
-/// Three batches are full while the run goes on. What is reported may come up to 63 us ahead of the host's clock, and so
-/// out of order.
+/// Three batches are full while the run goes on. Reports may come up to 63 us ahead of the host's clock, and
+/// therefore out of order.
 fn report_many(recorder: &mut RequestRecorder, ahead: bool) {
     for n in 0..REPORTED - 1 {
         let at = Instant::from_ns(T0.as_ns() + 1 + 1000 * u64::from(if ahead { n ^ 63 } else { n }));

@@ -91,8 +91,8 @@ impl Written for Probability {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the distribution at a key or its default, or `None` if it is wrong or ruled by
-    /// something else.
+    /// Returns the distribution at a key or its default, or `None` if it is wrong or determined by another
+    /// key.
     pub(crate) fn drawn<T: Written>(&mut self, section: &Section<'_>, key: &str) -> Option<Distribution<T>> {
         let field = section.fields.iter().find(|f| f.name == key)?;
         let (Form::Drawn(drawn) | Form::StageDelay(drawn)) = field.form else {

@@ -1,4 +1,4 @@
-//! Every file in `tests/bad_scenarios` is refused with exactly the message beside it.
+//! Every file in `tests/bad_scenarios` is refused with exactly the message in the file next to it.
 //!
 //! `UPDATE_SNAPSHOTS=1` rewrites the messages; the diff is the review.
 

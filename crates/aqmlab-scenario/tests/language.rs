@@ -1,4 +1,5 @@
-//! Properties of the language: nothing panics, what is shown can be written, arms do what they say.
+//! Properties of the language: nothing panics, printed values can be parsed, arms have their described
+//! effect.
 
 use aqmlab_scenario::{Experiment, Plan, ScenarioError, parse};
 use aqmlab_units::Span;
@@ -194,7 +195,7 @@ fn aliases_of_other_tools_are_understood() {
     assert_eq!(settings.get("max_th").map(ToString::to_string), Some("30p".to_string()));
 }
 
-/// What the settings say of `name`, and where it comes from.
+/// The setting of `name` and its origin.
 fn told(settings: &aqmlab_params::Settings, name: &str) -> String {
     let setting = settings.iter().find(|s| s.name == name).unwrap_or_else(|| panic!("{name} is set"));
     format!("{}, {}", setting.value, setting.origin)

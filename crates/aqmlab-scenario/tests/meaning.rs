@@ -1,4 +1,4 @@
-//! What is written becomes the plan that it stands for.
+//! Scenario texts become the intended plans.
 
 use aqmlab_scenario::{
     Access, Completed, CountStop, FlowChoice, IpVersion, LivePlan, PacketEvent, Plan, QueueCount,

@@ -1,4 +1,4 @@
-//! What the recording counts of a flow whose losses were chosen.
+//! The recorded counts of a flow whose losses were chosen.
 mod support;
 
 use support::{flows, record};

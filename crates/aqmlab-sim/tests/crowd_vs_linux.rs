@@ -1,5 +1,5 @@
 //! A crowd of flows of the profile `linux` at a bottleneck, beside a Linux 6.1 in virtual time: the same flows (round
-//! trip and start of each, by seed), the same queue. `vectors/linux-crowd` holds what the kernel did.
+//! trip and start of each, by seed), the same queue. `vectors/linux-crowd` has the results of the kernel.
 //!
 //! What must hold, between the means: goodput within 1 %, mean queue within 3 %, drops and marks within 8 %, timeouts
 //! within a factor of 1.5, and no flow below a tenth of the mean unless the kernel has one. Cases of `differences.csv`

@@ -1,4 +1,4 @@
-//! Datagrams: by a schedule, with an ECN field, with random gaps. What leaves when, and what becomes of it.
+//! Datagrams: by a schedule, with an ECN field, with random gaps. When datagrams leave, and their fates.
 mod support;
 
 use aqmlab_recording::Recording;

@@ -118,7 +118,7 @@ const REASONS: [&str; 4] = ["early", "forced", "overflow", "injected"];
 /// Packets and bytes by queue, class, kind and column of `kinds`.
 type Books = BTreeMap<[String; 4], (u64, u64)>;
 
-/// What `kinds` should say, from the packets recorded one by one.
+/// The expected table `kinds`, from the packets recorded one by one.
 fn from_packets(recording: &Recording) -> Books {
     let packets = recording.table("packets").expect("they are recorded");
     let flows = recording.table("flows").expect("every recording has flows");

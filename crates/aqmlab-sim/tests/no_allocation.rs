@@ -123,8 +123,8 @@ fn nor_do_requests() {
     assert_steady(&users(""), 40);
 }
 
-/// Pages that are over give their memory to those that begin. (After a while, for a recording has a row for each bin of its
-/// histograms of page times.)
+/// Finished pages return their memory to new ones. (After a while, for a recording has a row for each bin of
+/// its histograms of page times.)
 #[test]
 fn nor_do_pages_of_browsers() {
     let browsers = users("").replace("kind = \"requests\"", "kind = \"browsers\"");

@@ -32,8 +32,8 @@ fn departures_before_timers() {
     assert_eq!(summary(&r, "bottleneck", "*", "dropped_overflow_packets"), 0);
 }
 
-/// A packet that comes over a link (an arrival) and one that a source on the spot makes (a timer) meet at a
-/// queue with room for one: the arrival gets it.
+/// A packet that comes over a link (an arrival) and one from a local source (a timer) meet at a queue with
+/// room for one: the arrival is admitted.
 #[test]
 fn arrivals_before_timers() {
     // `over-link` reaches b after exactly 8 ms (4 ms on the wire, 4 ms propagation), `on-the-spot` enters there.

@@ -32,7 +32,7 @@ fn lot(times: &str, traffic: &str) -> String {
     )
 }
 
-/// What a packet of this length takes over two links of 4 Mbit/s and two of 10 Mbit/s.
+/// The time of a packet of this length over two links of 4 Mbit/s and two of 10 Mbit/s.
 fn crossing(bytes: u128) -> u128 {
     4_000 * US + 2 * bytes * 2 * US + 2 * bytes * 800
 }

@@ -1,8 +1,8 @@
 //! One flow through chosen faults, from scenario file to packet, equal to ns-2.35 segment by segment.
 //!
-//! `vectors/ns2-single-flow` holds what ns-2 sent when; its README has the settings. The transport crate
-//! compares its endpoints over a small network of its own; here the whole simulator must agree: each send
-//! time to 1 us, each sequence number exactly.
+//! `vectors/ns2-single-flow` has ns-2's segments and their times; its README has the settings. The transport
+//! crate compares its endpoints over a small network of its own; here the whole simulator must agree: each
+//! send time to 1 us, each sequence number exactly.
 mod support;
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Is the simulator a queue? Pollaczek and Khinchine, and Little, say what must come out.
+//! Is the simulator a queue? Pollaczek and Khinchine, and Little, predict the results.
 mod support;
 
 use support::{T_99_19, interval, record, summary};

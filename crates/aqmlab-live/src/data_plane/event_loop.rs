@@ -1,4 +1,4 @@
-//! The loop: it reads what has come, executes what is due, and waits for the next instant.
+//! The loop: it reads arrived frames, processes due events, and waits for the next instant.
 
 use std::io;
 
@@ -141,8 +141,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         Ok(now)
     }
 
-    /// Reads a few frames from each device that has some. The clock is read before each device, and
-    /// what is due is done between them.
+    /// Reads a few frames from each device that has some. The clock is read before each device, and due
+    /// events are processed between devices.
     fn read_all(&mut self) -> Result<(), LiveError> {
         for number in 0..self.sink.devices.len() {
             let mut reads = 0;

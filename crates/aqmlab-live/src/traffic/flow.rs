@@ -218,7 +218,7 @@ impl Connection {
         &self.client
     }
 
-    /// Bytes that the receiving application has got.
+    /// Bytes that the receiving application has received.
     pub fn delivered(&self) -> Bytes {
         Bytes::new(self.server.as_ref().map_or(0, Stream::read_bytes))
     }

@@ -1,6 +1,7 @@
 //! Cases that need a process to themselves: a user namespace takes one with a single thread.
 //!
-//! The test binary calls itself once for each case and user. A machine that refuses namespaces skips the cases, and says why.
+//! The test binary calls itself once for each case and user. A machine that refuses namespaces skips the
+//! cases and reports the reason.
 
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
@@ -11,7 +12,7 @@ use aqmlab_live::LiveError;
 /// A case, and its name.
 pub type Case = (&'static str, fn() -> Result<(), LiveError>);
 
-/// What automake calls a skipped test.
+/// The exit code of a skipped test in automake.
 const SKIPPED: i32 = 77;
 /// An ordinary user who owns nothing.
 const NOBODY: u32 = 65_534;

@@ -1,4 +1,4 @@
-//! Captures in memory, read by somebody else's reader.
+//! Captures in memory, read by an independent reader.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};

@@ -57,7 +57,7 @@ pub fn datagram(from: HostId, index: Option<u16>, ecn: Ecn, len: usize) -> Vec<u
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     pub ecn: Ecn,
-    /// Octets of the packet, and of them payload.
+    /// Octets of the packet, and those of its payload.
     pub len: usize,
     pub payload: usize,
     pub seq: u32,

@@ -72,7 +72,7 @@ pub trait EarlyLaw {
     #[inline(always)]
     fn on_early_drop(&mut self, _now: Instant) {}
 
-    /// Records that the link asked for a packet and got none.
+    /// Records that the link asked for a packet and received none.
     #[inline(always)]
     fn on_idle(&mut self, _now: Instant) {}
 

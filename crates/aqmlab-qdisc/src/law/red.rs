@@ -225,7 +225,7 @@ impl RedLaw {
         }
     }
 
-    /// Records that the link asked for a packet and got none.
+    /// Records that the link asked for a packet and received none.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) {
         self.average.on_idle(now);

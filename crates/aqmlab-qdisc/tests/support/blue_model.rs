@@ -12,7 +12,7 @@
 //! that history; `p_m` is their sum, in integers. The packets that BLUE's random draws notify are
 //! inputs because a draw is not part of the text.
 
-/// What the random decision of the queue under test did to an arrival.
+/// The fate that the random decision of the queue under test gave an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Told {
     /// No notification, or one that marks: the packet meets the buffer.
@@ -46,7 +46,7 @@ pub struct Rules {
     pub limit: usize,
     /// L, in waiting packets
     pub threshold: Option<usize>,
-    /// what a packet occupies the link
+    /// transmission time of a packet
     pub service: u64,
     pub freeze_time: u64,
     pub d1: u64,

@@ -254,8 +254,8 @@ impl Sweep<'_> {
         self.axes.iter().zip(chosen).flat_map(|(values, &label)| &values.changes[label]).collect()
     }
 
-    /// Returns the plans of all arms with `changes` made in each. The error of a swept value in
-    /// some arms only is reported with the first of these.
+    /// Returns the plans of all arms with `changes` made in each. An error of a swept value that affects only
+    /// some arms is reported for the first of these.
     pub(super) fn plans(&self, changes: &[&Change], report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let several = self.arms.len() > 1;
         let mut plans = Vec::new();

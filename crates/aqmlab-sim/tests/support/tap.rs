@@ -1,4 +1,4 @@
-//! A tap on a discipline: writes down all that it is asked and all that it decides.
+//! A tap on a discipline: records all its calls and decisions.
 #![allow(dead_code)]
 
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use aqmlab_random::Stream;
 use aqmlab_sim::{PortPacket, SimPacket};
 use aqmlab_units::{Instant, Rate};
 
-/// What a discipline was asked and what it decided.
+/// A call of a discipline and its decision.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Act {
     /// a packet came
@@ -23,7 +23,7 @@ pub enum Act {
     Left(Instant, SimPacket),
 }
 
-/// Shared by a tap and whoever reads it.
+/// Shared by a tap and its reader.
 pub type Log = Arc<Mutex<Vec<Act>>>;
 
 /// A discipline that writes down all that happens to the one inside.
@@ -81,7 +81,7 @@ impl Qdisc<PortPacket> for Tap {
     }
 }
 
-/// Makes `queue` a discipline called "tapped": what it was, with a tap on it. The registry has it.
+/// Turns `queue` into a discipline called "tapped": the same, with a tap on it. The registry has it.
 pub fn tapped(queue: &mut Effective, log: &Log) -> Registry<PortPacket> {
     let (mut registry, kind, log) = (Registry::builtin(), queue.kind(), log.clone());
     let info = registry::Info { name: "tapped", ..*registry::info(kind).unwrap() };

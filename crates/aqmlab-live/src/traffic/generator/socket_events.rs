@@ -178,8 +178,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Tells the class of a connection what has happened to it, unless its applications have been
-    /// stopped.
+    /// Notifies the class of a connection of its event, unless its applications have been stopped.
     fn notify_population(&mut self, key: FlowKey, now: Instant, event: ConnectionEvent) {
         let Some(Flow { body: Body::Tcp(connection), of, .. }) = self.flow(key) else { return };
         if connection.has_session() {
