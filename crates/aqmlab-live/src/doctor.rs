@@ -18,7 +18,7 @@ use crate::data_plane::Clock;
 use crate::error::LiveError;
 use crate::faithfulness::format_span;
 use crate::host::refusal;
-use crate::host::{Namespace, leave_host_namespace};
+use crate::host::{Namespace, lacks, leave_host_namespace};
 use crate::machine::{Machine, descriptor_limit, processors};
 use crate::priority;
 use crate::sys;
@@ -297,9 +297,28 @@ fn network() -> Vec<Finding> {
         Ok(file) => {
             findings.push(Finding::ok(TUN_FILE, "may be opened"));
             findings.extend(tun(&file));
+            findings.push(kernel_queues(lacks(&KERNEL_QUEUES)));
         }
     }
     findings
+}
+
+/// The shaper of arms whose queue is the kernel's, and disciplines that such arms are likely to have.
+const KERNEL_QUEUES: [&str; 6] = ["htb", "red", "codel", "pie", "fq_codel", "choke"];
+
+/// No fault where they are missing: only arms of the kind `tc` need them.
+fn kernel_queues(lacking: Result<Vec<&str>, LiveError>) -> Finding {
+    const NAME: &str = "queues of the kernel";
+    let finding = match lacking {
+        Ok(lacking) if lacking.is_empty() => KERNEL_QUEUES.join(", "),
+        Ok(lacking) => format!(
+            "arms of the kind `tc` lack {}; `modprobe -a sch_{}`",
+            lacking.join(", "),
+            lacking.join(" sch_")
+        ),
+        Err(error) => format!("not known ({error}); only arms of the kind `tc` need them"),
+    };
+    Finding::ok(NAME, finding)
 }
 
 fn settings() -> Finding {
@@ -348,6 +367,16 @@ mod tests {
         assert!(on.finding.contains("segmentation of TCP") && !on.remedy.is_empty());
         let unknown = offloads(Err(io::Error::from_raw_os_error(libc::EPERM)));
         assert!(unknown.severity == Severity::Ok && unknown.finding.contains("not known"));
+    }
+
+    #[test]
+    fn queues_that_the_kernel_lacks_are_named_with_their_modules() {
+        let none = kernel_queues(Ok(Vec::new()));
+        assert_eq!(none.finding, "htb, red, codel, pie, fq_codel, choke");
+        let some = kernel_queues(Ok(vec!["htb", "red"]));
+        assert_eq!(some.finding, "arms of the kind `tc` lack htb, red; `modprobe -a sch_htb sch_red`");
+        let unknown = kernel_queues(Err(LiveError::Machine { what: "no tc".into(), remedy: String::new() }));
+        assert!(unknown.finding.contains("no tc") && unknown.finding.contains("not known"), "{unknown:?}");
     }
 
     fn severities(findings: [Finding; 2]) -> [Severity; 2] {

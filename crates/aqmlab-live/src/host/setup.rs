@@ -139,8 +139,7 @@ fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
         Sysctl::new("ipv4/tcp_wmem", "4096 65536 67108864"),
         Sysctl::new("ipv4/tcp_mtu_probing", 0),
         Sysctl::new("ipv4/tcp_fastopen", 0),
-        // Acknowledgments are neither thinned out nor put off beyond delayed ACKs, nor writes held back.
-        Sysctl::new("ipv4/tcp_comp_sack_nr", 0),
+        // Acknowledgments are put off only as the plan states, and writes are not held back.
         Sysctl::new("ipv4/tcp_backlog_ack_defer", 0),
         Sysctl::new("ipv4/tcp_autocorking", 0),
         // RFC 6298, 5.5: a SYN's timeout doubles from the first.

@@ -94,6 +94,9 @@ const SETTABLE: &[&str] = &[
     "tail_loss_probe",
     "frto",
     "timestamps",
+    "sack_delay",
+    "sack_delay_slack",
+    "sack_delay_most",
     "min_rto",
     "max_rto",
     "nagle",
@@ -220,6 +223,12 @@ impl Translation<'_> {
             Sysctl::new("ipv4/tcp_recovery", flag(tcp.rack)),
             Sysctl::new("ipv4/tcp_early_retrans", 3 * flag(tcp.tail_loss_probe)),
             Sysctl::new("ipv4/tcp_frto", 2 * flag(tcp.frto)),
+            Sysctl::new(
+                "ipv4/tcp_comp_sack_nr",
+                if tcp.sack_delay.is_zero() { 0 } else { tcp.sack_delay_most },
+            ),
+            Sysctl::new("ipv4/tcp_comp_sack_delay_ns", tcp.sack_delay.as_ns()),
+            Sysctl::new("ipv4/tcp_comp_sack_slack_ns", tcp.sack_delay_slack.as_ns()),
             Sysctl::wanted("ipv4/tcp_timestamps", flag(timestamps), "time stamps are as the kernel has them"),
             Sysctl::new("ipv4/tcp_slow_start_after_idle", flag(tcp.idle_restart != IdleRestart::Off)),
             Sysctl::new("ipv4/tcp_reordering", tcp.dupthresh.max(1)),
@@ -423,6 +432,9 @@ mod tests {
             ("ipv4/tcp_ecn_fallback", "1"),
             ("ipv4/tcp_syn_retries", "6"),
             ("ipv4/tcp_retries2", "15"),
+            ("ipv4/tcp_comp_sack_nr", "44"),
+            ("ipv4/tcp_comp_sack_delay_ns", "1000000"),
+            ("ipv4/tcp_comp_sack_slack_ns", "100000"),
         ] {
             assert_eq!(sysctl(&stack, name), Some(value), "{name}");
         }
@@ -451,7 +463,7 @@ mod tests {
             "profile = \"rfc\", mss = \"960B\", ecn = true, ack_every = 1, max_window = 32, nagle = false",
         );
         assert_eq!(stack.mtu, 1000, "packets as long as in the simulator");
-        for name in ["tcp_timestamps", "tcp_recovery", "tcp_early_retrans", "tcp_frto"] {
+        for name in ["tcp_timestamps", "tcp_recovery", "tcp_early_retrans", "tcp_frto", "tcp_comp_sack_nr"] {
             assert_eq!(sysctl(&stack, &format!("ipv4/{name}")), Some("0"), "{name}");
         }
         assert_eq!(
