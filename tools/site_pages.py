@@ -90,13 +90,18 @@ def with_links(text: str, folder: Path) -> str:
     return "".join(part if i % 2 else LINK.sub(led, part) for i, part in enumerate(parts))
 
 
+def paper_figures() -> list[Path]:
+    """The figures of all papers, simulated and live, below the root."""
+    return sorted(path.relative_to(ROOT) for path in ROOT.glob("papers/*/figures/**/*.svg"))
+
+
 def stage() -> None:
     """Copy all texts, their images and the files that they link to."""
     shutil.rmtree(PLACE, ignore_errors=True)
     for image in sorted((ROOT / "docs" / "images").iterdir()):
         page_of(image.relative_to(ROOT))
-    for figure in sorted(ROOT.glob("papers/*/figures/*.svg")):
-        page_of(figure.relative_to(ROOT))
+    for figure in paper_figures():
+        page_of(figure)
     for text in texts():
         write(text, with_links((ROOT / text).read_text(encoding="utf-8"), text.parent))
 
@@ -166,10 +171,9 @@ def gallery() -> str:
             words = " ".join(commands).split()
             for image in (Path(word) for word in words if word.startswith("docs/images/")):
                 shown.append(shown_figure(image.stem, image, "\n".join(commands), file.relative_to(ROOT)))
-    for path in sorted(ROOT.glob("papers/*/figures/*.svg")):
-        figure = path.relative_to(ROOT)
-        paper = figure.parent.parent
-        command = f"aqmlab reproduce {paper.name}"
+    for figure in paper_figures():
+        paper = Path(*figure.parts[:2])
+        command = f"aqmlab reproduce {paper.name}{' --live' if figure.parent.name == 'live' else ''}"
         shown.append(shown_figure(f"{paper.name}: {figure.stem}", figure, command, paper / "README.md"))
     return "\n".join(shown)
 

@@ -52,7 +52,7 @@ def test_missing_runs_are_listed_by_cause(grid_report):
         "1",
         "RED, rate 50Mbit, count 20 (seed 1)",
     ]
-    assert "237 of 240 runs are there" in page
+    assert "237 of 240 runs are complete" in page
 
 
 def claim(name, expect, *, strength="firm", text="", where=None):
@@ -127,7 +127,7 @@ def test_a_sweep_without_a_finished_run_says_so(tmp_path):
     bare = synthetic(axes={"topology.rate": RATES}, seeds=1, lost=lost)
     text = write_report(bare, tmp_path / "bare.html").read_text(encoding="utf-8")
     assert "Nothing was delivered" in text
-    assert "0 of 8 runs are there" in text
+    assert "0 of 8 runs are complete" in text
     assert "data-figure" not in text.split("<script")[0]
 
 
