@@ -87,6 +87,9 @@ IN_A_LINE = re.compile(
 )
 
 
+COMMAND_AFTER_A_COMMENT = re.compile(r"(?:^|\s)# .*\s(?:aqmlab|make|cargo|pip|git|parallel) [a-z-]")
+
+
 def broken(text: str) -> list[str]:
     """Places that a careless re-wrapping leaves behind, each as `line: what`."""
     found: list[str] = []
@@ -109,6 +112,8 @@ def broken(text: str) -> list[str]:
             bars = [len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", row))) for row in (before, line)]
             if bars[0] != bars[1]:
                 found.append(f"{number}: a row of a table with {bars[1]} bars below one with {bars[0]}")
+        elif (fence or line.startswith("    ")) and COMMAND_AFTER_A_COMMENT.search(line):
+            found.append(f"{number}: a command behind the comment of another")
         before = line
     return [*found, "a block of code without an end"] if fence else found
 
@@ -134,6 +139,7 @@ def test_no_list_table_link_or_block_is_broken():
         "| a | b |\n|---|---|\n| 1 | 2\nand more |",
         "| a | b |\n|---|---|\n| 1 |",
         "```\nnever closed",
+        "Run:\n\n    make demo # the demonstration make test # the tests",
     ],
 )
 def test_what_a_careless_wrapping_breaks_is_found(text):
@@ -146,6 +152,7 @@ def test_what_a_careless_wrapping_breaks_is_found(text):
         "The sum `a. - b` and 1 - x.\n\n- One.\n- Two, by\n  section 3. The rest.\n\n1. A `2. B`\n2. C.",
         "| a | `x|y` |\n|---|---|\n| 1 \\| 2 | 3 |\n\n```\n- a. - b\n```\n",
         "See [the\nguide](guide.md).",
+        "Run:\n\n    make demo     # the demonstration\n    make test     # the tests",
     ],
 )
 def test_sound_markdown_is_left_alone(text):
