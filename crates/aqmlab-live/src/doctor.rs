@@ -304,13 +304,20 @@ fn network() -> Vec<Finding> {
 }
 
 /// The shaper of arms whose queue is the kernel's, and disciplines that such arms are likely to have.
-const KERNEL_QUEUES: [&str; 6] = ["htb", "red", "codel", "pie", "fq_codel", "choke"];
+const KERNEL_QUEUES: [&str; 6] = [
+    "htb",
+    "red limit 150000 min 22500 max 67500 avpkt 1500 burst 25 bandwidth 10mbit",
+    "codel",
+    "pie",
+    "fq_codel",
+    "choke limit 100 bandwidth 10mbit",
+];
 
 /// No fault where they are missing: only arms of the kind `tc` need them.
 fn kernel_queues(lacking: Result<Vec<&str>, LiveError>) -> Finding {
     const NAME: &str = "queues of the kernel";
     let finding = match lacking {
-        Ok(lacking) if lacking.is_empty() => KERNEL_QUEUES.join(", "),
+        Ok(lacking) if lacking.is_empty() => "htb, red, codel, pie, fq_codel, choke".into(),
         Ok(lacking) => format!(
             "arms of the kind `tc` lack {}; `modprobe -a sch_{}`",
             lacking.join(", "),

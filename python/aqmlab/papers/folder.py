@@ -124,7 +124,12 @@ def read_paper(path: Path) -> Paper:
         tables=tables,
         figures=tuple(_figure(e, files) for e in about.tables("figure", "id")),
         multiverse=_multiverse(about.section("multiverse")),
-        inference=read_inference(about.section("infer"), settings, findings, tables),
+        inference=read_inference(
+            about.section("infer"),
+            [setting for setting in settings if live.isdisjoint(setting.experiments)],
+            [finding for finding in findings if finding.parts[0].experiment not in live],
+            [table for table in tables if table.experiment not in live],
+        ),
         citation={str(k): str(v) for k, v in about.get("citation", dict, {}).items()},
     )
     return paper.parted(str(reading.content.get("fixed_live", "")))

@@ -31,7 +31,10 @@ ARM = "arm"
 class Thinned:
     """A smaller version of an experiment.
 
-    Attributes ---------- runs Seeds per cell; as in the scenario if 0.
+    Attributes
+    ----------
+    runs
+        Seeds per cell; as in the scenario if 0.
     keep
         Labels that stay, by axis.
     """

@@ -171,20 +171,21 @@ fn accepted(output: &Output) -> Result<(), String> {
     Err(if lines.is_empty() { output.status.to_string() } else { lines.join("; ") })
 }
 
-/// Returns the disciplines that this kernel lacks among those named, tried in a namespace of its own; the calling
-/// thread stays there.
+/// Returns the disciplines of these specifications that this kernel lacks, tried in a namespace of its own; the
+/// calling thread stays there. A specification has all options that tc demands: without them tc refuses before it asks
+/// the kernel.
 ///
 /// # Errors
 /// If there is no tc, or no interface to try on.
-pub fn lacks<'a>(names: &[&'a str]) -> Result<Vec<&'a str>, LiveError> {
+pub fn lacks<'a>(specs: &[&'a str]) -> Result<Vec<&'a str>, LiveError> {
     let _namespace = Namespace::new()?;
     let _exit = interface::make_plain(EXIT, 1500)?;
     let mut lacking = Vec::new();
-    for &name in names {
-        let output = tc(&["qdisc", "replace", "dev", EXIT, "root", name])?;
-        // Without options most refuse, in other words than if they were not there.
-        if accepted(&output).is_err_and(|words| is_lack(&words)) {
-            lacking.push(name);
+    for &spec in specs {
+        let mut words = vec!["qdisc", "replace", "dev", EXIT, "root"];
+        words.extend(spec_words(spec));
+        if accepted(&tc(&words)?).is_err_and(|words| is_lack(&words)) {
+            lacking.push(discipline(spec));
         }
     }
     Ok(lacking)
