@@ -145,7 +145,7 @@ def test_scorecards_tell_everything(toy, tmp_path):
         assert draw_figure(figure, toy.results.get(figure.experiment), tmp_path / "figures", "0.0").is_file()
     markdown = as_markdown(toy, tmp_path, MADE)
     assert "| T2 | **fails** | firm | RED loses nothing. | ours: " in markdown
-    assert " | drop_percent{arm=RED, limit=8p} = " in markdown
+    assert " | arm RED, limit 8p: drops: " in markdown
     assert "RED's queue is shorter than DropTail's. | given | limit " in markdown
     assert "It is wrong. With another reading (least RTO: 200 ms), all else the same, it fails." in markdown
     assert "](figures/figure-1.svg)" in markdown
@@ -187,7 +187,24 @@ def test_what_is_undecided_says_why_first(toy):
     assert decided.status == "undecided"
     why, what = evidence(decided)
     assert "values" in why
-    assert what.startswith("quantile(drop_percent{arm=RED, limit=8p}, 90 %) = ")
+    assert what.startswith("arm RED, limit 8p: 90 % quantile of drops = ")
+
+
+RED, TAIL = "drop_percent{arm=RED, limit=8p}", "drop_percent{arm=DropTail, limit=40p}"
+IN_WORDS = {
+    f"{RED} > 0": "arm RED, limit 8p: drops: ",
+    f"{RED} / drop_percent{{arm=RED, limit=40p}} > 0": "arm RED: drops: limit 8p / limit 40p = ",
+    f"{RED} - 2 * drop_percent{{arm=DropTail, limit=8p}} < 90 %": "limit 8p: drops: RED − 2 × DropTail = ",
+    f"{RED} / utilisation_percent{{arm=RED, limit=8p}} > 0": "arm RED, limit 8p: drops / utilisation = ",
+    f"max({RED}, {TAIL}) >= 0": "drops: the larger of RED, limit 8p and DropTail, limit 40p = ",
+    f"abs(mean({RED} - {TAIL})) >= 0": "drops: |mean of RED, limit 8p − DropTail, limit 40p| = ",
+    "mean(drop_percent{arm=RED} over limit) > 0": "arm RED: mean(drop_percent{arm=RED} over limit) = ",
+}
+
+
+@pytest.mark.parametrize("expect", IN_WORDS)
+def test_evidence_is_in_words(toy, expect):
+    assert evidence(stated(toy, expect))[0].startswith(IN_WORDS[expect])
 
 
 def test_curves_are_in_the_unit_of_the_metric(toy, tmp_path):

@@ -24,11 +24,17 @@ class Operand:
     difference
         Whether it is the difference of two measured figures, which for percentages is in percentage
         points.
+    node
+        The expression as a tree; ``None`` for a condition.
+    at
+        Its bindings: short name of the axis, and label.
     """
 
     text: str
     estimate: Interval
     difference: bool = False
+    node: Expression | None = None
+    at: tuple[tuple[str, str], ...] = ()
 
     @property
     def constant(self) -> bool:

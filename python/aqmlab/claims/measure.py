@@ -83,7 +83,13 @@ class Measure:
         left, right = self._left[1], self._left[1] if self._right is None else self._right[1]
         common = {key: label for key, label in left.items() if right.get(key) == label}
         sides = [
-            Operand(labelled(node, bound, common, names), self._side((node, bound)), is_difference(node))
+            Operand(
+                labelled(node, bound, common, names),
+                self._side((node, bound)),
+                is_difference(node),
+                node,
+                shown(bound, names),
+            )
             for node, bound in (self._left, self._right or self._left)
         ]
         found = self.interval(CONFIDENCE)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from aqmlab.claims.comparisons import ClaimComparison, Operand
 from aqmlab.claims.units import PURE, Unit
-from aqmlab.figures import number
+from aqmlab.figures import counted, number
 from aqmlab.stats import Interval
 
 MOST_SHOWN = 4
@@ -19,11 +19,13 @@ def sentence(part: ClaimComparison) -> str:
     """``A = 3.2 ± 0.1 Mbit/s, B = 4.0 ± 0.2 Mbit/s, difference −0.8 Mbit/s (−1.0 to −0.6), n = 20 pairs``."""
     sides = [side for side in (part.left, part.right) if side is not None]
     said = [f"{side.text} = {side_text(side, part)}" for side in sides if not side.constant]
-    if part.effect != "value":
-        said.append(f"{part.effect} {effect_text(part)}")
-    n = part.found.n
-    said.append(f"n = {n} {'pair' if part.effect != 'value' else 'seed'}{'s' * (n != 1)}")
-    return ", ".join(said)
+    return ", ".join([*said, *result_text(part)])
+
+
+def result_text(part: ClaimComparison) -> tuple[str, ...]:
+    """The end of a sentence: the difference or ratio of two sides, and the number of seeds."""
+    effect = () if part.effect == "value" else (f"{part.effect} {effect_text(part)}",)
+    return (*effect, f"n = {counted(part.found.n, 'seed' if part.effect == 'value' else 'pair')}")
 
 
 def where_text(part: ClaimComparison) -> str:

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from aqmlab.claims.text import placed_sentence
+from aqmlab.claims.words import worded
 from aqmlab.figures import NO_VALUE
 from aqmlab.files import save
 from aqmlab.papers.inference_json import read_inference, state_of
@@ -300,7 +300,7 @@ def _finding_context(scored: ScoredFinding) -> dict[str, Any]:
             {
                 "status": part.verdict.status,
                 "sign": SIGNS[part.verdict.status],
-                "text": placed_sentence(part),
+                "text": worded(part),
             }
             for part in (every if len(every) > len(shown) else ())
         ],

@@ -10,8 +10,9 @@ from aqmlab.claims import Claim, ClaimComparison, Names, Scored, score
 from aqmlab.claims.names import CLASS, FROM, QUEUE, UNTIL, WINDOW
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.score import foremost
-from aqmlab.claims.text import MOST_SHOWN, placed_sentence
+from aqmlab.claims.text import MOST_SHOWN
 from aqmlab.claims.tree import BestIs, Choice, Label, Matcher, Node, Pick, children, label
+from aqmlab.claims.words import worded
 from aqmlab.errors import ScenarioError
 from aqmlab.papers.paper import Finding, Part
 from aqmlab.results import Results
@@ -166,7 +167,7 @@ def evidence(scored: ScoredFinding) -> tuple[str, ...]:
         if each.verdict.reason and (scored.status == "undecided" or not each.parts)
     ]
     parts = foremost([part for each in deciding for part in each.deciding()], scored.status)
-    said = [*dict.fromkeys(reasons), *map(placed_sentence, parts[:MOST_SHOWN])]
+    said = [*dict.fromkeys(reasons), *map(worded, parts[:MOST_SHOWN])]
     more = len(parts) - MOST_SHOWN
     return (*said, f"and {more} more") if more > 0 else tuple(said)
 

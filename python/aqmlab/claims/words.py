@@ -1,0 +1,165 @@
+"""Comparisons in words, for readers who do not write claims: ``throughput: load 90 / load 98 = 0.92``.
+
+The name of a metric is its label. What all measured values of a comparison have in common is stated
+once, in front, and each value is named by the rest: mostly the arm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from aqmlab.claims.comparisons import ClaimComparison, Operand
+from aqmlab.claims.text import result_text, side_text
+from aqmlab.claims.tree import (
+    Arithmetic,
+    Call,
+    Condition,
+    Expression,
+    MetricOf,
+    Negative,
+    Node,
+    children,
+)
+from aqmlab.figures import listed
+from aqmlab.metrics.registry import find
+
+_ARM = "arm"
+_SIGNS = {"-": "−", "*": "×"}
+_PHRASES = {
+    "cdf_gap": "largest gap between {both}",
+    "cdf_crossing": "share above the crossing of {both}",
+    "mean": "mean of {one}",
+    "median": "median of {one}",
+    "quantile": "{last} quantile of {one}",
+    "std": "standard deviation of {one}",
+}
+
+
+def worded(part: ClaimComparison) -> str:
+    """Return a comparison as one line: ``load 98: drops: PI = 2.3 ± 0.1 %, RED = 4.0 ± 0.2 %, ...``.
+
+    Parameters
+    ----------
+    part
+        A comparison. An expression without a description in words is shown as it is written.
+    """
+    sides = [side for side in (part.left, part.right) if side is not None and not side.constant]
+    wording = _Wording.of(part, sides)
+    said = [f"{_named(wording, side)} = {side_text(side, part)}".removeprefix(" = ") for side in sides]
+    ahead = [wording.where, wording.subject]
+    return ": ".join([*filter(None, ahead), ", ".join([*said, *result_text(part)])])
+
+
+def _named(wording: _Wording, side: Operand) -> str:
+    return wording.text(side.node, dict(side.at)) if side.node is not None else side.text
+
+
+@dataclass(frozen=True)
+class _Wording:
+    """The common part of the measured values of a comparison.
+
+    Attributes
+    ----------
+    where
+        The labels that all values share: ``load 98, arm PI``.
+    subject
+        The metric that all values share; empty if they differ in it.
+    varying
+        The axes in which values differ.
+    """
+
+    where: str
+    subject: str
+    varying: tuple[str, ...]
+
+    @classmethod
+    def of(cls, part: ClaimComparison, sides: Sequence[Operand]) -> _Wording:
+        around = dict(part.at)
+        measured = [
+            (leaf, {**around, **dict(side.at), **_labels(leaf)})
+            for side in sides
+            if side.node is not None
+            for leaf in _measured(side.node)
+        ]
+        places = [place for _, place in measured]
+        axes = dict.fromkeys([*around, *(axis for place in places for axis in place)])
+        varying = tuple(axis for axis in axes if len({place.get(axis) for place in places}) > 1)
+        first = places[0] if places else around
+        shared = [f"{axis} {first[axis]}" for axis in axes if axis not in varying and axis in first]
+        quantities = {_quantity(leaf) for leaf, _ in measured}
+        bare = all(isinstance(side.node, MetricOf) for side in sides)
+        subject = quantities.pop() if len(quantities) == 1 and (varying or bare) else ""
+        return cls(", ".join(shared), subject, varying)
+
+    def text(self, node: Expression | Condition, at: Mapping[str, str]) -> str:
+        """Return an expression in words; ``at`` has the labels around it."""
+        match node:
+            case MetricOf():
+                return self._value(node, at)
+            case Negative():
+                return f"−{self._operand(node.of, at)}"
+            case Arithmetic():
+                rest = [
+                    f"{_SIGNS.get(sign, sign)} {self._operand(part, at, node)}" for sign, part in node.rest
+                ]
+                return " ".join([self._operand(node.first, at, node), *rest])
+            case Call():
+                return self._call(node, at)
+        return str(node)
+
+    def _value(self, node: MetricOf, at: Mapping[str, str]) -> str:
+        place = {**at, **_labels(node)}
+        axes = sorted((axis for axis in self.varying if axis in place), key=lambda axis: axis != _ARM)
+        of = [place[axis] if axis == _ARM else f"{axis} {place[axis]}" for axis in axes]
+        where = ", ".join(of)
+        if self.subject:
+            return where
+        return f"{_quantity(node)} of {where}" if where else _quantity(node)
+
+    def _operand(self, part: Expression, at: Mapping[str, str], of: Arithmetic | None = None) -> str:
+        text = self.text(part, at)
+        binds_tighter = of is not None and not of.product and isinstance(part, Arithmetic) and part.product
+        return f"({text})" if isinstance(part, Arithmetic) and not binds_tighter else text
+
+    def _call(self, node: Call, at: Mapping[str, str]) -> str:
+        if node.over or any(isinstance(part, Condition) for part in node.arguments):
+            return str(node)
+        parts = [self.text(part, at) for part in node.arguments]
+        if node.function == "abs":
+            return f"|{parts[0]}|"
+        if node.function in {"max", "min"}:
+            ending = "er" if len(parts) == 2 else "est"
+            return f"the {'larg' if node.function == 'max' else 'small'}{ending} of {listed(parts)}"
+        phrase = _PHRASES.get(node.function, f"{node.function.replace('_', ' ')} of {{both}}")
+        return phrase.format(one=parts[0], last=parts[-1], both=listed(parts))
+
+
+def _measured(node: Node) -> Iterator[MetricOf]:
+    if isinstance(node, MetricOf):
+        yield node
+    else:
+        for child in children(node):
+            yield from _measured(child)
+
+
+def _labels(node: MetricOf) -> dict[str, str]:
+    """Return the labels of the cell and the window that a measured value names."""
+    parameters = {parameter.name for parameter in find(node.name).parameters}
+    return {each.key.text: each.value.text for each in node.settings if each.key.text not in parameters}
+
+
+def _quantity(node: MetricOf) -> str:
+    """``drops``, ``completed in time (within 2 s)``."""
+    metric = find(node.name)
+    parameters = {parameter.name for parameter in metric.parameters}
+    given = [
+        f"{each.key.text} {_spaced(each.value.text)}" for each in node.settings if each.key.text in parameters
+    ]
+    return f"{metric.label} ({', '.join(given).replace('_', ' ')})" if given else metric.label
+
+
+def _spaced(value: str) -> str:
+    """``2s`` as ``2 s``."""
+    return re.sub(r"^([\d.]+)(?=[^\d.])", r"\1 ", value)
