@@ -53,7 +53,7 @@ class Campaign:
     def __init__(self, how: str, quick: bool):
         self.how = how
         self.quick = quick
-        # Copies: another build while this goes on must not change what is measured.
+        # Copies: a build during the campaign must not change the measured programs.
         self.folder = tempfile.TemporaryDirectory()
         self.driver = self.copy("aqmlab-sim", "bench_dumbbell")
         self.discipline_driver = self.copy("aqmlab-qdisc", "discipline_bench")
@@ -219,7 +219,7 @@ class Campaign:
         command = self.peer(peer, values)
         if command is None:
             return {"skipped": f"{peer} is not installed"}
-        # A longer span for us, scaled: our clock should count in tenths of a second as well.
+        # A longer span for our run, scaled: its processor time should also be tenths of a second.
         ours_span = (span[0], span[0] + max(20, span[1] - span[0]))
         stretch = (ours_span[1] - ours_span[0]) / (span[1] - span[0])
         pairs = []

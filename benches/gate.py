@@ -37,7 +37,7 @@ SCENARIOS = {
     ),
 }
 LOT = "droptail, parking lot with web users"
-LOT_S = (20, 60)  # as above; web users open 200 connections a second
+LOT_S = (20, 60)  # as above; web users open 200 connections per second
 
 
 def measure(how: str) -> dict[str, float]:
@@ -118,7 +118,7 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
-    # What one way has not counted yet is compared with what the other has: they differ by a percent at most.
+    # A missing count of one method is compared with that of the other: they differ by a percent at most.
     baseline = {name: per_hop for known in stored.values() for name, per_hop in known.items()} | stored[how]
     worse = compare(found, baseline)
     if worse and compiler() != stored[how].get("compiler"):

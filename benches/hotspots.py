@@ -8,7 +8,7 @@ from pathlib import Path
 
 LINE = re.compile(r"^\s*([\d.]+)%\s+\[\.\]\s+(\S.*)$")
 SHOWN = 12
-# Samples every so many instructions: a prime, so that no loop keeps step with it.
+# The number of instructions per sample: a prime, so that no loop is synchronous with it.
 PERIOD = 200_003
 
 

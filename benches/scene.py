@@ -23,7 +23,7 @@ SCENE = {
     "w_q": 0.002,
 }
 
-# What grows with the bottleneck's rate, so that delays stay as they are.
+# Values that scale with the bottleneck's rate, so that delays do not change.
 BY_RATE = ("rate_mbit", "access_mbit", "limit", "min_th", "max_th")
 
 

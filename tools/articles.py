@@ -48,7 +48,7 @@ def lower(body: str) -> str:
 
 
 def title_of(paper: Paper, card: dict[str, Any]) -> str:
-    """``[Re]`` or ``[¬Re]``, by what most of the decided firm findings do, and the paper's title."""
+    """``[Re]`` or ``[¬Re]``, by the majority of the decided firm findings, and the paper's title."""
     firm = card["counts"]["firm"]
     return f"{'[Re]' if firm['holds'] > firm['fails'] else '[¬Re]'} {paper.title}"
 

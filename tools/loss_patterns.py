@@ -1,4 +1,4 @@
-"""Draw what Reno, NewReno and SACK do after one, two, three and half a window of losses, beside ns-2.
+"""Draw what Reno, NewReno and SACK do after one, two, three and half a window of losses, compared with ns-2.
 
     .venv/bin/python tools/loss_patterns.py [docs/images/loss-patterns.svg]
 
@@ -98,7 +98,7 @@ def ours(case: dict[str, str], phase_ns: str) -> list[Journey]:
 def distance_us(packets: list[Journey], vector: np.ndarray[Any, np.dtype[np.float64]], end_s: float) -> float:
     """The largest difference of a send time in us; infinite if another segment was sent."""
     sent = [(p.sent_ns / 1e3, (p.seq or 0) - 1) for p in packets if p.toward == "receiver" and p.payload]
-    # What happens in the last instants depends on where each simulator stops.
+    # The last events depend on the instant at which each simulator stops.
     last = end_s * 1e6 - 10
     mine = np.array([row for row in sent if row[0] < last])
     other = vector[vector[:, 0] < last]

@@ -44,7 +44,7 @@ def listed(heading: str, records: Iterable[tuple[str, str]]) -> str:
     return f".SH {heading}\n{''.join(rows)}" if rows else ""
 
 
-def visible(command: Any) -> dict[str, Any]:  # noqa: ANN401 (Typer keeps the type of its commands to itself)
+def visible(command: Any) -> dict[str, Any]:  # noqa: ANN401 (Typer does not export the type of its commands)
     """The commands below this one that `--help` lists."""
     return {name: below for name, below in getattr(command, "commands", {}).items() if not below.hidden}
 

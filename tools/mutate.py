@@ -25,14 +25,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "tests" / "mutations" / "mutations.toml"
-# Kept between calls, with its build: each mutation then compiles one crate and what depends on it.
+# Kept between calls, with its build: each mutation then compiles one crate and its dependents.
 TREE = ROOT / "target" / "mutations"
 SOURCES = ("Cargo.toml", "Cargo.lock", "crates", "vectors", "scenarios", "tests", "docs", "peers")
 PYTHON_SOURCES = ("pyproject.toml", "python")
 """With the extension module as it was built last: what is mutated in Python needs no build."""
-# Tests that ask ns-2 itself: not every machine has it, and the list must be caught without.
+# Tests that run ns-2 itself: not every machine has it, and the mutations must be caught without it.
 SKIPPED = ("--skip", "equals_ns2")
-# A mutation may make a test run for ever.
+# A mutation may make a test run forever.
 TEST_SECONDS = 600
 BUILD_SECONDS = 1800
 
@@ -78,7 +78,7 @@ def run_tests(tests: str, seconds: int, *, only_build: bool = False) -> subproce
     # A failing property must not leave its counterexample in the copy.
     environment["PROPTEST_DISABLE_FAILURE_PERSISTENCE"] = "1"
     if is_python(tests):
-        # Before the installed package, which is that of the tree itself; no byte code, which goes by time.
+        # Before the installed package, which is the tree itself; no byte code, because it is matched by time.
         environment |= {"PYTHONPATH": str(TREE / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
         selected = ["-x", "-p", "no:cacheprovider", "-m", "not slow", *tests.split()]
         command = [interpreter(), "-m", "pytest", *selected]
@@ -205,7 +205,7 @@ def main() -> int:
     unknown = set(only) - {m["name"] for m in mutations}
     if unknown:
         parser.error(f"no such mutation: {', '.join(sorted(unknown))} (--list shows all)")
-    # A program that is asked to stop restores its copy and ends its tests.
+    # A program that receives a stop signal restores its copy and ends its tests.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with alone():
         return run([m for m in mutations if m["name"] in only])

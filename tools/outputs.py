@@ -39,7 +39,7 @@ STEP = re.compile(
 
 
 def printed(command: list[str], folder: Path, width: str = WIDTH) -> str:
-    """What a command prints, without blanks at the ends of lines."""
+    """The output of a command, without blanks at the ends of lines."""
     wide = {**os.environ, "COLUMNS": width}
     ended = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True, env=wide)
     return "".join(f"{line.rstrip()}\n" for line in ended.stdout.splitlines())

@@ -100,13 +100,13 @@ def reference(paper: Paper) -> Iterator[str]:
 
 
 def citation_file() -> str:
-    """CITATION.cff: its end is written, and the rest is kept."""
+    """CITATION.cff: its end is rewritten, and the rest is kept."""
     kept = re.split("(?<=from their folders.\n)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))[0]
     return kept + "".join(line for paper in papers() for line in reference(paper))
 
 
 def citations() -> str:
-    """The entries of BibTeX that are in the package: the program as CITATION.cff has it, and the papers."""
+    """The entries of BibTeX that are in the package: the program as in CITATION.cff, and the papers."""
     about = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
     def said(key: str) -> str:

@@ -1,5 +1,5 @@
-//! Any bytes as a packet: the parser has an answer for all of them, agrees with another one, and a mark changes the
-//! traffic class and the checksum and nothing else.
+//! Any bytes as a packet: the parser has an answer for all of them, agrees with another one, and a mark
+//! changes only the traffic class and the checksum.
 #![no_main]
 
 use std::net::IpAddr;

@@ -13,7 +13,7 @@ use aqmlab_units::{Instant, Span};
 use arbitrary::{Arbitrary, Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
-/// What a host does with a router.
+/// A host's operations on a router.
 #[derive(Arbitrary, Debug)]
 enum Act<'a> {
     /// Brings a packet to a host.

@@ -37,7 +37,7 @@ HEADERS = 42  # Ethernet, IP, UDP; links count them all
 CLONE_NEWNET, TCA_OPTIONS, TCA_GRED_PARMS = 0x4000_0000, 2, 1
 POINTS = ARRIVED, QUEUED, SENT = "net/net_dev_queue", "qdisc/qdisc_enqueue", "qdisc/qdisc_dequeue"
 RED = "limit 400000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit"
-# Discipline; load: name, what is sent (a function below), seed; how often its state is read, in packets.
+# Discipline; load: name, packets (a function below), seed; interval in packets at which its state is read.
 CASES = {
     "codel_constant": ("codel limit 1000", "constant", 1, 8),
     "codel_bursts": ("codel limit 1000", "bursts", 2, 8),
@@ -171,7 +171,7 @@ def received(receiver: socket.socket) -> dict[int, int]:
 
 
 def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
-    """What happened at the queue, in order: (nanoseconds, point)."""
+    """The events at the queue, in order: (nanoseconds, point)."""
     points = {number: (point, at) for point in POINTS for number, at, _ in [fields(point)]}
     rows = []
     for at, record in records(raw, page):

@@ -4,8 +4,8 @@
 
 boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`), runs `aqmlab live SCENARIO` in it, all
 arms and seeds, and leaves the experiment in DIRECTORY as `aqmlab live -o DIRECTORY` does. The Python that runs this
-script is the one that runs aqmlab inside: use the one that has aqmlab. Options of `aqmlab live` may follow: `--runs 5`,
-`--arm RED`, `--pcap bottleneck`. Runs that are in DIRECTORY are kept, so what was interrupted goes on when it is
+script also runs aqmlab inside, so aqmlab must be installed for it. Options of `aqmlab live` may follow: `--runs 5`,
+`--arm RED`, `--pcap bottleneck`. Runs in DIRECTORY are kept, so an interrupted command continues when it is
 started again. The exit code is that of aqmlab; 3 if the kernel does not boot.
 
 With `--both` as the first option it is `aqmlab run --both`, which simulates the same seeds; with `--sweep`, it is
@@ -13,8 +13,8 @@ With `--both` as the first option it is `aqmlab run --both`, which simulates the
 
 With CONFIG_UML_TIME_TRAVEL_SUPPORT the kernel's clock stands still while anything computes and jumps to the next timer
 when all is idle, so nothing is late, however slow or busy the machine is. Debian's package `user-mode-linux` has a
-kernel without it, and with a tick of 10 ms: it runs in real time, and is for trying. Its modules are taken from
-../lib/uml/modules beside the kernel.
+kernel without it, and with a tick of 10 ms: it runs in real time, and is for trying. Its modules are taken
+from ../lib/uml/modules next to the kernel.
 
 The root file system of the kernel is this machine's, read-only; only the folder of DIRECTORY can be written. It needs root, ptrace,
 and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, `1G`) in /dev/shm, of which it takes what it uses.
@@ -58,7 +58,7 @@ def load(folder: str) -> None:
         if any(word in line[0] for word in wanted):
             for module in reversed(line):
                 file = os.open(os.path.join(folder, module), os.O_RDONLY)
-                libc.syscall(FINIT_MODULE, file, b"", 0)  # one that is there already is no error
+                libc.syscall(FINIT_MODULE, file, b"", 0)  # one that exists already is no error
                 os.close(file)
 
 

@@ -1,4 +1,4 @@
-"""What Linux's RED does after idle times: the fate of each of some thousands of datagrams, as CSV.
+"""The decisions of Linux's RED after idle times: the fate of each of some thousands of datagrams, as CSV.
 
     sudo python3 red_idle.py DIRECTORY
 
@@ -108,7 +108,7 @@ def events(raw: bytes, page: int, ifindex: int, packet_ns: float) -> list[tuple[
         task = value(record, (4, 4))
         if point == DROP:
             if value(record, places["reason"]) == int(re.search(r'(\d+), "QDISC_DROP"', text).group(1)):
-                # The kernel frees what RED dropped after it has let the queue run, in the same call.
+                # The kernel frees packets that RED dropped after it has run the queue, in the same call.
                 place = len(rows)
                 while place and rows[place - 1][2] == task and rows[place - 1][1] in ("idle", "sent"):
                     if at - rows[place - 1][0] > 2000:
@@ -125,7 +125,7 @@ def events(raw: bytes, page: int, ifindex: int, packet_ns: float) -> list[tuple[
             waiting -= 1
             last_sent = at
         elif waiting == 0 and at - last_sent >= 0.99 * packet_ns:
-            # Before that cbs is in debt and does not ask RED.
+            # Before that, the credit of cbs is negative, and it does not poll RED.
             rows.append((at, "idle", task))
     return [row[:2] for row in rows]
 

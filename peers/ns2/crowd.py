@@ -3,9 +3,9 @@
 
 Runs crowd.tcl over cells (case, flows) and seeds, and writes one row per run to crowd.csv, one row per cell
 and metric to summary.csv, and the scene of every seed (base RTT and start of each flow, the same for all
-cases) to scenes.csv. Rows already in crowd.csv are kept, so that an interrupted campaign goes on where it
-stopped; remove the files to start afresh. A cell gets FEWEST seeds, then more, up to MOST, until the 90 %
-interval of the mean of each of its watched metrics is no wider than WIDEST of that mean.
+cases) to scenes.csv. Rows already in crowd.csv are kept, so that an interrupted campaign continues; remove
+the files to start again. A cell runs with FEWEST seeds, then more, up to MOST, until the 90 % interval of the
+mean of each of its watched metrics is no wider than WIDEST of that mean.
 
     python3 crowd.py [--out DIR] [--jobs N] [--fewest N] [--most N] [--cell CASE:FLOWS ...]
 """
@@ -80,7 +80,7 @@ def run_once(case: str, flows: int, seed: int) -> tuple[dict, list[dict]]:
     """One run of ns, as a row of crowd.csv and the rows of scenes.csv."""
     arguments = [case, flows, seed, END_S, WARMUP_S]
     command = ["nice", "-n", "19", "ns", str(HERE / "crowd.tcl"), *map(str, arguments)]
-    # Every run in a group of its own, so that an interrupt ends the campaign between two rows.
+    # Every run has its own process group, so that an interrupt ends the campaign between two rows.
     done = subprocess.run(command, capture_output=True, text=True, check=False, start_new_session=True)
     if done.returncode != 0 or not done.stdout.startswith("{"):
         raise RuntimeError(f"ns failed for {arguments}: {done.stderr.strip() or done.stdout.strip()}")

@@ -6,7 +6,7 @@
 
 `scenario` prints the network with one congested link, an arm for each queue, its web users drawn by PackMime-HTTP.
 `record` has `aqmlab vectors` write the connections of each seed, gives them to ns-2 by Tmix, and writes a row a run to
-runs.csv. Rows that are there are kept, so that an interrupted recording goes on; remove the file to start afresh.
+runs.csv. Existing rows are kept, so that an interrupted recording continues; remove the file to start again.
 """
 
 import argparse
@@ -28,7 +28,7 @@ VECTORS = HERE.parent.parent / "vectors" / "ns2-lot"
 SEEDS = 5
 SPAN_S = (30, 180)  # measured
 SIDES = ("a", "b")
-# The long-lived flows of each node: when they start, and how far their ends are from their routers, one way.
+# The long-lived flows of each node: start times, and one-way delays between their ends and routers.
 STARTS_S = [[10.0, 12.1, 14.3, 16.2, 18.4], [11.0, 13.2, 15.1, 17.3, 19.5]]
 NEAR_MS = [[11, 23, 29, 41, 64], [7, 19, 31, 37, 88]]
 FAR_MS = [[0.4, 0.7, 0.9, 4, 15], [0.3, 0.6, 0.8, 2, 9]]
@@ -128,10 +128,11 @@ def write_tmix(source: Path, folder: Path) -> None:
     """The connections of a vector file as lot.tcl reads them: vectors of Tmix, and the delays of both ends."""
 
     def us(seconds: str, least: int = 0) -> int:
-        return max(least, round(float(seconds) * 1e6))  # a pause of nothing is none to Tmix: it then never goes on
+        # Tmix never continues a connection after a pause of zero.
+        return max(least, round(float(seconds) * 1e6))
 
     def box(delay_us: int) -> str:
-        return f"S\nr {2 * delay_us}\nl 0 0"  # a box delays each way by half of what it is given
+        return f"S\nr {2 * delay_us}\nl 0 0"  # a box delays each direction by half of its setting
 
     texts = defaultdict(list)
     with source.open(newline="") as file:
@@ -157,7 +158,7 @@ SAID = re.compile(r"(\d+\.\d{6}) App \( \S+ / \d+ / \d+ / (\d+)\.(\d+) \)> (sent
 
 
 def exchanges(log: Iterable[str]) -> Iterator[tuple[str, float, float]]:
-    """The exchanges in Tmix' log: the client's node, when the response was there, and how long it took."""
+    """The exchanges in Tmix's log: the client's node, the time of the response, and its duration."""
     asked = {}
     for line in log:
         for at, node, port, what in SAID.findall(line):
@@ -187,7 +188,8 @@ def run(source: Path, queue: str, span_s: tuple[float, float] = SPAN_S) -> dict[
 
 
 def figures(web_s: list[float], link: dict, goodput_bps: float) -> dict[str, float]:
-    """What is compared: forward traffic from end to end, and the congested link forward."""
+    """The compared values: forward traffic from end to end, and the congested link in the forward
+    direction."""
 
     def loss(*names: str) -> float:
         arrivals, drops = (sum(link["of"][name][what] for name in names) for what in ("arrivals", "drops"))

@@ -39,7 +39,7 @@ DIGITS = 5e-6  # ns-2 prints averages and probabilities with six significant dig
 
 @dataclass
 class Replay:
-    """RED, gentle, in packets, as ns-2 has it; and the link below it."""
+    """RED, gentle, in packets, as in ns-2; and the link below it."""
 
     wait: bool
     limit: int
@@ -82,7 +82,8 @@ class Replay:
             self.count = 0
             return waiting, "full", draw
         if early:
-            # A victim of an idle link would leave it idle; here the queue holds two, so the link is busy.
+            # A drop at an idle link would leave it idle; here the queue holds two packets, so the link is
+            # busy.
             return waiting, "early", draw
         begin = self.departures[-1] if self.departures else now_ns
         self.departures.append(begin + SERVICE_NS)

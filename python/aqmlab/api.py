@@ -290,7 +290,7 @@ def schema(of: str = "scenario") -> dict[str, Any]:
     Raises
     ------
     UsageError
-        If there is no such schema.
+        If no schema has this name.
     """
     from aqmlab import _core
 
@@ -319,7 +319,7 @@ def metric_show(name: str) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        If there is none of that name, with the nearest one.
+        If no metric has this name; the message gives the nearest name.
     """
     from aqmlab.metrics import find
 

@@ -20,7 +20,7 @@ def whole(value: object, what: str) -> int:
     Raises
     ------
     UsageError
-        If it is not a whole number; ``3.0`` is not one either.
+        If the value is not a whole number; ``3.0`` is refused as well.
     """
     try:
         return index(value)  # type: ignore[arg-type]

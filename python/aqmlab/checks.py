@@ -58,7 +58,7 @@ def check(  # noqa: PLR0913 (keyword arguments)
     Raises
     ------
     UsageError
-        If there is no such discipline, or an argument makes no sense.
+        If the discipline is unknown or an argument is out of range.
     """
     from aqmlab import _core
     from aqmlab.machine import job_count

@@ -24,7 +24,7 @@ def aqm_show(name: str) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        If there is no discipline of that name.
+        If no discipline has this name.
     """
     from aqmlab import _core
 

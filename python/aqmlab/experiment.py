@@ -96,11 +96,11 @@ def run(  # noqa: PLR0913 (keyword arguments)
     ScenarioError
         If the scenario is wrong; nothing is written then.
     UsageError
-        If an argument makes no sense.
+        If an argument is invalid.
     RunError
         If runs failed; the others are kept.
     HostError
-        If this machine is not able to: no permission, no space, not enough memory.
+        If this machine cannot run it: no permission, no space, not enough memory.
     KeyboardInterrupt
         If interrupted; finished runs are kept.
     """
@@ -151,7 +151,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
     ScenarioError, UsageError
         If the request is wrong; nothing is written then.
     HostError
-        If this machine is not able to; ``aqmlab doctor`` reports why.
+        If this machine cannot run it; ``aqmlab doctor`` reports why.
     RunError
         If runs failed; the others are kept.
     KeyboardInterrupt

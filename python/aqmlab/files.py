@@ -54,7 +54,7 @@ def write_whole(file: Path, content: str | bytes) -> None:
 
     Raises
     ------
-    OSError If it cannot be written; the previous file is then unchanged.
+    OSError If the file cannot be written; the previous file is then unchanged.
     """
     data = content.encode() if isinstance(content, str) else content
     file = file.resolve()
@@ -80,7 +80,7 @@ def save(file: Path, content: str | bytes) -> None:
     Raises
     ------
     HostError
-        If it cannot be written; the message names the file.
+        If the file cannot be written; the message names it.
     """
     try:
         write_whole(file, content)

@@ -52,9 +52,9 @@ class Framed:
         Raises
         ------
         UsageError
-            For another name.
+            For an unknown library.
         HostError
-            If it is not installed.
+            If the library is not installed.
         """
         package, name = _library(library)
         if name == "polars":

@@ -43,9 +43,9 @@ def read_json(path: Path) -> dict[str, Any]:
     Raises
     ------
     RecordingError
-        If it cannot be read.
+        If the file cannot be read.
     DamageError
-        If it holds something else, or has been changed.
+        If the file contains something else or has been changed.
     """
     try:
         data = path.read_bytes()
@@ -79,7 +79,7 @@ def file_digest(path: Path | str) -> str:
     Raises
     ------
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (many files: a `Path` a file costs more than the hash)
         status = os.fstat(file.fileno())
@@ -141,7 +141,7 @@ def table_digest(path: Path, names: Mapping[str, str] | None = None) -> str:
     Raises
     ------
     duckdb.Error
-        If it cannot be read.
+        If the table cannot be read.
     """
     import duckdb
 

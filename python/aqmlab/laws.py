@@ -100,7 +100,7 @@ def law_curves(
     Raises
     ------
     UsageError
-        If there is no such curve, or a parameter is wrong.
+        If the curve is unknown or a parameter is invalid.
     """
     from aqmlab import _core
 
@@ -137,7 +137,7 @@ def law_responses(
     Raises
     ------
     UsageError
-        If there is no such response, or a parameter is wrong.
+        If the response is unknown or a parameter is invalid.
     """
     from aqmlab import experiment as experiments
     from aqmlab.series import run_series
@@ -181,7 +181,7 @@ def law_warnings(
     Raises
     ------
     UsageError
-        If a parameter is wrong.
+        If a parameter is invalid.
     """
     from aqmlab import _core
 

@@ -134,7 +134,7 @@ class Recordings:
         Raises
         ------
         DamageError
-            If any is damaged: all that is, is named.
+            If a run is damaged; the error lists all damaged runs.
         """
         found = self.results()
         reasons = [line for run in found.missing if run.damaged for line in run.reason.splitlines()]

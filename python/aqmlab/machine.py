@@ -17,7 +17,7 @@ def job_count(jobs: int | None, called: str = "jobs") -> int:
     Raises
     ------
     UsageError
-        If the given number makes no sense.
+        If the given number is out of range.
     """
     if jobs is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

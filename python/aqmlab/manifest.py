@@ -171,7 +171,7 @@ def manifest_of(content: Mapping[str, Any], plan: Plan) -> Manifest:
     Raises
     ------
     KeyError, TypeError, ValueError, AttributeError
-        If it is none.
+        If the content is not that of a manifest.
     """
     return Manifest(
         title=content["title"],

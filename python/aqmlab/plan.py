@@ -252,7 +252,7 @@ class Plan:
         Raises
         ------
         KeyError, TypeError, ValueError
-            If it is none.
+            If the content is not that of a plan.
         """
         if "warmup_ns" not in content:
             from aqmlab.early_plans import present

@@ -92,7 +92,7 @@ class Run:
         Raises
         ------
         RecordingError
-            If it was left on the worker of a cluster.
+            If the file was left on the worker of a cluster.
         """
         if table in self.manifest.left_behind:
             raise RecordingError(
@@ -268,7 +268,7 @@ def load_run(path: Path, plans: dict[str, Plan] | None = None) -> Run:
     Raises
     ------
     RecordingError
-        If there is none, or it is incomplete, corrupt or of a later format.
+        If there is no recording, or it is incomplete, corrupt or of a later format.
     """
     manifest = read_manifest(path, plans)
     for table in manifest.tables:

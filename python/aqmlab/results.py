@@ -192,7 +192,7 @@ class Results:
         Raises
         ------
         UsageError
-            If there is none, with the nearest name, or more than one.
+            If no axis or more than one has this name; the message gives the nearest name.
         """
         return axis_named(self.axes, name)
 
@@ -401,7 +401,7 @@ class Results:
         Raises
         ------
         UsageError
-            If no run has it.
+            If no run has a queue of this name.
         RecordingError
             If no run has finished, or a recording cannot be read.
         """

@@ -40,7 +40,7 @@ def write_template(name: Path | str, template: str = "dumbbell") -> Path:
     UsageError
         If the file exists already, or for an unknown template or a name that no file can have.
     HostError
-        If it cannot be written.
+        If the file cannot be written.
     """
     if template not in TEMPLATES:
         raise unknown("template", template, TEMPLATES)

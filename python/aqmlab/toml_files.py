@@ -18,9 +18,9 @@ def read_toml(file: Path) -> tuple[dict[str, Any], str]:
     Raises
     ------
     ScenarioError
-        If it is not TOML.
+        If the file is not TOML.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     data = file.read_bytes()
     try:

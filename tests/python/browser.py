@@ -46,7 +46,7 @@ def data_of(page):
 def ask(page, script, folder, width=1280):
     """The value of a JavaScript expression once the charts of the page are drawn; it may wait for a
     condition."""
-    # The page's own policy would not let a script of ours run.
+    # The page's own policy would forbid the test's script.
     open_page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
     asking = f"""<script>
     const show = (value) => {{ const pre = document.createElement("pre"); pre.id = "answer";

@@ -37,7 +37,7 @@ def hidden(directory: Path) -> list[str]:
 
 
 class DaskProcesses:
-    """A scheduler and workers, each a process with a file for its words.
+    """A scheduler and workers, each a process with a file for its output.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class DaskProcesses:
         self._options = list(options)
         self._environment = os.environ | {
             "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__GIL__ENABLED": "False",
-            # What waits for a machine that does not answer waits less long than on a real cluster.
+            # Timeouts for machines that do not respond are shorter than on a real cluster.
             "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "10s",
             **(environment or {}),
         }
@@ -125,7 +125,7 @@ class DaskProcesses:
                 env={**self._environment, **(environment or {})},
                 # Of its own group: a nanny's worker ends with it.
                 start_new_session=True,
-                preexec_fn=preexec,  # noqa: PLW1509 (a limit, and nothing else)
+                preexec_fn=preexec,  # noqa: PLW1509 (only a limit)
             )
 
 
@@ -145,7 +145,7 @@ def dask_cluster(
     options: Sequence[str] = (),
     before: Sequence[str] = (),
 ) -> Iterator[DaskProcesses]:
-    """A scheduler and some workers, which end with the block."""
+    """A scheduler and some workers that end with the block."""
     found = DaskProcesses(folder, environment, options)
     try:
         found.start_scheduler()

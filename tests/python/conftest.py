@@ -55,7 +55,7 @@ SMALL: dict[str, Any] = {
 
 @pytest.fixture(scope="session", autouse=True)
 def ctrl_c_is_heard() -> Iterator[None]:
-    """In the background of a shell it is ignored, and so it is then in every program that is started."""
+    """In the background of a shell it is ignored, and therefore also in every program started there."""
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         yield
         return
@@ -66,7 +66,7 @@ def ctrl_c_is_heard() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def output_has_no_width() -> None:
-    """Without the width of the terminal that runs the tests; readline leaves it to programs we start."""
+    """Remove the width of the terminal that runs the tests; readline exports it to child processes."""
     os.environ.pop("COLUMNS", None)
     os.unsetenv("COLUMNS")
 
@@ -130,7 +130,7 @@ def aqmlab_cli(capsys, monkeypatch):
 
 @pytest.fixture
 def user(request):
-    """Somebody for whom live runs work here."""
+    """A user for whom live runs work here."""
     reason = why_not(request.param)
     if reason:
         pytest.skip(reason)
@@ -139,9 +139,9 @@ def user(request):
 
 @pytest.fixture
 def live_folder():
-    """A folder in which an ordinary user may write, and read what is above it.
+    """A folder that an ordinary user may write, and whose parents that user may read.
 
-    Not one of pytest's: a second pytest of ours that begins makes what is above those private again.
+    It is not one of pytest's: a second pytest that starts makes the parents of those private again.
     """
     with tempfile.TemporaryDirectory(prefix="aqmlab-live-") as made:
         yield _anybodys(Path(made))

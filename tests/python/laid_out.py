@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def nothing_is_covered(figure, width=None):
-    """Check a figure that was drawn; ``width`` is the one that was asked for."""
+    """Check a drawn figure; ``width`` is the requested one."""
     for legend in figure.legends:
         box = legend.get_window_extent()
         assert not any(box.overlaps(axes.get_window_extent()) for axes in figure.axes)

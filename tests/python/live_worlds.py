@@ -1,7 +1,7 @@
-"""Stand-ins for live runs: what their recordings hold, and a process that answers as theirs does.
+"""Stand-ins for live runs: the content of their recordings, and a process that answers like theirs.
 
-As a program it takes the place of ``python -m aqmlab.live``: ``live_worlds.py MODE``, where the mode says
-what it does with its job. Where it leaves a recording, it is that of a simulation, marked as live.
+As a program it takes the place of ``python -m aqmlab.live``: ``live_worlds.py MODE``, where the mode selects
+its treatment of the job. Any recording that it leaves is that of a simulation, marked as live.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Job = dict[str, Any]
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """As of :mod:`resealed`, which lies beside this file: the program does not look there by itself."""
+    """The same as in :mod:`resealed`, next to this file, where the program does not search by itself."""
     sys.path.append(str(Path(__file__).parent))
     from resealed import reseal as change
 
@@ -143,7 +143,7 @@ def _forget_timeouts(flows: Path) -> None:
 
 
 def interrupt_when_it_runs() -> Callable[[Any, Any], None]:
-    """In place of ``ProgressLine.update``: Ctrl-C, once, as soon as the router has said how far it is."""
+    """In place of ``ProgressLine.update``: Ctrl-C, once, as soon as the router has reported progress."""
     sent: list[int] = []
 
     def update(_line: Any, now: Any) -> None:
@@ -231,7 +231,7 @@ def _write_without_end(_job: Job) -> None:
 
 
 def _linger(_job: Job) -> None:
-    """Have done everything, and not end."""
+    """Finish the work, but do not exit."""
     _tell(event="done", answer={})
     time.sleep(60)
 
@@ -292,7 +292,7 @@ def _test_itself(p99_us: int, policy: str) -> None:
 
 
 def _be_faithful_when_repeated(job: Job) -> None:
-    """Be late with seed 2, the first time: a file says that it has been."""
+    """Be late with seed 2, the first time only: a file records this."""
     mark = Path(os.environ["LIVE_WORLDS"]) / f"{job['arm']} {job['seed']}"
     faithful = job["seed"] != 2 or mark.exists()
     mark.touch()
@@ -328,7 +328,7 @@ MODES: dict[str, Callable[[Job], object]] = {
 
 def main(mode: str) -> None:
     """Process the job according to the mode."""
-    # Before the first word: who hears it may answer with a signal.
+    # Before the first message: its reader may respond with a signal.
     signal.signal(signal.SIGINT, lambda *_: _stopped.append(1))
     job = json.loads(sys.stdin.readline())
     _progress()

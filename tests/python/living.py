@@ -1,4 +1,4 @@
-"""Live runs in processes of their own, for root and for an ordinary user, where this machine lets them."""
+"""Live runs in separate processes, for root and for an ordinary user, where this machine permits them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def interpreter(user):
     ours = [str(Path(aqmlab.__file__).parent.parent), *site.getsitepackages()]
     if not as_user(user) or may_read(sys.executable):
         return sys.executable, ours[:1]
-    # One in the home of its owner, as pyenv has them; the distribution's own of the same version will do.
+    # One in its owner's home, as with pyenv; the distribution's interpreter of the same version suffices.
     other = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
     return (other, ours) if Path(other).exists() and all(map(may_read, ours)) else None
 
@@ -87,7 +87,7 @@ def run_aqmlab(user, *words, cwd, within=()):
 
 @cache
 def why_not(user):
-    """Why live runs do not work here for a user, by the doctor; empty if they do."""
+    """The reason why live runs do not work here for a user, from the doctor; empty if they do."""
     if not sys.platform.startswith("linux"):
         return "live runs need Linux"
     if user == "root" and os.geteuid() != 0:

@@ -1,4 +1,4 @@
-"""Recordings that a test has changed on purpose: as if their run had written them so."""
+"""Recordings that a test has changed on purpose, as if their run had written them in this form."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rewrite(run: Path, table: str, columns: str) -> None:
 def give_early_names(run: Path) -> None:
     """Give the columns of a recording the names of format version 2, and the tables the digests of those.
 
-    Only the names in the footers of the files change; there a name follows the byte that is its length.
+    Only the names in the footers of the files change, where a name follows the byte with its length.
     """
     file = run / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8"))

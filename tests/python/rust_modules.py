@@ -1,4 +1,4 @@
-"""The modules of a Rust crate, and which of them names something of which.
+"""The modules of a Rust crate, and the references between them.
 
 Read from the text of ``src``: paths that begin with ``crate``, ``self``, ``super`` or a submodule, in
 ``use`` and elsewhere. A name counts for the module that defines it, regardless of re-exports. So a module may
@@ -61,10 +61,10 @@ def _names(name, text, known):
             full = _full(path, name, known)
             if full is None:
                 continue
-            # Who only hands a name on does not depend on it.
+            # A module that only re-exports a name does not depend on it.
             if not use["shared"] or (called != "*" and re.search(rf"\b{called}\b", rest)):
                 named.append(full)
-            # Of several globs each has a key.
+            # Each of several globs has a key.
             imports[called if called != "*" else full] = full
     named += (full for path in PATH.findall(rest) if (full := _full(path, name, known)) is not None)
     return imports, named

@@ -1,4 +1,4 @@
-"""Programs that are started to be sent signals."""
+"""Programs that are started to receive signals."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import subprocess
 
 
 def started_with_all_signals(command):
-    """A process that heeds signals even if we ignore them, as under `nohup` or in a shell's background."""
+    """A process that handles signals even if we ignore them, as under `nohup` or in a shell's background."""
     heeded = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     ignored = [number for number in heeded if signal.getsignal(number) == signal.SIG_IGN]
     for number in ignored:
-        signal.signal(number, signal.SIG_DFL)  # what is ignored stays so in a new program
+        signal.signal(number, signal.SIG_DFL)  # ignored signals stay ignored in a new program
     try:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     finally:

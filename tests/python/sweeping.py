@@ -1,4 +1,4 @@
-"""A sweep of twenty-four short runs, and what tests of sweeps ask of a store."""
+"""A sweep of twenty-four short runs, and queries of stores that tests of sweeps share."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tiny(**changes: Any) -> dict[str, Any]:
 
 
 def tables(directory: Path) -> dict[str, bytes]:
-    """The files of a sweep whose bytes depend on nothing but its runs."""
+    """The files of a sweep whose bytes depend only on its runs."""
     names = ("answer.csv", "claims.json", "results.csv", "scenario.toml", "sweep.json")
     return {name: (directory / name).read_bytes() for name in names if (directory / name).exists()}
 

@@ -1,7 +1,7 @@
-"""Results of a sweep that was never simulated: hundreds of runs in a moment, with known shapes.
+"""Results of a sweep that was never simulated: hundreds of runs at once, with known shapes.
 
 Queueing delay is log-normal in each run. Its median falls with the rate and rises with the number of flows;
-PI halves it where there are more than 5 flows, and pays with a little goodput everywhere. The seed's own
+PI halves it for more than 5 flows, at the cost of a little goodput everywhere. The seed's own
 share of the noise is common to all arms, as arrivals are.
 """
 

@@ -102,7 +102,7 @@ def test_drops_on_the_whole_way_are_of_all_that_set_out(lot):
     assert dropped > 0
     whole = find("drop_percent")
     assert whole.compute(run, "*", "long") == 100 * dropped / first["arrivals_packets"]
-    # On one queue the whole way is that queue.
+    # With one queue, the whole route is that queue.
     assert whole.compute(run, "*", "near") == whole.compute(run, "hop1", "near")
     parts = [run.queues[queue, name] for queue, of in ACROSS.items() for name in of]
     entered = sum(run.queues[q, n]["arrivals_packets"] for q, n in _FIRST)
@@ -135,7 +135,7 @@ def test_a_class_is_judged_by_a_queue_that_it_crosses(lot):
 
 
 def test_claims_can_ask_for_a_queue_a_class_and_the_whole_network(lot, tmp_path):
-    # What does not cross hop2, to less than a bit/s.
+    # Traffic that does not cross hop2, to less than a bit/s.
     rest = (
         "goodput_bps{queue='*'} - goodput_bps{queue=hop2} - goodput_bps{class=near} - goodput_bps{class=back}"
     )

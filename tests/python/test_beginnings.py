@@ -25,7 +25,7 @@ def empty(tmp_path, monkeypatch):
 
 
 def test_the_demonstration_runs_where_there_is_no_clone(empty):
-    # -P and an empty directory: nothing but the installed package is found.
+    # -P and an empty directory: only the installed package is found.
     command = [sys.executable, "-P", "-m", "aqmlab", "demo", "--runs", "1"]
     ended = subprocess.run(command, cwd=empty, check=False, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
@@ -62,7 +62,7 @@ def test_a_new_scenario_runs_as_it_stands(aqmlab_cli, empty, template):
     ran = aqmlab_cli(simulate, "my study.toml", "--runs", "1", "--no-report", "-q")
     assert ran.returncode == 0, ran.stderr
     assert "my study" in ran.stdout
-    # A single run has no interval; nothing else speaks against the example.
+    # A single run has no interval; this is the only doubt about the example.
     doubts = [line for line in ran.stdout.splitlines() if line.startswith(("serious", "warning"))]
     assert all("one run" in line for line in doubts), doubts
 
@@ -73,7 +73,7 @@ def test_a_new_scenario_runs_as_it_stands(aqmlab_cli, empty, template):
 def test_the_template_for_live_runs_runs_live(aqmlab_cli):
     assert aqmlab_cli("new", "real", "--template", "live").returncode == 0
     ended = aqmlab_cli("live", "real.toml", "--no-report", "-q")
-    # On a busy machine a run may be late; its answer is there all the same.
+    # On a busy machine a run may be late; it still has an answer.
     assert ended.returncode in (0, 5), ended.stderr
     assert "CoDel" in ended.stdout
 

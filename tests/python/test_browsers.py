@@ -1,4 +1,4 @@
-"""Users with browsers: their plan, the records of their pages, and what is refused."""
+"""Users with browsers: their plan, the records of their pages, and refused settings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_pages_and_requests_are_recorded(recorded):
     assert 0.16 < value(recorded, "page_time_median_s") < 1.0
     assert min(time for time, _, _ in pages) > 80e6
     assert all(opens for _, _, opens in pages)
-    # 4.99 objects a page, with a standard deviation of 4.
+    # 4.99 objects per page, with a standard deviation of 4.
     objects = [number for _, number, _ in pages]
     assert abs(sum(objects) / len(objects) - 4.99) < 5 * 4 / len(objects) ** 0.5
     assert value(recorded, "requests_completed") == pytest.approx(sum(objects), rel=0.05)
@@ -75,7 +75,7 @@ def test_their_connections_have_no_vectors_before_a_run(tmp_path):
         aqmlab.write_vectors(scenario, tmp_path / "out.csv", classes="web")
 
 
-# --- the stand-in for the UNC model: what its distributions say, and what is drawn from them
+# --- the stand-in for the UNC model: its distributions, and draws from them
 
 STAND_IN = Path(__file__).parents[2] / "crates" / "aqmlab-scenario" / "models" / "unc_stand_in.toml"
 DRAWS = 200_000
@@ -95,7 +95,7 @@ def seconds(text):
 
 def test_shares_and_means_of_the_stand_in_by_quadrature():
     model = tomllib.loads(STAND_IN.read_text())
-    # Straight lines between the points: a trapezium each. What is at the first point is as large as that.
+    # Straight lines between the points: one trapezium each. The share at the first point has its size.
     (least, share), *more = points(model["response"])
     total = small = least * share
     for (size, share), before in zip(more, points(model["response"]), strict=False):
@@ -144,7 +144,7 @@ def test_draws_have_the_shares_and_means_of_the_stand_in(tmp_path):
     assert small == pytest.approx(0.87, abs=5 * (0.87 * 0.13 / n) ** 0.5)
     error = spread / n**0.5
     assert mean == pytest.approx(7525, abs=5 * error)
-    # What the largest add to the bytes takes as much from this share.
+    # The bytes that the largest objects add reduce this share by as much.
     assert small_bytes / (n * mean) == pytest.approx(0.20, abs=0.20 * 5 * error / mean)
     ((n, mean, spread),) = duckdb.sql(
         f"SELECT count(*), avg(think_s), stddev(think_s) FROM {drawn} WHERE exchange = 1"

@@ -1,4 +1,4 @@
-"""Figures by class of traffic: the table, what it is made of, and goodput against RTT."""
+"""Figures by class of traffic: the table, its values, and goodput against RTT."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_goodput_against_rtt_is_drawn(mixed, tmp_path, suffix):
         drawn = file.read_text()
         for text in ("DropTail", "RED", "a flow of ftp", "a flow of sack", "RTT without queueing [ms]"):
             assert f">{text}<" in drawn
-        # Datagrams do not react: they have no share that an RTT would decide.
+        # Datagrams do not react, so their share does not depend on an RTT.
         assert "a flow of udp" not in drawn
 
 

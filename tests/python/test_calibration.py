@@ -1,4 +1,4 @@
-"""Calibration: loads that can be counted by hand, what is refused, and what is written."""
+"""Calibration: loads that can be counted by hand, refused requests, and written files."""
 
 from __future__ import annotations
 
@@ -92,12 +92,12 @@ def test_the_rate_of_constant_sizes_is_the_load_by_a_connections_bytes(calibrate
     for value, by_seed in found.loads.items():
         requests = completed(store, "counted", found.classes[0].text(value))
         for seed, load in by_seed.items():
-            # A few are cut off at the ends of the interval; headers are as many bytes as 20 of them.
+            # A few are cut off at the ends of the interval; the headers have as many bytes as 20 of them.
             assert abs(load * found.interval_s / 8 / size - requests[seed]) < 6
 
 
 def completed(store, title, label):
-    """Completed requests by seed, as the recordings of a calibration's runs have them."""
+    """Completed requests by seed, from the recordings of a calibration's runs."""
     for path in store.glob(f"sweeps/calibrate-web-{title}-*"):
         results = aqmlab.load(path)
         for cell in results.cells:
@@ -161,7 +161,7 @@ def test_a_second_calibration_finds_all_runs_in_the_store(calibrate):
 
 @pytest.mark.slow
 def test_packmime_offers_what_its_source_says(calibrate):
-    # 3.5 Mbit/s of payload by responses of 6700 B on average, 1.2 a connection, are 54.4 connections/s.
+    # 3.5 Mbit/s of payload, 6700 B per response, 1.2 responses per connection: 54.4 connections/s.
     scenario = copy.deepcopy(FETCHES)
     scenario |= {"duration": "400s", "warmup": "60s"}
     scenario["traffic"] = [
@@ -280,7 +280,7 @@ def test_a_case_is_named_where_they_differ(calibrate):
         calibrate(scenario, where={"rate": "7Mbit"})
 
 
-# --- requests that make no sense ----------------------------------------------------------------------------
+# --- invalid requests ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_responses_that_go_different_ways_are_refused(calibrate):
     ):
         calibrate(scenario, classes=["web", "back"])
     found = calibrate(scenario, classes=["web", "back"], direction="named")
-    # Of the second class there are the request, and a header with each SYN, request and second segment.
+    # The second class sends the request, and a header with each SYN, request and second segment.
     assert 3.5e6 / 8 / (ON_THE_WIRE + 1500) < found.values["web"] < 3.5e6 / 8 / (ON_THE_WIRE + 600)
 
 
@@ -512,7 +512,7 @@ def test_a_copy_that_would_miss_its_files_is_refused(calibrate, tmp_path):
     (tmp_path / "other").mkdir()
     with pytest.raises(UsageError, match=r"would be wrong as `.*copy\.toml`"):
         calibrate(file, write=tmp_path / "other" / "copy.toml")
-    # Beside the scenario its files are found, also when a class that reads one sends as well.
+    # Files next to the scenario are found, even if a class that reads one also sends.
     assert calibrate(file, others="mail", write=tmp_path / "copy.toml").values["web"] > 0
 
 
@@ -618,7 +618,7 @@ def test_seeds_that_an_accuracy_takes_are_the_least_that_give_it():
         return stats.t.ppf(0.975, n - 1) * seen.variation / math.sqrt(n)
 
     assert half(found.seeds) <= 0.03 < half(found.seeds - 1)
-    # One long run: the square of how much narrower it is to be, and far more where there is no variance.
+    # One long run: the square of the required narrowing, and far more without a variance.
     assert found.seconds == pytest.approx(60 * (1.96 * seen.variation / 0.03) ** 2, rel=0.01)
     heavy = needed(0.03, seen, 60.0, 1.5)
     assert heavy.seeds == found.seeds

@@ -33,7 +33,7 @@ PLAIN_FIELDS = [
 FIELDS = ["-Tfields", *(word for field in PLAIN_FIELDS for word in ("-e", field))]
 WRONG = (
     "_ws.malformed or _ws.short or ip.checksum.status == Bad"
-    # One's complement has two zeros. Kernels write the one that only UDP asks for over TCP too, now and then.
+    # One's complement has two zeros. Kernels sometimes write the one that only UDP requires over TCP as well.
     " or (tcp.checksum.status == Bad and not tcp.checksum.ffff)"
     " or udp.checksum.status == Bad or _ws.expert.severity == error"
 )
@@ -77,7 +77,7 @@ def dissect(file, *arguments):
 
 
 def scenario() -> dict[str, Any]:
-    """Data over a short RED queue, ACKs over a tight one; all is over before the end."""
+    """Data over a short RED queue, ACKs over a tight one; all flows end before the run."""
     queue = {
         "kind": "red",
         "limit": "15p",
@@ -170,7 +170,7 @@ def test_times_and_marks_are_exact(captured, packets):
     marked = [packet for packet in packets if "marked" in packet.comment]
     assert marked
     assert all(packet.ecn == 3 for packet in marked)
-    # One queue marks: whatever is CE has been marked there.
+    # Only one queue marks: every CE packet was marked there.
     assert len(marked) == sum(packet.ecn == 3 for packet in packets)
     # 4 Mbit/s: no transmission begins before the one before it has ended.
     left = [packet for packet in packets if packet.leaves and packet.port == "bottleneck"]
@@ -246,7 +246,7 @@ def segment(checksum):
     def tcp(window, checksum):
         return struct.pack(">HHIIBBHHH", 1024, 5001, 1, 1, 0x50, 0x10, window, checksum, 0)
 
-    # What the window must be for a sum of all ones.
+    # The window for which the sum is all ones.
     window = 0xFFFF - ones_complement_sum(ends + struct.pack(">HH", 6, 20) + tcp(0, 0))
     header = struct.pack(">BBHHHBBH", 0x45, 0, 40, 1, 0x4000, 64, 6, 0) + ends
     header = header[:10] + struct.pack(">H", 0xFFFF - ones_complement_sum(header)) + header[12:]
@@ -270,7 +270,7 @@ FILES_UP_TO = 'ulimit -f {} && exec "$@"'
 
 @pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
 def test_packets_that_find_no_room_take_nothing_else_of_a_live_run_with_them(user, live_folder):
-    # Written 256 KiB at a time, of some 700: in the middle of the run.
+    # Written 256 KiB at a time, of about 700: in the middle of the run.
     within = ["sh", "-c", FILES_UP_TO.format(600), "sh"]
     words = ("--pcap", "all", "-o", "out", "--no-report", "-q")
     ended = run_aqmlab(user, "live", "live.toml", *words, cwd=live_folder, within=within)

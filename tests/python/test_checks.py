@@ -1,4 +1,4 @@
-"""`aqm check`: what it runs, what it counts, and its report about a broken discipline."""
+"""`aqm check`: its scripts, its counts, and its report about a broken discipline."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_an_unknown_name_lists_all_the_nearest_first(aqmlab_cli):
 def test_ctrl_c_ends_it():
     command = [sys.executable, "-m", "aqmlab", "aqm", "check", "all", "--for", "1h"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        # Not before the handlers of signals are there; the check itself goes on for an hour.
+        # Not before the signal handlers are installed; the check itself lasts an hour.
         time.sleep(2)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
@@ -171,7 +171,7 @@ def test_show_tells_range_unit_default_source_aliases_and_what_presets_change(aq
         "0.125",
     ):
         assert word in shown
-    # A preset's value stands beside the default that it replaces.
+    # A preset's value is next to the default that it replaces.
     assert ["d2", "0.001", "0.00025"] in [line.split() for line in shown.splitlines()]
 
 

@@ -113,7 +113,7 @@ def test_two_values_are_correlated_over_all_cells_seed_by_seed(function, truth):
     assert found.estimate == pytest.approx(np.mean(of_seeds), abs=1e-12)
     half = scipy_stats.t.ppf(0.975, len(of_seeds) - 1) * scipy_stats.sem(of_seeds)
     assert found.high - found.low == pytest.approx(2 * half)
-    # Over some of the labels of one axis, the other one held.
+    # Over some of the labels of one axis, with the other one fixed.
     part = scored(
         f"{function}(jain_index over limit except (12p), mark_percent) < 2", world, where={"count": "2"}
     )
@@ -132,7 +132,7 @@ def test_a_value_that_is_the_same_everywhere_has_no_correlation():
 
 
 def test_what_one_seed_is_asked_of_all_labels():
-    # In each seed another buffer is the worst: the mean hides it.
+    # Each seed has a different worst buffer, which the mean hides.
     world = World(
         lambda _, cell, seed, **__: 0.2 if BUFFER.labels.index(cell.label("limit")) == seed % 4 else 1.0,
         axes=(BUFFER,),
@@ -189,7 +189,7 @@ def test_windows_reach_the_results(monkeypatch):
         for window, _ in asked("for all window in (every 20s from 0s until 60s, 60s-65s): windowed_s > 0")
     ]
     assert windows == [Window(0, 20), Window(20, 40), Window(40, 60), Window(60, 65)]
-    # Braces take precedence over what encloses them.
+    # Braces take precedence over the enclosing bindings.
     text = "for all window in (0s-20s): windowed_s{window=20s-40s} >= windowed_s"
     assert {window for window, _ in asked(text)} == {Window(20, 40), Window(0, 20)}
 

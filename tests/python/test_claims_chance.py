@@ -1,4 +1,4 @@
-"""How often a verdict is wrong, and how often there is one, in simulated worlds of a known truth."""
+"""Rates of wrong verdicts and of verdicts at all, in simulated worlds with a known truth."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def rates(text, draw, repetitions=400, seeds=10):
 
 
 def pairs(rng, seeds):
-    """Two arms whose true difference is exactly 1, correlated by what they share."""
+    """Two arms whose true difference is exactly 1, correlated by shared noise."""
     shared = rng.normal(0, 2, seeds)
     red, tail = (shared + rng.normal(mean, 1, seeds) for mean in (5, 6))
     return table({"jain_index": {"RED": red.tolist(), "DropTail": tail.tolist()}})
@@ -76,7 +76,7 @@ def test_standard_deviations_are_seldom_told_apart_where_they_are_equal(seeds, o
 
     text = "std(jain_index{arm=RED}) < std(jain_index{arm=DropTail})"
     holds, fails = rates(text, worlds, 2000, seeds)
-    # The jackknife is an approximation: with five seeds it errs a little more often than it says.
+    # The jackknife is an approximation: with five seeds it errs slightly more often than its nominal level.
     assert holds + fails <= 0.075, (holds, fails)
 
 

@@ -1,4 +1,4 @@
-"""Reports about a scored claim: parts, positions, sentences, JSON; and what is refused."""
+"""Reports about a scored claim: parts, positions, sentences, JSON; and refused claims."""
 
 import json
 
@@ -32,7 +32,7 @@ def test_what_decides_comes_first():
         found = scored(text, by_buffer([1.0, 14.0, 5.0, 60.0], 0.01))
         return found.status, [dict(part.at)["limit"] for part in found.deciding()]
 
-    # Of a claim that fails the clearest failure, of one that holds what is nearest to failing.
+    # For a claim that fails, the clearest failure; for one that holds, the part closest to failing.
     assert first("for all limit: jain_index > 5.5") == ("fails", ["4p", "36p"])
     assert first("for all limit: jain_index < 5.5") == ("fails", ["72p", "12p"])
     assert first("for all limit: jain_index > 0.5") == ("holds", ["4p", "36p", "12p", "72p"])
@@ -57,7 +57,7 @@ DROPS = {"RED": [1.0, 1.2, 1.1, 0.9, 1.0], "DropTail": [5.0, 5.5, 5.2, 5.1, 5.4]
             "0.5 * range(drop_percent over arm) < 9 %",
             "0.5 * range(drop_percent over arm) = 2.100 ± 0.098 % points, n = 5 seeds",
         ),
-        # What is left of a constant is a percentage itself, and half of one too; a ratio is neither.
+        # A constant is compared with a percentage, or half of one; a ratio is neither.
         (
             "100 % - drop_percent{arm=RED} > 90 %",
             "100 % - drop_percent{arm=RED} = 98.96 ± 0.14 %, n = 5 seeds",
@@ -73,7 +73,7 @@ def test_differences_of_percentages_are_in_points(claim, said):
 @pytest.mark.parametrize(
     ("scale", "said"),
     [
-        # All figures of a comparison are in the unit of its largest side, also a difference below a second.
+        # All figures of a comparison have the unit of its largest side, even a difference below a second.
         (1.0, "= 9.10 ± 0.20 s, queueing_delay_mean_s{arm=DropTail} = 8.96 ± 0.20 s, difference 0.140 s ("),
         (0.1, "= 910 ± 20 ms, queueing_delay_mean_s{arm=DropTail} = 896 ± 20 ms, difference 14.0 ms ("),
     ],

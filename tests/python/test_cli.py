@@ -171,7 +171,7 @@ def test_show_tells_every_value_with_its_origin(aqmlab, small_file):
     assert ended.returncode == 0
     for word in ("topology.queue.limit", "30p", "given", "default"):
         assert word in ended.stdout
-    # First of all the names that one needs.
+    # The names that a user needs most come first.
     head = [" ".join(line.split()) for line in ended.stdout.split("parameter")[0].splitlines() if line]
     assert head == [
         "Small",
@@ -300,7 +300,7 @@ HEAVY = ("numpy", "scipy", "duckdb", "matplotlib", "jinja2", "pydantic")
 
 
 def imported(*words):
-    """Which of the heavy packages a command imports."""
+    """The heavy packages that a command imports."""
     code = f"import sys; sys.argv = {['aqmlab', *map(str, words)]}\n"
     code += "try:\n import aqmlab.cli as cli; cli.main()\nexcept SystemExit as end: assert not end.code\n"
     code += f"print(*(name for name in {HEAVY} if name in sys.modules))"

@@ -1,4 +1,4 @@
-"""Sweeps on a Dask cluster: the same bytes as on this machine, whatever the workers see of the store."""
+"""Sweeps on a Dask cluster: the same bytes as on this machine, with or without access to the store."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_without_a_shared_store_summaries_come_back_and_give_the_same_tables(sec
     (run, *_) = results.runs_of(results.cells[0])
     with pytest.raises(aqmlab.RecordingError, match="`flow_series` was not brought from the cluster"):
         run.file("flow_series")
-    # Whole recordings take the place of summaries, and nothing is done again for summaries.
+    # Complete recordings replace summaries, and no run is repeated for a summary.
     again = swept(aqmlab.Cluster(secluded.address), store, scenario)
     assert again.progress.runs_done == 0
     brought = swept(aqmlab.Cluster(secluded.address, bring="recordings"), store, scenario)
@@ -188,7 +188,7 @@ def test_a_run_on_a_cluster_is_the_same_directory(kind, secluded, cluster, tmp_p
     assert recorded(parent / "there") == recorded(tmp_path / "here")
     there = aqmlab.load(parent / "there")
     assert str(aqmlab.answer(there)) == str(aqmlab.answer(here))
-    # Nothing is left to do, and what is damaged is done again.
+    # No run is left to do, and damaged runs are repeated.
     (parent / "there" / "red" / "seed-1" / "queues.parquet").write_bytes(b"?")
     again = aqmlab.run(
         tmp_path / "one.toml",

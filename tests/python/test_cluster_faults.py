@@ -39,7 +39,7 @@ def undisturbed(tmp_path_factory):
 
 
 class Trial:
-    """A sweep on a cluster that something is done to."""
+    """A sweep on a cluster with an induced fault."""
 
     def __init__(self, folder: Path, undisturbed: Path, seed: int | None, *, shared: bool) -> None:
         self.draw = random.Random(seed or 0)
@@ -179,13 +179,13 @@ def disk_full(trial: Trial) -> None:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (3000, 3000))
     trial.check(sweep)
     refused = [remark for remark in sweep.remarks if "was given no more runs" in remark]
-    # At a random moment it may have had its last run.
+    # At a random moment, its last run may already be over.
     assert refused or trial.late_s
     assert all("File too large" in remark for remark in refused)
 
 
 def slow_link(trial: Trial) -> None:
-    """The client is far away, one of the workers too."""
+    """The client is far away, as is one of the workers."""
     trial.begin(workers=1)
     link = SlowLink(trial.cluster.address, trial.draw.uniform(0.02, 0.2), trial.draw.uniform(2e5, 2e6))
     trial.start_worker(address=link.address)
@@ -229,7 +229,7 @@ def test_twenty_faults_at_random_moments_lose_nothing(fault, undisturbed, tmp_pa
         sys.stdout.write(f"{fault} {seed} ({where}): {took:.1f} s\n")
 
 
-# A run that stands still is ended by the same code as on one machine (test_sweeps.py).
+# The same code as on one machine ends a run without progress (test_sweeps.py).
 @pytest.mark.parametrize(
     ("fault", "shared"),
     [("worker_killed", True), ("scheduler_killed", False), ("client_killed", True), ("disk_full", False)],

@@ -1,7 +1,7 @@
 """Recordings of format version 2 are read under the present names of columns, alone or with newer ones.
 
 ``recordings/format-2`` was written by the last version with the early names: RED before a slow link, injected
-drops and losses on the way, so that each kind of drop is there.
+drops and losses on the way, so that each kind of drop occurs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def early(tmp_path):
 
 
 def raw(file, columns):
-    """What a file holds, by the names that it has itself."""
+    """The content of a file, under its own names."""
     return duckdb.sql(f"SELECT {columns} FROM read_parquet('{file}')").fetchall()
 
 
@@ -67,7 +67,7 @@ def test_the_columns_of_an_early_recording_keep_their_places():
     for table, names in RENAMED.items():
         own = [column[0] for column in duckdb.sql(f"FROM '{EARLY}/{table}.parquet' LIMIT 0").description]
         read = load(EARLY).tables.arrays(table, "*")
-        # Behind them those that later versions have besides, all null.
+        # They are followed by the columns of later versions, all null.
         later = ADDED_SINCE.get(table, [])
         assert list(read) == [*(names.get(name, name) for name in own), "run", *later]
         for name in later:
@@ -101,7 +101,7 @@ def test_metrics_and_series_of_an_early_recording():
 
 
 def as_read(path):
-    """All that the renamed tables of an experiment hold, through the package."""
+    """The content of an experiment's renamed tables, read through the package."""
     experiment = load(path)
     return {table: experiment.tables.rows(table, "*", "ORDER BY ALL") for table in RENAMED}, str(
         aqmlab.answer(experiment)
@@ -172,7 +172,7 @@ def test_stores_with_one_run_under_both_names_are_merged(tmp_path):
         reseal(run, format_version=RENAMED_IN - 1)
     merged = aqmlab.merge([tmp_path / "early"], tmp_path / "present", report=False)
     assert (merged.added, merged.present, merged.damaged) == (0, 2, ())
-    # Another number is found all the same.
+    # A different number is still detected.
     run = early.path_of(early.digests()[0])
     shutil.copy(early.path_of(early.digests()[1]) / "summary.parquet", run)
     reseal(run)

@@ -64,7 +64,7 @@ def test_arms_of_a_sweep_are_compared_case_by_case_and_counted(sweep):
     assert found.multiple.count == len(found.compared) == 12
     for one in found.compared:
         count = 12 - sum(other.found.p_value < one.found.p_value for other in found.compared)
-        # Holm: each p by the number of those that are not smaller, and no less than the one before it.
+        # Holm: each p times the number of p values that are not smaller, and at least the previous result.
         assert one.adjusted_p >= min(1.0, count * one.found.p_value) * (1 - 1e-12)
     flows = {one.case.split()[-1]: one.stands for one in found.compared}
     assert flows == {"5": False, "20": True, "80": True}
@@ -117,7 +117,7 @@ def test_names_that_are_not_there_get_the_nearest(sweep, which, said):
 
 
 def test_arms_and_directories_may_have_colons_and_commas(experiment, tmp_path):
-    # The longest path that exists is meant, though a shorter one exists too.
+    # The longest existing path is used, although a shorter one exists.
     awkward = tmp_path / "a:b"
     (tmp_path / "a").mkdir()
     awkward.symlink_to(experiment.path)
@@ -145,7 +145,7 @@ def test_other_seeds_and_other_traffic_are_not_paired(experiment, apart):
     assert "3 and 2 runs, not paired" in found.compared[0].sentence
     found = aqmlab.compare(f"{experiment.path}:DropTail", f"{crowded}:DropTail", metrics=["goodput_bps"])
     assert found.unpaired == ("their traffic differs: count of `ftp` is 3 and 4",)
-    # ECN is what an arm may change: its draws are those of the other arm.
+    # An arm may change ECN: its draws are still those of the other arm.
     assert aqmlab.compare(f"{crowded}:DropTail", ":RED + ECN", metrics=["goodput_bps"]).unpaired == ()
 
 

@@ -33,7 +33,7 @@ def test_a_step_settles_when_the_mean_has_come_into_the_band():
     assert reach_time(step, 100) == pytest.approx(58)
     assert settling_time(step, 100) == pytest.approx(58)
     assert settling_time(step, 100, band=0.1) == pytest.approx(59)
-    # From above the band is left at 120.
+    # From above, it leaves the band at 120.
     assert settling_time(series((50, 200), (150, 100)), 100) == pytest.approx(58)
 
 
@@ -54,7 +54,7 @@ def test_an_offset_beyond_the_band_never_settles():
 
 
 def test_a_visit_at_the_end_is_not_settling():
-    # In the band from 58 s on: it must have been there for a minute.
+    # It is in the band from 58 s on, and must stay there for a minute.
     assert settling_time(series((50, 0), (67.9, 100)), 100) is None
     assert settling_time(series((50, 0), (68, 100)), 100) == pytest.approx(58)
 
@@ -74,10 +74,10 @@ def test_less_than_a_window_says_nothing(pieces):
 
 
 def test_the_spread_is_over_bins_of_a_second_of_the_second_part():
-    # 1 and 3 in turn, a second each: mean 2, standard deviation 1. What was before does not count.
+    # 1 and 3 in turn, a second each: mean 2, standard deviation 1. Earlier values do not count.
     turns = series((10, 50), *[(1, value) for value in (1, 3) * 5])
     assert coefficient_of_variation(turns, 10) == pytest.approx(0.5)
-    # What changes within a second is averaged out.
+    # Changes within a second are averaged out.
     quick = series((10, 50), *[(0.5, value) for value in (1, 3) * 10])
     assert coefficient_of_variation(quick, 10) == pytest.approx(0)
     assert coefficient_of_variation(series((20, 0)), 10) is None

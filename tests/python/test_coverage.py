@@ -1,8 +1,8 @@
-"""How often intervals hold the truth, where theory knows it: replications of M/M/1 by the simulator itself.
+"""Coverage of intervals where theory gives the truth: replications of M/M/1 in the simulator itself.
 
-A hundred queues stand side by side in one scenario, each with its own Poisson arrivals and exponential sizes,
-at a load of one half: a hundred independent replications a run. The mean number waiting is
-``rho^2 / (1 - rho) = 0.5``; at any instant somebody is there, waiting or served, with probability ``rho``.
+One scenario has a hundred parallel queues, each with its own Poisson arrivals and exponential sizes,
+at a load of one half: a hundred independent replications per run. The mean number waiting is
+``rho^2 / (1 - rho) = 0.5``; at any instant the queue is busy with probability ``rho``.
 (Whole bytes make 3e-4 of the mean: a fiftieth of the least standard error here.)
 """
 
@@ -64,7 +64,7 @@ def side_by_side(runs):
 
 @dataclass
 class Replications:
-    """One value a replication: mean number waiting, and whether somebody is there at the end."""
+    """One value per replication: mean number waiting, and whether the queue is busy at the end."""
 
     waiting: np.ndarray
     somebody_there: np.ndarray

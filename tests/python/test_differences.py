@@ -1,4 +1,4 @@
-"""Paired differences: figures against SciPy and by hand, sentences as people read them."""
+"""Paired differences: figures compared with SciPy and hand calculations, and their sentences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def by_seed(values):
 
 
 def pairs(seed, n=10, ratio=0.6, noise=0.1):
-    """Two arms that share most of their chance."""
+    """Two arms that share most of their random variation."""
     generator = np.random.default_rng(seed)
     common = generator.gamma(4.0, 0.025, size=n)
     return by_seed(ratio * common + noise * generator.normal(0, 0.02, n)), by_seed(common)
@@ -162,7 +162,8 @@ def test_several_comparisons_say_how_many_stand():
 
 
 def test_where_nothing_differs_holm_errs_in_one_family_of_twenty():
-    """20 comparisons of nothing: alone each errs in 5 %, some of 20 in 64 %; together in at most 5 %."""
+    """20 comparisons without a difference: each alone errs in 5 %, at least one of 20 in 64 %, with
+    correction at most 5 %."""
     generator = np.random.default_rng(11)
     families = [multiple_comparisons(generator.uniform(size=20).tolist()) for _ in range(2000)]
     alone = np.mean([family.found > 0 for family in families])

@@ -26,7 +26,7 @@ DROPTAIL, RED = "droptail-seed-1", "red-ecn-seed-1"
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """Two runs of which everything is recorded; RED marks."""
+    """Two runs that record everything; RED marks."""
     scenario = copy.deepcopy(SMALL)
     scenario["title"] = "A & B | 50 %"
     scenario |= {"runs": 1, "duration": "8s", "warmup": "2s"}
@@ -133,7 +133,7 @@ def test_a_flent_file_is_as_its_documentation_says(recorded, exported):
     run = run_of(recorded, "DropTail")
     measured = np.array(results["TCP download sum"])[times > run.t0_ns / 1e9 + 1e-9]
     assert measured.mean() * 1e6 == pytest.approx(expected, rel=1e-6)
-    # A ping is never below the base RTT of 30 ms, nor above that with a full buffer of 30 packets.
+    # A ping is at least the base RTT of 30 ms, and at most that plus a full buffer of 30 packets.
     ping = np.array(results["Ping (ms) ICMP"])
     assert ping.min() >= 30.0
     assert 60 < ping.max() <= 30.0 + 30 * 1500 * 8e3 / 2e6
@@ -230,7 +230,7 @@ def test_qlog_has_what_the_sender_did(recorded, exported):
         packets = [e for e in events if e["name"] == "quic:packet_sent"]
         assert len(packets) == duckdb.sql(sent).fetchall()[0][0]
         assert [e["data"]["header"]["packet_number"] for e in packets] == list(range(len(packets)))
-        # The last of each: what holds at the end.
+        # The last value of each is the final one.
         last = {k: v for e in events if e["name"].endswith("metrics_updated") for k, v in e["data"].items()}
         query = "SELECT cwnd_segments, srtt_ns, flight_bytes " + of.format("trace") + " ORDER BY t_ns"
         cwnd, srtt_ns, flight = duckdb.sql(query).fetchall()[-1]

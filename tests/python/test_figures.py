@@ -34,7 +34,7 @@ def one_of_each():
 
 
 def packed_courses():
-    """Of one run, whose backlog has a gap, with two flows and a stall."""
+    """One run, whose backlog has a gap, with two flows and a stall."""
     packed = _Packed()
     queue = {"t": [1.0, 2.0, 3.0, 4.0], "backlog": [5.0, None, 7.0, 8.0]}
     flows = [{"t": [1.0, 3.0], "cwnd": [2.0, 4.0]}, {"t": [2.0], "cwnd": [9.0]}]
@@ -97,7 +97,7 @@ def test_a_browser_draws_every_kind_without_errors(tmp_path):
     file.write_text(page_of(), encoding="utf-8")
     dom, console, _ = browse(file, tmp_path)
     assert console == []
-    # Backlog and congestion windows are all that the run has over time.
+    # The run has only backlog and congestion windows over time.
     assert dom.count('class="plot') == 4
 
 

@@ -112,7 +112,7 @@ RESPONSES = {
     "a full one and a part": (
         2000,
         {},
-    ),  # 2000 bytes wait for the timer of acknowledgments, the FIN for its beat
+    ),  # 2000 bytes wait for the delayed-ACK timer, the FIN for the timer's next tick
     "each segment acknowledged": (2000, {"every": 1}),
     "the last data is all that is outstanding": (4000, {}),
     "the last data and the FIN lost": (4000, {"drop_back": [4]}),

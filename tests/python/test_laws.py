@@ -1,4 +1,4 @@
-"""`plot law`: known points of the curves, how p answers to a step, and what cannot be drawn."""
+"""`plot law`: known points of the curves, the response of p to a step, and refused figures."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def test_pi_rises_all_the_while_that_a_growing_queue_is_above_q_ref(pi):
     top = int(np.argmax(pi.backlog_packets))
     assert 0 < above < top
     assert np.all(np.diff(pi.p[above : top + 1]) > 0)
-    # It does not begin before the load does, but for the kick of q_old.
+    # It does not change before the load does, except for the initial effect of q_old.
     assert pi.t_s[above] > 10
     assert max(pi.p[pi.t_s <= 10]) < 1e-3
 
 
 def test_pi_integrates_the_distance_from_q_ref_with_its_published_gains(pi):
-    """At a constant queue a sample adds (a - b) (q - q_ref): Hollot et al. 2001, 160 a second."""
+    """At a constant queue a sample adds (a - b) (q - q_ref): Hollot et al. 2001, 160 samples per second."""
     full = (pi.t_s > 20) & (pi.t_s < 40)
     slope = np.polyfit(pi.t_s[full], pi.p[full], 1)[0]
     distance = np.mean(pi.backlog_packets[full]) - 50
@@ -201,7 +201,7 @@ def test_the_figure_of_a_chapter_is_there_and_its_command_works(chapter, aqmlab_
     assert f"{aqm_show(chapter)['title']}: law" in image
     ended = aqmlab_cli(*words.split(), "-o", tmp_path / file)
     assert ended.returncode == 0, ended.stderr
-    # Text stays text: what stands in a figure is the same, whatever the version of matplotlib.
+    # Text stays text: a figure contains the same words with every version of matplotlib.
     drawn, kept = (
         re.findall(r">([^<>]*[a-z][^<>]*)</text>", t) for t in ((tmp_path / file).read_text(), image)
     )

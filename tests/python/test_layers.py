@@ -1,4 +1,4 @@
-"""Layers: which Python modules may import which, and no circles, neither there nor in any Rust crate."""
+"""Layers: permitted imports between Python modules, and no cycles in them or in any Rust crate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def circles(graph):
-    """The largest sets of nodes that all reach each other, in order; of a graph as successors by node."""
+    """The strongly connected components of a graph, in order; the graph lists successors by node."""
 
     def reached(node):
         found, ahead = set(), [node]
@@ -43,7 +43,7 @@ def test_python_keeps_its_contracts(capsys, monkeypatch):
 
 
 def test_no_python_modules_import_each_other_in_a_circle():
-    # The contracts look at siblings; here a package's own file counts as a module too.
+    # The contracts compare siblings; here the file of a package itself also counts as a module.
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     graph = grimp.build_graph("aqmlab", exclude_type_checking_imports=True, cache_dir=None)
     for ignored in {ignored for contract in contracts for ignored in contract["ignore_imports"]}:

@@ -49,7 +49,7 @@ def test_a_faithful_run_ends_with_its_verdict_a_table_and_a_report(aqmlab_cli, r
     assert ended.stdout.startswith("faithful: 2 of 2 runs\n")
     for word in ("DropTail", "RED + ECN", "goodput [Mbit/s]", "p99.9 [us]", "17.0", "cannot be set"):
         assert word in ended.stdout
-    # The stand-in's kernel does not tell of timeouts: no column of zeros is made of that.
+    # The stand-in's kernel does not report timeouts, which must not become a column of zeros.
     assert "timeouts" not in ended.stdout
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert page.index("faithful: 2 of 2 runs") < page.index("<h1>")
@@ -115,7 +115,7 @@ def test_packets_that_could_not_be_kept_end_in_3_with_everything_else(
     assert ended.stderr.count("error: ") == ended.stderr.count(told) == 1
     assert ended.stdout.startswith("faithful: 2 of 2 runs\n")
     assert (out / "report.html").exists()
-    # To read what there is, is no failure.
+    # Reading the existing recording is not a failure.
     assert aqmlab_cli("report", out).returncode == 0
 
 
@@ -171,7 +171,7 @@ def test_runs_before_a_fault_are_kept(router, small, tmp_path):
         aqmlab.run_live(small, output=tmp_path / "out", report=False)
     kept = f"2 of 4 runs failed; the others are kept in `{tmp_path / 'out'}`; the first: DropTail, seed 2: "
     assert str(told.value).startswith(f"{kept}the live router was killed")
-    # Seed by seed: both arms of the first seed are there.
+    # Seed by seed: both arms of the first seed have finished.
     kept = [(run.arm, run.seed) for run in aqmlab.load(tmp_path / "out").runs]
     assert kept == [
         ("DropTail", 1),
@@ -207,7 +207,7 @@ def test_a_wrong_request_is_exit_2_before_anything_runs(
 
 def test_ctrl_c_ends_with_130_and_nothing_left(router, tiny_file, tmp_path, aqmlab_cli, monkeypatch):
     router("obedient")
-    # As soon as the router says how far it is, as if somebody had waited for that.
+    # As soon as the router reports progress, as if a user had waited for it.
     monkeypatch.setattr(ProgressLine, "update", live_worlds.interrupt_when_it_runs())
     ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 130
@@ -369,7 +369,7 @@ def test_selftest_counts_processor_time_too(router):
 
     router("punctual")
     found = selftest()
-    # An eighth of a processor at 100 Mbit/s: seven tenths of one at 560.
+    # An eighth of a processor at 100 Mbit/s is seven tenths of one at 560.
     assert found.carried_bps == pytest.approx(560e6)
     assert found.faithful_up_to_bps(found.trials[0]) == pytest.approx(200e6)
 
@@ -383,7 +383,7 @@ def test_a_verdict_is_none_of_a_simulation_and_its_text_of_a_live_run(
     live = aqmlab.run_live(tiny_file, output=tmp_path / "out", report=False)
     found = faithfulness.verdicts(live.runs)
     assert [v.faithful for v in found] == [False, False]
-    # Neither rubbish nor what is still on its way is lost, and the hidden drops have TUN's among them.
+    # Invalid frames and packets in flight do not count as lost; the hidden drops include those of TUN.
     assert found[0].lost_unseen == 7 + 20 + 10
     assert found[0].wait == "hybrid, 12.5 % without spinning"
     assert found[0].text.startswith("NOT FAITHFUL: p99 lateness")
@@ -405,7 +405,7 @@ def test_progress_is_one_line():
 def test_the_tail_of_lateness_is_drawn_from_whole_bins():
     bins = Histogram((0, 1_000, 10_000), (999, 9_999, 50_999), (490, 500, 10))
     x, y = exceedance(bins)
-    # Nobody sees less than a tenth of a microsecond; then the end of each bin, and what is later.
+    # Nothing below a tenth of a microsecond is visible; then follow the end of each bin, and later values.
     assert x == [0.1, 0.999, 9.999]
     assert y == pytest.approx([1.0, 0.51, 0.01])
     many = Histogram(tuple(range(1000, 9000)), tuple(range(1000, 9000)), (1,) * 8000)

@@ -31,7 +31,7 @@ def links(folder):
 
 
 def namespaces_of(pid):
-    """The namespaces in which a process' threads are, and those that it holds by a descriptor."""
+    """The namespaces of a process's threads, and those that it holds through a descriptor."""
     process = Path(f"/proc/{pid}")
     found = links(process / "ns") | links(process / "fd")
     try:
@@ -52,17 +52,18 @@ def all_namespaces():
 
 
 def began(pid):
-    """When a process began, unlike that of a later one of its number; ``None`` if it has ended."""
+    """The start time of a process, which distinguishes it from a later one with its number; ``None`` if it
+    has ended."""
     try:
         state, *rest = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     except OSError:
         return None
-    # Who adopts what we leave may take its time to collect it.
+    # The process that adopts orphans may take some time to collect them.
     return None if state in "ZX" else int(rest[18])
 
 
 def family(pid):
-    """A process and all that descend from it, with when they began."""
+    """A process and all its descendants, with their start times."""
     found, todo = {}, [pid]
     while todo:
         one = todo.pop()
@@ -97,7 +98,7 @@ def test_twenty_kills_leave_no_process_namespace_or_interface(user, live_folder)
         process = begin_aqmlab(
             user, "live", "live.toml", "-q", "-o", f"out-{kill}", "--pcap", "all", cwd=live_folder
         )
-        # Half of them while it is at work, three seconds long; half of them at whatever moment.
+        # Half of them during its three seconds of work, half of them at any moment.
         if at_work := kill % 2 == 1:
             the_router_of(process.pid)
         time.sleep(chance.uniform(0.0, 2.0 if at_work else 4.0))
@@ -108,25 +109,25 @@ def test_twenty_kills_leave_no_process_namespace_or_interface(user, live_folder)
             with suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
         process.communicate(timeout=60)
-        # Killed, told that its router was, or through with it before.
+        # It was killed, its router was, or it had already finished.
         assert process.returncode in (-signal.SIGKILL, 4, FAITHFUL, NOT_FAITHFUL), process.returncode
         left = {pid: at for pid, at in relatives.items() if began(pid) == at}
         assert wait_until(lambda left=left: all(began(pid) != at for pid, at in left.items())), left
         assert wait_until(lambda theirs=theirs: not theirs & all_namespaces()), theirs
         assert interfaces() == before
         if victims:
-            # The command lives to clean up after its router.
+            # The command survives to clean up after its router.
             partial = live_folder / f"out-{kill}"
             assert not list(partial.rglob(".*partial*")), sorted(partial.rglob("*"))
         caught.append(len(theirs))
     # Those were caught while their hosts had namespaces.
     assert all(count >= 3 for count in caught[1::2]), caught
-    # What ended whole is whole, and nothing else has the name of a recording.
+    # Finished recordings are complete, and nothing else has the name of a recording.
     for path in live_folder.glob("out-*/*/seed-1"):
         assert load(path).runs
 
 
-# Run inside of the hosts' namespaces: sends rubbish out of the host's own interface, towards the router.
+# Runs inside the hosts' namespaces: sends garbage through the host's own interface to the router.
 SENDER = """
 import ctypes, os, random, socket, sys
 pid, count, user = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "user"
@@ -193,16 +194,16 @@ def test_a_hundred_thousand_packets_of_junk_are_counted_and_do_no_harm(user, liv
     assert doors == 4, "two classes of two hosts each"
     assert sent == JUNK
     _, err = process.communicate(timeout=60)
-    # The books balance, or there would be no recording. It may be NOT FAITHFUL: the junk has taken its time.
+    # The books balance, or there would be no recording. It may be NOT FAITHFUL because garbage takes time.
     assert process.returncode in (FAITHFUL, NOT_FAITHFUL), err
     assert "Traceback" not in err
     (run,) = load(live_folder / "out").runs
     live = run.manifest.live
     drops = live["drops"]
-    # All was read and refused, but for what happens to be a packet, or found the interface's queue full.
+    # All was read and refused, except for valid packets by chance and those that found the queue full.
     assert drops["malformed"] > 0.9 * (JUNK - drops["tun"])
     assert drops["malformed"] <= JUNK
-    # Rubbish may be a packet with CE, which no host takes for its own.
+    # Garbage may be a packet with CE, which no host accepts as its own.
     assert live["marks"]["ce_delivered"] >= live["marks"]["ce_received"] > 0
     frames = live["frames"]
     assert frames["of_no_flow"] > 0, "some of it happens to be a packet"

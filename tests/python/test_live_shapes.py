@@ -1,4 +1,4 @@
-"""Live recordings that lack something: of an earlier aqmlab, or spoilt.
+"""Live recordings that lack something: written by an earlier aqmlab, or damaged.
 
 Missing values are left out, or shown as a dash. Only a missing verdict is an error."""
 

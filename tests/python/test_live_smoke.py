@@ -1,6 +1,6 @@
 """Real live runs: ten megabits per second for three seconds between this kernel's stacks.
 
-Nothing here depends on how fast the machine is: no figure of time is asserted, and a run may be NOT FAITHFUL.
+Nothing here depends on the speed of the machine: no time is asserted, and a run may be NOT FAITHFUL.
 The assertions hold on any machine: books balance, marks are equal on both sides, nothing is lost unrecorded,
 and nothing remains."""
 
@@ -51,13 +51,13 @@ def test_a_live_run_loses_nothing_unseen(user, live_folder, ip):
     # The marks that were delivered are those that the receivers' kernels have counted.
     assert live["marks"]["marked"] > 0
     assert live["marks"]["marked"] == live["marks"]["ce_delivered"] == live["marks"]["ce_received"]
-    # What no discipline has dropped was dropped by nobody.
+    # Only disciplines have dropped packets.
     assert {cause: n for cause, n in live["drops"].items() if n} == {}
-    # Packets got through: a third of the link at least, on however slow a machine.
+    # Packets were delivered: at least a third of the link's capacity, even on a slow machine.
     cell = results.cells[0]
     assert results.values("goodput_bps", cell)[run.seed] > 10e6 / 3
     assert (run.path / "packets.pcapng").stat().st_size > 10_000
-    # What is of the machine is as it was; what was set, was set elsewhere.
+    # The machine's settings are unchanged; the run changed those of its namespaces.
     assert (interfaces(), settings()) == before
     assert live["stack"]["ftp"]["net.core.somaxconn"] == "65535"
 
@@ -156,7 +156,7 @@ def test_more_users_than_the_machine_holds_are_refused_with_the_estimate(user, l
     within = ["prlimit", "--nofile=1024:1024"]
     ended = run_aqmlab(user, "live", "live.toml", "-o", "out", cwd=live_folder, within=within)
     assert ended.returncode == 3, ended.stderr
-    # Two round trips of 404 ms of every 908 ms: 8899 connections of two sockets each, and what else there is.
+    # Two round trips of 404 ms of every 908 ms: 8899 connections of two sockets each, and other descriptors.
     assert "17884 sockets and files are needed at a time, and the process may have 1024" in ended.stderr
     assert "choose fewer flows" in ended.stderr
     assert not (live_folder / "out").exists()

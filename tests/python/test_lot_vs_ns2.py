@@ -35,12 +35,12 @@ NAMES = {
     "mean_packet_bytes": "mean packet, B",
 }
 LEAST_LOSS = 0.1  # percent; less than that is a handful of packets
-# What is known to lie outside: docs/validation.md, section 9.
+# Known values outside the limits: docs/validation.md, section 9.
 OUTSIDE = {"PI": {"loss_long_percent"}}
 
 
 def figures(experiment, run):
-    """Those of ``lot.figures``, of a run of ours."""
+    """The values of ``lot.figures`` for one of our runs."""
     tables = experiment.tables
     span_s = LOT.SPAN_S[1] - LOT.SPAN_S[0]
     drops = " + ".join(f"dropped_{why}_packets" for why in ("early", "forced", "overflow", "injected"))
@@ -107,7 +107,7 @@ def test_ratios_over_pairs(queue, tmp_path):
     for metric, (mine, theirs) in both(queue, seeds, tmp_path).items():
         a, b = (statistics.fmean(values.values()) for values in (mine, theirs))
         few = metric.startswith("loss") and b <= LEAST_LOSS
-        # Seeds differ in their load by more than both programs do: the ratio is that of a pair, on average.
+        # The load differs more between seeds than between programs, so the ratio is the mean over pairs.
         logs = [0.0 if few else math.log(mine[seed] / theirs[seed]) for seed in mine]
         found = estimate(logs, 0.90)
         middle, low, high = (math.exp(found.mean + by * found.half_width) for by in (0, -1, 1))

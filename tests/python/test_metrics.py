@@ -51,7 +51,7 @@ def totals(class_name="*", **given_counts):
 
 
 def flow(number, class_name, delivered, timeouts=0, others=(0, 0, 0, 0, 0, 0, 0)):
-    # A tenth of it was there already, behind a hole, when the interval began.
+    # A tenth of it had already arrived behind a hole when the interval began.
     received = delivered * 9 // 10
     return FlowTotals(
         number, class_name, 80_000_000, 0, None, received, delivered, delivered, timeouts, *others
@@ -189,7 +189,7 @@ def test_what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput(tmp_pa
     }
     found = aqmlab.run(scenario, output=tmp_path / "holes")
     goodput, in_order = (find(name) for name in ("goodput_bps", "in_order_goodput_bps"))
-    # Payload has 1460 of 1500 bytes; what is behind the queue when the interval begins adds at most 50 ms.
+    # Payload has 1460 of 1500 bytes; packets behind the queue when the interval begins add at most 50 ms.
     most = 50e6 * (1460 / 1500 + 0.05 / 4)
     runs = found.measured()
     assert max(goodput.compute(run, "bottleneck", "*") for run in runs) <= most

@@ -60,7 +60,7 @@ def parking_lot(hops, classes, *, long=False):
 
 
 def graph(pairs, *, long=False, classes=1):
-    """Links between numbered nodes, parallel where a pair is there twice; a class for each link."""
+    """Links between numbered nodes, parallel if a pair occurs twice; one class per link."""
     named = names(long)
     nodes = tuple(dict.fromkeys(named(f"n{i}") for pair in pairs for i in pair))
     links = [

@@ -1,4 +1,4 @@
-"""Seconds with loss and with an idle link, the course of the probability, gaps between marks: by hand."""
+"""Seconds with loss and with an idle link, the probability over time, gaps between marks: by hand."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_the_probability_over_short_times_is_apart_from_its_course():
 
 
 def test_a_coin_has_geometric_gaps_and_a_counter_has_not():
-    """Of a coin's p-values a twentieth is below 5 %: of 400, 20 with a deviation of 4.4."""
+    """One in twenty p values of a fair coin is below 5 %: 20 of 400, with a standard deviation of 4.4."""
     draws = np.random.default_rng(1)
     values = [geometric_p_value(draws.random(5000) < 0.2) for _ in range(400)]
     below = sum(value < 0.05 for value in values)
@@ -123,7 +123,8 @@ def test_a_coin_has_geometric_gaps_and_a_counter_has_not():
 
 
 def test_the_statistic_is_pearsons():
-    """Gaps 1, 2, 3 so often that a hand can count: 60, 24 and 16 of 100, of which 100/156 is the estimate."""
+    """Gaps of 1, 2 and 3, in numbers that can be counted by hand: 60, 24 and 16 of 100; the estimate is
+    100/156."""
     gaps = [1] * 60 + [2] * 24 + [3] * 16
     marked = np.zeros(sum(gaps) + 1, dtype=bool)
     marked[np.concatenate([[0], np.cumsum(gaps)])] = True
@@ -145,7 +146,7 @@ def test_the_statistic_is_pearsons():
 
 
 def test_arrivals_and_their_marks_are_read_in_their_order(small, tmp_path):
-    """In a closed window the recorded rows have as many arrivals and marks as the exact counts."""
+    """In a closed window, the numbers of recorded arrivals and marks equal the exact counts."""
     small["traffic"][0]["tcp"] = {"ecn": True}
     small["topology"]["queue"] = {"kind": "blue", "limit": "20p", "ecn": True}
     small["topology"]["queue"] |= {"d1": 0.02, "d2": 0.002, "freeze_time": "10ms"}

@@ -120,7 +120,7 @@ def test_a_known_connection_loses_what_was_taken_from_it(connection):
 
 
 def test_what_a_class_loses_on_all_its_paths(connection):
-    # 6 packets there and 5 back, of each one lost.
+    # 6 packets there and 5 back, with one lost in each direction.
     there, back = (value(connection, f"loss_{way}_percent", class_name="one") for way in ("there", "back"))
     assert (there, back) == (pytest.approx(100 / 6), pytest.approx(100 / 5))
     assert value(connection, "loss_percent", class_name="one") == pytest.approx(200 / 11)
@@ -168,7 +168,7 @@ def test_kinds_of_all_classes_and_queues_add_up(lot):
 
 
 def test_losses_over_whole_paths_are_those_of_the_packets_one_by_one(lot):
-    """The ways of the web are a-b, b-c and c-b, b-a: what comes to a-b or c-b has been sent."""
+    """The web's paths are a-b, b-c and c-b, b-a: packets that arrive at a-b or c-b have been sent."""
     rows = {
         event: (everywhere, first, there, first_there)
         for event, everywhere, first, there, first_there in lot.tables.rows(
@@ -187,7 +187,7 @@ def test_losses_over_whole_paths_are_those_of_the_packets_one_by_one(lot):
         ("loss_back_percent", (lost - lost_there) / (sent - sent_there)),
     ):
         assert value(lot, name, class_name="web") == pytest.approx(100 * expected)
-    # Servers answer, so both ways have data.
+    # Servers respond, so both directions have data.
     assert value(lot, "drop_percent", queue="*", class_name="web") == pytest.approx(100 * lost / sent)
 
 
@@ -199,7 +199,7 @@ def test_goodput_is_what_reaches_the_hosts_at_a_router(lot):
     assert at("a", "ftp") is None, "its hosts there only send"
     both = value(lot, "goodput_bps", queue="*", class_name="web")
     assert at("a", "web") + at("c", "web") == pytest.approx(both)
-    # 2 kB there for about 8 kB back: what completed is nearly all of it.
+    # 2 kB there for about 8 kB back: nearly all of it is in completed requests.
     ((up, down),) = lot.tables.rows(
         "request_summary", "sum(request_bytes), sum(response_bytes)", "WHERE class = 'web'"
     )
@@ -298,7 +298,7 @@ def test_the_report_and_the_command_line_have_the_rows(lot, tmp_path):
 
 
 def test_kinds_that_lost_nothing_stand_beside_those_that_did(connection):
-    # A SYN and a FIN were lost, and nothing else.
+    # Only a SYN and a FIN were lost.
     assert kinds_with_losses(tuple(losses_by_kind(connection))) == ["syn", "fin"]
     rows = [(row.queue, row.kind, row.packets.mean) for row in losses_by_kind(connection)]
     assert rows == [

@@ -1,4 +1,4 @@
-"""Web pages: what a run records of them, and their metrics, against a sample that has them all."""
+"""Web pages: their records in a run, and their metrics compared with a sample of all pages."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_mean_and_counts_are_those_of_the_sample(recorded, times):
 
 
 def test_shares_are_those_of_the_sample_and_of_the_pages_that_had_not_ended(recorded, times):
-    """Who had waited less than a time when the run ended is not known to take longer."""
+    """A page that had waited for less than a time when the run ended is not known to take longer."""
     (run,) = recorded.measured()
     for within_s in (0.3, 1.0, 3.0):
         waited = sum(band.waited.total - band.waited.up_to(within_s * 1e9) for band in run.pages)

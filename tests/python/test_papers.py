@@ -119,7 +119,7 @@ def test_a_table_stands_beside_ours(toy):
     assert cells["all, 40", "RED"].verdict == DIFFERS
     assert cells["all, 80", "RED"].verdict == NOT_SCORED
     assert table.counts() == (2, 3)
-    # 2 Mbit/s less headers is the most there can be.
+    # 2 Mbit/s minus headers is the maximum.
     assert 1.7 < cells["all, 40", "DropTail"].ours.mean < 2.0 * 8 / 7
     shares = [branch.share for branch in cells["all, 40", "DropTail"].branches]
     assert sum(shares) == pytest.approx(1.0)
@@ -213,7 +213,7 @@ def test_curves_are_in_the_unit_of_the_metric(toy, tmp_path):
     header, *rows = [line.split(",") for line in file.with_suffix(".csv").read_text().splitlines()]
     assert header == ["curve", "limit", "mean", "low", "high", "n"]
     assert len(rows) == 6
-    # Percent, as the metric has it: four flows over 8 packets of buffer lose some.
+    # In percent, as in the metric: four flows over a buffer of 8 packets lose some.
     assert 0.5 < float(rows[0][2]) < 20.0
 
 
@@ -237,7 +237,7 @@ def test_a_figure_over_time_shows_the_part_that_it_is_asked_for(toy, monkeypatch
     assert [text.get_text() for text in other.get_legend().get_texts()] == ["queue", "average"]
     assert queue.get_xlim() == (0.0, 8.0)
     assert queue.get_ylim() == other.get_ylim()
-    # Too few for the 80 samples of the run, not for what is shown of it.
+    # Too few for the 80 samples of the run, but not for the part shown.
     monkeypatch.setattr("aqmlab.papers.over_time.MOST_BINS", 20)
     part, (rates, *_) = drawn_over_time(toy, "2b")
     assert rates.get_xlim() == (3.0, 4.5)
@@ -290,7 +290,7 @@ def test_the_small_version_leaves_out_what_it_has_not_got(store):
 
 
 def test_the_small_version_can_be_what_a_store_begins_with(tmp_path):
-    # It is a file of its own in the store, there before any run is.
+    # It is a separate file in the store, written before any run.
     done = reproduce(read_paper(TOY), quick=True, store=tmp_path / "new", wanted=Wanted(findings=["T1"]))
     assert done.runs > 0
 
@@ -312,7 +312,7 @@ def test_every_reading_is_gone_through(store):
 def test_what_is_contradicted_is_no_reading(tmp_path, toy):
     paper = read_paper(edited(tmp_path, "paper.toml", 'name = "max_p"', 'name = "max_p"\ntest = true'))
     assert list(readings(paper)) == [{}, {"least RTO": "200 ms"}]
-    # As a cause it can be run all the same, and is not listed among what was chosen.
+    # It can still be run as a cause, and is not listed among the choices.
     (experiment,) = paper.experiments
     assert variant(paper, experiment, {"max_p": "0.02"}, Thinned()) != (TOY / "loss.toml").read_text()
     assert "| max_p |" in as_markdown(toy, tmp_path, MADE)
@@ -379,7 +379,7 @@ def test_what_is_no_toml_is_told_with_file_and_line(tmp_path, file, wrong, place
 
 
 def test_a_line_that_cannot_be_told_is_not_named(tmp_path):
-    # A text of several lines that holds what looks like the head of a table.
+    # A text of several lines that contains an apparent table header.
     folder = edited(tmp_path, "expected.toml", 'note = "It is wrong."', 'note = """\n[[finding]]\n"""')
     text = (folder / "expected.toml").read_text()
     (folder / "expected.toml").write_text(text.replace('strength = "soft"\n', ""))

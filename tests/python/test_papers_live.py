@@ -1,4 +1,4 @@
-"""Live experiments of papers: which runs count, what is repeated, what the scorecard says of both sides.
+"""Live experiments of papers: the runs that count, repetitions, and both sides in the scorecard.
 
 The router is a stand-in (``live_worlds.py``); the simulated side is real.
 """

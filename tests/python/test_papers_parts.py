@@ -25,7 +25,7 @@ NAMES = Names(("RED", "DropTail"), (BUFFER, COUNT), ("bottleneck", "reverse"), (
 
 
 def cells(expect, where=None, names=NAMES):
-    """What a claim needs: arm, buffer and count of each cell."""
+    """The cells that a claim needs: arm, buffer and count."""
     claim = Claim("c", expect, where=where or {})
     claim.check(names)
     found = {cell_of(what, names) for what in claim.asks(names)}
@@ -96,7 +96,7 @@ def test_what_hangs_on_all_cells_needs_them_all():
 
     two = {"queues": ("first", "last")}
     assert count("drop_percent > 0") == 1
-    # Without a queue called so it is the busiest one over all cells that is judged.
+    # Without a queue of this name, the table covers the busiest one over all cells.
     assert count("drop_percent > 0", **two) == 16
     assert count("drop_percent{queue=last} > 0", **two) == 1
     # Flows that cross it count; those of a class have the same figures at every queue.
@@ -116,7 +116,7 @@ def test_a_finding_runs_the_cells_that_it_names(store):
     told = []
     paper = read_paper(TOY)
     done = reproduce(paper, wanted=Wanted(findings=["T3"]), seeds=5, store=store, jobs=2, told=told.append)
-    # RED at 40 packets and DropTail at 80, of two arms and three buffers.
+    # RED at 40 packets and DropTail at 80, from two arms and three buffers.
     assert [(part.count, part.of) for of in told for part in of.values()] == [(2, 6)]
     assert done.runs == 10
     results = done.results["loss.toml"]
@@ -124,7 +124,7 @@ def test_a_finding_runs_the_cells_that_it_names(store):
     assert results.axis("limit").labels == ("8p", "40p", "80p")
     assert [f.status for f in done.findings] == ["holds"]
     whole = reproduce(paper, seeds=5, store=store, jobs=2)
-    # The rest of six cells; and T2 fails, so that its cell is run in the reading that is said to be why.
+    # The rest of six cells; T2 fails, so its cell also runs in the reading given as the cause.
     assert whole.runs == 20 + 5
     assert whole.findings[2].verdict == done.findings[0].verdict
     again = reproduce(paper, wanted=Wanted(findings=["T3"]), seeds=5, store=store)
@@ -152,7 +152,7 @@ def test_tables_and_figures_run_the_cells_that_they_show(store):
         (["III"], ["III, 72", "III, 300"]),
         (["iii"], ["III, 72", "III, 300"]),
         (["III, 72"], ["III, 72"]),
-        # What is called just so is meant alone.
+        # An exact name selects only that item.
         (["I"], ["I"]),
         (["III, 300", "III"], ["III, 300", "III, 72"]),
         (["9"], ["9a", "9b"]),
@@ -197,7 +197,7 @@ def test_a_label_that_the_small_version_lacks_is_called_so(store):
     (scored,) = done.findings
     assert scored.status == "undecided"
     assert scored.parts[0].verdict.reason == "`40p` of `limit`: left out by --quick (`keep` in paper.toml)"
-    # Only what the small version has is run: two parts, one of them of 80 packets.
+    # Only the cells of the small version run: two parts, one of them with 80 packets.
     assert done.runs == 0 or len(done.results["loss.toml"].seeds) == 5
 
 

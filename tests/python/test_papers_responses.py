@@ -1,4 +1,4 @@
-"""Figures of papers that show response times: which cells they are of, and their numbers."""
+"""Figures of papers that show response times: their cells and their numbers."""
 
 from __future__ import annotations
 

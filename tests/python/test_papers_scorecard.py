@@ -43,7 +43,7 @@ def test_a_scorecard_says_what_a_threshold_rests_on(toy, tmp_path):
     markdown = as_markdown(toy, tmp_path, MADE)
     assert "| T1 | holds | firm | RED's queue is shorter than DropTail's. | given | " in markdown
     assert "| RED loses nothing. | ours: nothing is less than 0.001 % | " in markdown
-    # What follows from what is given has no firmer ground under its threshold.
+    # A conclusion from given values does not make its threshold firmer.
     assert "| Two parts. | inferred | " in markdown
     counted = "from what it gives, or ours: 1 is given, 1 is inferred, 1 is ours."
     assert counted in markdown
@@ -87,17 +87,17 @@ def cell(published, mean, half, *branches):
 @pytest.mark.parametrize(
     ("of", "text"),
     [
-        # Mean and half-width end at the same place: two digits of the half-width up to 35, else one.
+        # Mean and half-width have the same last digit: two digits of the half-width up to 35, otherwise one.
         (cell(12.88304, 12.85204, 0.0097), "12.88304 → 12.852 ± 0.010 ✓"),
         (cell(12.88304, 12.85204, 0.0304), "12.88304 → 12.852 ± 0.030 ✓"),
         (cell(12.88304, 12.85204, 0.0365), "12.88304 → 12.85 ± 0.04 ✓"),
-        # The published number with its own digits, and no more.
+        # The published number has exactly its own digits.
         (cell(800.0, 11.093, 2.31), "800 → 11.1 ± 2.3 ✓"),
         (cell(0.0511, 1234.5, 87.0), "0.0511 → 1234 ± 87 ✓"),
         (cell(None, 5.0, 0.0), "– → 5.000 ± 0 ✓"),
         (cell(1.0, 1.422, None), "1 → 1.422 ✓"),
         (cell(2.0, 1.5, 0.21, 0.15, 0.85), "2 → 1.50 ± 0.21 ✓ {1.50 ± 0.21 (15 %) / 1.50 ± 0.21 (85 %)}"),
-        # All seeds go one way: what they do stands there already.
+        # All seeds agree, and the text already states the result.
         (cell(2.0, 1.5, 0.21, 1.0), "2 → 1.50 ± 0.21 ✓"),
     ],
 )

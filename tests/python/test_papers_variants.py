@@ -1,4 +1,4 @@
-"""Variants of a paper's scenarios: what a candidate changes, in which arms, axes and traffic."""
+"""Variants of a paper's scenarios: the changes of a candidate, in which arms, axes and traffic."""
 
 import shutil
 import tomllib

@@ -76,7 +76,7 @@ def test_a_tail_is_what_is_left_on_logarithmic_axes(experiment):
     for i in range(10, len(x), 25):
         assert y[i] == pytest.approx(1 - within(experiment, cell, x[i], "web").mean(), abs=1e-9)
     completed = sum(experiment.values("requests_completed", cell, class_name="web").values())
-    # The tail goes on to about the last request of all seeds.
+    # The tail extends to about the last request of all seeds.
     assert y[-1] < 10 / completed
     assert axes.get_ylim()[0] < y[-1]
 
@@ -88,7 +88,7 @@ def test_the_reference_is_grey_and_behind_the_others(experiment, given):
     others = [line for line in axes.lines if line is not reference]
     assert [line.get_label() for line in others] == ["DropTail", "CoDel"]
     assert all(line.get_zorder() > reference.get_zorder() for line in others)
-    # The others keep the looks that they have without it.
+    # The appearance of the others does not depend on it.
     usual = aqmlab.figure(experiment.path, "response-cdf", arms=experiment.arms).axes[0]
     assert [line.get_color() for line in others] == [line.get_color() for line in usual.lines[1:]]
 

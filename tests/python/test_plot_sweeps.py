@@ -86,7 +86,7 @@ def test_axes_arms_labels_and_metrics_are_chosen(grid):
     )
     assert [text.get_text() for text in delay.get_xticklabels()] == list(COUNTS)
     assert "(rate 20Mbit)" in figure._suptitle.get_text().replace("\n", " ")
-    # The arm keeps the look that it has among all.
+    # The arm keeps its appearance among all arms.
     assert line.get_marker() == drawn(grid, "lines").axes[0].lines[1].get_marker() == "s"
 
 

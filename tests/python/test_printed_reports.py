@@ -1,4 +1,4 @@
-"""Reports on paper: every cell of every table is there, and none is cut at the edge."""
+"""Printed reports: every cell of every table is present, and none is cut off at the edge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def printed(report, folder):
 
 
 def squeezed(text):
-    """Without blanks, for a word may go on in the next line of its cell, and without brackets of units."""
+    """Without blanks, because a word may continue on the next line of its cell, and without brackets of
+    units."""
     return re.sub(r"[\s\u00ad\u00a0\[\]]+", "", text)
 
 

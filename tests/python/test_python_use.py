@@ -101,7 +101,7 @@ def test_notebooks_show_whole_html_without_scripts(things, name):
     closed = re.findall(r"</([a-z]+)>", html)
     assert sorted(tag for tag in opened if tag != "br") == sorted(closed)
     assert not set(opened) - {"div", "p", "b", "span", "table", "thead", "tbody", "tr", "th", "td", "br"}
-    # A notebook chooses ground and ink: a colour of ours would be right on one of two grounds only.
+    # A notebook chooses text and background colours: a fixed colour would fit only one of two backgrounds.
     assert not re.search(r"color|background|url\(|http|on[a-z]+=", html)
 
 
@@ -141,7 +141,7 @@ def test_arrow_streams_have_the_columns(things, name):
     columns = {key: list(values) for key, (_, values) in thing._frame_columns().items()}
     assert columns
     for _ in range(2):
-        # A stream is read once; what gives it, again and again.
+        # A stream can be read once, its source any number of times.
         read = duckdb.connect().from_arrow(thing)
         assert read.columns == list(columns)
         assert [list(column) for column in zip(*read.fetchall(), strict=True)] == list(columns.values())

@@ -1,4 +1,4 @@
-"""SQL over a store: views of all recordings, nothing but reading, damage named."""
+"""SQL over a store: views of all recordings, read-only access, reports of damage."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_each_table_of_the_recordings_is_there_row_by_row(store):
         (files,) = duckdb.execute(f"SELECT count(*) FROM '{store}/runs/*/*/{table}.parquet'").fetchall()
         assert rows(f"SELECT count(*) FROM {table}", store) == [files], table
     assert {"runs", "cells", "summary", "law"} < {name for (name,) in rows("SHOW TABLES", store)}
-    # Whole numbers of any size come as whole numbers.
+    # Integers of any size remain integers.
     ((integral,),) = rows("SELECT max(sojourn_sum_ns) FROM summary", store)
     assert isinstance(integral, int)
 
@@ -143,7 +143,7 @@ def test_damage_is_named_skipped_and_counted(store, tmp_path):
     assert len(answer.skipped) == 3
     for digest, words in zip(digests, ("flows.parquet` is corrupt", "is corrupt", "is missing"), strict=True):
         assert any(digest in reason and words in reason for reason in answer.skipped), words
-    # Where the damaged table is not asked for, its run is there.
+    # A query that does not use the damaged table includes its run.
     assert rows("SELECT count(DISTINCT digest) FROM summary", copy) == [(RUNS - 2,)]
 
 
@@ -207,7 +207,7 @@ def test_shards_merge_to_the_tables_of_an_undisturbed_sweep(swept, tmp_path, aqm
     assert content["present"] == merged.added
     assert content["sweeps"][0]["missing"] == 0
     assert tables(tmp_path / "whole" / "sweeps" / swept.path.name) == tables(swept.path)
-    # Linked, not copied; and nothing is left to do.
+    # Linked, not copied; and no run is left to do.
     digest = Store(tmp_path / "part1").digests()[0]
     files = [Store(tmp_path / name).path_of(digest) / "flows.parquet" for name in ("part1", "whole")]
     assert files[0].samefile(files[1])
@@ -278,7 +278,7 @@ def test_recordings_that_lack_a_column_are_read_with_the_others(store, tmp_path,
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_ctrl_c_ends_a_query(store, restarts):
-    """Also where a library (polars does) has the kernel restart what a signal interrupts: `SA_RESTART`."""
+    """Even if a library such as polars makes the kernel restart interrupted calls (`SA_RESTART`)."""
     signal.siginterrupt(signal.SIGINT, not restarts)
     slow = "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b"
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))

@@ -1,4 +1,4 @@
-"""Reading the counts of many runs: in batches of bounded size, of which the last few stay in memory."""
+"""Reading the counts of many runs, in batches of bounded size; the last few stay in memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_flows_of_some_classes_share_their_columns():
 
 @pytest.fixture
 def queries(monkeypatch):
-    """How many runs each query of `flows` has read."""
+    """The number of runs that each query of `flows` has read."""
     asked = []
     rows = Tables.rows
 
@@ -124,5 +124,5 @@ def test_distributions_are_read_for_all_runs_at_once_and_few_are_kept(experiment
     monkeypatch.setattr(histograms, "BINS_KEPT", 0)
     assert ftp[0].backlog == histograms.EMPTY_HISTOGRAM
     assert [totals.sojourn for totals in ftp] == own
-    # The block of the backlogs has taken the place of all others.
+    # The block of the backlogs has replaced all others.
     assert len(asked) == 4

@@ -265,13 +265,13 @@ def test_the_watch_over_the_network_and_the_console_sees_what_it_should(tmp_path
 
 
 def test_a_title_is_text_in_every_figure(experiment, tmp_path):
-    """Dollars are no formula, and no title is wider than its figure."""
+    """Dollar signs do not start a formula, and no title is wider than its figure."""
     from dataclasses import replace
 
     title = r"$\nosuch$ at 5 $ " + "and on " * 30
     named = replace(experiment, title=title)
-    # Some need what is recorded on request (test_traces.py), one needs 400 samples (test_sources.py); those
-    # of requests are in test_plot_requests.py.
+    # Some need tables that are recorded on request (test_traces.py), one needs 400 samples (test_sources.py);
+    # those of requests are in test_plot_requests.py.
     others = {"cwnd", "srtt", "time-sequence", "ladder", "variance-time", *WAIT_KINDS}
     for kind in KINDS.keys() - others:
         drawing = draw(named, kind, tmp_path / f"{kind}.svg").read_text(encoding="utf-8")

@@ -75,7 +75,7 @@ def test_the_table_has_a_row_for_each_arm_class_and_size_band(experiment, page):
         ("Uncongested", "web", "1kB to 10kB"),
     ]
     assert len(set(heads)) == len(heads)
-    # Of a class whose responses are of one band there is one row.
+    # A class whose responses are in one band has one row.
     assert [head for head in heads if head[1] == "api"] == [
         (arm, "api", "all sizes") for arm in experiment.arms
     ]
@@ -153,7 +153,7 @@ def test_the_arm_called_uncongested_is_the_reference(page, experiment):
 
 
 def test_the_reference_is_compared_with_nobody(page, experiment):
-    """It is there to be seen: it is not the best arm, and that it has no bottleneck is meant."""
+    """It is only a reference: it is not the best arm, and its missing bottleneck is intended."""
     answer = re.search(r'class="answer">(.*?)</p>', page, flags=re.S)[1]
     assert "CoDel has the shortest queueing delay" in answer
     assert "Uncongested" not in answer

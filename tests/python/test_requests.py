@@ -1,4 +1,4 @@
-"""Requests: what a run records of them, and the metrics, against each of them counted one by one."""
+"""Requests: their records in a run, and the metrics compared with a count of single requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: the same result whatever runs at the same time; nothing unfinished remains."""
+"""Runs: the result does not depend on simultaneous runs; nothing unfinished remains."""
 
 from __future__ import annotations
 

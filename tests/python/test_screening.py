@@ -1,4 +1,4 @@
-"""Screening designs: orthogonal as Plackett and Burman's are, and effects that are found where they are."""
+"""Screening designs: orthogonality as in Plackett and Burman, and detection of known effects."""
 
 import itertools
 

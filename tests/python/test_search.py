@@ -17,7 +17,7 @@ def noise(row, seed, size, salt):
 
 
 def surface(row):
-    """How far a reading is from the true one; the fourth and the fifth setting have no effect."""
+    """The distance of a reading from the true one; the fourth and the fifth setting have no effect."""
     wrong = (row[0] != TRUE[0], row[1] != TRUE[1], row[2] != TRUE[2], row[5] != TRUE[5])
     weights = (0.3, 0.4, 0.2, 0.15)
     return 0.1 + sum(w for w, bad in zip(weights, wrong, strict=True) if bad)
@@ -161,7 +161,7 @@ def test_the_forecast_is_near_what_is_done(seeds, final_seeds):
 
 
 def test_a_search_that_ends_early_takes_nothing_that_is_not_clearly_better():
-    # A design of readings that all depart in half of the settings, and no time to go back to the fixed one.
+    # All readings of the design differ in half of the settings, and no time is left for the fixed one.
     for salt in range(5):
         found = searched(World(lambda _: 0.3, size=0.05, salt=salt), total_s=70)
         assert found.ended

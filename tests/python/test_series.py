@@ -36,7 +36,7 @@ def test_series_hold_laws_and_windows_where_there_are_any(experiment):
 
 
 def test_no_point_lies_outside_of_the_run(experiment):
-    """A point is drawn at the mean time of its samples: one at the end of the run is not behind it."""
+    """A point is drawn at the mean time of its samples, so that none lies beyond the end of the run."""
     first = experiment.runs[0]
     (of_run,) = run_series(experiment.tables, [first], "bottleneck")
     for times, _ in [*of_run.cwnd.values(), *of_run.law.values()]:

@@ -28,7 +28,7 @@ def place(tmp_path, monkeypatch):
 
 
 def without_target(page: Path, known: dict[Path, set[str]]) -> list[str]:
-    """The links of a built page to files or places that are not there."""
+    """The links of a built page to missing files or anchors."""
     text = re.sub(r"<script.*?</script>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     missing = []
     for link in map(html.unescape, set(re.findall(r"""(?:href|src)=["']?([^"'\s>]+)""", text))):
@@ -57,7 +57,7 @@ def test_the_site_is_built_without_a_broken_link_and_fetches_nothing(place):
     assert len(pages) > 50
     known: dict[Path, set[str]] = {}
     for page in pages:
-        # The page for wrong addresses has those of a server.
+        # The page for unknown addresses has absolute links.
         assert page.name == "404.html" or not without_target(page, known), page
         found = FETCHED.search(page.read_text(encoding="utf-8"))
         assert found is None, (page, found[0])

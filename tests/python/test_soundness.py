@@ -230,7 +230,7 @@ def test_courses_do_not_depend_on_how_many_runs_are_read_together(whole, monkeyp
         backlog, throughput = queue_histories(one)[cell]
         for label in axis.labels:
             assert together[Cell((("a", label),), cell.arm)] == (backlog, throughput)
-        # The mean of the course is that of the metric: 4 s of 20 ms samples after a warm-up of 2 s.
+        # The mean of the series is that of the metric: 4 s of 20 ms samples after a warm-up of 2 s.
         after = throughput.values[100:]
         seeds = one.values("throughput_bps", cell).values()
         assert sum(after) / len(after) == pytest.approx(sum(seeds) / 2, rel=0.005)
@@ -404,7 +404,7 @@ CARRYING = {
         "queue": {"kind": "droptail", "limit": "40p"},
         "hop2": {"rate": "4Mbit"},
     },
-    # What stands before hop2 at the begin of the measured interval came over hop1 before it.
+    # Packets that wait before hop2 at t0 crossed hop1 before it.
     "traffic": [
         CBR | {"name": "steady", "from": "r0", "to": "r2"},
         CBR | {"name": "back", "from": "r2", "to": "r0"},
@@ -448,14 +448,15 @@ def test_what_was_on_its_way_when_the_interval_began_may_come_on_top(carrying):
     results = carrying
     run = results.measured(results.cells[0])[0]
     got = flow_goodput(run, run.flows[0]) * run.interval_s / 8
-    # The queue before hop2 was full at t0: more than hop1 carried of `steady` reached its receiver.
+    # The queue before hop2 was full at t0: more of `steady` reached its receiver than hop1 carried.
     assert got > run.queues["hop1", "steady"]["departures_bytes"]
     assert carried(results).doubts == ()
 
 
 def test_flows_that_got_more_than_their_queue_carried_are_told_with_both_figures(carrying):
-    # `back` got what both its queues carried, 500 kB. Behind hop2-reverse it has two links of 10 ms and a
-    # quarter of the 20 ms that they leave of 60 ms: 12.5 kB at 4 Mbit/s, and three packets, one on each link.
+    # `back` received the 500 kB that both its queues carried. Behind hop2-reverse it has two links of 10 ms
+    # and a quarter of the 20 ms that they leave of 60 ms: 12.5 kB at 4 Mbit/s, and three packets, one on each
+    # link.
     most = round(0.025 * 4e6 / 8) + 3 * 1000
     assert carried(carrying, {"back": most}).doubts == ()
     doubt = only(carried(carrying, {"back": most + 1}))
@@ -474,7 +475,7 @@ def test_a_segment_comes_with_its_header(whole):
     departed = run.queues["bottleneck", "ftp"]["departures_bytes"]
     payload = sum(flow_goodput(run, flow) for flow in run.flows) * run.interval_s / 8
     assert payload * 1500 / 1460 < departed
-    # All that it carried as payload alone is too much: with headers it is 2.7 % more, and the way is short.
+    # All carried bytes as payload are too many: headers add 2.7 %, and the path is short.
     every = int((departed - payload) / len(run.flows)) + 1
     assert carried(results).doubts == ()
     assert carried(whole, {"ftp": every}).doubts != ()

@@ -34,7 +34,7 @@ def test_the_hurst_parameter_of_noise_that_is_known(hurst):
     rng = np.random.default_rng(1)
     found = [variance_time(100 + fractional_noise(hurst, 1 << 15, rng), 0.1).hurst for _ in range(40)]
     error = 4 * np.std(found, ddof=1) / math.sqrt(len(found))
-    # Too low by what the means of dependent blocks follow them: see the module. Never too high.
+    # Too low, because the means of dependent blocks vary with them (see the module); never too high.
     bias = -0.045 if hurst > 0.7 else -0.025
     assert bias - error < np.mean(found) - hurst < error
 
@@ -45,7 +45,8 @@ def test_a_variance_time_plot_by_hand():
     assert plot.scale_s[0] == 1.0
     assert plot.scale_s[-1] == 20.0
     assert plot.variance[0] == 0.0
-    # Blocks of 3 have the means 4/3 and 8/3 by turns, 133 of each: (2/3)^2 n / (n - 1), by the mean squared.
+    # Blocks of 3 have alternating means of 4/3 and 8/3, 133 of each: (2/3)^2 n / (n - 1), by the mean
+    # squared.
     assert plot.variance[1] == pytest.approx((2 / 3) ** 2 * 266 / 265 / 4)
     assert variance_time(np.ones(800), 0.5) is None
     assert variance_time(np.arange(399.0), 0.5) is None
@@ -128,7 +129,7 @@ def test_counts_are_distributed_as_those_of_ns2(kind, tmp_path):
     by_time = np.array([line.split() for line in printed.splitlines()], dtype=float)
     for i, moment in enumerate(moments[1:], start=1):
         theirs, mine = by_time[i] - by_time[0], ours(kind, (moments[0], moment), tmp_path)
-        # Half of 50 packets a second: both have the mean, to four standard errors of the difference.
+        # Half of 50 packets per second: both have the mean, to four standard errors of the difference.
         errors = [counts.std(ddof=1) / math.sqrt(len(counts)) for counts in (theirs, mine)]
         assert abs(theirs.mean() - mine.mean()) < 4 * math.hypot(*errors)
         # Variances in the same way: their standard error by the fourth moment.

@@ -1,4 +1,4 @@
-"""Stalls of a live run are shaded in what is drawn over time."""
+"""Stalls of a live run are shaded in charts over time."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_the_package_alone_imports_none_of_its_modules():
 
 @pytest.fixture
 def greeting(tmp_path, monkeypatch):
-    """How a template of the text given reads, compiled with a cache in ``tmp_path``."""
+    """The output of a template with this text, compiled with a cache in ``tmp_path``."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(sys, "pycache_prefix", None)
 
@@ -51,7 +51,7 @@ def test_a_template_is_compiled_once_and_again_when_it_changes(greeting, tmp_pat
     first = file.read_bytes()
     assert greeting("hello {{ name }}") == "hello &lt;you&gt;"
     assert file.read_bytes() == first
-    # What is kept is what is used.
+    # The cached template is the one in use.
     file.write_bytes(first.replace(b"hello ", b"howdy "))
     assert greeting("hello {{ name }}") == "howdy &lt;you&gt;"
     assert greeting("bye {{ name }}") == "bye &lt;you&gt;"

@@ -99,7 +99,7 @@ def test_what_was_interrupted_goes_on(store):
 
 
 def ended_by(stop, work):
-    """How a thread ends that works and heeds a request, which is made when it is at it."""
+    """How a working thread ends after a request that arrives during its work."""
     how = []
 
     def run():
@@ -145,6 +145,6 @@ def test_a_query_is_interrupted_and_the_next_one_answered():
         assert ended_by(Stop(), lambda: answered(connection, lambda: connection.execute(SLOW))) == [Stopped]
         assert time.monotonic() - began < SOON_S
         assert answered(connection, lambda: connection.execute("SELECT 1").fetchall()) == [(1,)]
-        # What DuckDB itself complains of is told as it is.
+        # DuckDB's own errors are reported unchanged.
         wrong = ended_by(Stop(), lambda: answered(connection, lambda: connection.execute("SELECT")))
         assert wrong == [duckdb.ParserException]

@@ -94,7 +94,7 @@ def test_a_difference_that_is_seen_alone_may_not_stand_among_twelve():
     spread = np.array([-1.0, 1.0] * 5)
     values = {}
     for i, (_, (red, pi)) in enumerate(cells.cases):
-        # In one case the mean is 0.85 of the standard deviation, in the others as good as nothing.
+        # In one case the mean is 0.85 of the standard deviation, in the others almost zero.
         shift = 0.85 if i == 3 else 0.01
         values[Row(red, "*")] = {"goodput_bps": dict.fromkeys(range(10), 1.0)}
         values[Row(pi, "*")] = {"goodput_bps": dict(enumerate(1.0 + shift + spread))}

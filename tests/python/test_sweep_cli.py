@@ -1,4 +1,4 @@
-"""The command `sweep`: what it prints, its events, its exit codes."""
+"""The command `sweep`: its output, its events, its exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps that are killed, run out of disk or may not write: finished runs are kept, and the rest is done
+"""Sweeps that are killed, run out of disk space or lack permission: finished runs are kept; the rest follows
 later."""
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def check_whole(store, undisturbed):
 
 
 def kill_at_random(store, undisturbed, seed):
-    """Start the sweep; kill it, or one of its workers, as soon as a random number of runs is there."""
+    """Start the sweep; kill it, or one of its workers, after a random number of runs."""
     draw = random.Random(seed)
     before = len(manifests(store))
     process = subprocess.Popen(
@@ -150,7 +150,7 @@ def test_an_interrupted_sweep_ends_soon_and_goes_on(undisturbed, tmp_path, numbe
 
 
 def in_a_namespace(script, **variables):
-    """Run a shell script where we may mount; skip where the system does not let us."""
+    """Run a shell script that may mount file systems; skip if the system forbids it."""
     inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-e", "-c"]
     try:
         subprocess.run([*inside, "true"], check=True, capture_output=True)
@@ -163,7 +163,7 @@ def in_a_namespace(script, **variables):
 
 
 def test_a_full_disk_ends_the_sweep_and_what_is_done_is_kept(undisturbed, tmp_path):
-    """A file system of one megabyte: some of the runs fit. Then there is space, and the sweep goes on."""
+    """A file system of one megabyte: some of the runs fit. Then there is space, and the sweep continues."""
     (tmp_path / "disk").mkdir()
     file, path = undisturbed
     done = in_a_namespace(
@@ -206,7 +206,7 @@ def test_a_read_only_store_is_refused_in_a_sentence_and_can_be_read(undisturbed,
 
 
 def test_files_that_may_not_grow_are_a_limit_of_the_machine(undisturbed, tmp_path):
-    """Where one cannot mount, a limit on the size of files does for a full disk."""
+    """If mounting is impossible, a limit on the size of files stands in for a full disk."""
     import resource
 
     done = subprocess.run(

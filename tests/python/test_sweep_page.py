@@ -44,7 +44,7 @@ class Watched:
         self.page.goto(file.as_uri())
 
     def elements(self):
-        """How many elements the page has: what it costs a browser to lay it out."""
+        """The number of elements of the page, which determines the browser's cost of laying it out."""
         return self.page.evaluate("document.querySelectorAll('*').length")
 
 
@@ -135,7 +135,7 @@ def test_choosers_redraw_and_keep_the_keyboard(page, watched):
     assert "goodput [Mbit/s]" in figure.locator(".note").text_content()
     assert page.evaluate("document.activeElement.dataset.key") == "metric"
     figure.locator("select[data-key=x]").select_option("1")
-    # What was across is now a panel for each.
+    # The labels of the former x axis now have one panel each.
     assert figure.locator("svg.plot").count() == 4
     figure.locator("select[data-key=by]").select_option("-")
     assert figure.locator("svg.plot").count() == 1
@@ -248,7 +248,7 @@ def test_a_hundred_cells_on_a_narrow_screen(chromium, tmp_path, scheme):
     shown = Watched(chromium, file, viewport={"width": 480, "height": 900}, color_scheme=scheme)
     assert shown.elements() < MOST_ELEMENTS, shown.elements()
     assert shown.page.locator("#cells tbody tr").count() == 100
-    # Only tables and figures of their own scroll sideways.
+    # Only tables and single figures scroll sideways.
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= 480
     assert shown.said == []
     shown.context.close()

@@ -1,4 +1,4 @@
-"""The report over a sweep, as text: table, claims, checks, what is missing."""
+"""The report over a sweep, as text: table, claims, checks, missing runs."""
 
 from __future__ import annotations
 

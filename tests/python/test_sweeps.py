@@ -101,7 +101,8 @@ def test_tables_have_a_row_a_run_and_a_row_a_cell(swept):
 
 
 def test_metrics_in_the_tables_are_counted_unless_the_scenario_asks(swept, experiment):
-    """Those that say they are not from samples read none: else a table of a thousand runs takes minutes."""
+    """Metrics declared as not from samples read none; otherwise a table of a thousand runs would take
+    minutes."""
 
     class Unread:
         def arrays(self, *_):
@@ -153,7 +154,7 @@ def test_tables_do_not_depend_on_workers_shards_or_the_store(swept, tmp_path):
 
 
 def test_two_at_once_in_one_store_do_every_run_once_in_the_end(swept, tmp_path):
-    """Both may do a run; one of the two recordings is kept."""
+    """Both may execute the same run; one of the two recordings is kept."""
     both = [aqmlab.sweep(tiny(), report=False, store=tmp_path / "store", jobs=2) for _ in range(2)]
     for sweep in both:
         sweep.wait()
@@ -226,7 +227,7 @@ def test_leaving_the_block_by_an_exception_cancels(tmp_path):
 
 
 def failing(**changes):
-    """The runs of one arm come to the limit of their trace."""
+    """The runs of one arm reach the end of their trace."""
     scenario = tiny(**changes)
     scenario["arm"][1]["record.trace"] = ["ftp"]
     scenario["arm"][1]["record.limit"] = 5
@@ -329,7 +330,7 @@ def test_a_worker_that_dies_each_time_fails_its_run_with_its_last_words(tmp_path
 
 
 def stop_in_a_run(worker, store):
-    """Stop a worker while it has something in the store that is not whole yet."""
+    """Stop a worker while it has an incomplete file in the store."""
     for _ in range(1000):
         os.kill(worker, signal.SIGSTOP)
         time.sleep(0.01)
@@ -387,7 +388,8 @@ def test_a_run_shows_that_it_lives_while_its_events_grow(monkeypatch):
 
 
 def test_signs_of_life_keep_a_process_from_being_ended(tmp_path, monkeypatch):
-    """A stand-in that answers after 1.5 s, with signs of life or without, where 1 s of silence is the end."""
+    """A stand-in that answers after 1.5 s, with or without progress messages, when 1 s of silence ends a
+    run."""
     script = tmp_path / "python"
     script.write_text(
         "#!/bin/sh\nread request\nfor i in 1 2 3 4 5; do sleep 0.3; "
@@ -471,7 +473,7 @@ def test_a_wrong_value_in_any_case_is_told_before_anything_is_written(tmp_path):
 
 
 def test_the_clock_of_the_wall_decides_nothing(tmp_path, monkeypatch, swept):
-    """A clock that jumps back a day at each look, as one that is being set may."""
+    """A clock that jumps back a day at each reading, as may happen when a clock is set."""
     now = [4e9]
 
     def jumping():

@@ -1,4 +1,4 @@
-"""The error of a cell and of a finding: by hand, and for findings seed by seed as the only one."""
+"""The error of a cell and of a finding: by hand, and for findings with each seed alone."""
 
 import math
 

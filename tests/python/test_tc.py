@@ -103,7 +103,7 @@ def test_what_linux_does_otherwise_is_named():
     assert "`gentle`: true here, false in Linux" in line.remarks
     assert "`limit`: 100p here, 150kB in Linux, of whatever packets" in line.remarks
     assert "`uniformisation`: `paper` here, `linux` in Linux" in line.remarks
-    # Where the marks end is the same: harddrop.
+    # The end of marking is the same: harddrop.
     assert not any("ecn_region" in remark for remark in line.remarks)
     without = line_of({**queue, "ecn": False})
     assert without.spec is not None
@@ -118,7 +118,7 @@ def test_certain_drops_are_none_for_tc():
 
 
 def test_the_rise_of_a_small_probability_over_far_thresholds_is_rounded():
-    # 0.0001 * 2^32 / 250 000 B = 1.718 of 2^-32 a byte: one is left.
+    # 0.0001 * 2^32 / 250 000 B = 1.718 units of 2^-32 per byte, rounded down to one.
     line = line_of({"kind": "red", "limit": "500kB", "min_th": "50kB", "max_th": "300kB", "max_p": 1e-4})
     assert any("58.2 % of it" in remark for remark in line.remarks)
 

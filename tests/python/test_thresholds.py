@@ -96,7 +96,7 @@ def test_a_law_that_measures_bytes_has_packets_of_mean_size():
     assert (of_law.min_th, of_law.max_th, of_law.units_a_packet) == (9, 27, 500)
     assert value("average_mean_packets", run) == pytest.approx(20.5)
     assert value("average_in_band_percent", run) == pytest.approx(75)
-    # What waits is counted in packets: no backlog in mean packets is known.
+    # Waiting packets are counted: the backlog in mean packets is unknown.
     assert value("backlog_above_max_th_percent", run) is None
 
 

@@ -1,4 +1,4 @@
-"""Single flows: their data, how packets are followed, and their figures."""
+"""Single flows: their data, the tracking of packets, and their figures."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_lost_segment_and_its_copy_are_told_apart():
 
 
 def test_equal_acknowledgments_are_followed_in_their_order():
-    # Four duplicate ACKs: the second is dropped as it comes, the first as it is about to leave.
+    # Four duplicate ACKs: the second is dropped at its arrival, the first at its departure.
     rows = [row(t, "send", "receiver", DUP) for t in (0, 1, 2, 3)]
     rows += [row(10, "enqueue", "back", DUP), row(11, "enqueue", "back", DUP)]
     rows += [row(11, "drop", "back", DUP, "overflow"), row(12, "enqueue", "back", DUP)]
@@ -117,7 +117,7 @@ def test_journeys_of_a_run_are_its_packets(scene):
         lost = [p for p in followed if p.lost_ns is not None]
         assert (len(followed), len(arrived), len(lost)) == counts[:3]
         assert sum(len(p.marked_ns) for p in followed) == counts[3]
-        # The least time on the way: 60 ms there and back.
+        # The minimum transit time: 60 ms there and back.
         assert min(p.arrived_ns - p.sent_ns for p in arrived) >= 10e6
         retransmitted = scene.tables.rows(
             "flows", "sum(retransmitted_segments)::BIGINT", "WHERE class != 'old' OR index = 1", [run]

@@ -185,7 +185,7 @@ def carried_out(file, seconds):
         if sent := _SENT.match(line):
             time, of, end, size = sent.groups()
             found[int(of)].append((float(time), int(end), "sent", int(size)))
-        # The two bytes of the FIN come as well, and are expected by nobody.
+        # The two bytes of the FIN also arrive, but no exchange expects them.
         elif (got := _GOT.match(line)) and int(got[5]) > 0:
             time, of, end, _, size = got.groups()
             found[int(of)].append((float(time), int(end), "got", int(size)))
@@ -228,7 +228,7 @@ def test_ns2_carries_out_what_a_file_for_tmix_says(scenario, tmp_path):
 
 @pytest.mark.parametrize("file_name", ["web.csv", "web.parquet"])
 def test_a_trace_gives_back_what_the_population_did(scenario, tmp_path, file_name):
-    """With every automatic value written that a mean round-trip time decides."""
+    """Every automatic value that depends on a mean round-trip time is written."""
     alone = {**scenario, "traffic": scenario["traffic"][:1]}
     alone["topology"] = {**scenario["topology"], "reverse_queue": {"kind": "droptail", "limit": "30p"}}
     aqmlab.write_vectors(alone, tmp_path / file_name)

@@ -1,4 +1,4 @@
-"""Messages about obstacles: a closed pipe, a full disk, bytes that are not text."""
+"""Messages about external failures: a closed pipe, a full disk, bytes that are not text."""
 
 from __future__ import annotations
 

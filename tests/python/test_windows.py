@@ -1,4 +1,4 @@
-"""Metrics of a part of the run, and with thresholds of the asker."""
+"""Metrics of a part of the run, and with thresholds from the query."""
 
 import math
 

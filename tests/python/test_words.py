@@ -1,4 +1,4 @@
-"""Words of the command line: read without Pydantic where that is enough, and always as Typer reads them."""
+"""Words of the command line: parsed without Pydantic where possible, and always as Typer parses them."""
 
 from __future__ import annotations
 

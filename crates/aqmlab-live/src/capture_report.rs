@@ -16,7 +16,7 @@ pub fn add(live: &mut LiveReport, report: &CaptureReport) {
     live.remarks.extend(incomplete(report));
 }
 
-/// There is none: it could not be written beyond the time `at`.
+/// There is no capture: it could not be written beyond the time `at`.
 pub fn add_failure(live: &mut LiveReport, ports: &[CapturedPackets], at: Instant, reason: &str) {
     live.capture = Some(counts(ports));
     live.capture_failure = Some(CaptureStopped { at_ns: at.as_ns(), reason: reason.to_owned() });

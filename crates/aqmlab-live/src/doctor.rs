@@ -67,7 +67,7 @@ impl Finding {
         Finding { name, severity: Severity::Warning, finding: finding.into(), remedy: remedy.into() }
     }
 
-    /// A warning if `bad`, else in order; the same is seen in either case.
+    /// A warning if `bad`, otherwise in order; the finding is the same in both cases.
     fn unless(bad: bool, name: &'static str, finding: String, remedy: &str) -> Self {
         if bad { Finding::warning(name, finding, remedy) } else { Finding::ok(name, finding) }
     }

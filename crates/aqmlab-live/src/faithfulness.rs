@@ -28,7 +28,7 @@ pub struct Observed {
     pub measured: Span,
     /// Packets that left the network in the measured interval.
     pub left: u64,
-    /// 99 % of what left the network was written no later than this after its instant.
+    /// 99 % of the packets that left the network were written no later than this after their instant.
     pub lateness_p99: Span,
     /// Number of times that the router stood still for longer than allowed, and the longest of
     /// them.
@@ -37,7 +37,7 @@ pub struct Observed {
     pub longest_stall: Span,
     /// Share of the time in which the router's thread had a processor.
     pub duty: f64,
-    /// 99 % of datagrams and of what sessions do was no later than this, if there were any.
+    /// 99 % of datagrams and session events were no later than this, if there were any.
     pub traffic_lateness_p99: Option<Span>,
     /// Packets that hosts did not take when they were written.
     pub write_errors: u64,
@@ -47,7 +47,7 @@ pub struct Observed {
     pub no_room: u64,
     /// Packets lost within the hosts, by place.
     pub hidden_drops: Vec<(String, u64)>,
-    /// Connections and datagrams that failed at their hosts' sockets, by what happened to them.
+    /// Connections and datagrams that failed at their hosts' sockets, by kind of failure.
     pub at_sockets: Vec<(String, u64)>,
     /// Packets that the router has handed to hosts, and those that their interfaces have counted.
     pub handed_over: (u64, u64),
@@ -88,7 +88,7 @@ pub struct TimeScales {
     pub least_rtt: Span,
 }
 
-/// A longer silence of the router is a stall: what arrives meanwhile gets the wrong arrival time.
+/// A longer silence of the router is a stall: frames that arrive during it have a wrong time of arrival.
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
 impl TimeScales {
@@ -250,7 +250,7 @@ fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A kind of packets of which there must be none.
+/// A kind of packets that must not occur.
 fn none(name: &'static str, count: u64, which: &str) -> Check {
     let passed = count == 0;
     let sentence =
@@ -329,7 +329,7 @@ fn kernel_shaper(observed: &Observed, time_scales: &TimeScales) -> Option<Check>
     Some(Check { name: "kernel_shaper", passed, sentence, value, limit, unit: "s" })
 }
 
-/// What went into a queue of the kernel came out, was dropped or waits, by its own count.
+/// Every packet that entered a kernel queue came out, was dropped or waits, by the kernel's own count.
 fn kernel_books(observed: &Observed) -> Option<Check> {
     let amiss = |kernel: &KernelObserved| {
         kernel.strays + kernel.offered.abs_diff(kernel.returned + kernel.dropped + kernel.waiting)

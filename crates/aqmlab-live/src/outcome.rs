@@ -41,7 +41,7 @@ pub struct LiveRun {
 }
 
 impl LiveRun {
-    /// Discards the capture: `error` is the reason why the tables found no room beside its packets.
+    /// Discards the capture: `error` is the reason why the tables did not fit next to its packets.
     pub fn give_up_capture(&mut self, error: &RecordingError) {
         let manifest = &mut self.recording.manifest;
         let (Some(report), Some(live)) = (self.captured.take(), &mut manifest.live) else { return };
@@ -318,7 +318,7 @@ fn route(stack: &Stack) -> RouteMetrics {
     }
 }
 
-/// The share of the measured interval for which a loop that was to spin did not, in percent.
+/// The percentage of the measured interval in which the loop should have spun but did not.
 fn percent_without_spin(wait: Wait, without: Span, measured: Span) -> f64 {
     if wait != Wait::Hybrid || measured.is_zero() {
         return 0.0;

@@ -8,8 +8,8 @@ const ROUTER: i32 = 50;
 /// The traffic's.
 const TRAFFIC: i32 = 10;
 
-/// The calling thread is the router's: it gets real-time scheduling with the highest priority that is permitted, up to 50.
-/// With which; `None` if with none.
+/// Gives the calling thread, the router's, real-time scheduling with the highest permitted priority,
+/// up to 50. Returns that priority, or `None` if none is permitted.
 pub fn favour_router() -> Option<i32> {
     for_router(machine::real_time_priority_limit()).find(|&priority| sys::set_fifo(priority).is_ok())
 }

@@ -49,7 +49,7 @@ pub enum Phase {
     Begin,
     /// Traffic flows.
     Run,
-    /// Traffic has ended, and packets under way arrive.
+    /// Traffic has ended, and packets in flight arrive.
     Drain,
 }
 
@@ -77,7 +77,7 @@ pub struct RunProgress {
     pub lateness_max: Span,
 }
 
-/// Time for the threads to get ready before the run's time begins.
+/// Time for the threads to start before the run's time begins.
 const TO_GET_READY: Span = Span::ms(50);
 /// The longest drain of a cancelled run.
 const LONGEST_LAST_DRAIN: Span = Span::s(1);
@@ -252,9 +252,9 @@ impl Run<'_> {
     }
 }
 
-/// Traffic comes next after the router, where that is permitted: hosts that wait for a processor are other hosts. It never
-/// spins, so that it takes no more than its packets need; with a single processor it would take that from the router. A
-/// router that is an ordinary thread has no traffic before it.
+/// Traffic comes next after the router, where that is permitted: hosts that wait for a processor are other
+/// hosts. It never spins, so it uses only the time that its packets need; on a single processor, spinning
+/// would delay the router. A router that is an ordinary thread has no traffic before it.
 fn favour_this_thread(control: &DataPlaneControl) {
     if let Some(router) = control.priority()
         && machine::processors().is_some_and(|processors| processors > 1)

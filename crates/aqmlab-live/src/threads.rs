@@ -9,7 +9,7 @@ use crate::host::no_thread;
 /// Starts a thread that does `work`, which `what` names: `"the router"`.
 ///
 /// # Errors
-/// If the system has none to spare.
+/// If the system cannot provide one.
 pub(crate) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     what: &str,

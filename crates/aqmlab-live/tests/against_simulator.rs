@@ -40,7 +40,7 @@ const DISCIPLINES: [&str; 13] = [
     NESTED,
 ];
 
-/// A policer that re-marks, in front of classes by code point, of which one has classes by traffic.
+/// A policer that re-marks, in front of classes by code point; one of these has classes by traffic.
 const NESTED: &str = r#"kind = "policer", rate = "2Mbit", burst = "20kB", exceed = "remark", dscp = "AF12", queue = {
     kind = "classes", scheduler = "wrr", class = [
         { name = "out", dscp = ["AF12"], queue = { kind = "red", limit = "30p", min_th = "3p" } },
@@ -48,7 +48,7 @@ const NESTED: &str = r#"kind = "policer", rate = "2Mbit", burst = "20kB", exceed
             { name = "first", traffic = ["CLASS"], queue = { kind = "blue", limit = "30p" } },
             { name = "rest", queue = { kind = "red", limit = "30p", min_th = "3p" } }] } }] }"#;
 
-/// Whether it has queues inside.
+/// Whether it contains inner queues.
 fn is_nested(queue: &str) -> bool {
     queue.contains("queue = {")
 }
@@ -109,7 +109,7 @@ fn names(table: &Table, column: &str) -> Vec<String> {
 
 // --- the whole network: sources, own links, delay stages, queues in a row ------------------------------------------
 
-/// The sources of a plan, as a router's hosts would send: by time, and at one instant by number.
+/// The sources of a plan as the router's hosts would send, ordered by time and, at one instant, by number.
 struct Senders {
     /// Next instant, number in the run, host, index in the class, source once it has started.
     flows: Vec<(Instant, u32, HostId, u16, Option<DatagramSource>)>,
@@ -301,7 +301,7 @@ fn so_they_do_behind_delay_stages_and_losses() {
     compare_network(DISCIPLINES[0], entry, 4);
 }
 
-/// Packets come with the code points of their classes, and a policer gives those that exceed another, in both.
+/// In both hosts, packets arrive with the code points of their classes, and a policer re-marks excess packets.
 #[test]
 fn code_points_lead_to_the_same_queues() {
     let queue = r#"kind = "policer", rate = "1.5Mbit", burst = "20kB", exceed = "remark", dscp = "AF12", queue = {
@@ -372,7 +372,7 @@ fn connections(queue: &str) -> Plan {
     ))
 }
 
-/// Every packet that reached a queue of the simulator, in order: when, by which host it comes if nothing lies between
+/// Every packet that reached a queue of the simulator, in order: its time, its host if nothing is between
 /// host and queue, and its octets.
 fn arrivals(plan: &Plan, simulated: &Recording) -> Vec<(Instant, HostId, Vec<u8>)> {
     let packets = simulated.table("packets").unwrap();
@@ -525,7 +525,7 @@ fn opened(plan: &Plan, seed: u64) -> Vec<Identity> {
     opened.into_iter().map(|(_, of)| of).collect()
 }
 
-/// What the first connections of a cloud have from it, by serial number; nothing of other populations.
+/// The properties that a cloud gives its first connections, by serial number; nothing for other populations.
 fn carried(plan: &Plan, seed: u64, connections: usize) -> Vec<Carried> {
     let mut population = plan.classes[1].population(seed);
     if !matches!(population, Population::Cloud(_)) {
@@ -578,8 +578,8 @@ fn sent(plan: &Plan, simulated: &Recording) -> Vec<Sent> {
     (0..packets.rows()).map(one).collect()
 }
 
-/// The router receives the packets of the simulator's hosts. Connections have `ports` client ports in turn:
-/// the one whose last packet was sent longest ago goes to the next connection.
+/// The router receives the packets of the simulator's hosts. Connections share `ports` client ports: the next
+/// connection uses the port whose last packet was sent longest ago.
 fn route_connections(plan: &Plan, seed: u64, packets: &[Sent], ports: u32) -> RouterRecord {
     let opened = opened(plan, seed);
     assert!(
@@ -657,7 +657,8 @@ fn connections_that_come_and_go_are_counted_with_their_users() {
     compare_connections(&requests("rate = \"12/s\""), 80, exit);
 }
 
-/// The delays that a cloud draws for its clients and servers lie in the routers, one of which loses packets as well.
+/// The routers apply the delays that a cloud draws for its clients and servers; one of them also loses
+/// packets.
 #[test]
 fn so_are_connections_of_a_cloud_behind_delay_stages_in_routers() {
     let traffic = "kind = \"packmime\"\nrate = \"45/s\"\naccess_rate = \"none\"";

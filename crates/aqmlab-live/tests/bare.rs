@@ -43,8 +43,8 @@ impl Files for Web {
     }
 }
 
-/// Two hosts a class, each class's packets carried by a thread of its own. The time is the longest for which one of
-/// these did not look at its devices.
+/// Two hosts per class; a separate thread carries the packets of each class. The time is the longest for
+/// which one of these threads did not poll its devices.
 fn run(plan: &Plan, carried: bool) -> Result<(Outcome, Vec<Counters>, Span), LiveError> {
     host::leave_host_namespace()?;
     let (hosts, mut tuns) = host::set_up(plan)?;
@@ -156,12 +156,12 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// A machine that keeps its times to this lets things happen when they should.
+/// Events are on time on a machine that is no later than this.
 const PUNCTUAL: Span = Span::ms(10);
-/// Packets that lie no longer than this arrive within the 50 ms between two samples.
+/// Packets delayed no longer than this arrive within the 50 ms between two samples.
 const SHORT: Span = Span::ms(25);
 
-/// When things happened, on a machine that is not late.
+/// The times of events on a machine that is not late.
 fn in_time(outcome: &Outcome, rows: &BTreeMap<&str, Vec<&FlowRow>>) {
     for row in &rows["endless"] {
         assert!(row.counts.delivered_bytes.unwrap() > 1_000_000, "{:?}", row.counts);
@@ -195,7 +195,7 @@ fn samples(outcome: &Outcome, name: &str, flow: u32) -> BTreeMap<u64, u64> {
     of_flow.filter(|(of, _)| **of == u64::from(flow)).map(|(_, (t, bytes))| (t / 1_000_000, *bytes)).collect()
 }
 
-/// Packets go nowhere: the SYN and one more time, and then the host gives up.
+/// Packets are not delivered: the SYN is sent and retransmitted once, and then the host gives up.
 fn silent_host() -> Result<(), LiveError> {
     let class = "[[traffic]]\nname = \"lost\"\nkind = \"bulk\"\ncount = 3\ntcp = { profile = \"rfc\", syn_retries = 1 }\n";
     let (outcome, ..) = run(&plan(4, "4s", class), false)?;

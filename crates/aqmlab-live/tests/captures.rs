@@ -1,4 +1,4 @@
-//! From the data plane to the file: in order, whole, and without ever waiting.
+//! Captures from the data plane to the file: in order, complete, and without blocking.
 mod support;
 
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use support::capture_report::{Sink, read, total};
 use support::{Kept, datagram, frame_budget, plan};
 
-/// A disk that takes nothing until it is released.
+/// A disk that accepts nothing until it is released.
 struct Stuck(Receiver<()>, Sink);
 
 impl Write for Stuck {
@@ -98,7 +98,7 @@ fn direct(script: &[(PacketAtPort, Vec<u8>)]) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The file is the one that would be written without a thread in between.
+    /// The file equals the one written without a thread in between.
     #[test]
     fn what_goes_in_comes_out_in_order(lengths in prop::collection::vec(0usize..200, 0..400)) {
         let script: Vec<_> = (0..).zip(&lengths).map(|(n, &len)| scripted(n, len)).collect();
@@ -127,8 +127,8 @@ fn what_happens_at_other_ports_is_not_captured() {
     );
 }
 
-/// A ring of eight packets turns ten thousand times. Packets that found no room are counted, port by port,
-/// and the others are in the file.
+/// A ring of eight packets turns ten thousand times. Packets that did not fit are counted, port by port, and
+/// the others are in the file.
 #[test]
 fn nothing_is_lost_uncounted_when_the_ring_overflows() {
     let sink = Sink::default();
@@ -168,7 +168,7 @@ fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
     assert_eq!(found, written(&report));
 }
 
-/// All that has been handed over is counted as missed: there is no file.
+/// All packets handed over count as missed because there is no file.
 #[test]
 fn a_full_disk_is_told_at_the_end() {
     let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {

@@ -25,7 +25,7 @@ fn pair() -> (FdDevice<UnixDatagram>, UnixDatagram) {
     (FdDevice(ours), theirs)
 }
 
-/// When the packets of an echo come back: sent one by one, each after the last has come back.
+/// The times at which the packets of an echo return; each is sent after the previous one has returned.
 fn echoes(wait: Wait, realtime: bool, packets: u16) -> Vec<Span> {
     let plan = plan(
         r#"

@@ -185,12 +185,12 @@ fn kind_of(tcp: &TcpSlice<'_>) -> PacketKind {
     }
 }
 
-/// The sum over a header as it stands, by the other's arithmetic; zero if its checksum is right.
+/// The sum over an unmodified header, by independent arithmetic; zero if its checksum is right.
 fn sum_over(header: &[u8]) -> u16 {
     Sum16BitWords::new().add_slice(header).ones_complement()
 }
 
-/// Whether a router may forward it, by what the other reader says of the fixed header.
+/// Whether a router may forward it, according to the other parser's reading of the fixed header.
 fn is_acceptable(octets: &[u8]) -> bool {
     match octets.first().map(|first| first >> 4) {
         Some(4) => Ipv4HeaderSlice::from_slice(octets).is_ok_and(|slice| {
@@ -267,14 +267,15 @@ proptest! {
         prop_assert_eq!(after, before);
     }
 
-    /// Any octets have an answer, and it is the right one.
+    /// The parser returns a correct result for any octets.
     #[test]
     fn any_octets_have_an_answer(octets in vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(parse(&octets).is_ok(), is_acceptable(&octets));
         prop_assert!(tcp_payload(&octets).is_none_or(|payload| (payload.len as usize) < octets.len()));
     }
 
-    /// Damaged packets are refused for what the other reader sees too, and read the same where it finds no fault.
+    /// Damaged packets are refused for faults that the other reader also finds, and parsed equally if it
+    /// finds none.
     #[test]
     fn damaged_packets_have_an_answer(
         recipe in recipe(),
@@ -309,8 +310,9 @@ proptest! {
     }
 }
 
-/// Where the other reader finds more than we do, and damage seldom brings us there. It reads on behind authentication headers
-/// over IPv4, which no flow here has; and takes a payload length of zero for that of a jumbogram, which has none of our links.
+/// Cases in which the other reader finds more than our parser does; damage seldom causes them. It continues
+/// after authentication headers over IPv4, which no flow here has, and takes a payload length of zero for
+/// that of a jumbogram, which none of our links carries.
 fn goes_on_without_us(octets: &[u8]) -> bool {
     match octets[0] >> 4 {
         4 => octets[9] == IpNumber::AUTHENTICATION_HEADER.0,

@@ -1,4 +1,4 @@
-//! A queue of the kernel at a port, played by a script: which packets are found to be dropped, marked, late.
+//! A kernel queue at a port, played by a script: the packets detected as dropped, marked or late.
 mod support;
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ use support::{Kept, datagram, frame_budget, plan};
 
 const CLIENT: HostId = HostId { class: 0, side: End::Client };
 
-/// What the script's kernel holds, has let go, and has dropped.
+/// The packets that the script's kernel holds, has forwarded, and has dropped.
 #[derive(Default)]
 struct Kernel {
     waiting: VecDeque<Vec<u8>>,
@@ -26,7 +26,7 @@ struct Kernel {
     drops: u32,
     /// The next packets that it drops when they arrive.
     refuse: u32,
-    /// Whether its link is free: what arrives then goes at once.
+    /// Whether its link is free: an arriving packet then leaves at once.
     free: bool,
 }
 
@@ -140,7 +140,7 @@ fn packet(flow: u16) -> Vec<u8> {
     datagram(CLIENT, Some(flow), Ecn::Ect0, 1250)
 }
 
-/// A packet is on the link for 1 ms from when the kernel lets it go, then 5 ms under way.
+/// A packet is on the link for 1 ms after the kernel forwards it, then propagates for 5 ms.
 #[test]
 fn packets_leave_when_the_kernel_lets_them_go_and_as_they_came() {
     let plan = of_spec("pfifo limit 9");
@@ -170,7 +170,7 @@ fn packets_leave_when_the_kernel_lets_them_go_and_as_they_came() {
     assert!(books.lateness.total() == 1 && record.still_held == 0);
 }
 
-/// RED and pfifo drop what arrives: the packet is on the books as dropped at its arrival.
+/// RED and pfifo drop arriving packets: the books record the drop at the packet's arrival.
 #[test]
 fn a_drop_at_arrival_is_known_at_once() {
     let plan = of_spec("red limit 9000 avpkt 1000");
@@ -190,8 +190,8 @@ fn a_drop_at_arrival_is_known_at_once() {
     assert_eq!((record.flows[1].all[0].dropped, record.kernels[0].1.dropped), (1, 1));
 }
 
-/// CoDel drops what would leave next: it is known when a later packet leaves. fq_codel lets flows overtake each other, and
-/// only those of one flow keep their order.
+/// CoDel drops the next packet to leave: the drop becomes known when a later packet leaves. fq_codel lets
+/// flows overtake each other, and only those of one flow keep their order.
 #[test]
 fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
     for (spec, held) in [("codel", 1), ("fq_codel", 3)] {
@@ -226,7 +226,7 @@ fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
     }
 }
 
-/// What comes out and never went in belongs to nobody.
+/// A packet that comes out but never went in belongs to no flow.
 #[test]
 fn strays_are_counted_and_change_nothing() {
     let plan = of_spec("pfifo limit 9");
@@ -240,7 +240,7 @@ fn strays_are_counted_and_change_nothing() {
     assert_eq!(router.finish().unwrap().kernels[0].1.strays, 3);
 }
 
-/// What is inside must be punctual where a kernel's queue is on the way: no event may wait.
+/// Internal events must be punctual if a kernel queue is on the path: none may wait.
 #[test]
 fn nothing_waits_in_front_of_a_kernel() {
     let plan = of_spec("pfifo limit 9");

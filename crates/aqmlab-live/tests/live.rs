@@ -1,4 +1,4 @@
-//! Whole live runs: between real TCP stacks, in namespaces. Nothing here depends on how quick the machine is.
+//! Whole live runs: between real TCP stacks, in namespaces. Nothing here depends on the speed of the machine.
 
 mod alone;
 mod support;
@@ -172,7 +172,7 @@ fn captured(ip: u32) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Packets for which there is no room beside the tables are all missing, and the recording says why.
+/// If packets do not fit next to the tables, all are missing, and the recording states why.
 fn given_up(mut run: LiveRun, packets: u64) {
     let (operation, path, source) = ("write", "run.parquet".into(), io::ErrorKind::StorageFull.into());
     run.give_up_capture(&RecordingError::Io { operation, path, source });
@@ -186,7 +186,7 @@ fn given_up(mut run: LiveRun, packets: u64) {
     assert_eq!(run.captured, None);
 }
 
-/// A kernel's packet, whole, with right checksums: a mark has repaired what it touched.
+/// A complete packet of a kernel with correct checksums: a mark updates them.
 fn is_right(octets: &[u8], ip: u32) {
     let headers = PacketHeaders::from_ip_slice(octets).expect("an IP packet");
     let (net, transport) = (headers.net.expect("an IP header"), headers.transport.expect("TCP or UDP"));
@@ -211,8 +211,8 @@ fn is_right(octets: &[u8], ip: u32) {
     }
 }
 
-/// One's complement has two zeros, and a receiver's sum (RFC 1071) takes either. A kernel that sums late writes 0xffff
-/// for every protocol, as only UDP has to (RFC 768): one TCP segment of 65,536.
+/// One's complement has two zeros, and a receiver's sum (RFC 1071) accepts either. A kernel that sums late
+/// writes 0xffff for every protocol, as only UDP has to (RFC 768): one TCP segment of 65,536.
 fn plus_zero(checksum: u16) -> u16 {
     if checksum == 0xffff { 0 } else { checksum }
 }

@@ -82,7 +82,7 @@ fn a_train_leaves_a_packet_time_apart_after_the_delay() {
     assert_eq!(record.flows[2].number, 2);
 }
 
-/// What happens inside can wait: for half of the least time that any frame still has to go.
+/// Internal events can wait for half of the shortest remaining time of any frame.
 #[test]
 fn only_what_leaves_must_be_punctual() {
     let packet = datagram(CLIENT, Some(0), Ecn::NotEct, 1250);
@@ -109,7 +109,7 @@ fn only_what_leaves_must_be_punctual() {
     assert_eq!(near.next_inside(), Some(ms(1)));
 }
 
-/// However seldom the host comes, what leaves leaves at its own instant.
+/// However seldom the host polls, each frame leaves at its own instant.
 #[test]
 fn a_late_host_changes_no_instant() {
     let plan = droptail(
@@ -193,7 +193,7 @@ fn what_is_no_packet_is_refused_and_counted() {
     assert_eq!((record.most_held, record.still_held), (2, 1));
 }
 
-/// ICMP, fragments and strangers' ports go with their class, delayed as its mean flow is.
+/// ICMP, fragments and packets with unknown ports travel with their class, with the delay of its mean flow.
 #[test]
 fn packets_of_no_flow_are_forwarded_with_the_mean_delay() {
     let plan = droptail(
@@ -255,7 +255,7 @@ enum What {
     Marked(Reason),
 }
 
-/// When in us, at which link, what, and the traffic class in the octets.
+/// Time in us, link, event, and the traffic class in the octets.
 type Note = (u64, usize, What, u8);
 
 #[derive(Clone, Default)]
@@ -317,7 +317,7 @@ fn an_observer_hears_of_everything_at_ports_in_order() {
     router.finish().unwrap();
 }
 
-/// A queue of this kind; what is inside of one with queues inside is small enough to overflow, too.
+/// A queue of this kind; inner queues are also small enough to overflow.
 fn queue_of(kind: &str) -> String {
     let more = match kind {
         "classes" => {
@@ -332,7 +332,7 @@ fn queue_of(kind: &str) -> String {
     format!("kind = \"{kind}\", {more}")
 }
 
-/// A hundred thousand packets of which most are junk, through every discipline: each has one fate.
+/// A hundred thousand packets, most of them invalid, pass through every discipline: each has one fate.
 #[test]
 fn books_balance_whatever_comes() {
     for info in registry::catalogue() {
@@ -400,7 +400,7 @@ fn segment(seq: u32, syn: bool, payload: usize) -> Vec<u8> {
     )
 }
 
-/// A receiver's kernel reports data delivered in order; the router knows what reached it, and when.
+/// A receiver's kernel reports data delivered in order; the router knows which data reached it, and when.
 #[test]
 fn payload_counts_once_and_when_it_leaves() {
     let plan = plan(
@@ -553,7 +553,7 @@ fn a_client_port_goes_from_one_connection_to_the_next() {
     assert_eq!(record.hosts[0].of_no_flow, 1);
 }
 
-/// What a server sends of a connection that is over comes before the SYN of the next one's server.
+/// Segments that a server sends on a closed connection arrive before the SYN-ACK of the next connection.
 #[test]
 fn what_comes_before_the_syn_is_not_received() {
     let plan = users();

@@ -10,8 +10,8 @@ use aqmlab_traffic::packmime::Carried;
 use aqmlab_traffic::{End, Identity};
 use aqmlab_units::{Bytes, Span};
 
-/// A pipe of a single flow, in a direction (0: to the server). A packet enters the network at the
-/// end from which it comes.
+/// A pipe of a single flow, in a direction (0: to the server). A packet enters the network at its sender's
+/// end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OwnPipe {
     /// Its access link at an edge of the network.
@@ -20,7 +20,7 @@ pub enum OwnPipe {
     Stage(usize, StagePlace),
 }
 
-/// A step of a packet on its way from host to host.
+/// A step of a packet's path from host to host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hop {
     /// A pipe of its own flow.

@@ -36,7 +36,7 @@ pub fn request_recorder(plan: &Plan, seed: u64, rows: Option<TableWriter>) -> Op
     Some(RequestRecorder::new(settings, rows.or_else(|| wanted.then(held))))
 }
 
-/// Returns the size bands that a plan asks for, or `None` where [`RequestPlan::last_band`] is none.
+/// Returns the size bands that a plan requests, or `None` if [`RequestPlan::last_band`] is `None`.
 fn size_bands(asked: &RequestPlan) -> Option<SizeBands> {
     SizeBands::by_factor(asked.first_band, asked.band_factor, asked.bands)
 }

@@ -42,7 +42,7 @@ fn main() {
     println!(r#"{{"name":"{name}","backlog":{backlog},"packets":{packets},"marks":{marks}}}"#);
 }
 
-/// Creates the packets and reads their fields, nothing else.
+/// Only creates the packets and reads their fields.
 fn through_nothing(packets: u64) -> u64 {
     for _ in 0..packets {
         std::hint::black_box(&Some(Load::fresh(Instant::ZERO)));

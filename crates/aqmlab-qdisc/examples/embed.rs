@@ -9,7 +9,7 @@ use aqmlab_qdisc::{
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-/// A packet as a network simulator or a QUIC stack has it.
+/// A packet of a network simulator or a QUIC stack.
 pub struct Datagram {
     flow: u64,
     len: Bytes,

@@ -18,7 +18,7 @@ pub enum Passage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Line {
     free_at: Instant,
-    /// Remainder of the train of packets under way: see [`Serialiser`].
+    /// Rounding remainder of the current train of packets: see [`Serialiser`].
     remainder: u64,
 }
 

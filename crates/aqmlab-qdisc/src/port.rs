@@ -42,7 +42,7 @@ pub struct Port<P: Classed> {
 struct Link<P> {
     clock: LinkClock,
     overhead: Bytes,
-    /// When the transmission under way ends; far future if the link is idle.
+    /// When the current transmission ends; far future if the link is idle.
     ends: Instant,
     /// The packet in transmission, as far as the books need it.
     on_wire: OnWire,
@@ -112,7 +112,7 @@ impl<P: Classed> Port<P> {
         each!(&mut self.discipline, queue => self.link.arrive(queue, now, pkt, obs))
     }
 
-    /// Ends the transmission under way: returns its packet and starts the next.
+    /// Ends the current transmission: returns its packet and starts the next.
     ///
     /// # Panics
     /// If nothing is being sent.
@@ -179,7 +179,7 @@ impl<P: Classed> Port<P> {
         each!(&mut self.discipline, queue => self.link.begin_train(queue, now, obs))
     }
 
-    /// Changes the link's rate; a transmission under way keeps its end.
+    /// Changes the link's rate; the end of a transmission in progress does not change.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -444,7 +444,7 @@ impl<P: Classed> Link<P> {
         (recorder.lost, recorder.marked)
     }
 
-    /// Ends the transmission under way.
+    /// Ends the current transmission.
     #[inline(always)]
     fn finish<Q: Qdisc<Stamped<P>>>(&mut self, queue: &Q, now: Instant) {
         self.books.settle(now, queue.backlog(), true);

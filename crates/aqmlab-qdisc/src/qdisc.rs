@@ -218,8 +218,7 @@ pub trait Qdisc<P: Packet> {
     /// Returns the backlog.
     fn backlog(&self) -> Backlog;
     /// Returns the length of the packet that leaves next, unless it is lost on leaving, or `None`
-    /// if nothing waits or the length is unknown. A call may settle whose turn it is, but nothing
-    /// else.
+    /// if nothing waits or the length is unknown. A call may only determine which queue is next.
     fn next_len(&mut self) -> Option<Bytes> {
         None
     }

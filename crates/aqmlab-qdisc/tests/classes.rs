@@ -85,8 +85,8 @@ fn source(class: usize, size: u64, rate: Rate) -> Source {
     Source { pkt: pkt(class, size), gap: rate.time_for(Bytes::new(size)), next: Instant::ZERO }
 }
 
-/// Both classes offer more than their share of 10 Mbit/s for a minute. They get three quarters and
-/// one quarter of it, whatever their packets' sizes; with `wrr`, three packets to one.
+/// Both classes offer more than their share of 10 Mbit/s for a minute. They receive three quarters and one
+/// quarter of it, independent of packet size; with `wrr`, three packets to one.
 #[test]
 fn weights_of_three_to_one_share_the_link_three_to_one() {
     for (scheduler, sizes) in

@@ -39,7 +39,7 @@ struct Model {
     lastcount: u32,
     dropping: bool,
     fates: Vec<(u64, u64, Fate)>,
-    /// Dropping states that began at the rate of the last one; states; marks.
+    /// Numbers of dropping states that began at the rate of the previous one, of all states, and of marks.
     resumed: u64,
     states: u64,
     marks: u64,
@@ -155,13 +155,13 @@ fn codel(ecn: bool) -> Discipline<Stamped<Pkt>> {
     build("codel", &given, &LINK, Stream::new(1, "unused"))
 }
 
-/// Both queues, each with a link that is idle or asks at the end of each packet; decisions
-/// determine for how long.
+/// Both queues, each with a link that is idle or polls at the end of each packet; the decisions determine
+/// when.
 struct Pair {
     discipline: Discipline<Stamped<Pkt>>,
     model: Model,
     fates: Fates,
-    /// When the link is free; `None` if it is idle.
+    /// The time at which the link becomes free; `None` if it is idle.
     free: Option<u64>,
     ns_per_byte: u64,
 }
@@ -254,7 +254,7 @@ fn a_million_packets_meet_the_fate_that_the_rfcs_pseudo_code_has_for_them() {
     }
 }
 
-/// A queue that never empties, behind a link that asks every 100 us: drops come 100 ms after the
+/// A queue that never empties, behind a link that polls every 100 us: drops come 100 ms after the
 /// first long wait, then at 1/1, 1/sqrt 2, 1/sqrt 3, ... of 100 ms. The figures are worked out
 /// independently of both.
 #[test]

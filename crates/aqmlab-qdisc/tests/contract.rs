@@ -91,7 +91,7 @@ fn every_word_of_every_choice_keeps_the_contract() {
     keep_the_contract(contract::words, seeds() / 10);
 }
 
-/// A filter so slow that its state outlives the average that fed it.
+/// A filter whose time constant exceeds that of the average that feeds it.
 #[test]
 fn red_with_a_low_pass_filter_keeps_the_contract() {
     keep_the_contract(
@@ -348,7 +348,7 @@ enum Slip {
     None,
     /// The draw of an arrival has the number of the next departure.
     DrawsByDepartures,
-    /// At the instant of an update, the packet comes first.
+    /// At the instant of an update, the packet is processed first.
     UpdatesAfterThePacket,
     /// Each missed update is made separately.
     UpdatesOneByOne,
@@ -461,7 +461,7 @@ fn the_kit_catches_repeated_draws_late_updates_and_updates_one_by_one() {
     assert_eq!(breach(Slip::None), None, "the law without a slip passes");
 }
 
-/// The scripts do not show enough.
+/// The scripts do not cover enough.
 #[test]
 fn a_variant_that_never_marks_or_whose_law_never_drops_is_idle() {
     let registry = Registry::<TestPacket>::builtin();

@@ -31,8 +31,7 @@ struct Pkt {
     u: Option<f64>,
 }
 
-/// A port that does what `Early` does, with the draws of the trace instead of a stream's, and its
-/// link.
+/// A port that behaves like `Early`, with the draws of the trace instead of a stream's, and its link.
 struct Port<L> {
     law: L,
     queue: EarlyQueue,

@@ -296,7 +296,7 @@ struct Draws {
     hits: [f64; 4],
     expected: [f64; 4],
     variance: [f64; 4],
-    /// Hits that no draw explains, and certain hits that are not there.
+    /// Hits that no draw explains, and missing hits that were certain.
     impossible: usize,
 }
 

@@ -14,7 +14,7 @@ const SERVICE: Span = Span::ms(8);
 /// ns-2 prints six significant digits.
 const DIGITS: f64 = 5e-6;
 
-/// The settings of the recorded runs: see the README beside the vectors.
+/// The settings of the recorded runs: see the README next to the vectors.
 fn law(spacing: SpacingRule) -> RedLaw {
     RedLaw::new(RedParams {
         min_th: 5.0,

@@ -1,4 +1,4 @@
-//! Draws are where they should be, and streams do not touch each other.
+//! Draws have their distributions, and streams are independent.
 use aqmlab_random::{Stream, fnv1a, unit_from_bits};
 use proptest::prelude::*;
 
@@ -64,7 +64,7 @@ proptest! {
     }
 }
 
-/// The number alone decides, in whatever order draws are asked for, and both words of a block are uniform.
+/// A draw depends only on its number, not on the order of draws, and both words of a block are uniform.
 #[test]
 fn numbered_draws_do_not_depend_on_what_was_asked_before() {
     let fresh = |n| Stream::new(5, "numbered").numbered().at(n);

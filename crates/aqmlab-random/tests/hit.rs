@@ -1,4 +1,4 @@
-//! `hit(p)` and `unit() < p` are one decision, at the very edge too.
+//! `hit(p)` and `unit() < p` are the same decision, even at the boundary.
 
 use aqmlab_random::Stream;
 

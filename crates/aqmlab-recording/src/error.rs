@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordingError {
-    /// The directory is already there; recordings are never overwritten.
+    /// The directory already exists; recordings are never overwritten.
     #[error("`{}` exists already; a recording is never overwritten", path.display())]
     Exists {
         /// the directory

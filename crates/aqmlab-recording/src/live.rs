@@ -250,7 +250,7 @@ pub struct KernelQueueReport {
     pub kernel_dropped: u64,
     /// Times for which the link stood idle although a packet waited.
     pub lateness: TimeDistribution,
-    /// What `tc -s` says of the discipline at the end.
+    /// The output of `tc -s` for the discipline at the end.
     pub shown: String,
 }
 

@@ -1,4 +1,4 @@
-//! Captures: block by block as the format says, and part of a recording or of nothing.
+//! Captures: each block follows the format, and a capture is part of a recording or does not exist.
 
 mod support;
 
@@ -182,7 +182,7 @@ fn a_disk_that_fills_up_at_the_end_is_told_too() {
     assert_eq!((failure.ports[0].written, failure.ports[0].missed), (0, 1));
 }
 
-/// The room that a file has had is there again before the recording is made, which appears without it.
+/// The space of a discarded file is freed before the recording is written, which appears without it.
 #[test]
 fn a_file_that_is_given_up_frees_the_disk_and_is_no_part_of_the_recording() {
     let folder = scratch("given-up");
@@ -202,7 +202,7 @@ fn a_file_that_is_given_up_frees_the_disk_and_is_no_part_of_the_recording() {
     fs::remove_dir_all(folder).expect("removed");
 }
 
-/// A capture that leaves no room for the tables may be given up when it is whole; then these find it.
+/// A complete capture that leaves no space for the tables may be discarded; the tables then fit.
 #[test]
 fn a_whole_capture_can_be_given_up_for_the_tables() {
     let folder = scratch("given-up-late");

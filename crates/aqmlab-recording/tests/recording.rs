@@ -1,4 +1,4 @@
-//! Recordings on the disk: whole or not at all, equal digests for equal content, no value bent.
+//! Recordings on disk: complete or absent, equal digests for equal content, exact values.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Requests in a recording: what counts, distributions, the sample, and rows that are written in batches.
+//! Requests in a recording: the requests that count, distributions, the sample, and rows that are written in
+//! batches.
 
 mod support;
 
@@ -134,7 +135,8 @@ fn bin_of_rank(bins: &[(u64, u64, u64)], rank: u64) -> (u64, u64) {
     found.map(|&(low, high, _)| (low, high)).expect("there are so many")
 }
 
-/// Exponential times over seven decades: each quantile's bin holds the value that sorting finds, and is narrow.
+/// Exponential times over seven decades: the bin of each quantile is narrow and contains the value found by
+/// sorting.
 #[test]
 fn quantiles_of_each_band_are_those_of_the_sorted_times() {
     let mut draws = Stream::new(7, "test/times");
@@ -171,7 +173,7 @@ fn quantiles_of_each_band_are_those_of_the_sorted_times() {
     }
 }
 
-/// 300 exchanges, of which a sample keeps 30: over 4000 seeds each is in it as often as any other. The seeds are fixed, so
+/// A sample keeps 30 of 300 exchanges: over 4000 seeds each is chosen equally often. The seeds are fixed, so
 /// chance has no part in the test. Under uniformity the statistic is chi-square with 299 degrees of freedom: mean 299,
 /// standard deviation 24.5.
 #[test]
@@ -224,7 +226,7 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
 /// A multiple of 64, and one that is censored.
 const REPORTED: u32 = 64 * 1600 + 1;
 
-/// Three batches are full while the run goes on. Reports may come up to 63 us ahead of the host's clock, and
+/// Three batches are filled during the run. Reports may come up to 63 us ahead of the host's clock, and
 /// therefore out of order.
 fn report_many(recorder: &mut RequestRecorder, ahead: bool) {
     for n in 0..REPORTED - 1 {

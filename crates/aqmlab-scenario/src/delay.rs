@@ -254,8 +254,8 @@ impl DelayPlan {
         self.delay == StageDelay::Carried(end)
     }
 
-    /// Returns the pipe for packets of `class` that match the rule but belong to no flow: the mean
-    /// delay, and nothing else.
+    /// Returns the pipe for packets of `class` that match the rule but belong to no flow: only the mean
+    /// delay.
     pub fn mean_pipe(&self, class: &ClassPlan) -> Pipe {
         Pipe::new(self.delay.mean(class))
     }
@@ -362,7 +362,7 @@ impl Plan {
     }
 }
 
-/// Returns the rules that packets of class number `number` meet on their way there and back, with
+/// Returns the rules for packets of class number `number` in both directions, with
 /// links between the routers `ends`: at each place the first that matches.
 pub(crate) fn met<'d>(
     delays: &'d [DelayPlan],

@@ -386,8 +386,7 @@ pub enum Sessions {
 }
 
 impl Plan {
-    /// Iterates over the parts that only a kernel supports, because of which the simulator refuses
-    /// the plan.
+    /// Iterates over the parts that only a kernel supports; the simulator refuses a plan that has any.
     pub fn only_live(&self) -> impl Iterator<Item = &Problem> {
         let of_classes = self.classes.iter().filter_map(|class| class.only_live.as_ref());
         of_classes.chain(self.links.iter().filter_map(|link| link.only_live.as_ref()))

@@ -534,7 +534,7 @@ pub enum StagePlaceJson {
     Router,
 }
 
-/// What is recorded, and how often; zero means never.
+/// The recorded tables and their intervals; zero means never.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RecordJson {

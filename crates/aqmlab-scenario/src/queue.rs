@@ -234,7 +234,7 @@ impl Pass<'_, '_> {
 
 pub(crate) const DISCIPLINE_HELP: &str = "the queue discipline";
 
-/// Reports a traffic class that arrives at a port with classes none of which takes it.
+/// Reports a traffic class that arrives at a port whose classes all exclude it.
 fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPlan]) -> Option<ParamError> {
     if kind == "policer" {
         let (kind, inner) = settings.discipline("queue").ok()??;

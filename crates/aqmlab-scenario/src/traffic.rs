@@ -467,7 +467,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// A list of what the flows of a class send, and when.
+/// A list of the data that the flows of a class send, with times.
 enum List {
     Trace(Arc<Trace>),
     Schedule(Arc<Schedule>),

@@ -27,7 +27,7 @@ fn only(text: &str) -> Plan {
     read(text).arms.remove(0)
 }
 
-/// What can stand in a scenario, for making senseless ones.
+/// Fragments of scenarios, from which senseless ones are composed.
 fn fragment() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ -~]{0,12}",
@@ -111,7 +111,7 @@ proptest! {
     }
 }
 
-/// The value as TOML: what is a number, a flag, a list or a table stands bare.
+/// The value as TOML: numbers, flags, lists and tables have no quotes.
 fn toml(value: &str) -> String {
     let bare =
         value.parse::<f64>().is_ok() || ["true", "false"].contains(&value) || value.starts_with(['{', '[']);

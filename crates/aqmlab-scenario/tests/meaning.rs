@@ -309,8 +309,8 @@ fn starts_may_be_written_for_each_seed() {
     assert_ne!(plan.digest(), shifted.digest(), "and so are those for other seeds");
 }
 
-/// Responses are data: a link that they cross counts their flows and their packets, also where other data crosses it the
-/// other way round.
+/// Responses are data: a link that they cross counts their flows and their packets, even if other data
+/// crosses it in the opposite direction.
 #[test]
 fn automatic_parameters_count_data_whichever_way_it_flows() {
     let plan = only(

@@ -1,4 +1,4 @@
-//! The ready-made scenarios are understood, without a warning, and mean what their comments say.
+//! The ready-made scenarios are valid, cause no warning, and mean what their comments state.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The reference in docs/scenario.md is what the tables say, and its examples are understood.
+//! The reference in docs/scenario.md agrees with the tables, and its examples are valid.
 //!
 //! `UPDATE_SNAPSHOTS=1` rewrites the reference.
 

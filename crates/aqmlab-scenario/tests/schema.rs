@@ -1,11 +1,12 @@
-//! The JSON Schema takes what the parser takes, and refuses what it can know to be wrong.
+//! The JSON Schema accepts everything that the parser accepts, and refuses every error that a schema can
+//! detect.
 
 use std::sync::LazyLock;
 
 use aqmlab_scenario::schema;
 use serde_json::{Map, Value as Json, json};
 
-/// A queue, which may stand in another.
+/// A queue, which may be inside another.
 static QUEUE: LazyLock<Json> = LazyLock::new(|| schema()["$defs"]["queue"].clone());
 
 /// The part of JSON Schema 2020-12 that our schema uses.

@@ -1,4 +1,4 @@
-//! Sweeps: which cases there are, what each is, and that its text is the same scenario.
+//! Sweeps: the cases, their content, and the equality of each case with the scenario in its text.
 
 use std::path::PathBuf;
 

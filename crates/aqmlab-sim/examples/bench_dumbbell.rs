@@ -1,11 +1,13 @@
-//! The driver of the benches: TCP flows over one bottleneck, or over several in series; prints what was done as JSON.
+//! The driver of the benches: TCP flows over one bottleneck, or over several in series; prints its work as
+//! JSON.
 //!
 //! ```text
 //! cargo run --release -p aqmlab-sim --example bench_dumbbell -- flows=100 discipline=red seconds=15
 //! ```
 //!
-//! It measures nothing but itself: instructions and processor time come from what runs it (`benches/run.py`), which
-//! takes a long run less a short one, so that set-up falls out. Every `KEY=VALUE` has the default of [`Scene`].
+//! It measures only itself: instructions and processor time are measured by the program that runs it
+//! (`benches/run.py`), which takes a long run less a short one, so that set-up falls out. Every `KEY=VALUE`
+//! has the default of [`Scene`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +16,7 @@ use std::time::Duration;
 use aqmlab_recording::{ColumnData, Recording};
 use aqmlab_sim::{Control, run};
 
-/// The network; the numbers of `benches/scene.py`, which the peers get as well.
+/// The network; with the numbers of `benches/scene.py`, which the peers also use.
 struct Scene {
     flows: u64,
     /// `droptail` or `red`
@@ -134,7 +136,7 @@ impl Scene {
         }
     }
 
-    /// The scenario file that the scene stands for.
+    /// The scenario file that corresponds to the scene.
     fn scenario(&self) -> Result<String, String> {
         let queue = self.queue()?;
         let topology = match self.bottlenecks {
@@ -225,7 +227,7 @@ fn column<'a>(recording: &'a Recording, table: &str, name: &str) -> &'a [u64] {
     }
 }
 
-/// Samples the resident memory while a run is under way, so that tables made after its end do not count.
+/// Samples the resident memory during a run, so that tables made after its end do not count.
 struct MemoryWatch {
     over: Arc<AtomicBool>,
     most: Arc<AtomicU64>,
@@ -260,7 +262,7 @@ impl MemoryWatch {
     }
 }
 
-/// Processor time of this thread (Linux; 0 where the kernel does not tell).
+/// Processor time of this thread (Linux; 0 if the kernel does not report it).
 fn thread_cpu_s() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ns: u64 = text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0);

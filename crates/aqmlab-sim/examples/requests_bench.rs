@@ -1,4 +1,4 @@
-//! Many connections of one exchange each, one after the other: what one costs, and how much memory is held meanwhile.
+//! Many connections of one exchange each, one after the other: the cost of one, and the memory in use.
 //!
 //! ```text
 //! cargo run --release -p aqmlab-sim --example requests_bench -- seconds=10 rate=100000
@@ -64,7 +64,7 @@ fn main() {
     );
 }
 
-/// The most memory that has been resident, in kB (proc(5)).
+/// The peak of the resident memory, in kB (proc(5)).
 fn peak_rss_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

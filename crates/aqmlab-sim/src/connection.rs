@@ -36,8 +36,8 @@ pub struct Applications {
     pub of: Identity,
 }
 
-/// An end's own delay of what its windows release ([`Profile::send_jitter`]): the same for all data
-/// that waits together.
+/// An end's own delay of data that its windows release ([`Profile::send_jitter`]): the same for all data that
+/// waits together.
 pub struct SendDelay {
     draws: Stream,
     /// Whether it is running.
@@ -211,9 +211,9 @@ impl Connection {
     }
 
     /// Returns whether nothing is left to happen: its client has given up, or both ends have
-    /// closed. There may remain an end that waits for late packets ([`State::TimeWait`]), of which
-    /// there are none once all packets have left the network, or one that has never heard of the
-    /// connection.
+    /// closed. Two kinds of ends may remain: one that waits for late packets ([`State::TimeWait`]), although
+    /// none come once all packets have left the network, and one that no packet of the connection has
+    /// reached.
     pub fn has_ended(&self, end: End) -> bool {
         let other = match end {
             End::Client => &self.receiver,

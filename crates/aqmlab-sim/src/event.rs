@@ -29,7 +29,7 @@ use aqmlab_units::Instant;
 
 use crate::packet::SimPacket;
 
-/// What goes first among events of one instant.
+/// The rank of an event among those of one instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Rank {

@@ -26,7 +26,7 @@ pub struct Flow {
     pub pending: Pending,
     /// When it started.
     pub start: Instant,
-    /// When its receiver had got everything; far future before that.
+    /// When its receiver had received everything; far future before that.
     pub completed: Instant,
     /// The elements between its hosts and the network, if any: dedicated access links, delay
     /// stages.
@@ -127,8 +127,7 @@ impl Flow {
             }
     }
 
-    /// Returns the same where applications watch the position of their streams, and where packets
-    /// open and close.
+    /// Returns the same for flows with sessions, and for packets that open or close a connection.
     #[inline(never)]
     pub fn changes_alone(&self, end: End, due: Instant) -> bool {
         self.pending.is_none()

@@ -1,4 +1,4 @@
-//! Applications that pause, answer and come by a list: what their connections carry, and when.
+//! Applications that pause, respond and follow a list: the data on their connections, and its times.
 mod support;
 
 use aqmlab_recording::Recording;
@@ -8,7 +8,7 @@ use aqmlab_sim::{Control, run};
 use aqmlab_units::{Instant, Span};
 use support::{flows, integers, record, summary};
 
-/// 100 Mbit/s and 20 ms there and back: 40 ms with nothing in the way.
+/// 100 Mbit/s and 20 ms there and back: 40 ms without queueing.
 const PATH: &str = r#"
     duration = "20s"
     [topology]

@@ -1,5 +1,5 @@
-//! Users with browsers after the UNC model: what is published of it, of the distributions that come with aqmlab; and what
-//! pages take over an idle path, by arithmetic.
+//! Users with browsers after the UNC model: the published values of aqmlab's distributions, and page times
+//! over an idle path by arithmetic.
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +51,7 @@ fn models(plan: &Plan) -> (&BrowserPlan, &ExchangePlan) {
     (browsers, exchanges)
 }
 
-/// Of a million draws, five standard errors around what is published.
+/// For a million draws, five standard errors around the published value.
 #[test]
 fn responses_of_the_stand_in_are_those_that_are_published() {
     let plan = plan(&scenario("1Gbit", "users = 1"));
@@ -121,7 +121,7 @@ fn users_of_the_stand_in_think_long_and_heavy_tailed() {
     assert!(think.last().is_some_and(|&longest| longest <= 600.0));
 }
 
-/// Small objects, of a page that is always the same.
+/// Small objects of a page that never changes.
 fn small(more: &str) -> String {
     format!(
         r#"
@@ -136,7 +136,7 @@ fn small(more: &str) -> String {
     )
 }
 
-/// Round trips of a page of six objects: two for what opens a connection, one for what does not.
+/// Round trips of a page of six objects: two for an object that opens a connection, one for any other.
 #[test]
 fn a_page_takes_two_round_trips_for_each_connection_in_a_row_and_one_more_for_each_object_that_follows() {
     for (more, round_trips, delayed) in [
@@ -190,7 +190,8 @@ fn connections_of_one_user_have_round_trip_times_of_their_own() {
     assert!(times.iter().all(|time| (200_000_000..401_000_000).contains(time)));
 }
 
-/// In congestion users wait, and so they ask for less: no request is ever made without its user, and none piles up.
+/// In congestion users wait and therefore request less: no request is made without its user, and requests do
+/// not accumulate.
 #[test]
 fn under_congestion_users_slow_down() {
     let users = "users = 200\nthink = { exponential = \"1s\" }\nresponse = \"10kB\"\nparallel = 2";

@@ -1,4 +1,5 @@
-//! Packets of ports as a pcapng file: they are the books, they are the packets, and they are packets that others can read.
+//! Packets of ports as a pcapng file: they agree with the books and with the recorded packets, and an
+//! independent program can read them.
 mod support;
 
 use std::collections::BTreeMap;
@@ -13,8 +14,8 @@ use support::{integers, names, plan, record, summary};
 
 const MUCH: usize = 1 << 30;
 
-/// Connections of three classes and a packet source over a short queue: losses and marks of all kinds. All have come
-/// to their end before the run does.
+/// Connections of three classes and a packet source over a short queue: losses and marks of all kinds. All
+/// end before the run does.
 fn scenario(record: &str) -> String {
     format!(
         r#"
@@ -131,7 +132,7 @@ fn the_packets_of_a_port_are_its_books() {
     assert!(said("dropped injected") == 1 && said("marked injected") >= 1);
 }
 
-/// What `[record]` writes down of each packet is what stands in its headers, row by row.
+/// The rows that `[record]` writes for each packet equal its headers, row by row.
 #[test]
 fn headers_tell_what_the_simulation_knows() {
     let (recording, packets) = recorded(&plan(&scenario(PACKETS)), 128);
@@ -228,7 +229,7 @@ fn checksums_and_lengths_are_right() {
     }
 }
 
-/// The blocks of a SACK option stand in the ACKs that carry it: what lies beyond the first hole, and has been sent.
+/// The ACKs contain the blocks of their SACK options: data beyond the first hole that has been sent.
 #[test]
 fn sack_blocks_are_those_of_the_receiver() {
     let (_, packets) = recorded(&plan(&scenario("")), 128);
@@ -278,8 +279,8 @@ fn a_full_disk_ends_the_run() {
     assert!(bytes.len() <= 1 << 19);
 }
 
-/// Whatever a profile counts as header, what is captured is a packet, and its comment tells the length where headers
-/// cannot have it.
+/// Whatever a profile counts as header, the capture contains a valid packet, and its comment has the length
+/// if headers cannot represent it.
 #[test]
 fn headers_of_any_length_give_packets() {
     for (header, expected) in

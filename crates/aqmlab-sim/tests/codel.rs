@@ -46,7 +46,7 @@ fn the_standing_queue_stays_near_the_target_and_the_link_stays_busy() {
     }
 }
 
-/// Where the target is twice as long, so is the wait, nearly.
+/// If the target is twice as long, the wait is nearly twice as long.
 #[test]
 fn the_wait_follows_the_target() {
     let at =

@@ -1,4 +1,4 @@
-//! The recorded counts of a flow whose losses were chosen.
+//! The recorded counts of a flow with chosen losses.
 mod support;
 
 use support::{flows, record};

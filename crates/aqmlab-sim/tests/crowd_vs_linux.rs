@@ -1,9 +1,10 @@
-//! A crowd of flows of the profile `linux` at a bottleneck, beside a Linux 6.1 in virtual time: the same flows (round
-//! trip and start of each, by seed), the same queue. `vectors/linux-crowd` has the results of the kernel.
+//! A crowd of flows of the profile `linux` at a bottleneck, compared with Linux 6.1 in virtual time: the same
+//! flows (round trip and start of each, by seed), the same queue. `vectors/linux-crowd` has the results of
+//! the kernel.
 //!
-//! What must hold, between the means: goodput within 1 %, mean queue within 3 %, drops and marks within 8 %, timeouts
-//! within a factor of 1.5, and no flow below a tenth of the mean unless the kernel has one. Cases of `differences.csv`
-//! are excused, with the figure that parts and the reason.
+//! Limits for the differences of the means: goodput within 1 %, mean queue within 3 %, drops and marks within
+//! 8 %, timeouts within a factor of 1.5, and no flow below a tenth of the mean unless the kernel has one.
+//! Cases in `differences.csv` are exempt; the file lists the figure that differs and the reason.
 mod support;
 
 use std::collections::BTreeMap;
@@ -42,7 +43,8 @@ type Figures = [f64; 6];
 
 /// Our runs for each of the kernel's: the same flows, other draws.
 const RUNS: usize = 4;
-/// What the fast lane runs: one flow, deep and shallow queues, with and without ECN, both congestion controls.
+/// The cases of the fast lane: one flow, deep and shallow queues, with and without ECN, both congestion
+/// controls.
 const FEW: [&str; 5] =
     ["reno_red_1_10", "reno_red_ecn_16_10", "reno_red_16_5", "cubic_red_ecn_16_10", "cubic_pfifo_4_20"];
 
@@ -51,8 +53,8 @@ fn theirs(case: &str) -> Vec<Figures> {
     rows.iter().filter(|row| row["case"] == case).map(|row| FIGURES.map(|name| number(row, name))).collect()
 }
 
-/// A scenario with the flows of a seed. `again` tells runs of one seed apart where no queue draws: each flow
-/// starts so many times 0.7 ms, and its number in microseconds, later.
+/// A scenario with the flows of a seed. `again` distinguishes runs of one seed if no queue draws: each flow
+/// starts `again` times 0.7 ms, plus its number in microseconds, later.
 fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
     let count = number(case, "flows") as usize;
     let mine = scenes.iter().filter(|row| number(row, "seed") as usize == seed).take(count);
@@ -146,7 +148,7 @@ fn mean(runs: &[Figures], figure: usize) -> f64 {
     runs.iter().map(|run| run[figure]).sum::<f64>() / runs.len() as f64
 }
 
-/// The figures in which the means are further apart than they may be.
+/// The figures whose means differ by more than the limit.
 fn apart(ours: &[Figures], theirs: &[Figures]) -> Vec<&'static str> {
     let inside = |figure: usize| {
         let (a, b) = (mean(ours, figure), mean(theirs, figure));
@@ -166,7 +168,7 @@ fn apart(ours: &[Figures], theirs: &[Figures]) -> Vec<&'static str> {
     (0..FIGURES.len()).filter(|figure| !inside(*figure)).map(|figure| FIGURES[figure]).collect()
 }
 
-/// Compares the cases that are wanted, prints a table and fails where the list of differences is another.
+/// Compares the selected cases, prints a table, and fails if the list of differences has changed.
 fn compare(wanted: impl Fn(&str) -> bool) {
     let (scenes, excused) = (table("scenes.csv"), table("differences.csv"));
     let mut failures = String::new();

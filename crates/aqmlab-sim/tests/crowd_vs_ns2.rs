@@ -17,13 +17,13 @@ use support::{flows, plan, summary};
 
 const MEASURED_S: f64 = 100.0;
 
-/// How many of ns-2's seeds are run: `few`, or as many as `AQMLAB_CROWD_SEEDS` says and ns-2 has run.
+/// The number of ns-2's seeds to run: `few`, or `AQMLAB_CROWD_SEEDS`, at most those that ns-2 has run.
 fn seeds(few: usize) -> usize {
     std::env::var("AQMLAB_CROWD_SEEDS").map_or(few, |n| n.parse().expect("AQMLAB_CROWD_SEEDS is a number"))
 }
 
 /// The 95 % quantile of Student's t (a two-sided 90 % interval) for `n - 1` degrees of freedom, by the
-/// expansion of Abramowitz and Stegun 26.7.5; right to four digits from 20 degrees on, to 0.5 % from 5 on.
+/// expansion of Abramowitz and Stegun 26.7.5; accurate to four digits from 20 degrees on, to 0.5 % from 5 on.
 fn t_90(n: f64) -> f64 {
     let (x, v): (f64, f64) = (1.644_854, n - 1.0);
     let (g1, g2) = ((x.powi(3) + x) / 4.0, (5.0 * x.powi(5) + 16.0 * x.powi(3) + 3.0 * x) / 96.0);
@@ -38,7 +38,7 @@ struct Figures {
     mean_queue: f64,
     jain: f64,
     timeouts: f64,
-    /// Of the goodput, that of the first half of the flows; without a figure where all flows are alike.
+    /// The share of the first half of the flows in the goodput; no value if all flows are alike.
     first_half_share: f64,
 }
 
@@ -89,7 +89,7 @@ fn scene(rows: &[Vec<String>], seed: u64, count: usize) -> [Vec<String>; 2] {
     [rtt, start].map(|c| mine.iter().map(|r| r[c].clone()).collect())
 }
 
-/// A network and its flows, which are of one kind or of two, half of them each.
+/// A network and its flows, of one kind or half each of two kinds.
 struct Crowd {
     case: &'static str,
     count: usize,
@@ -277,7 +277,7 @@ fn jittered(case: &'static str, count: usize, queue: &'static str, jitter: &'sta
     Crowd { case, count, rate: 10, queue, classes, jitter }.assert_inside(seeds(25));
 }
 
-/// A run of these has ten times the packets, so that fewer seeds must do where time is short.
+/// A run of these has ten times the packets, so the fast lane uses fewer seeds.
 fn mixed(case: &'static str, classes: &'static [(&'static str, bool)]) {
     Crowd { case, count: 100, rate: 50, queue: RED_ECN, classes, jitter: "0s" }.assert_inside(seeds(6));
 }

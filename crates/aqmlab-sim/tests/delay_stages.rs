@@ -1,4 +1,5 @@
-//! Delay stages at the edge of the network: how long packets take, which are lost, and that the books say where.
+//! Delay stages at the edge of the network: transit times, losses, and the books' record of where packets are
+//! lost.
 mod support;
 
 use aqmlab_recording::Recording;
@@ -24,7 +25,7 @@ fn scenario(traffic: &str, delays: &str) -> String {
     )
 }
 
-/// When the receiver of one small transfer had it.
+/// The time at which the receiver of one small transfer has all of it.
 fn transfer_took(delays: &str) -> u128 {
     let r = record(&scenario("kind = \"bulk\"\nbytes = \"1kB\"", delays), 1);
     flows(&r, "x", "end_ns")[0]
@@ -83,7 +84,7 @@ fn draws_belong_to_the_flow() {
     assert!((mean - 120.0).abs() < 4.0 * 41.0 / 200f64.sqrt(), "{mean}");
 }
 
-/// Where a stage stands decides what the queue sees.
+/// The position of a stage determines the arrivals at the queue.
 #[test]
 fn queues_see_packets_behind_an_entry_and_before_an_exit() {
     let arrivals = |at: &str| {
@@ -151,7 +152,7 @@ fn jitter_never_reorders() {
     assert_eq!(flows(&r, "x", "fast_retransmits").iter().sum::<u128>(), 0);
 }
 
-/// With a delay difference between two classes the nearer one gets more.
+/// If the delays of two classes differ, the class with the shorter delay has the higher goodput.
 #[test]
 fn a_delay_difference_costs_a_class_its_share() {
     let text = r#"
@@ -250,7 +251,7 @@ fn stages_on_one_path_add_up() {
     assert_eq!(flows(&r, "far", "base_rtt_ns"), [58 * MS]);
 }
 
-/// Queues before the router see packets as they come, those behind it see them later.
+/// Queues before the router see packets as they arrive, those behind it see them later.
 #[test]
 fn what_lies_behind_a_router_sees_its_delay_and_losses() {
     let arrivals = |stages: &str| {
@@ -280,7 +281,7 @@ fn lost_in(r: &Recording) -> u128 {
 
 // --- without links of their own --------------------------------------------------------------------------------------
 
-/// When the receiver of one small transfer had it, and its base round-trip time, where hosts are at the routers.
+/// The completion time of one small transfer, and its base round-trip time, with hosts at the routers.
 fn transfer_at_the_routers(delays: &str) -> (u128, u128) {
     let r = record(&scenario("kind = \"bulk\"\nbytes = \"1kB\"\naccess_rate = \"none\"", delays), 1);
     (flows(&r, "x", "end_ns")[0], flows(&r, "x", "base_rtt_ns")[0])

@@ -106,7 +106,7 @@ fn arms_that_differ_in_their_queue_see_the_same_arrivals() {
     assert_ne!(digests(&a), digests(&b));
 }
 
-/// A run of more events than lie between two looks at the control.
+/// A run with more events than occur between two readings of the control.
 fn long_run(control: &Control) -> String {
     let mut plan = plan(&crowd(10));
     plan.stop.at = plan.stop.at * 10;
@@ -131,7 +131,7 @@ fn a_run_beyond_its_memory_cap_ends_with_the_figures() {
     );
 }
 
-/// Samples count every packet once, also across the end of the warm-up, where the ports' books start anew.
+/// Samples count every packet once, even across the end of the warm-up, which resets the ports' books.
 #[test]
 fn samples_add_up_to_the_whole_run() {
     let interval = |text: &str| format!("{}\n[record]\nqueues = \"{text}\"\n", crowd(10));

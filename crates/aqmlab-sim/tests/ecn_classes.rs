@@ -1,11 +1,11 @@
-//! ECN for one class of flows and not for the other, at one queue: who is marked, who is dropped, and what of a
-//! connection is ECN-capable.
+//! ECN for one class of flows and not for the other, at one queue: the marked packets, the dropped packets,
+//! and the ECN-capable packets of a connection.
 mod support;
 
 use aqmlab_recording::Recording;
 use support::{flows, record, summary};
 
-/// Transfers of 400 kB, all of which end, through a queue that marks early; `tcp` of the two classes.
+/// Transfers of 400 kB through a queue that marks early, all of which end; `tcp` of the two classes.
 fn run(discipline: &str, with: &str, without: &str) -> Recording {
     let class = |name: &str, tcp: &str| {
         format!(

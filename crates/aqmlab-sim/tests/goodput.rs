@@ -1,12 +1,14 @@
-//! Goodput is what reaches receivers for the first time in the measured interval: no more than the queue carries.
+//! Goodput is the data that reaches receivers for the first time in the measured interval: at most what the
+//! queue carries.
 mod support;
 
 use aqmlab_recording::Recording;
 use proptest::prelude::*;
 use support::{flows, integers, record, summary};
 
-/// Bytes that leave the bottleneck's queue in the measured interval, and those that may have left it before and reach
-/// receivers within: what the link sends while a packet is behind it, and one packet of each flow.
+/// The bytes that leave the bottleneck's queue in the measured interval, and those that may have left it
+/// before and reach receivers within it: the bytes that the link sends while a packet is behind it, and one
+/// packet per flow.
 fn carried(recording: &Recording, link_bps: u64, behind_ms: u64) -> u128 {
     let departures = summary(recording, "bottleneck", "*", "departures_bytes");
     let flows = recording.table("flows").expect("every recording has flows").rows() as u128;
@@ -17,8 +19,8 @@ fn total(recording: &Recording, column: &str) -> u128 {
     integers(recording.table("flows").expect("every recording has flows"), column).iter().sum()
 }
 
-/// Twenty flows fill a queue of 50 Mbit/s just before the warm-up ends, and NewReno mends a hole in each round trip:
-/// megabytes wait behind holes then, and are delivered later.
+/// Twenty flows fill a queue of 50 Mbit/s just before the warm-up ends, and NewReno repairs one hole per
+/// round trip: megabytes then wait behind holes and are delivered later.
 #[test]
 fn what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput() {
     let text = r#"

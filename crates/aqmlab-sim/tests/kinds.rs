@@ -1,5 +1,5 @@
-//! Arrivals, drops and marks by what packets are for their connections: known packets of one connection one by one, and in random
-//! networks the sums against the books by class and against the packets recorded one by one.
+//! Arrivals, drops and marks by kind of packet: the known packets of one connection one by one; in random
+//! networks, the sums compared with the books by class and with individually recorded packets.
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +54,7 @@ fn connection(lost: &[u64], lost_on_the_way_back: &[u64]) -> Recording {
     )
 }
 
-/// What a test expects of a link: packets that arrive by kind, and those that are lost.
+/// A test's expectation for a link: the packets that arrive, by kind, and those that are lost.
 type Expected<'a> = (&'a [(&'a str, u128)], &'a [(&'a str, u128)]);
 
 fn assert_link(recording: &Recording, link: &str, (arrive, lost): Expected<'_>) {
@@ -152,7 +152,7 @@ fn from_packets(recording: &Recording) -> Books {
     books
 }
 
-/// What a table with columns of counts says, by queue, class and kind; of a table without kinds the kind is empty.
+/// The counts in a table, by queue, class and kind; the kind is empty for a table without kinds.
 fn from_table(table: &Table) -> Books {
     let fates = ["dropped", "marked"].map(|fate| REASONS.map(|reason| format!("{fate}_{reason}")));
     let columns =

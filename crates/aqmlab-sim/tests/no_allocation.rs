@@ -7,8 +7,8 @@ use aqmlab_sim::{Control, run};
 use aqmlab_units::Span;
 use support::integers;
 
-/// Twenty connections, each with forty segments under way, and a packet source behind one queue, which always has
-/// packets waiting and room for them all.
+/// Twenty connections, each with forty segments in flight, and a packet source, behind one queue that never
+/// empties and never overflows.
 fn scenario(queue: &str, recovery: &str) -> String {
     format!(
         r#"
@@ -36,7 +36,7 @@ fn scenario(queue: &str, recovery: &str) -> String {
     )
 }
 
-/// Sixty users, each of whom opens more than one connection a second, with three exchanges on each.
+/// Sixty users, each opening more than one connection per second with three exchanges.
 fn users(more: &str) -> String {
     format!(
         r#"
@@ -106,8 +106,8 @@ fn nor_do_they_under_marks() {
     assert_steady(&scenario(red, "newreno"), 20);
 }
 
-/// Nor do losses, once each endpoint has had as many holes as it ever will: SACK options, scoreboards and what waits
-/// beyond a hole use the same memory again.
+/// Losses allocate nothing either, once each endpoint has had its largest number of holes: SACK options,
+/// scoreboards and data beyond a hole reuse the same memory.
 #[test]
 #[cfg_attr(
     debug_assertions,
@@ -117,14 +117,14 @@ fn nor_do_they_under_losses() {
     assert_steady(&scenario(r#"kind = "droptail", limit = "60p""#, "sack"), 80);
 }
 
-/// Connections that open and close use the memory of those before.
+/// Connections that open reuse the memory of earlier ones.
 #[test]
 fn nor_do_requests() {
     assert_steady(&users(""), 40);
 }
 
-/// Finished pages return their memory to new ones. (After a while, for a recording has a row for each bin of
-/// its histograms of page times.)
+/// Finished pages return their memory to new ones. (This holds after some time, because a recording has a row
+/// for each bin of its histograms of page times.)
 #[test]
 fn nor_do_pages_of_browsers() {
     let browsers = users("").replace("kind = \"requests\"", "kind = \"browsers\"");

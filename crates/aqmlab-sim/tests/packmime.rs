@@ -1,4 +1,4 @@
-//! Web users of PackMime-HTTP, over a path that is idle and fast: what happens is what the model drew.
+//! Web users of PackMime-HTTP, over an idle and fast path: the connections are those that the model drew.
 mod support;
 
 use aqmlab_random::Stream;
@@ -12,7 +12,7 @@ use support::{flows, integers, plan, record};
 const RATE: f64 = 50.0;
 const SEED: u64 = 3;
 
-/// 9 ms there and back, and no time to speak of for transmission.
+/// 9 ms there and back, and a negligible transmission time.
 fn scenario(traffic: &str) -> String {
     format!(
         r#"
@@ -65,7 +65,7 @@ fn connections_open_and_ask_as_the_model_says() {
     check_connections("");
 }
 
-/// Delay stages stand for clients and servers: in the routers where they are, or at the edges; or for the ones alone.
+/// Delay stages represent clients and servers, in their routers or at the edges, or only one of the two.
 #[test]
 fn delays_of_hosts_may_lie_on_delay_stages() {
     let stage = |place: &str, end: &str| format!("[[delay]]\n{place}\ndelay = \"{end}\"\n");

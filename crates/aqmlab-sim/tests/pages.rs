@@ -1,4 +1,4 @@
-//! Users who fetch web pages, over a path that is idle and fast: what a page takes follows from round trips alone.
+//! Users who fetch web pages over an idle and fast path: page times follow from round trips alone.
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ fn scenario(traffic: &str) -> String {
     )
 }
 
-/// Three objects a page at most, small enough for one window each wave.
+/// At most three objects per page, small enough that each wave fits into one window.
 const SMALL: &str = r#"
     users = 3
     think = "1s"
@@ -57,7 +57,7 @@ fn total(recording: &Recording, table: &str, name: &str) -> u128 {
 struct Fetched {
     time: u128,
     objects: usize,
-    /// Instants at which objects were asked for, and at which connections were opened.
+    /// Instants at which objects were requested and connections were opened.
     waves: u128,
     openings: u128,
 }

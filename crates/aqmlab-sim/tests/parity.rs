@@ -1,6 +1,6 @@
-//! Simulator = router? One recorded arrival trace goes through the Port inside the simulator and through a
-//! Port driven as a live router drives it: by a loop that wakes late and irregularly, reads arrivals in
-//! batches with their time stamps, and calls the port with ideal instants. The decisions must be the same.
+//! Simulator = router? One recorded arrival trace passes through the Port inside the simulator and through a
+//! Port driven as in a live router: by a loop that wakes late and irregularly, reads arrivals in batches with
+//! their time stamps, and calls the port with ideal instants. The decisions must be the same.
 mod support;
 
 use std::collections::VecDeque;
@@ -59,8 +59,8 @@ struct Device {
     arrivals: VecDeque<(Instant, SimPacket)>,
 }
 
-/// The loop of a live router. It wakes when it can, not when it should; then it works off, in the order of
-/// their ideal times, all transmissions that have ended and all arrivals that the device has stamped.
+/// The loop of a live router. It wakes when it can, not when it should. It then processes all transmissions
+/// that have ended and all arrivals that the device has stamped, in the order of their ideal times.
 fn route(port: &mut Port<SimPacket>, device: &mut Device, lateness: &mut Stream) {
     let mut wake = Instant::ZERO;
     while !device.arrivals.is_empty() || port.is_sending() {

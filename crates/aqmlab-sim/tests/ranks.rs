@@ -1,13 +1,12 @@
-//! One test for each rank of simultaneous events: what happens first at one instant.
+//! One test for each rank of simultaneous events.
 mod support;
 
 use support::graph::graph;
 use support::{integers, names, numbers, record, summary};
 
-/// Two 5 Mbit/s CBR flows on the spot feed a 10 Mbit/s link with room for one waiting packet. Every 1.6 ms two
-/// packets of 0.8 ms come in the very nanosecond in which the link becomes free: only if the departure goes
-/// before the sources' timers is there room for both. (`ranks_of_arrivals.rs` has the same for packets that come
-/// over links.)
+/// Two local 5 Mbit/s CBR flows feed a 10 Mbit/s link with a buffer for one packet. Every 1.6 ms two packets
+/// of 0.8 ms arrive in the same nanosecond in which the link becomes free: both fit only if the departure
+/// precedes the sources' timers. (`ranks_of_arrivals.rs` has the same for packets that come over links.)
 #[test]
 fn departures_before_timers() {
     let r = record(
@@ -47,7 +46,7 @@ fn arrivals_before_timers() {
     assert!(on_the_spot > 100, "{on_the_spot}");
 }
 
-/// Two links feed a third; their packets reach it in the same nanosecond. The link that stands first in the
+/// Two links feed a third; their packets reach it in the same nanosecond. The packet of the first link in the
 /// plan goes first, whichever class uses it and whichever was scheduled first.
 #[test]
 fn simultaneous_arrivals_go_by_the_link_they_come_from() {

@@ -1,4 +1,5 @@
-//! Packets that come over links: what they meet at one instant, whichever event was scheduled first.
+//! Packets that arrive over links: the order of events at one instant does not depend on the order of
+//! scheduling.
 mod support;
 
 use support::graph::graph;
@@ -19,8 +20,8 @@ fn a_departure_makes_room_for_the_arrival_of_its_instant() {
     assert!((899_000_000..=900_000_000).contains(&waited), "{waited}");
 }
 
-/// `early` is scheduled 3 ms before it arrives, `late` 1 ms before. Both reach m in one nanosecond, where one
-/// finds room: that of the link which stands first in the plan.
+/// `early` is scheduled 3 ms before it arrives, `late` 1 ms before. Both reach m in the same nanosecond, and
+/// only one fits: the packet of the first link in the plan.
 #[test]
 fn simultaneous_arrivals_go_by_the_plan_not_by_who_was_scheduled_first() {
     let early = ("x", "m", "4Mbit", "3ms", None);

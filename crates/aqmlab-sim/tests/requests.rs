@@ -3,7 +3,7 @@ mod support;
 
 use support::{flows, integers, record};
 
-/// A path of 10 Mbit/s without a queue to speak of, 40 ms there and back.
+/// A path of 10 Mbit/s with a negligible queue, 40 ms there and back.
 fn scenario(traffic: &str) -> String {
     format!(
         r#"

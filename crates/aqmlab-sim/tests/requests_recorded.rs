@@ -1,4 +1,5 @@
-//! Requests in the recording of a simulated run: response times by hand, what counts, and that the tables agree.
+//! Requests in the recording of a simulated run: response times computed by hand, the requests that count,
+//! and the agreement of the tables.
 mod support;
 
 use aqmlab_recording::{ColumnData, Recording, Table};

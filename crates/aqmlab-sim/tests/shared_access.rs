@@ -1,4 +1,4 @@
-//! Clouds and flows behind shared access links: hosts are nodes of a graph, and delay stages stand in routers.
+//! Clouds and flows behind shared access links: hosts are nodes of a graph, and delay stages are in routers.
 mod support;
 
 use aqmlab_qdisc::Registry;

@@ -19,7 +19,7 @@ impl Case {
         &self.0.iter().find(|(name, _)| name == column).unwrap_or_else(|| panic!("no column {column}")).1
     }
 
-    /// The line of a scenario that brings about the accidents of a column; empty if there are none. ns-2
+    /// The line of a scenario that causes the faults in a column; empty if it has none. ns-2
     /// numbers packets from 0, a scenario from 1.
     fn faults(&self, key: &str, what: &str, column: &str) -> String {
         let numbers = self.get(column).split_whitespace().map(|n| n.parse::<u64>().expect("a number") + 1);
@@ -43,8 +43,8 @@ fn cases() -> Vec<Case> {
     lines.map(case).collect()
 }
 
-/// sender -> 10 Mbit/s, 10 ms -> router -> 1 Mbit/s, 20 ms -> receiver. A link of no delay and next to no
-/// transmission time in front is where the test listens to what the sender sends, before any fault.
+/// sender -> 10 Mbit/s, 10 ms -> router -> 1 Mbit/s, 20 ms -> receiver. The test observes the sender's
+/// segments, before any fault, on a first link with no delay and a negligible transmission time.
 fn scenario(case: &Case, tick_phase_ns: &str) -> String {
     let bottleneck: u64 = case.get("queue").parse().expect("a count");
     let start = case.get("writes").strip_suffix(":inf").expect("an endless flow");

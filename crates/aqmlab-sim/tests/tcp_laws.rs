@@ -1,10 +1,10 @@
-//! Is TCP TCP? The laws that its throughput must follow, within the error of the models.
+//! Is TCP TCP? The laws of TCP throughput, within the error of the models.
 mod support;
 
 use support::{T_95_9, flows, interval, record, summary};
 
-/// Throughput = (SMSS / RTT) sqrt(1.5 / p) for random losses between 0.1 and 1 %, an ACK a segment, no
-/// timeouts to speak of (Mathis, Semke, Mahdavi, Ott 1997). Within 15 %.
+/// Throughput = (SMSS / RTT) sqrt(1.5 / p) for random losses between 0.1 and 1 %, one ACK per segment, hardly
+/// any timeouts (Mathis, Semke, Mahdavi, Ott 1997). Within 15 %.
 #[test]
 fn square_root_law() {
     const SECONDS: f64 = 600.0;

@@ -1,4 +1,5 @@
-//! Is the simulator a queue? Pollaczek and Khinchine, and Little, predict the results.
+//! The simulator compared with queueing theory. The Pollaczek-Khinchine formula and Little's law predict the
+//! results.
 mod support;
 
 use support::{T_99_19, interval, record, summary};

@@ -15,7 +15,7 @@ fn digests(r: &Recording) -> Vec<(&'static str, String)> {
     held.chain(r.streamed.iter().map(|t| (t.name, t.digest.to_string()))).collect()
 }
 
-/// The columns that differ, with the first value of each that does: where to look.
+/// The columns that differ, each with its first differing value.
 fn differences(a: &Recording, b: &Recording) -> Vec<String> {
     let mut found = Vec::new();
     for (left, right) in a.tables.iter().zip(&b.tables).filter(|(l, r)| l.digest() != r.digest()) {
@@ -379,7 +379,8 @@ proptest! {
     }
 }
 
-/// The code point of the second link's class is written at the first link, by a queue in front of which nothing looks ahead.
+/// The code point of the second link's class is written at the first link, by a queue that excludes looking
+/// ahead before it.
 #[test]
 fn what_is_re_marked_at_one_link_is_seen_so_at_the_next() {
     let plan = support::plan(
@@ -434,8 +435,8 @@ fn what_is_re_marked_at_one_link_is_seen_so_at_the_next() {
     assert!((1855..=1870).contains(&arrivals("sorted/out")), "{}", arrivals("sorted/out"));
 }
 
-/// What goes by the ports of traffic classes goes by the classes: the same packets, drops and waiting times, data and
-/// acknowledgments alike.
+/// Classification by the ports of traffic classes equals that by the classes: the same packets, drops and
+/// waiting times, data and acknowledgments alike.
 #[test]
 fn classes_by_port_are_those_by_traffic() {
     let plan = |web: &str| {
@@ -480,8 +481,8 @@ fn classes_by_port_are_those_by_traffic() {
     }
 }
 
-/// Four links in a row of which each is slower than the one before, and one back: the second and the fourth get packets from
-/// one link only, the third from two. Web users behind shared links, bulk flows, datagrams; delay stages in routers.
+/// Four links in a row, each slower than the one before, and one back: the second and the fourth are fed by
+/// one link, the third by two. Web users behind shared links, bulk flows, datagrams; delay stages in routers.
 fn row(queue: &str, queues: &str, flows: &str, stop: &str) -> Plan {
     let nodes = ["a", "r0", "r1", "r2", "r3", "b", "c"];
     let nodes: String = nodes.iter().map(|name| format!("[[node]]\nname = \"{name}\"\n")).collect();
@@ -547,7 +548,8 @@ fn row(queue: &str, queues: &str, flows: &str, stop: &str) -> Plan {
     ))
 }
 
-/// Packets enter a queue that only one link feeds as soon as it is known when they get there, but ahead of no look at queues.
+/// Packets enter a queue that only one link feeds as soon as their arrival time is known, but never before an
+/// earlier observation of queues.
 #[test]
 fn queues_that_one_link_feeds() {
     for queue in [
@@ -562,7 +564,7 @@ fn queues_that_one_link_feeds() {
     }
 }
 
-/// A run that ends with what completes has done nothing as of later, however near the end is.
+/// A run that ends at a number of completions has done nothing ahead of its end, however near the end is.
 #[test]
 fn runs_that_end_with_what_completes() {
     let queue = r#"{ kind = "droptail", limit = "12p" }"#;
@@ -585,8 +587,8 @@ fn runs_that_end_with_what_completes() {
     }
 }
 
-/// Short flows end nearly together while far hosts have been served as of later: the run that did that is not the one that is
-/// recorded.
+/// Short flows end nearly together while far hosts have been served ahead of time: that run is not the
+/// recorded one.
 #[test]
 fn a_run_that_ends_before_what_it_has_done_ahead() {
     let plan = support::plan(

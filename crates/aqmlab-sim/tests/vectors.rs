@@ -1,4 +1,4 @@
-//! Connection vectors drawn without a network are what connections do in a run with the same seed.
+//! Connection vectors drawn without a network equal the connections of a run with the same seed.
 mod support;
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use support::{integers, plan, record};
 
 const SEED: u64 = 11;
 
-/// A path that loses and delays, so that exchanges take their time and some never end.
+/// A path with losses and delays, so that exchanges take long and some never end.
 fn scenario(traffic: &str) -> String {
     format!(
         r#"
@@ -67,7 +67,7 @@ fn recorded(recording: &Recording) -> Recorded {
     (0..user.len()).map(exchange).collect()
 }
 
-/// Every exchange that was completed is as `vectors` have it; how many there were.
+/// Asserts that every completed exchange equals that in `vectors`, and returns their number.
 fn compare(recorded: &Recorded, vectors: &BTreeMap<Identity, ConnectionVector>) -> usize {
     for ((of, number), found) in recorded {
         let vector = &vectors[of];
@@ -135,7 +135,7 @@ fn what_carries_no_exchanges_has_no_vectors() {
     assert!(refused.contains("carry no exchanges"), "{refused}");
 }
 
-/// The only file beside a scenario.
+/// The only file next to a scenario.
 struct Beside(Vec<u8>);
 
 impl Files for Beside {
@@ -153,7 +153,7 @@ fn traced(file: &str, content: Vec<u8>, more: &str) -> Plan {
         .remove(0)
 }
 
-/// What the recording has of each completed exchange: connection, number, start, sizes and response time.
+/// The recorded values of each completed exchange: connection, number, start, sizes and response time.
 fn exchanges(recording: &Recording, connection: &str) -> Vec<[u64; 6]> {
     let table = recording.table("request_sample").expect("there are requests");
     let columns = [connection, "exchange", "start_ns", "request_bytes", "response_bytes", "response_time_ns"];
@@ -164,7 +164,8 @@ fn exchanges(recording: &Recording, connection: &str) -> Vec<[u64; 6]> {
     rows
 }
 
-/// All that could be derived from a class's mean round-trip time is written, for a model's mean is not that of its draws.
+/// The file contains every value that a class's mean round-trip time would otherwise provide, because a
+/// model's mean is not that of its draws.
 #[test]
 fn a_trace_of_what_a_population_did_gives_the_same_run() {
     for (traffic, more) in [(PACKMIME, ""), (ARRIVALS, "stop = \"35s\"")] {

@@ -1,4 +1,4 @@
-//! What is recorded one change and one packet at a time: complete, exact, and without a trace in the rest.
+//! Records of single changes and packets are complete and exact, and do not change other tables.
 mod support;
 
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ fn table<'r>(recording: &'r Recording, name: &str) -> &'r Table {
     recording.table(name).unwrap_or_else(|| panic!("there is no table {name}"))
 }
 
-/// How many packets met with `event`, by the place.
+/// The number of packets with `event`, by place.
 fn counts(packets: &Table, event: &str) -> BTreeMap<String, u128> {
     let mut counts = BTreeMap::new();
     for (e, at) in names(packets, "event").iter().zip(names(packets, "place")) {
@@ -122,7 +122,7 @@ fn the_packets_of_all_flows_are_the_books_of_the_network() {
     assert!(total("lose") > 5, "{} packets lost on access links", total("lose"));
 }
 
-/// A tap of the tests' own on the discipline sees what the recording has, at the same instants.
+/// A separate tap on the discipline sees the recorded events, at the same instants.
 #[test]
 fn times_and_sequence_numbers_are_those_of_the_packets() {
     let only = r#"packets = { links = ["bottleneck"] }"#;

@@ -1,5 +1,5 @@
-//! Users with browsers: what their pages consist of, by the arithmetic of the distributions, and in which order they open
-//! connections, whatever the order of the news.
+//! Users with browsers: the composition of their pages, by the arithmetic of the distributions, and the order
+//! in which they open connections, whatever the order of the reports.
 use std::sync::Arc;
 
 use aqmlab_random::Stream;
@@ -26,7 +26,7 @@ fn plan() -> BrowserPlan {
     }
 }
 
-/// The connections of this many pages, and how many a page has open at one time.
+/// The connections of this many pages, and the number that a page has open at once.
 fn pages(plan: &BrowserPlan, count: u32) -> Vec<(Vec<u32>, usize)> {
     let draws = Stream::new(11, "pages");
     let mut connections = Vec::new();
@@ -122,7 +122,8 @@ fn open(population: &mut Population, wake: Wake) -> Opening {
     }
 }
 
-/// All that opens at an instant, from the wake that is asked for first: serials and numbers of exchanges.
+/// All connections that open at an instant, starting with the first requested wake: serials and numbers of
+/// exchanges.
 fn opened(population: &mut Population, reaction: Reaction) -> Vec<(u32, Option<u32>)> {
     let (mut found, mut next) = (Vec::new(), reaction.wake);
     while let Some(wake) = next {
@@ -195,7 +196,7 @@ fn a_persistent_connection_goes_on_with_the_page_beside_the_others() {
     assert!(population.on_event(at_ms(60), of(1), done(2, true)).page.is_some());
 }
 
-/// The order in which a host reports what happens at several connections changes nothing.
+/// The order in which a host reports events of several connections changes nothing.
 #[test]
 fn news_may_come_in_any_order() {
     let (mut forth, mut back) = (users(plan()), users(plan()));

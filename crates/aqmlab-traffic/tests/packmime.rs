@@ -1,5 +1,5 @@
 //! PackMime-HTTP against the exact values of its distributions (by integration of the source's tables)
-//! and against what ns-2.35's generator gives.
+//! and against the values of ns-2.35's generator.
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::{HostDelay, OpenedByCloud, PackMime, PausesOf};
@@ -20,7 +20,7 @@ fn exchanges(of: &OpenedByCloud) -> Vec<PlannedExchange> {
     of.carried.exchanges.clone().collect()
 }
 
-/// Sorted values, to be asked for quantiles.
+/// Sorted values, from which quantiles are read.
 struct Sample(Vec<f64>);
 
 impl Sample {
@@ -38,7 +38,7 @@ impl Sample {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
-    /// Each quantile within a share of what it should be.
+    /// Each quantile is within a given share of its expected value.
     fn check(&self, what: &str, quantiles: &[(f64, f64, f64)]) {
         for &(p, expected, within) in quantiles {
             let found = self.quantile(p);
@@ -128,7 +128,7 @@ fn connections_of_http_1_0_carry_one_exchange_and_are_else_the_same() {
     assert!(several.abs_diff(450) < 100, "{several}");
 }
 
-/// Where flows draw for themselves how far their hosts are, the distributions are those of clouds.
+/// If flows draw the distances of their hosts themselves, the distributions are those of clouds.
 #[test]
 fn hosts_are_as_far_by_themselves_as_in_clouds() {
     for (end, median, p90, p99) in [(End::Client, 0.735, 17.99, 299.4), (End::Server, 28.98, 57.0, 335.0)] {

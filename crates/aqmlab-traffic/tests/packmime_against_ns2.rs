@@ -1,5 +1,5 @@
-//! PackMime-HTTP beside ns-2.35's own generator (`vectors/ns2-packmime`): quantiles and the correlation of
-//! neighbours, over seeds of both.
+//! PackMime-HTTP compared with ns-2.35's own generator (`vectors/ns2-packmime`): quantiles and the
+//! correlation of neighbours, over seeds of both.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

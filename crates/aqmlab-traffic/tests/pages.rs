@@ -1,4 +1,5 @@
-//! Web pages: what is drawn against the published quantiles, what a multiplexed connection carries, and when a user does what.
+//! Web pages: the draws compared with the published quantiles, the data on a multiplexed connection, and the
+//! times of a user's actions.
 
 use std::sync::Arc;
 
@@ -38,7 +39,8 @@ fn weight(page: &Page) -> u64 {
     page.objects.iter().map(|object| object.response).sum()
 }
 
-/// How many of `values` are below each quantile, in standard deviations of a binomial variable from what should be.
+/// How many of `values` are below each quantile, as deviations from the expected number, in standard
+/// deviations of a binomial variable.
 fn deviations(values: &[u64], quantiles: [u64; 5]) -> [f64; 5] {
     let n = values.len() as f64;
     let mut result = [0.0; 5];
@@ -183,7 +185,8 @@ fn users(keeps_connections: bool) -> Population {
     Population::Pages(Box::new(PageUsers::new(starts, Arc::new(plan), draws("pages"), draws("think"))))
 }
 
-/// What happens from `wake` on as long as the population wants to be woken at once, as text; and the last wake.
+/// The events from `wake` on, as text, until the population no longer asks to be woken at once; and the last
+/// wake.
 fn turns(population: &mut Population, wake: Wake) -> (Vec<(String, Identity, usize)>, Option<Wake>) {
     let (mut said, mut next) = (Vec::new(), Some(wake));
     while let Some(now) = next.filter(|next| (next.at, next.user) == (wake.at, wake.user)) {
@@ -209,7 +212,7 @@ fn done() -> ConnectionEvent {
     })
 }
 
-/// All that was asked for arrives, the last of it at `at`, and it is heard of in this order; what came of it.
+/// Delivers everything requested, the last of it at `at`, reports it in this order, and returns the outcome.
 fn arrive(
     population: &mut Population,
     said: &[(String, Identity, usize)],

@@ -1,4 +1,4 @@
-//! Populations: when connections open, and what follows from how they went.
+//! Populations: when connections open, and the consequences of their outcomes.
 
 use std::sync::Arc;
 

@@ -30,16 +30,16 @@ fn session(plan: &ExchangePlan, of: Identity) -> Session {
     Session::Requests(Requests::new(Arc::new(plan.clone()), of, &families[0], &families[1]))
 }
 
-/// What is to come: the arrival of all that an end has written so far, or the session's own instant.
+/// The next event: everything that an end has written arrives, or the session wakes at its own instant.
 enum Due {
     At(End, u64),
     Timer,
 }
 
-/// When something was done, and by whom, and what.
+/// An action, with its time and the end that performed it.
 type Done = (Instant, End, Act);
 
-/// Carries a session through to its end.
+/// Runs a session to its end.
 fn carried(mut session: Session, until: Instant) -> (Vec<Done>, Vec<(Instant, ExchangeDone)>) {
     let mut due: Vec<(Instant, Due)> = Vec::new();
     let mut written = [0u64; 2];

@@ -93,8 +93,8 @@ fn the_mean_rate_is_the_duty_cycle_of_the_rate() {
     }
 }
 
-/// Begun in the middle, sources are on at time zero as often as in the long run, and go on so; begun with whole periods
-/// they are not.
+/// Sources that start within a period are on at time zero, and later, as often as in the long run; sources
+/// that start with whole periods are not.
 #[test]
 fn a_stationary_beginning_has_no_transient() {
     let pareto = |ms| Distribution::Pareto { mean: Span::ms(ms), shape: 1.5, max: None };

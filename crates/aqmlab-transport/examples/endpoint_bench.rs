@@ -1,16 +1,16 @@
-//! What does a segment cost in the endpoints? Two of them back to back, without a network: the sender's window is
-//! full, each segment that arrives is acknowledged, and each acknowledgment lets the next segment out. Prints
-//! one JSON line, so that a profiler can count instructions; the cost of one segment is the difference between
-//! a long and a short run over the difference of their segments.
+//! The cost of a segment in the endpoints. Two of them back to back, without a network: the sender's window
+//! is full, each segment that arrives is acknowledged, and each acknowledgment lets the next segment out.
+//! Prints one JSON line, so that a profiler can count instructions; the cost of one segment is the difference
+//! between a long and a short run over the difference of their segments.
 //!
 //! cargo build --release -p aqmlab-transport --example endpoint_bench
 //! perf stat -e instructions:u target/release/examples/endpoint_bench plain 2000000
 //!
 //! `plain` acknowledges every segment, `delayed` every second one, `lossy` is `plain` with one segment in 200
 //! lost, `marked` with one in 200 marked, `cubic` and `cubic_linux` are `plain` with that growth; `tracked` and
-//! `tracked_lossy` are `plain` and `lossy` with a sender that knows each segment by itself (RFC 8985, RFC 9937, RFC
-//! 5682), `linux` and `linux_lossy` with the whole profile of that name; `nothing` measures this program's own share,
-//! which is to be subtracted.
+//! `tracked_lossy` are `plain` and `lossy` with a sender that tracks each segment individually (RFC 8985, RFC
+//! 9937, RFC 5682), `linux` and `linux_lossy` with the whole profile of that name; `nothing` measures this
+//! program's own share, which is to be subtracted.
 
 use std::collections::VecDeque;
 
@@ -22,10 +22,10 @@ use aqmlab_units::{Instant, Span};
 const SEGMENT_TIME: Span = Span::us(120);
 /// Segments in flight.
 const WINDOW: u64 = 40;
-/// One segment in this many is lost or marked, where that is asked for.
+/// One segment in this many is lost or marked, if requested.
 const SELDOM: u64 = 200;
 
-/// What makes a sender know each segment by itself, with all that builds on it.
+/// The settings of a sender that tracks each segment individually, with everything that builds on them.
 const TRACKED: [(&str, Value); 7] = [
     ("recovery", Value::Choice("sack")),
     ("sack_pipe", Value::Choice("segments")),
@@ -64,7 +64,7 @@ fn main() {
     );
 }
 
-/// What befalls one segment in [`SELDOM`].
+/// The fault that affects one segment in [`SELDOM`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Nothing,
@@ -72,7 +72,7 @@ enum Fault {
     Mark,
 }
 
-/// Sends endless data from one endpoint to the other; how many segments were sent again.
+/// Sends endless data from one endpoint to the other; returns the number of retransmitted segments.
 fn through_endpoints(segments: u64, name: &str, fault: Fault, with: &[(&'static str, Value)]) -> u32 {
     let mut settings = profile_settings(name).expect("built in");
     let mut set = |name, value| settings.set(name, value, Origin::Given);
@@ -88,7 +88,7 @@ fn through_endpoints(segments: u64, name: &str, fault: Fault, with: &[(&'static 
     drive([sender, receiver], &profile, segments, fault).counters().retransmitted
 }
 
-/// The same with endpoints that answer each segment by one, whatever it is.
+/// The same with endpoints that answer every segment with one segment.
 fn through_nothing(segments: u64) -> u32 {
     let profile = Profile::named("rfc").expect("built in");
     let mut endpoint = Endpoint::new(Role::Active, &profile);
@@ -148,7 +148,7 @@ fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -
     sender
 }
 
-/// Segments on their way, and the options of those that have any.
+/// Segments in flight, and the options of those that have any.
 #[derive(Default)]
 struct Wire {
     segments: VecDeque<Segment>,
@@ -199,7 +199,7 @@ impl End for Endpoint {
     }
 }
 
-/// Answers each segment by one, and has one thing to tell about it.
+/// Answers each segment with one segment, and reports one event about it.
 struct Echo {
     segment: Segment,
     due: u64,

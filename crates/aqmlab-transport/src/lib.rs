@@ -33,8 +33,8 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-/// The version of all but congestion control, of which each algorithm has [its own](Congestion::version). Rises by one
-/// whenever that moves a result.
+/// The version of everything except the congestion controls, which have [their own](Congestion::version).
+/// Rises by one whenever that moves a result.
 pub const VERSION: u32 = 3;
 
 mod bits;

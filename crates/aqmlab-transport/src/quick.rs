@@ -92,7 +92,7 @@ impl Quick {
         self.delay = profile.delayed_ack;
     }
 
-    /// Takes in data in order. The state is reset after a pause above `rto`.
+    /// Processes data in order. The state is reset after a pause above `rto`.
     pub(crate) fn arrives(&mut self, now: Instant, rto: Span, srtt: Option<Span>, profile: &Profile) {
         let (tick, rto) = (profile.timer_tick, whole_ticks(rto, profile.timer_tick));
         let now = last_tick(now, tick);
@@ -108,7 +108,7 @@ impl Quick {
         }
     }
 
-    /// Takes in data beyond a hole.
+    /// Processes data beyond a hole.
     pub(crate) fn arrives_beyond_hole(&mut self, now: Instant, profile: &Profile) {
         self.heard = Some(last_tick(now, profile.timer_tick));
     }

@@ -1,4 +1,4 @@
-//! What arrived beyond a hole waits here until the hole is filled.
+//! Segments beyond a hole wait here until the hole is filled.
 
 use crate::ranges::Ranges;
 use crate::sack::{MAX_BLOCKS, Sack};
@@ -7,7 +7,7 @@ use crate::sequence::to_wire;
 /// Data out of order.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Beyond {
-    /// What has arrived, the FIN's number included.
+    /// The data that has arrived, including the FIN's number.
     ranges: Ranges,
     /// Offset of the FIN, if it has arrived.
     fin: Option<u64>,
@@ -23,7 +23,7 @@ pub(crate) struct Beyond {
 
 impl Beyond {
     /// Stores a range beyond the hole, possibly with a FIN at its end; `remembered` is the number of blocks
-    /// kept. True if it was there already.
+    /// kept. Whether it had arrived before.
     pub(crate) fn keep(&mut self, from: u64, to: u64, fin: bool, remembered: usize) -> bool {
         if fin {
             self.fin = Some(to);
@@ -42,8 +42,8 @@ impl Beyond {
         added == 0
     }
 
-    /// Gives up what follows in order on `next`: the offset up to which data reaches, and whether the FIN is
-    /// there.
+    /// Removes the data that follows `next` in order: returns the offset up to which it extends, and whether
+    /// the FIN has arrived.
     pub(crate) fn absorb(&mut self, next: u64) -> (u64, bool) {
         let reached = self.ranges.gap_from(next);
         self.ranges.remove_below(reached);
@@ -64,7 +64,7 @@ impl Beyond {
         self.ranges.is_empty()
     }
 
-    /// Bytes of the stream that wait; the FIN is none.
+    /// Bytes of the stream that wait, without the FIN.
     pub(crate) fn waiting(&self) -> u64 {
         self.ranges.covered() - u64::from(self.fin.is_some())
     }

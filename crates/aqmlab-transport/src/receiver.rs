@@ -25,8 +25,8 @@ pub(crate) struct Arrival {
 /// Sequence space received, and the acknowledgments owed for it.
 ///
 /// The application reads at once, so the window is always the whole buffer counted from the next byte, and
-/// there is neither a zero window nor a window probe. What arrives beyond a hole is kept among the endpoint's
-/// [`Troubles`], so that an orderly flow allocates nothing.
+/// there is neither a zero window nor a window probe. Data beyond a hole is stored in the endpoint's
+/// [`Troubles`], so that a flow without losses allocates nothing.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Receiver {
     /// Next offset expected.
@@ -92,7 +92,7 @@ impl Receiver {
         !self.notes.any(HOLES | TWICE)
     }
 
-    /// What of `[from, to)` is here already, and has arrived twice with it (RFC 2883, section 4).
+    /// The part of `[from, to)` that had already arrived, and is therefore a duplicate (RFC 2883, section 4).
     pub(crate) fn overlap(&self, from: u64, to: u64, troubles: &Troubles) -> Option<(u64, u64)> {
         let to = if from < self.next { to.min(self.next) } else { to };
         let waits = |beyond: &Beyond| beyond.holds(from, to);
@@ -295,7 +295,7 @@ impl Receiver {
         self.unacked = ACK_NOW;
     }
 
-    /// What is not acknowledged, as `ack_every` counts it.
+    /// The unacknowledged amount, in the unit of `ack_every`.
     pub(crate) fn unacked(&self) -> u16 {
         self.unacked
     }

@@ -10,7 +10,7 @@ const NEVER: Instant = Instant::FAR_FUTURE;
 /// Beyond this no bound of a timeout is out of reach.
 const MAX_DOUBLINGS: u8 = 62;
 
-/// What Linux's arithmetic knows of deviations, each times four, in nanoseconds.
+/// The deviations in Linux's arithmetic, each times four, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Deviation {
     smoothed: u64,

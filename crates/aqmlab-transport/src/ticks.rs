@@ -18,7 +18,7 @@ pub(crate) fn whole_ticks(span: Span, tick: Span) -> Span {
     if tick.is_zero() { span } else { Span::ns(span.as_ns().next_multiple_of(tick.as_ns())) }
 }
 
-/// Returns the instant at which a timer fires that is set at `now` for `span`, no sooner.
+/// Returns the instant at which a timer set at `now` for `span` fires, never early.
 pub(crate) fn fires_at(now: Instant, span: Span, tick: Span) -> Instant {
     if tick.is_zero() {
         return now.saturating_add(span);
@@ -37,7 +37,7 @@ pub(crate) fn fires_at(now: Instant, span: Span, tick: Span) -> Instant {
 mod tests {
     use super::*;
 
-    /// Of a wheel with 1 ms: what is set for 40 ms at 5.3 ms is due in the 45th, and fires with the 46th.
+    /// On a wheel of 1 ms, a timer set at 5.3 ms for 40 ms is due in tick 45 and fires at tick 46.
     #[test]
     fn a_timer_fires_with_the_tick_after_its_last_and_far_ones_with_every_eighth() {
         let at = |us, span| {

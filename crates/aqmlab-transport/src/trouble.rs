@@ -13,7 +13,7 @@ use crate::recovery::{Machine, Scoreboard, Tracking};
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Trouble {
     pub recovery: Machine,
-    /// What arrived beyond a hole; `None` until there is one, then kept for the next.
+    /// The data beyond a hole; `None` until the first hole, then reused for later ones.
     pub beyond: Option<Box<Beyond>>,
     /// The data that the other side has received beyond a hole, with SACK; also kept for the next hole.
     pub board: Option<Box<Scoreboard>>,
@@ -52,7 +52,7 @@ impl Trouble {
     }
 }
 
-/// What an endpoint without trouble remembers of it.
+/// The state of losses in an endpoint without any.
 static NONE: Trouble = Trouble::none();
 
 /// An endpoint's [`Trouble`], made when the first of it comes: most short flows never have any.
@@ -64,7 +64,7 @@ impl Troubles {
         Troubles(None)
     }
 
-    /// What has happened so far.
+    /// The history of losses so far.
     #[inline]
     pub(crate) fn get(&self) -> &Trouble {
         self.0.as_deref().unwrap_or(&NONE)
@@ -82,7 +82,7 @@ impl Troubles {
         self.0.as_deref_mut()?.tracking.as_deref_mut()
     }
 
-    /// What has happened so far, to add to it.
+    /// The history of losses so far, to extend it.
     #[cold]
     pub(crate) fn note(&mut self) -> &mut Trouble {
         self.0.get_or_insert_with(|| Box::new(Trouble::none()))

@@ -36,7 +36,7 @@ impl UniqueBytes {
         self.initial.is_some()
     }
 
-    /// Takes in a segment, by the sequence number in its header and the length of its payload.
+    /// Processes a segment, by the sequence number in its header and the length of its payload.
     /// Returns the number of new bytes.
     pub fn pass(&mut self, seq: u32, syn: bool, len: u32) -> u32 {
         let first = seq.wrapping_add(u32::from(syn));

@@ -72,7 +72,7 @@ fn any_faults(seed: u64, path: &str, draw: &mut Stream) -> Faults {
     })
 }
 
-/// One packet in a hundred gets through.
+/// One packet in a hundred is delivered.
 fn almost_all(seed: u64, path: &str, _: &mut Stream) -> Faults {
     let mut own = Stream::new(seed, path);
     Box::new(move |_, _| if own.hit(0.01) { Fate::Pass } else { Fate::Drop })
@@ -143,7 +143,7 @@ impl Life {
         }
     }
 
-    /// The counters, of which some follow from others, count what has left.
+    /// The counters, some of which follow from others, count the segments that have left.
     fn check_counters(&self, side: usize) {
         let this = &self.net.sides[side];
         let counters = this.endpoint.counters();
@@ -153,7 +153,7 @@ impl Life {
         assert_eq!(counters.duplicates_received, self.duplicates(side), "brought nothing new");
     }
 
-    /// Segments that came to an open connection with nothing that had not come before, byte by byte.
+    /// Segments that arrived at an open connection with no new data, byte by byte.
     fn duplicates(&self, side: usize) -> u32 {
         let first = self.net.profile.initial_sequence;
         // Beside the stream's bytes its FIN, which takes a number too.

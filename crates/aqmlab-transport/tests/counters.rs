@@ -1,4 +1,4 @@
-//! The counters for losses, lost acknowledgments and marks that were chosen by hand.
+//! The counters for chosen losses, lost acknowledgments and marks.
 
 mod support;
 

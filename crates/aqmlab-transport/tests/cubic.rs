@@ -23,7 +23,7 @@ fn profile(given: &[(&'static str, Value)]) -> Profile {
     Profile::resolve(&mut settings).expect("consistent")
 }
 
-/// An endless transfer over a path with this round trip and so much bandwidth that no queue grows.
+/// An endless transfer over a path with this round trip and enough bandwidth that no queue grows.
 fn transfer(profile: Profile, rtt: Span, rate: Rate, faults: Faults) -> Pair {
     let link = |delay| Link::new(rate, delay, usize::MAX);
     let there = Path::new([link(rtt.div(4)), link(rtt.div(4))], faults);

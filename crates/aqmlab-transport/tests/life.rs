@@ -118,7 +118,7 @@ fn both_sides_close_at_once_and_pass_through_closing() {
     assert!(waited >= Span::s(240) && waited < Span::ms(240_100), "TIME-WAIT lasted {waited:?}");
 }
 
-/// One side has closed, the other goes on with 200 kB; segments, ACKs and FINs get lost both ways.
+/// One side has closed, the other sends another 200 kB; segments, ACKs and FINs are lost in both directions.
 ///
 /// Rules: 9293 3.6.1
 #[test]
@@ -147,7 +147,7 @@ fn data_continues_the_other_way_after_a_fin() {
     assert!(net.sides.iter().all(|s| s.saw(StreamEvent::Closed)));
 }
 
-/// Both FINs are lost at first, then the ACKs of them.
+/// Both FINs are lost at first, then their ACKs.
 ///
 /// Rules: 9293 3.6
 #[test]

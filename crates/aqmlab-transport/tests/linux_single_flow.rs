@@ -1,7 +1,7 @@
 //! The profile `linux` compared with a Linux 6.1 in virtual time, segment by segment:
 //! `vectors/linux-single-flow` has the segments of the kernel's sender through two links with chosen losses
-//! and marks. Order and lengths are to be the same, times within [`CLOCK`], those of timers too, in all cases
-//! but those of `differences.csv`, which says how far they go together and why no further.
+//! and marks. Order and lengths must be equal, and times, including those of timers, within [`CLOCK`], in all
+//! cases except those of `differences.csv`, which lists where they diverge and why.
 
 mod support;
 
@@ -14,8 +14,8 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use support::{A, Fate, Faults, Link, Pair, Path, ms};
 
-/// How far two times may differ: the clock of the vectors is good to 5 us, the phase of ours is one of
-/// [`PHASES`], and the SYN of a kernel is longer than ours.
+/// The limit for the difference of two times: the clock of the vectors is accurate to 5 us, the phase of ours
+/// is one of [`PHASES`], and the SYN of a kernel is longer than ours.
 const CLOCK: Span = Span::us(50);
 
 type Row = BTreeMap<String, String>;
@@ -120,14 +120,14 @@ fn ack_faults(case: &Row) -> Faults {
     Box::new(move |n, _| if n > 0 && drop.contains(&(n - 1)) { Fate::Drop } else { Fate::Pass })
 }
 
-/// A data segment: when it left, since the first, its offset in the stream and its length.
+/// A data segment: its send time since the first, its offset in the stream and its length.
 type Sent = (Span, u64, u64);
 
-/// Beginnings within eight milliseconds, in steps of [`PHASE`]: CUBIC's steps of time and the ticks of timers hang on
-/// them, and the vectors do not say where they are.
+/// Start times within eight milliseconds, in steps of [`PHASE`]: CUBIC's time steps and the ticks of timers
+/// depend on them, and the vectors do not contain them.
 const PHASES: u64 = 800;
 const PHASE: Span = Span::us(10);
-/// What the clock of the kernel, which each reading moves by 256 ns, adds to each way.
+/// The delay that the kernel's clock, which each reading advances by 256 ns, adds in each direction.
 const READINGS: Span = Span::ns(3_400);
 
 /// The segments of our sender if it opens at `phase`.
@@ -170,7 +170,7 @@ fn clock(elapsed: Span) -> Span {
     CLOCK + elapsed.div(50_000)
 }
 
-/// How many segments go together, and the largest difference of their times.
+/// The number of segments that agree, and the largest difference of their times.
 fn together(theirs: &[Sent], ours: &[Sent]) -> (usize, Span) {
     let mut largest = Span::ZERO;
     for (n, (t, o)) in theirs.iter().zip(ours).enumerate() {
@@ -183,7 +183,7 @@ fn together(theirs: &[Sent], ours: &[Sent]) -> (usize, Span) {
     (theirs.len().min(ours.len()), largest)
 }
 
-/// The phase, of so many, in which ours goes furthest beside theirs.
+/// Of this many phases, the one in which our flow agrees longest with theirs.
 fn best_phase(case: &Row, theirs: &[Sent], phases: u64) -> (usize, Span, Vec<Sent>) {
     let mut best: Option<(usize, Span, Vec<Sent>)> = None;
     for phase in 0..phases {

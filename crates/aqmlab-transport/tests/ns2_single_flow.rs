@@ -2,8 +2,8 @@
 //!
 //! The vectors in `vectors/ns2-single-flow` were written by ns-2 itself; its README has the settings. Here two
 //! endpoints with the profile `ns2` go through the same links and faults, and each send time must agree to
-//! 1 us, the resolution of ns-2's trace, and each sequence number exactly. The second test runs ns-2 anew
-//! where it is installed, so that the vectors cannot go stale, and the third lets it run random faults:
+//! 1 us, the resolution of ns-2's trace, and each sequence number exactly. The second test runs ns-2 again if
+//! it is installed, so that the vectors cannot become outdated, and the third runs it with random faults:
 //! `AQMLAB_NS2_RANDOM_CASES=1000 cargo test -p aqmlab-transport --test ns2_single_flow random`.
 
 mod support;
@@ -31,14 +31,14 @@ struct Case {
     drop: Vec<u64>,
     drop_ack: Vec<u64>,
     mark: Vec<u64>,
-    /// When, and how many segments; [`ENDLESS`] bytes if none.
+    /// The time, and the number of segments; [`ENDLESS`] bytes if none.
     writes: Vec<(Instant, Option<u64>)>,
     end: Instant,
     /// The sender's.
     jitter: Span,
 }
 
-/// A vector: the phase of ns-2's clock, the delays that it drew, and what was sent when.
+/// A vector: the phase of ns-2's clock, the delays that it drew, and the segments with their send times.
 struct Vector {
     tick_phase: Span,
     /// The sender's, first to last.
@@ -155,13 +155,13 @@ fn run(case: &Case, theirs: &Vector) -> Vec<(u64, u64)> {
     sends.map(|(at, seq, _)| (at.as_ns(), u64::from(seq) - 1)).collect()
 }
 
-/// What happens at the very end of a run depends on the order of simultaneous events.
+/// The last events of a run depend on the order of simultaneous events.
 fn before(end: Instant, sends: Vec<(u64, u64)>, per_second: u64) -> Vec<(u64, u64)> {
     let end = (end.as_ns() / 1_000 - 10) * (per_second / 1_000_000);
     sends.into_iter().filter(|(at, _)| *at < end).collect()
 }
 
-/// Compares; the largest difference in nanoseconds, or where they part.
+/// Compares; returns the largest difference in nanoseconds, or the point of divergence.
 fn compare(theirs: &[(u64, u64)], ours: &[(u64, u64)]) -> Result<u64, String> {
     let mut largest = 0;
     for (i, (t, o)) in theirs.iter().zip(ours).enumerate() {

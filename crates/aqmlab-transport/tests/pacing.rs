@@ -1,5 +1,5 @@
-//! Paced segments leave one burst after the other, as fast as the window and the round trip say, and nothing of it is
-//! there where pacing is off.
+//! Paced segments leave in bursts at the rate that the window and the round trip give; without pacing nothing
+//! of this happens.
 
 mod support;
 
@@ -8,7 +8,7 @@ use aqmlab_transport::{ENDLESS, Profile, profile_settings};
 use aqmlab_units::{Instant, Rate, Span};
 use support::{A, Fate, Faults, Link, Pair, Path, faultless};
 
-/// No link is a limit: what spreads segments is the sender.
+/// No link limits the rate: the sender spreads the segments.
 fn transfer(given: &[(&'static str, Value)], faults: Faults) -> Pair {
     let mut settings = profile_settings("modern").expect("built in");
     for (name, value) in given {
@@ -31,7 +31,7 @@ fn paced(burst: u64) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// When each of the first flight left, since the first of them.
+/// The send time of each segment of the first flight, since the first of them.
 fn first_flight(given: &[(&'static str, Value)]) -> Vec<Span> {
     let mut net = transfer(given, faultless());
     net.run_until(Instant::ZERO + Span::ms(390));
@@ -39,7 +39,7 @@ fn first_flight(given: &[(&'static str, Value)]) -> Vec<Span> {
     sent.iter().map(|(at, ..)| *at - sent[0].0).collect()
 }
 
-/// The handshake measures 200 ms; ten segments at two windows a round trip are 10 ms apart.
+/// The handshake measures 200 ms; ten segments at two windows per round trip are 10 ms apart.
 #[test]
 fn a_first_flight_takes_half_a_round_trip_in_bursts() {
     for (burst, expected) in

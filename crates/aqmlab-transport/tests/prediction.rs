@@ -1,6 +1,6 @@
-//! Header prediction decides nothing: in debug builds, as here, each segment that takes the short way also takes the
-//! full one, on a copy, and the endpoint asserts that both end in the same state. So what is wanted is segments
-//! of all kinds at all moments: a connection in use, whose segments get lost, late and forged on the way.
+//! Header prediction decides nothing: in debug builds, as here, each segment that takes the short path also
+//! takes the full one, on a copy, and the endpoint asserts that both end in the same state. So the test needs
+//! segments of all kinds at all moments: a connection in use, whose segments are lost, delayed and forged.
 //!
 //! A failure prints the seed; `AQMLAB_SEED=n cargo test -p aqmlab-transport --test prediction` replays it.
 #![cfg(debug_assertions)]
@@ -14,7 +14,7 @@ use aqmlab_transport::{
 };
 use aqmlab_units::{Instant, Span};
 
-/// Two endpoints that both have data for each other, and what is on its way from each.
+/// Two endpoints that both have data for each other, and the segments in flight from each.
 struct Talk {
     now: Instant,
     profile: Profile,
@@ -54,7 +54,7 @@ impl Talk {
         while endpoint.poll_event().is_some() {}
     }
 
-    /// A segment arrives, or the network does something to it; where there is none, time passes to a timer.
+    /// A segment arrives, or the network changes it; if there is none, time advances to a timer.
     fn step(&mut self) {
         self.now += Span::us(self.draw.below(3000));
         let side = self.draw.below(2) as usize;
@@ -87,7 +87,7 @@ impl Talk {
         });
     }
 
-    /// Changes one field into what it might be in another segment.
+    /// Changes one field to a value that it could have in another segment.
     fn forge(&mut self, segment: &mut Segment) {
         let some = self.draw.below(5000) as u32;
         match self.draw.below(8) {

@@ -1,4 +1,4 @@
-//! Reports of data beyond a hole: the first three leave at once, those after them wait for more.
+//! Reports of data beyond a hole: the first three leave at once, later ones wait for more data.
 
 mod support;
 
@@ -7,8 +7,8 @@ use aqmlab_transport::{Profile, profile_settings};
 use aqmlab_units::{Instant, Rate, Span};
 use support::{A, B, Fate, Link, Pair, Path, faultless};
 
-/// When the receiver's reports of a hole leave, since the first. The first of thirty segments is lost; the others come
-/// `gap` apart.
+/// The send times of the receiver's reports of a hole, since the first. The first of thirty segments is lost;
+/// the others come `gap` apart.
 fn reports(delay: Span, most: u64, gap: Span) -> Vec<Span> {
     let mut settings = profile_settings("modern").expect("built in");
     let given = [
@@ -39,8 +39,8 @@ fn reports(delay: Span, most: u64, gap: Span) -> Vec<Span> {
     times.iter().map(|at| *at - times[0]).collect()
 }
 
-/// Ten segments a millisecond: after three reports one leaves 1.1 ms after the segment that it is for, with those that
-/// have come until then.
+/// Ten segments per millisecond: after three reports, a report leaves 1.1 ms after its segment and includes
+/// those that have arrived by then.
 #[test]
 fn from_the_fourth_on_they_wait_for_more() {
     let gap = Span::us(100);
@@ -54,7 +54,7 @@ fn from_the_fourth_on_they_wait_for_more() {
     assert_eq!(waiting.len(), 6, "{waiting:?}");
 }
 
-/// No more than so many wait: the next one leaves with them.
+/// At most this many wait: the next one leaves with them.
 #[test]
 fn as_many_wait_as_may() {
     let few = reports(Span::ms(1), 4, Span::us(100));
@@ -63,7 +63,7 @@ fn as_many_wait_as_may() {
     assert_eq!(reports(Span::ms(1), 0, Span::us(100)).len(), 29);
 }
 
-/// A twentieth of the round trip is the most: of 200 ms it is 10 ms.
+/// The delay is at most a twentieth of the round trip: 10 ms for 200 ms.
 #[test]
 fn none_waits_longer_than_a_twentieth_of_the_round_trip() {
     let waiting = reports(Span::s(1), 255, Span::us(400));

@@ -102,7 +102,7 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     ScenarioError
         If the scenario is wrong.
     UsageError
-        If the request makes no sense, or the load cannot be reached; nothing is written then.
+        If the request is inconsistent or the load cannot be reached; nothing is written then.
     RunError, HostError, RecordingError
         As of :func:`aqmlab.sweep`.
     """

@@ -65,7 +65,7 @@ def cases(text: str, name: str, arm: str | None, where: Mapping[str, str]) -> It
     ScenarioError
         If the scenario is wrong.
     UsageError
-        If there is no such arm, axis or label.
+        If an arm, axis or label is unknown.
     """
     from aqmlab import _core
 
@@ -268,7 +268,7 @@ def the_same(found: Sequence[tuple[Case, Mapping[str, Any]]], more: str) -> None
     Raises
     ------
     UsageError
-        If two differ, with what to do.
+        If two cases differ; the message gives a remedy.
     """
     (first, scenario), *others = found
     digest = resolve(scenario)["arms"][0]["digest"]

@@ -152,7 +152,7 @@ class Calibration:
         Raises
         ------
         HostError
-            If it cannot be written.
+            If the file cannot be written.
         """
         values = {one.path: one.toml(self.values[one.name]) for one in self.classes}
         write_values(text, values, arm, file)

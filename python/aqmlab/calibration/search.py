@@ -121,7 +121,7 @@ def _possible(trials: Trials, value: float) -> float:
     Raises
     ------
     UsageError
-        If it is less than one user, or more than the language allows.
+        If the value is below one user or above the largest that a scenario accepts.
     """
     first = trials.first
     if first.closed and value < 0.5:

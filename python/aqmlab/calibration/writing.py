@@ -22,7 +22,7 @@ def check_destination(text: str, source: Path | None, destination: Path) -> None
     Raises
     ------
     UsageError
-        If there is such a file already, or no such folder, or the scenario would be wrong there.
+        If the file exists, its folder does not, or the scenario would be invalid there.
     """
     from aqmlab import _core
 
@@ -48,7 +48,7 @@ def write_values(text: str, values: Values, arm: str | None, destination: Path) 
     ScenarioError
         If the scenario could not be run with them.
     HostError
-        If it cannot be written.
+        If the file cannot be written.
     """
     import tomlkit
 

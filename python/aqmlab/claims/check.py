@@ -95,7 +95,7 @@ def check(claim: Condition, names: Names, where: Bindings | None = None) -> None
     Raises
     ------
     MisplacedError
-        With the place in the text.
+        If it cannot be scored; the error has the position in the text.
     """
     _Checker(names).condition(claim, _Scope(frozenset(where or ())))
 

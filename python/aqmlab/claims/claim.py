@@ -74,7 +74,7 @@ class Claim:
         Raises
         ------
         ScenarioError
-            If it is not a claim.
+            If the text is not a claim.
         """
         return parse(self.expect, self.origin)
 
@@ -109,7 +109,7 @@ class Claim:
         Raises
         ------
         ScenarioError
-            If it refers to a label beyond the end of an axis.
+            If the claim refers to a label beyond the end of an axis.
         """
         try:
             return tuple(asked_by(self.tree, names, self.bound(names)))
@@ -160,7 +160,7 @@ def read_claims(file: Path | str) -> tuple[Claim, ...]:
     Raises
     ------
     UsageError
-        If it cannot be read, or has no claims.
+        If the file cannot be read or contains no claims.
     ScenarioError
         If a claim has wrong keys or values.
     """

@@ -145,7 +145,7 @@ def asked_by(node: Node, names: Names, bound: Bindings) -> Iterator[MetricQuery]
     Raises
     ------
     MisplacedError
-        If it refers to a label beyond the end of an axis.
+        If the node refers to a label beyond the end of an axis.
     """
     match node:
         case MetricOf():

@@ -59,7 +59,7 @@ def parse(text: str, origin: SourceLocation | None = None) -> Condition:
     Raises
     ------
     ScenarioError
-        If it is not a claim, with line and column.
+        If the text is not a claim; the message gives line and column.
     """
     parser = _Parser(Scanner(text, origin or SourceLocation()))
     return parser.claim()

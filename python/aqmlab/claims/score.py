@@ -105,7 +105,7 @@ def score(
     Raises
     ------
     ScenarioError
-        If one of the given ``claims`` is wrong.
+        If one of the given ``claims`` is invalid.
     RecordingError
         If a recording cannot be read.
     """
@@ -166,7 +166,7 @@ def write_claims(scored: Sequence[Scored], path: Path) -> Path:
     Raises
     ------
     HostError
-        If it cannot be written.
+        If the file cannot be written.
     """
     file = path / CLAIMS_FILE
     save(file, to_text(scored))

@@ -152,7 +152,7 @@ def _chosen_executor(
     Raises
     ------
     UsageError
-        If they contradict each other.
+        If the options contradict each other.
     """
     from aqmlab.sweeps.sweep import DASK
 
@@ -206,7 +206,7 @@ def labels_of(where: list[str] | None) -> dict[str, str]:
     Raises
     ------
     UsageError
-        If one is not of the form ``AXIS=LABEL``.
+        If a text does not have the form ``AXIS=LABEL``.
     """
     held = {}
     for text in where or ():

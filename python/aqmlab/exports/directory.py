@@ -17,7 +17,7 @@ def written(place: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
     Raises
     ------
     HostError
-        If that is not possible; nothing is left of it.
+        If they cannot be written; partial files are removed.
     """
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,7 @@ def qlog_file(results: Results, chosen: Chosen) -> bytes:
     Raises
     ------
     UsageError
-        If the run has neither.
+        If the run has neither changes nor samples of a TCP flow.
     """
     run = chosen.run
     table = next((name for name in ("trace", "flow_series") if name in run.manifest.tables), None)

@@ -72,7 +72,7 @@ def doctor() -> Diagnosis:
     HostError
         If this is not Linux.
     RunError
-        If that process died.
+        If the process of the checks died.
     """
     answer = supervisor.ask({"do": "doctor"})
     findings = tuple(Diagnostic(**finding) for finding in answer["findings"])

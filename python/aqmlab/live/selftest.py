@@ -109,9 +109,9 @@ def selftest(
     Raises
     ------
     HostError
-        If it cannot run live at all.
+        If this machine cannot run live at all.
     RunError
-        If the process that tries died.
+        If the process of the self-test died.
     """
     content = supervisor.ask({"do": "selftest"}, progress=progress, interrupted=interrupted)
     trials = (Trial("real-time", content["realtime"]), Trial("ordinary", content["ordinary"]))

@@ -65,9 +65,9 @@ def ask(
     AqmlabError
         The error that the process raised.
     RunError
-        If it died, hung, or wrote something other than a message.
+        If the process died, hung, or wrote something other than a message.
     HostError
-        If it could not be started.
+        If the process could not be started.
     KeyboardInterrupt
         If interrupted. The process is asked to end; after a second interrupt, or if it takes too
         long, it is killed.

@@ -253,7 +253,7 @@ class Metric:
         Raises
         ------
         UsageError
-            If there is none, with the nearest name.
+            If no parameter has this name; the message gives the nearest name.
         """
         for known in self.parameters:
             if known.name == name:
@@ -330,7 +330,7 @@ def find(name: str) -> Metric:
     Raises
     ------
     UsageError
-        If there is none, with the nearest name.
+        If no metric has this name; the message gives the nearest name.
     """
     if name in _METRICS:
         return _METRICS[name]

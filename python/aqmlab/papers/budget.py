@@ -46,7 +46,7 @@ class Budget:
         Raises
         ------
         OverBudgetError
-            If they would.
+            If the budget would be exceeded.
         """
         if not self.enough(self._share, seeds):
             raise OverBudgetError

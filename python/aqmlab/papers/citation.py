@@ -25,9 +25,9 @@ def cite(key: str | None = None) -> str:
     Raises
     ------
     UsageError
-        If there is no such paper, with the nearest one.
+        If the paper is unknown; the message gives the nearest key.
     ScenarioError
-        If its folder is wrong.
+        If the paper's folder is invalid.
     """
     if key is not None:
         for folder in (Path(key), papers_folder() / key):

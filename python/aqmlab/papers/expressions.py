@@ -21,7 +21,7 @@ def of_each_seed(
     Raises
     ------
     ScenarioError
-        If it is wrong, or is one figure of all seeds.
+        If the expression is invalid or has one value for all seeds.
     """
     claim = Claim(what, f"{expression} >= 0", where=where)
     claim.check(names)
@@ -64,7 +64,7 @@ class ExpressionValues:
         Raises
         ------
         ScenarioError
-            If it is wrong.
+            If the expression is invalid.
         """
         asked, bound = of_each_seed(expression, where, what, self._names)
         unit = kind_of(asked, self._names, bound).unit

@@ -126,7 +126,7 @@ def text_of(figure: PaperFigure, key: str) -> str:
     Raises
     ------
     ScenarioError
-        If it is missing.
+        If the key is missing.
     """
     if key not in figure.content:
         raise ScenarioError(

@@ -50,9 +50,9 @@ def papers() -> tuple[Paper, ...]:
     Raises
     ------
     UsageError
-        If there are none.
+        If the folder contains no papers.
     ScenarioError
-        If a folder is wrong.
+        If a paper's folder is invalid.
     """
     folder = papers_folder()
     found = sorted(file.parent for file in folder.glob("*/paper.toml"))
@@ -67,9 +67,9 @@ def find_paper(key: str) -> Paper:
     Raises
     ------
     UsageError
-        If there is none, with the nearest one.
+        If the paper is unknown; the message gives the nearest key.
     ScenarioError
-        If its folder is wrong.
+        If the paper's folder is invalid.
     """
     if (Path(key) / "paper.toml").is_file():
         return read_paper(Path(key))

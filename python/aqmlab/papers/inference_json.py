@@ -85,7 +85,7 @@ def read_inference(folder: Path) -> dict[str, Any] | None:
     Raises
     ------
     RecordingError
-        If it has been changed.
+        If the file has been changed or cannot be read.
     """
     file = folder / FILE
     try:

@@ -70,7 +70,7 @@ def live_part(paper: Paper, others: Callable[[], Sequence[Paper]]) -> Paper:
     Raises
     ------
     UsageError
-        If it has none, with the papers that have.
+        If the paper has none; the message lists the papers that have some.
     """
     if paper.live is not None:
         return paper.live

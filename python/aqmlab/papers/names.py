@@ -22,7 +22,7 @@ def swept(
     Raises
     ------
     ScenarioError
-        If it cannot be run.
+        If the experiment cannot be run.
     """
     from aqmlab import _core
 

@@ -95,7 +95,7 @@ def shown(figure: PaperFigure) -> Shown:
     Raises
     ------
     ScenarioError
-        If there is no such row, or a time is invalid.
+        If a row is unknown or a time is invalid.
     """
     content = figure.content
     rows = [str(row) for row in content.get("rows", ("queue", "law"))]
@@ -112,7 +112,7 @@ def time_of(figure: PaperFigure, key: str) -> float | None:
     Raises
     ------
     ScenarioError
-        If it is none.
+        If the value is not a time.
     """
     return amount_of(figure, key, TIME, "a time: `20s`")
 

@@ -146,7 +146,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     Raises
     ------
     UsageError
-        If there is no such table, figure or finding, or nothing that can run live.
+        If a table, figure or finding is unknown, or no experiment can run live.
     ScenarioError
         If the folder is wrong.
     RunError, HostError, RecordingError
@@ -243,7 +243,7 @@ def check_findings(findings: Sequence[Finding], names: Mapping[str, Names]) -> N
     Raises
     ------
     ScenarioError
-        With the nearest name where one is wrong.
+        If a finding is invalid; the message gives the nearest name.
     """
     for finding in findings:
         for part in finding.parts:
@@ -260,7 +260,7 @@ def choose(
     Raises
     ------
     UsageError
-        If one is not there.
+        If the paper lacks one of them.
     """
     if wanted.everything:
         return paper.findings, paper.tables, paper.figures

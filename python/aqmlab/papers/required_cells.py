@@ -62,7 +62,7 @@ def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool
     Raises
     ------
     ScenarioError, UsageError
-        If something cannot be asked.
+        If a question cannot be answered from the experiment.
     """
     every = frozenset(_selected(names, names.arms, {}))
     cells: set[Cell] = set()

@@ -121,7 +121,7 @@ def response_lines(figure: PaperFigure, results: Results) -> list[WaitLine]:
     Raises
     ------
     ScenarioError
-        If one of them has no completed request.
+        If a curve has no completed request.
     """
     class_name = view_of(figure).class_name
     lines = []
@@ -159,7 +159,7 @@ def response_dots(figure: PaperFigure, results: Results) -> list[Dots]:
     Raises
     ------
     ScenarioError
-        If a cell has no finished run, or none of its sample is there.
+        If a cell has no finished run, or the run recorded no sample of requests.
     """
     view, below = view_of(figure), _below(figure)
     found = []

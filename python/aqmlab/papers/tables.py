@@ -85,7 +85,7 @@ def fill(table: PublishedTable, results: Results, *, lenient: bool = False) -> F
     Raises
     ------
     ScenarioError
-        If its expression is wrong.
+        If the expression of the table is invalid.
     """
     asking = ExpressionValues(results, Names.of_results(results))
     rows = []
@@ -150,7 +150,7 @@ def cell_expression(
     Raises
     ------
     ScenarioError
-        If a hole names an entry that is not there.
+        If the text names an entry that does not exist.
     """
     inner, used = text, set(_NOT_ASKED)
     while holes := _HOLE.findall(inner):
@@ -197,7 +197,7 @@ def within(ours: float, published: float, tolerance: str, both_below: float = 0.
     Raises
     ------
     UsageError
-        If the tolerance is neither.
+        If the tolerance has neither form.
     """
     if match := re.fullmatch(r"([\d.]+) ?%", tolerance):
         return abs(ours - published) <= float(match[1]) / 100.0 * abs(published)

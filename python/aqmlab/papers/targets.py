@@ -53,9 +53,9 @@ class Targets:
         Raises
         ------
         ScenarioError
-            If something cannot be asked.
+            If a target cannot be computed from its experiment.
         UsageError
-            If the queue meant depends on the runs.
+            If the default queue depends on the runs.
         """
         asked = {file: AskedValues(names) for file, names in self.names.items()}
         for target in targets:

@@ -142,7 +142,7 @@ def read_toml(file: Path) -> TomlTable:
     Raises
     ------
     ScenarioError
-        If it cannot be read, or is not TOML.
+        If the file cannot be read or is not TOML.
     """
     try:
         content, text = toml_files.read_toml(file)

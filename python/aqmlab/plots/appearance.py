@@ -107,7 +107,7 @@ class Appearance:
         Raises
         ------
         UsageError
-            If a size makes no sense, or there is no such style.
+            If a size is out of range or the style is unknown.
         """
         import matplotlib as mpl
         from cycler import cycler
@@ -134,7 +134,7 @@ class Appearance:
         Raises
         ------
         UsageError
-            If one does not.
+            If a size is out of range.
         """
         for name, value in (("width", self.width), ("height", self.height)):
             if value is not None and not _SIZES[0] <= value <= _SIZES[1]:
@@ -159,7 +159,7 @@ def length_in(text: str | float, what: str = "length") -> float:
     Raises
     ------
     UsageError
-        If it is none.
+        If the text is not a length.
     """
     found = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]*)\s*", str(text), flags=re.I)
     number, unit = (float(found[1]), found[2].lower() or "in") if found else (math.nan, "")
@@ -176,7 +176,7 @@ def _parameters(style: str | None) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        If there is no such style, or its file is wrong.
+        If the style is unknown or its file is invalid.
     """
     import matplotlib.style as sheets
     from cycler import cycler

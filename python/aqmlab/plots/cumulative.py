@@ -58,7 +58,7 @@ def field_of(run: Measured, view: View) -> Field:
     Raises
     ------
     UsageError
-        If flows were not sampled, or one is not there.
+        If flows were not sampled, or a flow does not exist.
     """
     samples = run.flow_samples("acked_bytes")
     names = []

@@ -102,7 +102,7 @@ def figure_of(
     Raises
     ------
     UsageError
-        For an unknown kind, queue, arm, axis or metric, or looks that make no sense.
+        For an unknown kind, queue, arm, axis or metric, or an invalid appearance.
     RecordingError
         If a recording cannot be read.
     """
@@ -121,7 +121,7 @@ def kind_of(results: Results, kind: str) -> FigureKind:
     Raises
     ------
     UsageError
-        If there is none.
+        If no kind has this name.
     """
     kinds = SWEEP_KINDS if results.axes else KINDS
     if kind in kinds:
@@ -156,7 +156,7 @@ def check_format(file: Path, others: Sequence[str] = ()) -> None:
     Raises
     ------
     UsageError
-        If not.
+        If the file's format is not supported.
     """
     formats = (*_FORMATS, *others)
     if file.suffix.lower() not in formats:
@@ -171,7 +171,7 @@ def save(
     Raises
     ------
     UsageError
-        If its looks make no sense.
+        If its appearance is invalid.
     HostError
         If the file cannot be written.
     """

@@ -85,7 +85,7 @@ class View:
         Raises
         ------
         UsageError
-            If nothing of it is to be shown.
+            If the interval is empty.
         """
         begin = first_s if self.from_s is None else self.from_s
         end = last_s if self.until_s is None else self.until_s

@@ -40,7 +40,7 @@ class Shard:
         Raises
         ------
         UsageError
-            If it is not of this form.
+            If the text does not have this form.
         """
         first, slash, last = text.partition("/")
         if not (slash and first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
@@ -122,9 +122,9 @@ class Cases:
     Raises
     ------
     ScenarioError
-        If the scenario is wrong, in any case.
+        If any case of the scenario is invalid.
     UsageError
-        If the seeds make no sense, or a metric, arm or port is unknown.
+        If the seeds are out of range, or a metric, arm or port is unknown.
     """
 
     def __init__(  # noqa: PLR0913 (keyword arguments)

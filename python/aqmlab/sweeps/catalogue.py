@@ -112,7 +112,7 @@ def catalogue(path: Path) -> Catalogue:
     Raises
     ------
     RecordingError
-        If it is none of them, or of a later format.
+        If the path is none of these, or of a later format.
     """
     path = path.resolve()
     if (path / SWEEP_FILE).is_file():

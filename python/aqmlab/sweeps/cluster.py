@@ -77,7 +77,7 @@ class DaskExecutor:
     Raises
     ------
     HostError
-        If there is no scheduler, or Dask is not installed.
+        If the scheduler cannot be reached or Dask is not installed.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class DaskExecutor:
         Raises
         ------
         HostError
-            If there has been no scheduler for too long.
+            If the scheduler has been unreachable for too long.
         """
         until = time.monotonic() + timeout_s
         while not self._outcomes:
@@ -197,7 +197,7 @@ class DaskExecutor:
         Raises
         ------
         HostError
-            If none of those that are there may.
+            If none of the present workers may execute the task.
         """
         refused = {address for address, refusal in self._refusals.items() if refusal.is_of(task)}
         workers = self._connection.workers.keys()

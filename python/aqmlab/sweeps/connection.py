@@ -79,7 +79,7 @@ class Cluster:
         Raises
         ------
         OSError
-            If there is no scheduler.
+            If the scheduler cannot be reached.
         """
         from distributed import Client
 
@@ -109,7 +109,7 @@ class Cluster:
         HostError
             If Dask is not installed.
         UsageError
-            If it is not known where the scheduler is, or a file is not there.
+            If the address of the scheduler is unknown or a file does not exist.
         """
         if find_spec("distributed") is None:
             raise HostError(
@@ -155,7 +155,7 @@ class Connection:
     Raises
     ------
     HostError
-        If there is no scheduler.
+        If the scheduler cannot be reached.
     """
 
     def __init__(self, cluster: Cluster, heard: Mapping[str, Callable[[Any], None]]) -> None:
@@ -188,7 +188,7 @@ class Connection:
         Raises
         ------
         HostError
-            If there has been none for too long.
+            If there has been no connection for too long.
         """
         now = time.monotonic()
         if self._client is not None:

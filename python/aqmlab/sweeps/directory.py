@@ -71,7 +71,7 @@ def write_about(store: Store, directory: Path, scenario: str, about: Mapping[str
     Raises
     ------
     HostError
-        If they cannot be written.
+        If the files cannot be written.
     """
     content = sealed(about)
     with store.writing():
@@ -169,7 +169,7 @@ def store_of(directory: Path) -> Store:
     Raises
     ------
     RecordingError
-        If it is in none.
+        If the directory is not in a store.
     """
     try:
         return Store(directory.resolve().parent.parent)
@@ -188,7 +188,7 @@ def load_sweep(path: Path | str) -> Results:
     Raises
     ------
     RecordingError
-        If there is none, or it is incomplete, corrupt or of a later format.
+        If there is no sweep, or it is incomplete, corrupt or of a later format.
     """
     path = Path(path)
     return Recordings(store_of(path), SweepFile(path)).results()

@@ -117,7 +117,7 @@ class ExperimentDirectory(Place):
         Raises
         ------
         OSError
-            If there is something else in it.
+            If the directory contains anything else.
         """
         if any(self.path.glob("*/seed-*/manifest.json")):
             return False
@@ -164,9 +164,9 @@ def begin(cases: Cases, output: Path | str | None) -> ExperimentDirectory:
     Raises
     ------
     UsageError
-        If it exists.
+        If the directory exists.
     HostError
-        If it cannot be made.
+        If the directory cannot be created.
     """
     files = {SCENARIO_FILE: cases.text, EXPERIMENT_FILE: sealed(describe_experiment(cases))}
     return ExperimentDirectory(begin_directory(output, cases, files))
@@ -178,9 +178,9 @@ def begun(cases: Cases, output: Path | str | None) -> ExperimentDirectory | None
     Raises
     ------
     UsageError
-        If the given one is of something else.
+        If the given directory is that of another experiment.
     RecordingError
-        If it cannot be read.
+        If the directory cannot be read.
     """
     about = describe_experiment(cases)
     if output is None:
@@ -254,14 +254,14 @@ class _TakenError(UsageError):
 def begin_directory(output: Path | str | None, cases: Cases, files: Mapping[str, str]) -> Path:
     """Make a directory with these files; by default one with a generated name.
 
-    A second directory of the same second gets a number, even if two processes request the name at once.
+    A further directory with the same name gets a number, even if two processes create them at once.
 
     Raises
     ------
     UsageError
-        If the given one exists.
+        If the given directory exists.
     HostError
-        If it cannot be made.
+        If the directory cannot be created.
     """
     if output is not None:
         _make_directory(Path(output), files)

@@ -37,7 +37,7 @@ def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> M
     UsageError
         If one of them would not be beside it elsewhere, or they are too large to be sent.
     HostError
-        If one of them cannot be read.
+        If a file cannot be read.
     """
     if not _MAY_NAME.search(toml):
         return _NONE

@@ -37,7 +37,7 @@ def chosen(word: str) -> Bring:
     Raises
     ------
     UsageError
-        If it means nothing.
+        If the word is unknown.
     """
     for known in (SUMMARIES, RECORDINGS):
         if word == known:
@@ -62,7 +62,7 @@ def unpack(files: Mapping[str, bytes], directory: Path) -> None:
     Raises
     ------
     OSError
-        If they cannot be written.
+        If a file cannot be written.
     """
     directory.mkdir()
     for name, content in files.items():

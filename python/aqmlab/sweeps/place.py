@@ -121,7 +121,7 @@ class Place(ABC):
         Raises
         ------
         RecordingError
-            If it is of a later format, or cannot be read.
+            If the run is of a later format or cannot be read.
         """
         return self.short_of(name, Needs())
 
@@ -131,7 +131,7 @@ class Place(ABC):
         Raises
         ------
         RecordingError
-            If it is of a later format, or cannot be read.
+            If the run is of a later format or cannot be read.
         """
         from aqmlab.recording import load_run
 

@@ -69,7 +69,7 @@ class Store(Place):
         Raises
         ------
         UsageError
-            If there is something else.
+            If the path is something else.
         HostError
             If nothing can be written there.
         """

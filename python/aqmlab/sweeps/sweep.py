@@ -179,9 +179,9 @@ class Sweep:
         RecordingError
             If runs that were there cannot be read; ``results`` is without them.
         HostError
-            If this machine cannot go on: no space, no permission. What is done is kept.
+            If this machine cannot continue: no space, no permission. Finished runs are kept.
         KeyboardInterrupt
-            If interrupted: the sweep is cancelled then. What is done is kept.
+            If interrupted, which cancels the sweep. Finished runs are kept.
         """
         with self:
             # Not by `join`: interrupted, it would take the thread for ended.
@@ -430,9 +430,9 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     Raises
     ------
     ScenarioError
-        If the scenario is wrong, in whatever case; nothing is written then.
+        If any case of the scenario is invalid; nothing is written then.
     UsageError
-        If an argument makes no sense.
+        If an argument is invalid.
     RecordingError
         If the store is corrupt or of a later format.
     HostError

@@ -66,7 +66,7 @@ def write_tables(results: Results, directory: Path) -> None:
     Raises
     ------
     OSError
-        If they cannot be written.
+        If the tables cannot be written.
     RecordingError
         If a recording cannot be read.
     """

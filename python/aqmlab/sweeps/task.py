@@ -39,7 +39,7 @@ class Capture(NamedTuple):
         Raises
         ------
         UsageError
-            If it makes none.
+            If the number of bytes is out of range.
         """
         return Capture(names(ports) or (), _pcap_bytes(kept_bytes))
 

@@ -63,7 +63,7 @@ def place_at(path: Path) -> Place:
     Raises
     ------
     RecordingError
-        If there is none.
+        If the directory is neither.
     """
     return ExperimentDirectory(path) if (path / EXPERIMENT_FILE).is_file() else Store(path)
 

@@ -56,7 +56,7 @@ def read_tc(text: str) -> TcQueue:
     Raises
     ------
     UsageError
-        If tc refuses the words, or there is no discipline or parameter here that does what they ask for.
+        If tc refuses the words, or aqmlab has no equivalent discipline or parameter.
     """
     words = _discipline(text.split())
     spec, (kind, *rest) = " ".join(words), words

@@ -1,5 +1,5 @@
-//! Time and waiting, as the loop needs them: this machine's, or a test's. Its clock is CLOCK_MONOTONIC from an origin, and nothing
-//! else.
+//! Time and waiting, as the loop needs them: this machine's, or a test's. Its only clock is CLOCK_MONOTONIC,
+//! counted from an origin.
 
 use std::hint::black_box;
 use std::io;
@@ -67,8 +67,8 @@ impl Clock {
     }
 }
 
-/// Multiplications, each of the product of the one before. They take three cycles each on processors of today, and no
-/// processor does so many in [`FASTEST_WORK`].
+/// Multiplications, each of the product of the one before. They take three cycles each on current processors,
+/// and no processor executes this many in [`FASTEST_WORK`].
 const WORK: u32 = 2_000_000;
 /// Two million cycles of a processor of 20 GHz.
 const FASTEST_WORK: Span = Span::us(100);
@@ -129,7 +129,7 @@ impl SystemPoller {
         Ok(SystemPoller { clock, epoll })
     }
 
-    /// Asks once, waiting at most so long, whether any device is ready.
+    /// Polls once, for at most this long, whether any device is ready.
     fn ask(&self, at_most: Span, ready: &mut [bool]) -> io::Result<bool> {
         let ns = at_most.as_ns();
         let timeout = Timeout { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };

@@ -195,8 +195,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         waited.map_err(|error| LiveError::io("wait for", "packets")(error))
     }
 
-    /// The loop passes every few milliseconds, so a longer gap is the machine's doing: frames that
-    /// came meanwhile get a wrong time of arrival, and what was due was late.
+    /// The loop runs every few milliseconds, so the machine causes any longer gap: frames that arrived in it
+    /// have a wrong time of arrival, and events that were due in it were late.
     fn look_for_a_stall(&mut self, now: Instant) {
         let length = now.saturating_since(self.last_pass);
         // The state before the gap does not show whether the measured interval began during it.

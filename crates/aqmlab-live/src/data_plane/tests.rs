@@ -228,7 +228,7 @@ fn a_punctual_machine_is_never_late() {
     router.finish().unwrap();
 }
 
-/// Lateness is on record, and changes nothing else: the same tables, the same octets.
+/// Lateness is recorded and changes nothing else: the tables and the octets are the same.
 #[test]
 fn a_late_machine_writes_late_and_decides_alike() {
     let red = r#"kind = "red", limit = "50p", min_th = "5p", max_th = "20p", ecn = true"#;

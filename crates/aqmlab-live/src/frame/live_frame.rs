@@ -10,7 +10,7 @@ use aqmlab_units::Bytes;
 use super::headers::Headers;
 use crate::addresses::HostId;
 
-/// A packet on its way through the router. Marks are kept here and written into its octets when it
+/// A packet in the router. Marks are kept here and written into its octets when it
 /// leaves.
 #[derive(Debug)]
 pub struct LiveFrame {
@@ -91,7 +91,7 @@ impl LiveFrame {
         self.ecn() == Ecn::Ce && self.came_with & ECN_BITS != Ecn::Ce as u8
     }
 
-    /// The traffic class that its octets must get, if it has changed.
+    /// The traffic class to be written into its octets, if it has changed.
     pub(crate) fn new_traffic_class(&self) -> Option<u8> {
         (self.traffic_class != self.came_with).then_some(self.traffic_class)
     }

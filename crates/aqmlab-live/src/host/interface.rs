@@ -30,7 +30,7 @@ const QUEUE: u32 = 20_000;
 /// The loopback interface is always the first of its namespace.
 const LOOPBACK: u32 = 1;
 
-/// A device may still be held by a process that has just ended: so long we try again.
+/// A process that has just ended may still hold a device: retry for this long.
 const RETRIES: u32 = 40;
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 

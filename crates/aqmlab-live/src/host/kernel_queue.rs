@@ -30,7 +30,7 @@ pub struct LinuxQueue {
     index: u32,
 }
 
-/// What remains known of it while the router has it.
+/// The record of it while the router has it.
 #[derive(Debug)]
 pub struct KernelHost {
     /// Index of its link.
@@ -191,7 +191,7 @@ pub fn lacks<'a>(specs: &[&'a str]) -> Result<Vec<&'a str>, LiveError> {
     Ok(lacking)
 }
 
-/// What the kernel says of its queue after a run.
+/// The kernel's statistics of its queue after a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelCounts {
     /// Index of the queue's link.
@@ -239,7 +239,7 @@ impl KernelHost {
     }
 }
 
-/// The part of what `tc -s qdisc show` prints that is about the shaper's only queue, the second.
+/// The part of the output of `tc -s qdisc show` about the shaper's only queue, the second.
 fn leaf_of(text: &str) -> &str {
     let second = text.match_indices("qdisc ").map(|(at, _)| at).nth(1);
     second.map_or(text, |at| &text[at..]).trim()

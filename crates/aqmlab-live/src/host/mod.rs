@@ -1,9 +1,8 @@
 //! The hosts at the ends of each class's path: network namespaces with nothing in them but a TUN
 //! device, an address, a route, and the stack settings of the class.
 //!
-//! A namespace has no name. It lives as long as its descriptor and its sockets, so nothing of it
-//! remains when the process ends, in whatever way. The namespace that the process came from is
-//! never touched.
+//! A namespace has no name. It lives as long as its descriptor and its sockets, so nothing of it remains,
+//! however the process ends. The namespace that the process came from is never touched.
 
 mod counters;
 mod interface;

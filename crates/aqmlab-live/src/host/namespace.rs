@@ -77,7 +77,7 @@ pub struct Sysctl {
     pub name: &'static str,
     /// The value to set.
     pub value: String,
-    /// What a run without the setting lacks, if that is worth reporting: a kernel that does not
+    /// The consequence of a missing setting, if that is worth reporting: a kernel that does not
     /// know the setting mostly lacks the feature as well.
     pub without: Option<&'static str>,
 }
@@ -93,7 +93,7 @@ impl Sysctl {
         Sysctl { without: Some(without), ..Sysctl::new(name, value) }
     }
 
-    /// The name as sysctl(8) has it.
+    /// The name in sysctl(8).
     pub fn dotted(&self) -> String {
         format!("net.{}", self.name.replace('/', "."))
     }

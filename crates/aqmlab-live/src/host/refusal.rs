@@ -14,8 +14,7 @@ pub struct Policy {
     pub unprivileged_allowed: bool,
     /// `user.max_user_namespaces`
     pub any_allowed: bool,
-    /// Whether the process has other threads. With other threads it may not have a user namespace
-    /// of its own.
+    /// Whether the process has other threads. A process with other threads cannot create a user namespace.
     pub several_threads: bool,
 }
 

@@ -200,7 +200,7 @@ impl Stack {
     }
 }
 
-/// A profile on its way to settings.
+/// A profile that is being converted to settings.
 struct Translation<'a> {
     class: &'a ClassPlan,
     tcp: &'a Profile,

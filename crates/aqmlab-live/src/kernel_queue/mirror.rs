@@ -11,7 +11,7 @@ use crate::frame::LiveFrame;
 /// Packets that have a number at the same time, at most.
 const NUMBERS: usize = 1 << 16;
 
-/// What is known of a discipline of the kernel by its name.
+/// The properties of a kernel discipline that follow from its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Habits {
     /// All packets leave in the order of arrival. Otherwise only those of each flow do.
@@ -43,7 +43,7 @@ impl Habits {
     }
 }
 
-/// What the kernel has let go.
+/// The packets that the kernel has forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Returned {
     pub number: u16,
@@ -62,7 +62,7 @@ pub(super) struct Held {
     /// The number of the packet that arrives next, and whether the kernel has dropped it already.
     pub coming: Option<(u16, bool)>,
     last: u16,
-    /// What is known of the discipline.
+    /// The properties of the discipline.
     pub habits: Habits,
     /// Packets found to be dropped, and marked.
     pub dropped: u64,

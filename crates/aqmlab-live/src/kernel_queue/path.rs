@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// What a kernel's discipline says of itself.
+/// The statistics of a kernel discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KernelState {
     /// Packets that wait in it.

@@ -30,7 +30,8 @@ pub struct KernelQueue {
     books: KernelQueueBooks,
 }
 
-/// What a run shows of a kernel's queue besides its port's books. Counted from the start to the end of the drain.
+/// The observations about a kernel's queue in a run, besides its port's books. Counted from the start to the
+/// end of the drain.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KernelQueueBooks {
     /// Packets that the kernel was given.

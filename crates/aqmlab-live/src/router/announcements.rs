@@ -1,9 +1,9 @@
 //! Announcements of connections: the router must know the new owner of a client port before its
 //! first frame comes.
 //!
-//! The opening side announces each connection before its SYN leaves; the router takes in what has
-//! been announced when it sees a SYN. The two share a ring without locks: neither ever waits for
-//! the other, and neither allocates.
+//! The opening side announces each connection before its SYN leaves; the router reads the announcements when
+//! it sees a SYN. The two share a ring without locks: neither ever waits for the other, and neither
+//! allocates.
 
 use aqmlab_network::{FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
@@ -12,7 +12,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 /// Maximum number of pipes of a row: access links and delay stages, both ways.
 pub const MOST_PIPES: usize = 16;
 
-/// Announcements that may wait for the router. It takes them in at each SYN, so few do.
+/// Announcements that may wait for the router. It reads them at each SYN, so few do.
 const WAITING: usize = 1024;
 
 /// A connection that is about to open.

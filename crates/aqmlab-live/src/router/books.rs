@@ -62,7 +62,7 @@ impl HostBooks {
         }
     }
 
-    /// Not let in, for whatever reason.
+    /// Refused, for any reason.
     pub fn refused(&self) -> u64 {
         self.malformed() + self.oversize + self.no_slot
     }

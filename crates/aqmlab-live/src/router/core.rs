@@ -29,7 +29,7 @@ const HOLES: usize = 64;
 /// A network of ports in virtual time.
 pub struct Router {
     pub(super) ports: Vec<Port<LiveFrame>>,
-    /// Frames on links and in flows' own pipes, on their way to another pipe or queue.
+    /// Frames on links and in flows' own pipes, bound for another pipe or queue.
     pub(super) inside: Stage,
     /// Frames in the last pipe of their way.
     pub(super) leaving: Stage,
@@ -51,7 +51,7 @@ pub struct Router {
     now: Instant,
     /// Queues of the kernel, by link.
     pub(super) kernels: Vec<Option<KernelQueue>>,
-    /// What went wrong with one of them.
+    /// The error of one of them.
     fault: Option<io::Error>,
 }
 
@@ -164,7 +164,7 @@ impl Router {
         announcer
     }
 
-    /// Takes in a packet that a host has sent at `now`, which never decreases. Everything due
+    /// Accepts a packet that a host has sent at `now`, which never decreases. Everything due
     /// before is done first.
     ///
     /// # Errors
@@ -333,7 +333,7 @@ impl Router {
             && tcp_payload(octets).is_some_and(|segment| segment.syn)
     }
 
-    /// Connections that have been announced get their rows: pipes of their own, and nothing delivered.
+    /// Assigns rows to the announced connections, with their own pipes and no delivered bytes.
     fn take_in_announced(&mut self) {
         let Some(announced) = &mut self.announced else { return };
         while let Ok(mut announcement) = announced.pop() {

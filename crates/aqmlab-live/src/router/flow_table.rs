@@ -50,7 +50,7 @@ pub const INSIDE: usize = 0;
 pub const LEAVING: usize = 1;
 
 impl FlowTable {
-    /// The rows of `plan`, of which each class has so many, and the pipes of both stages: first one for each link, its
+    /// The rows of `plan`, this many per class, and the pipes of both stages: first one for each link, its
     /// propagation delay; then those of the rows, by class, row, and place on the way. Those of lists are drawn by the
     /// seed as the simulator draws its links, those of other populations when their connections are announced. `None` if
     /// there are 2^32 or more.

@@ -61,7 +61,7 @@ const MOST_PORTS: u64 = 1 << 20;
 
 /// Returns the number of client ports of each class, and so of connections it may have open at the
 /// same time. A flow of a list has a port to itself. Other connections take turns if more are
-/// expected than there is room for. Each user then has at least two ports, one of which rests.
+/// expected than there is room for. Each user then has at least two ports, one in use and one at rest.
 ///
 /// # Errors
 /// If they are too many.
@@ -109,7 +109,7 @@ fn opened_by_users(plan: &Plan, number: usize, think: &Distribution, at_a_time: 
     expected.min(AMPLE_PORTS).max((class.count * at_a_time).saturating_mul(2))
 }
 
-/// The least number of frames that a plan needs, and the number that it gets if they are small.
+/// The least number of frames that a plan needs, and the number reserved if they are small.
 fn frames(plan: &Plan) -> (u64, u64) {
     let rtt = (0..plan.classes.len()).map(|class| own_round_trip(plan, class)).max();
     let rtt = rtt.map_or(0.0, |rtt| rtt.as_secs_f64());
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     /// A thousand data packets of 1500 bytes per second, and as many acknowledgments of 40 bytes
-    /// back: 125 of each under way in 124 ms of the flow and 1 ms of the link. Queues of `limit`
+    /// back: 125 of each are in flight for 124 ms of the flow and 1 ms of the link. Queues of `limit`
     /// and 10 packets.
     fn room(limit: u64, largest: usize) -> Result<FrameBudget, LiveError> {
         room_with(limit, largest, "rtt = \"124ms\"")

@@ -67,7 +67,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection on its way to its server, by `client`.
+    /// A connection that its server has not accepted yet, by `client`.
     pub fn new(client: Stream, session: Option<Session>) -> Self {
         let last = session.as_ref().map_or(End::Server, Session::last_arrives_at);
         Connection { client, server: None, waiting: Vec::new(), session, last }
@@ -146,7 +146,7 @@ impl Connection {
         self.session.iter().flat_map(Session::under_way).collect()
     }
 
-    /// Stops the sending application, whatever its session had planned.
+    /// Stops the sending application, whatever its session has scheduled.
     pub fn stop(&mut self) {
         self.session = None;
         self.client.close();

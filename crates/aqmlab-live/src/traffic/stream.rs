@@ -37,7 +37,7 @@ pub struct Stream {
     to_write: ToWrite,
     /// Whether the end of the stream follows the pending data.
     closes: bool,
-    /// It has been sent on its way.
+    /// It has been sent.
     closed: bool,
     written: u64,
     read: u64,

@@ -1,4 +1,4 @@
-//! Cases that need a process to themselves: a user namespace takes one with a single thread.
+//! Cases that need a separate process: a user namespace requires one with a single thread.
 //!
 //! The test binary calls itself once for each case and user. A machine that refuses namespaces skips the
 //! cases and reports the reason.
@@ -17,7 +17,8 @@ const SKIPPED: i32 = 77;
 /// An ordinary user who owns nothing.
 const NOBODY: u32 = 65_534;
 
-/// Runs the cases whose name the command line gives a part of, or all; or the one that this process was started for.
+/// Runs the cases whose name contains the command line's argument, or all; or the one for which this process
+/// was started.
 pub fn main(cases: &[Case]) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [flag, name] = &arguments[..]
@@ -49,7 +50,8 @@ pub fn main(cases: &[Case]) -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs a case in a process of its own, as another user if that one may run this program: as whom, and how it ended.
+/// Runs a case in a separate process, as another user if that user may run this program; returns the user and
+/// the outcome.
 fn run(name: &str, user: Option<u32>) -> (&'static str, Option<i32>) {
     let program = std::env::current_exe().expect("a process knows its program");
     let mut command = Command::new(&program);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use aqmlab_recording::{ColumnData, Table};
 use pcap_parser::{Block, OptionCode, PcapBlockOwned, PcapNGSlice, traits::PcapNGPacketBlock};
 
-/// A sink that others can look into.
+/// A sink with readable content.
 #[derive(Clone, Default)]
 pub struct Sink(pub Arc<Mutex<Vec<u8>>>);
 
@@ -35,7 +35,7 @@ impl Packet {
         self.comment.split(", ").any(|part| part == words)
     }
 
-    /// Whether it goes on the link.
+    /// Whether it enters the link.
     pub fn leaves(&self) -> bool {
         !self.comment.contains("dropped")
     }
@@ -65,7 +65,7 @@ pub fn read(bytes: &[u8]) -> Vec<Packet> {
     packets.collect()
 }
 
-/// A number of a row of the summary that is there for all classes together.
+/// A number from the row of the summary for all classes together.
 pub fn total(table: &Table, column: &str, row: usize) -> u128 {
     match table.column(column) {
         Some(ColumnData::U64(values)) => u128::from(values[row]),

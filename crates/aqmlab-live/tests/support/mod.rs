@@ -65,7 +65,7 @@ pub struct Segment {
     pub flags: u8,
 }
 
-/// The packet of a segment from the host at `from` that is to or from this client port.
+/// The packet of a segment from the host at `from`, to or from this client port.
 pub fn segment(from: HostId, client_port: u32, segment: Segment) -> Vec<u8> {
     let Segment { ecn, len, payload, seq, flags } = segment;
     let client = Addresses(IpVersion::V4).client(from.class, client_port);
@@ -79,7 +79,7 @@ pub fn segment(from: HostId, client_port: u32, segment: Segment) -> Vec<u8> {
     as_tcp(octets, payload, flags)
 }
 
-/// A datagram as a TCP segment with the same ports and so much payload.
+/// A datagram as a TCP segment with the same ports and this much payload.
 pub fn as_tcp(mut octets: Vec<u8>, payload: usize, flags: u8) -> Vec<u8> {
     let (header, ecn) = (octets.len() - 20 - payload, octets[1]);
     assert!(header.is_multiple_of(4) && (20..=60).contains(&header), "a TCP header of {header} octets");

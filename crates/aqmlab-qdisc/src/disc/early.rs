@@ -33,8 +33,7 @@ pub trait EarlyLaw {
     #[inline(always)]
     fn catch_up(&mut self, _now: Instant, _backlog: Backlog) {}
 
-    /// Records that a packet of `size` arrives and finds `backlog`, whether or not there is room
-    /// for it.
+    /// Records that a packet of `size` arrives and finds `backlog`, whether or not it fits.
     #[inline(always)]
     fn on_arrival(&mut self, _now: Instant, _backlog: Backlog, _size: Bytes) {}
 

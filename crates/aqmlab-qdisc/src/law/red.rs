@@ -99,7 +99,7 @@ impl RedLaw {
     /// weight of 1 leaves the law as it is. (Feng, Kandlur, Saha, Shin 1999 mention the
     /// possibility.)
     ///
-    /// The filter takes in the probability of each arrival, and only its output decides. It
+    /// The probability of each arrival enters the filter, and only the filter's output decides. It
     /// therefore continues to choose packets after the average has fallen below `min_th`, and no
     /// notice is forced above `max_th`.
     #[must_use]

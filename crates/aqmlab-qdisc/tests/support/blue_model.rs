@@ -7,7 +7,7 @@
 //! > Upon link idle event: if ((now - `last_update`) > `freeze_time`) then
 //! > `p_m` = `p_m` - d2; `last_update` = now.
 //!
-//! It has no state to be wrong in. First it computes the whole history of the link from the list of
+//! It has no state that could be wrong. First it computes the whole history of the link from the list of
 //! arrivals, by the definition of a first-in first-out link. Then it reads the paper's events off
 //! that history; `p_m` is their sum, in integers. The packets that BLUE's random draws notify are
 //! inputs because a draw is not part of the text.
@@ -35,7 +35,7 @@ pub enum Loss {
 pub enum Idle {
     /// The link runs out of packets.
     RunsOut,
-    /// That, and each arrival that BLUE drops while the link is idle, which leaves it idle.
+    /// The same, and each arrival that BLUE drops while the link is idle, which remains idle.
     RunsOutOrStaysSo,
 }
 

@@ -13,7 +13,7 @@ impl Sweep<'_> {
     /// Returns the case of this number, below [`Sweep::cases`], without making any other.
     ///
     /// # Errors
-    /// What is wrong with this combination of values.
+    /// The errors of this combination of values.
     ///
     /// # Panics
     /// If there is no such case.

@@ -27,7 +27,7 @@ pub(super) struct Connections {
     pub(super) delays: Vec<[Span; 2]>,
 }
 
-/// The reader of a trace, of which the rows of one class or all are wanted.
+/// The reader of a trace for the rows of one class, or for all rows.
 pub(super) struct Reader<'w> {
     wanted: Option<&'w str>,
     read: Connections,

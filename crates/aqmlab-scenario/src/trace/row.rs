@@ -109,7 +109,7 @@ pub(super) struct Header<'h> {
 }
 
 impl Header<'_> {
-    /// Returns the position of a column, if it is there.
+    /// Returns the position of a column, if it exists.
     pub(super) fn place(&self, wanted: &str) -> Option<usize> {
         self.names.iter().position(|name| *name == wanted)
     }
@@ -127,7 +127,7 @@ impl Header<'_> {
         }
     }
 
-    /// Returns the column of times, if it is there.
+    /// Returns the column of times, if it exists.
     pub(super) fn may_be_when(&self, [in_s, in_ns]: [&'static str; 2]) -> Result<Option<When>, String> {
         match (self.place(in_s), self.place(in_ns)) {
             (Some(_), Some(_)) => Err(format!("`{in_s}` and `{in_ns}` mean the same; keep one of them")),

@@ -196,7 +196,7 @@ impl Columns {
     }
 }
 
-/// Returns the field of a word, or of the code point itself as captures have it. An empty cell is
+/// Returns the field of a word, or of the code point itself, which captures use. An empty cell is
 /// not ECN-capable.
 fn ecn(cell: &Cell<'_>) -> Result<Ecn, String> {
     let found = match cell {

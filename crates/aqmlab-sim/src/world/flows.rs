@@ -266,8 +266,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.serve_fully(at, end);
     }
 
-    /// Counts a completion: a receiver has got everything from its sender, or a client its
-    /// response.
+    /// Counts a completion: a receiver has received everything from its sender, or a client its response.
     pub(super) fn count_completed(&mut self, class: u16, what: Completed) {
         if self.schedule.is_measuring() && self.completions.count(usize::from(class), what) {
             self.stop(StoppedBy::Completed);

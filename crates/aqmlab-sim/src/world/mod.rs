@@ -209,7 +209,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.schedule.ended().is_some_and(|(at, why)| why == StoppedBy::Completed && self.done_as_of >= at)
     }
 
-    /// Reads the control every [`CONTROL_INTERVAL`] events and when the run is to stop. Returns the
+    /// Reads the control every [`CONTROL_INTERVAL`] events and when the run should stop. Returns the
     /// reason for the stop, if there is one.
     #[cold]
     fn poll_control(&mut self, control: &Control) -> Result<Option<StoppedBy>, RunError> {
@@ -355,7 +355,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     // --- the end --------------------------------------------------------------------------------------
 
     /// Returns the packets still in the network: on links, in access links, in queues and in
-    /// transmission. A packet at a port that looks ahead is already on its way to the next place.
+    /// transmission. A packet at a port that looks ahead is already moving to the next place.
     pub fn resident(&self) -> Tally {
         let mut tally = self.scheduler.packets();
         self.held().for_each(|packet| tally.count(packet.wire_len()));

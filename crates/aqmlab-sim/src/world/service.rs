@@ -68,8 +68,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Handles a packet that reaches a host where single events are recorded, or one that delays
-    /// what it sends.
+    /// Handles a packet that reaches a host with recorded events, or one that delays its packets.
     #[inline(never)]
     pub(super) fn at_watched_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
         if let Some(watch) = &mut self.watch {
@@ -245,7 +244,7 @@ struct Reached {
 /// The actions left after processing.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Served {
-    /// Whether the receiver has just got everything.
+    /// Whether the receiver has just received everything.
     completed: bool,
     /// Number of responses that have just reached their client.
     answered: u32,

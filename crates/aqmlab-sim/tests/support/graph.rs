@@ -9,7 +9,7 @@ pub type Link<'a> = (&'a str, &'a str, &'a str, &'a str, Option<u32>);
 /// Packets of 1000 B at even distances: name, from, to, rate, and when the first is sent.
 pub type Stream<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
 
-/// A graph without access links; links and streams stand in the plan in this order.
+/// A graph without access links; links and streams have this order in the plan.
 pub fn graph(duration: &str, links: &[Link<'_>], streams: &[Stream<'_>]) -> String {
     let mut text = format!("duration = {duration:?}\n[topology]\nkind = \"graph\"\naccess_rate = \"none\"\n");
     let nodes: BTreeSet<&str> = links.iter().flat_map(|link| [link.0, link.1]).collect();

@@ -11,7 +11,7 @@ use aqmlab_scenario::Plan;
 use aqmlab_sim::{Control, RunError, RunFiles, captured_ports, run_into};
 use pcap_parser::{Block, OptionCode, PcapBlockOwned, PcapNGSlice, traits::PcapNGPacketBlock};
 
-/// A sink that others can look into; it takes `room` bytes and refuses the rest.
+/// A sink with readable content; it accepts `room` bytes and refuses the rest.
 #[derive(Clone)]
 pub struct Sink {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -56,7 +56,7 @@ impl Captured {
     }
 }
 
-/// Runs with a capture of `links` that keeps `snap` bytes of a packet and may take `room` in all.
+/// Runs with a capture of `links` that keeps `snap` bytes per packet and at most `room` in total.
 pub fn capture(
     plan: &Plan,
     seed: u64,

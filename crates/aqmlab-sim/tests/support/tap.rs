@@ -26,7 +26,7 @@ pub enum Act {
 /// Shared by a tap and its reader.
 pub type Log = Arc<Mutex<Vec<Act>>>;
 
-/// A discipline that writes down all that happens to the one inside.
+/// A discipline that records all calls of the one inside.
 struct Tap {
     inner: Discipline<PortPacket>,
     log: Log,

@@ -134,7 +134,7 @@ impl PackMime {
     }
 
     /// Draws in advance what several clouds need for their first `count` connections. In parallel
-    /// this is many times faster than cloud by cloud; all values stay what they would have been.
+    /// this is many times faster than cloud by cloud; the values do not change.
     pub fn draw_ahead(clouds: &mut [&mut PackMime], count: usize) {
         let drivers: [fn(&mut PackMime) -> &mut Driver; 4] = [
             |cloud| &mut cloud.gaps,

@@ -120,7 +120,7 @@ impl Stage {
 }
 
 impl Usage {
-    /// Takes in the segments in flight before an acknowledgment.
+    /// Processes the segments in flight before an acknowledgment.
     fn heard(&mut self, window: &Window, heard: &Heard, profile: &Profile) {
         let before = heard.una - u64::from(heard.bytes);
         let flight = (heard.sent - before).div_ceil(u64::from(profile.mss)) as u32;

@@ -51,7 +51,7 @@ impl Default for HyStart {
 }
 
 impl HyStart {
-    /// Takes in an acknowledgment, which may end slow start.
+    /// Processes an acknowledgment, which may end slow start.
     pub(super) fn heard(&mut self, window: &mut Window, heard: &Heard, profile: &Profile) {
         self.sent = heard.sent;
         let Some(rtt) = heard.rtt else { return };

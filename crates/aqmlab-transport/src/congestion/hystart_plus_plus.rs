@@ -44,7 +44,7 @@ impl Default for HyStartPlusPlus {
 }
 
 impl HyStartPlusPlus {
-    /// Takes in an acknowledgment: first the rounds, then its round trip.
+    /// Processes an acknowledgment: first the rounds, then its round trip.
     pub(super) fn heard(&mut self, window: &mut Window, heard: &Heard) {
         if self.phase == Phase::Over || window.cwnd() >= window.ssthresh() {
             self.phase = Phase::Over;
@@ -94,7 +94,7 @@ impl HyStartPlusPlus {
         if matches!(self.phase, Phase::Conservative { .. }) { 1.0 / CSS_GROWTH_DIVISOR } else { 1.0 }
     }
 
-    /// Takes in a loss, a mark or a timeout, which ends the initial slow start (section 4.2).
+    /// Processes a loss, a mark or a timeout, which ends the initial slow start (section 4.2).
     pub(super) fn congestion(&mut self) {
         self.phase = Phase::Over;
     }

@@ -2,14 +2,14 @@
 //!
 //! Three parts. The [`Window`] is the answer of all controls, in segments, with the rules that they share:
 //! the base of a reduction, the minimum that remains, and the window after a pause. A [`Control`] is an
-//! algorithm: it hears of each acknowledgment, of each that may open the window, and of each sign of
-//! congestion. [`Algorithm`] is the one that the profile names. No control knows which segment is missing,
-//! how much of the outstanding data has left the network, or the corresponding inflation: [`crate::recovery`]
-//! is responsible for these.
+//! algorithm: it is called for each acknowledgment, for each that may open the window, and for each
+//! congestion signal. [`Algorithm`] is the one that the profile names. No control knows which segment is
+//! missing, how much of the outstanding data has left the network, or the corresponding inflation:
+//! [`crate::recovery`] is responsible for these.
 //!
-//! A new control is a file next to [`reno`], a word in the profile and a variant of [`Kept`]. What it
-//! remembers besides the window lies in [`Memory`], so that flows without it are no larger. A control cannot
-//! set a pacing rate; a rate would be another answer of [`Control`].
+//! A new control is a file next to [`reno`], a word in the profile and a variant of [`Kept`]. Its state
+//! besides the window is in [`Memory`], so that flows without it are no larger. A control cannot set a pacing
+//! rate; a rate would be another answer of [`Control`].
 
 mod counted;
 mod cubic;

@@ -100,17 +100,17 @@ pub(crate) struct Cut {
 
 /// An algorithm. It decides changes of the [`Window`]; bounds are enforced elsewhere.
 pub(crate) trait Control {
-    /// Takes in an acknowledgment, before the other methods are called for it.
+    /// Processes an acknowledgment, before the other methods are called for it.
     #[inline]
     fn heard(&mut self, _window: &mut Window, _heard: &Heard, _profile: &Profile) {}
 
-    /// Takes in new data acknowledged while the window is below `ssthresh`.
+    /// Processes new data acknowledged while the window is below `ssthresh`.
     #[inline]
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         slow_start(window, ack, profile);
     }
 
-    /// Takes in new data acknowledged in congestion avoidance.
+    /// Processes new data acknowledged in congestion avoidance.
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile);
 
     /// Returns the reduction of the window for a sign of congestion.
@@ -161,8 +161,7 @@ impl Window {
         self.ssthresh
     }
 
-    /// Returns the whole segments that may be in flight, `inflation` of which have left the
-    /// network.
+    /// Returns the number of whole segments that may be in flight; `inflation` of them have left the network.
     #[inline]
     pub(crate) fn usable(&self, inflation: u32, profile: &Profile) -> u64 {
         // Values beyond `max_window`, which is 32 bits wide, do not matter.
@@ -175,12 +174,12 @@ impl Window {
         self.cwnd = if syn_lost { 1.0 } else { profile.initial_window };
     }
 
-    /// Takes in an acknowledgment.
+    /// Processes an acknowledgment.
     pub(crate) fn heard(&mut self, mut algorithm: impl Control, heard: &Heard, profile: &Profile) {
         algorithm.heard(self, heard, profile);
     }
 
-    /// Takes in new data acknowledged outside fast recovery.
+    /// Processes new data acknowledged outside fast recovery.
     #[inline(always)]
     pub(crate) fn acked(&mut self, mut algorithm: impl Control, ack: &Ack, profile: &Profile) {
         if self.cwnd < self.ssthresh {
@@ -307,8 +306,8 @@ impl Window {
         self.credit = 0;
     }
 
-    /// Sets the window to a number of segments, after a gradual reduction or after a timeout with
-    /// segments under way.
+    /// Sets the window to a number of segments, after a gradual reduction or after a timeout with segments in
+    /// flight.
     pub(crate) fn set(&mut self, segments: u32) {
         self.cwnd = f64::from(segments);
     }

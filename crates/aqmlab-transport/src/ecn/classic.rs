@@ -41,7 +41,7 @@ impl ClassicEcn {
         (Flags::SYN | Flags::ACK).with_if(Flags::ECE, self.agreed())
     }
 
-    /// Passive side: takes in a SYN with these flags.
+    /// Passive side: processes a SYN with these flags.
     pub(crate) fn on_syn(&mut self, flags: Flags, profile: &Profile) {
         self.0.put(AGREED, self.asks(profile) && is_setup_syn(flags));
     }
@@ -61,7 +61,7 @@ impl ClassicEcn {
         self.0.clear(AGREED);
     }
 
-    /// Active side: takes in a SYN-ACK with these flags.
+    /// Active side: processes a SYN-ACK with these flags.
     pub(crate) fn on_syn_ack(&mut self, flags: Flags, profile: &Profile) {
         self.0.put(AGREED, self.asks(profile) && is_setup_syn_ack(flags));
     }
@@ -72,7 +72,7 @@ impl ClassicEcn {
         self.0.any(AGREED)
     }
 
-    /// Receiving half: takes in a segment with payload. CWR ends the echo, unless CE came with it
+    /// Receiving half: processes a segment with payload. CWR ends the echo, unless CE came with it
     /// or waits to be reported: a delayed acknowledgment has ECE if any segment it covers has CE
     /// (RFC 3168, 6.1.3).
     #[inline]
@@ -88,7 +88,7 @@ impl ClassicEcn {
         }
     }
 
-    /// Receiving half, for DCTCP: takes in a segment with payload. Returns whether its mark differs
+    /// Receiving half, for DCTCP: processes a segment with payload. Returns whether its mark differs
     /// from that of the segment before; the echo follows it from now on (DCTCP.CE).
     pub(crate) fn turns(&mut self, marked: bool) -> bool {
         let (marked, before) = (self.agreed() && marked, self.0.any(ECHO));

@@ -1,7 +1,7 @@
 //! The sender that tracks each outstanding segment (`sack_pipe = "segments"`): loss detection by RFC 8985 or
 //! RFC 6675, gradual reductions by RFC 9937, probes by RFC 8985, spurious timeouts by RFC 5682, each if the
-//! profile has it. It takes the place of [`super::selective`] and of most of what [`super::input`] does with
-//! an acknowledgment.
+//! profile has it. It replaces [`super::selective`] and most of the processing of acknowledgments in
+//! [`super::input`].
 
 use alloc::boxed::Box;
 
@@ -20,7 +20,7 @@ const MAX_ACK_DELAY: Span = Span::ms(200);
 /// The probe timeout without a measurement of the round trip (RFC 8985, section 7.2).
 const FIRST_PROBE: Span = Span::s(1);
 
-/// What a probe and the timer for reordering wait more than RFC 8985 says, by a clock that ticks.
+/// The time by which a ticking clock delays a probe and the reordering timer beyond RFC 8985.
 fn patience(profile: &Profile) -> Span {
     profile.timer_tick.saturating_mul(2)
 }
@@ -117,7 +117,7 @@ impl Endpoint {
         }
     }
 
-    /// What has arrived, and the round trip that it measures.
+    /// The newly delivered segments, and the round trip that they measure.
     #[inline]
     fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, profile: &Profile) -> News {
         let (una, sent) = (self.una, self.sent());
@@ -312,7 +312,7 @@ impl Endpoint {
         }
     }
 
-    /// A phase begins, with a reduction if it has a `sign` of congestion that none was made for yet.
+    /// Begins a phase, with a reduction if a `sign` of congestion has not caused one yet.
     fn begin_phase(&mut self, phase: Phase, sign: Option<Sign>, delivered: u32, profile: &Profile) {
         let sent = self.sent();
         self.troubles.note().counts.fast_retransmits += u32::from(phase == Phase::Recovery);
@@ -546,7 +546,7 @@ impl Endpoint {
         segment
     }
 
-    /// RFC 8985, section 7.3: new data, or else the last segment again.
+    /// RFC 8985, section 7.3: new data if there is some, otherwise the last segment again.
     fn transmit_probe(&mut self, now: Instant, profile: &Profile) -> Segment {
         let new = self.has_data() && self.fits(self.reach(profile), profile);
         let last = self.tracking().segments.last();

@@ -1,4 +1,4 @@
-//! What arrives: the segment processing of RFC 9293, section 3.10.7.
+//! Processing of arriving segments (RFC 9293, section 3.10.7).
 
 use alloc::boxed::Box;
 
@@ -383,7 +383,7 @@ impl Endpoint {
         }
     }
 
-    /// The same for a control that hears of each acknowledgment: the hot path has no room for it.
+    /// The same for a control that is called for each acknowledgment, kept out of the hot path.
     #[inline(never)]
     pub(super) fn go_on_apart(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         let (segments, una, sent) = (bytes.div_ceil(profile.mss), self.una, self.sent());
@@ -391,7 +391,7 @@ impl Endpoint {
         self.go_on(now, bytes, true, profile);
     }
 
-    /// The congestion control hears of an acknowledgment.
+    /// Notifies the congestion control of an acknowledgment.
     pub(super) fn hear(&mut self, heard: &Heard, profile: &Profile) {
         if profile.hears {
             let (window, algorithm) = self.congestion(profile);
@@ -399,7 +399,7 @@ impl Endpoint {
         }
     }
 
-    /// The congestion control hears of `bytes` acknowledged, which `una` has in it already.
+    /// Notifies the congestion control of `bytes` acknowledged, which `una` already includes.
     #[inline(always)]
     pub(super) fn open_window(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         let ack = Ack {

@@ -81,7 +81,7 @@ pub struct Endpoint {
 
 const _: () = assert!(size_of::<Endpoint>() <= 160, "an endpoint has outgrown two and a half cache lines");
 
-/// What must be sent before anything else, two facts about the FIN, two about SACK.
+/// Segments that must be sent before anything else, two facts about the FIN, two about SACK.
 type Notes = Bits;
 
 /// Due: the segment at `una`, whatever the window.
@@ -154,8 +154,8 @@ impl Endpoint {
         }
     }
 
-    /// The application withdraws the unsent part of an endless write ([`ENDLESS`]); it may write again. What
-    /// has been written by the byte stays.
+    /// The application withdraws the unsent part of an endless write ([`ENDLESS`]); it may write again. Bytes
+    /// that have been written one by one remain.
     pub fn withdraw(&mut self) {
         if self.stream_end == ENDLESS {
             self.stream_end = self.sent().max(1);

@@ -31,7 +31,7 @@ impl Endpoint {
         self.transmit_listed(now, profile)
     }
 
-    /// The segment that the list of segments permits, or else a separate acknowledgment.
+    /// The segment that the list of segments permits, or a separate acknowledgment if it permits none.
     #[inline(never)]
     fn transmit_listed(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.burst > 0
@@ -78,7 +78,7 @@ impl Endpoint {
         self.burst = profile.max_burst;
     }
 
-    /// Data, or else a separate acknowledgment.
+    /// Data, or a separate acknowledgment if there is none.
     #[inline(always)]
     fn transmit_ordinary(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.burst > 0

@@ -31,7 +31,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes in a SYN or SYN-ACK: RFC 2018, section 2.
+    /// Processes a SYN or SYN-ACK: RFC 2018, section 2.
     pub(super) fn negotiate_sack(&mut self, seg: &Segment, profile: &Profile) {
         self.notes.put(SACK_AGREED, seg.sack_permitted && profile.recovery == Recovery::Sack);
     }
@@ -105,7 +105,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes in new data acknowledged during recovery.
+    /// Processes new data acknowledged during recovery.
     pub(super) fn on_partial_ack_with_sack(&mut self, now: Instant, ack: u64, profile: &Profile) {
         self.rto.arm(now, profile); // RFC 6675, section 6; RFC 6298, 5.3
         match profile.sack_pipe {
@@ -129,7 +129,7 @@ impl Endpoint {
             && ack >= recovery.recover()
     }
 
-    /// Takes in new data acknowledged outside recovery: ns-2's Sack1 agent forgets the scoreboard.
+    /// Processes new data acknowledged outside recovery: ns-2's Sack1 agent forgets the scoreboard.
     pub(super) fn forget_scoreboard_in_ns2(&mut self, profile: &Profile) {
         let told = self.troubles.get().board.as_ref().is_some_and(|board| !board.is_empty());
         if told && profile.sack_pipe == SackPipe::Ns2 {

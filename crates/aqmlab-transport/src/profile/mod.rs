@@ -117,13 +117,14 @@ pub struct Profile {
     pub syn_ack_timer: bool,
     pub data_retries: u32,
     pub time_wait: Span,
-    /// Segments of which the last is acknowledged at once; out of reach where `ack_rules` decide.
+    /// The number of segments after which an acknowledgment is sent at once; unreachable if `ack_rules`
+    /// decide.
     pub(crate) ack_at: u32,
     /// Whether acknowledgments that wait follow more rules than `ack_every` and `delayed_ack`.
     pub(crate) ack_rules: bool,
     /// Whether the congestion control has a memory.
     pub(crate) remembers: bool,
-    /// Whether it hears of each acknowledgment.
+    /// Whether it is called for each acknowledgment.
     pub(crate) hears: bool,
     /// Whether each change of CE is acknowledged at once (RFC 8257, 3.2).
     pub(crate) exact_echo: bool,
@@ -387,7 +388,7 @@ const MOST_COUNTED: u32 = 65_535;
 /// Bytes of the largest IPv4 packet (RFC 791, 3.1: total length of 16 bits).
 const LARGEST_PACKET: u32 = 65_535;
 
-/// What an automatic parameter is with these other ones.
+/// The value of an automatic parameter, given the others.
 fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
     Ok(match name {
         // RFC 5681, section 3.1 (which is RFC 3390 in segments).

@@ -49,7 +49,7 @@ impl Machine {
         Machine { recover: 0, dup_acks: 0, limited: 0, inflation: 0, phase, cause, timed_out: false }
     }
 
-    /// Takes in an acknowledgment of new data up to `ack`.
+    /// Processes an acknowledgment of new data up to `ack`.
     #[inline]
     pub(crate) fn on_new_ack(&mut self, ack: u64, scheme: Recovery, profile: &Profile) -> AckAction {
         self.limited = 0;
@@ -87,7 +87,7 @@ impl Machine {
         }
     }
 
-    /// Takes in a duplicate acknowledgment of `una`; `sent` is one past the highest offset sent.
+    /// Processes a duplicate acknowledgment of `una`; `sent` is one past the highest offset sent.
     pub(crate) fn on_duplicate(&mut self, una: u64, sent: u64, profile: &Profile) -> AckAction {
         if self.is_recovering() {
             return AckAction::Inflate;
@@ -124,7 +124,7 @@ impl Machine {
         AckAction::Enter { reduce: covered }
     }
 
-    /// Takes in an acknowledgment of `una` that reports further arrivals, with SACK (RFC 6675,
+    /// Processes an acknowledgment of `una` that reports further arrivals, with SACK (RFC 6675,
     /// section 5): steps (1) and (2) outside recovery. `first_is_lost`: IsLost(HighACK + 1).
     pub(crate) fn on_news(
         &mut self,
@@ -201,13 +201,13 @@ impl Machine {
         self.inflation = segments;
     }
 
-    /// Takes in another duplicate ACK in fast recovery (RFC 5681, 3.2, step 4).
+    /// Processes another duplicate ACK in fast recovery (RFC 5681, 3.2, step 4).
     #[inline]
     pub(crate) fn inflate(&mut self) {
         self.inflation += 1;
     }
 
-    /// Takes in a partial ACK of `acked` bytes: deflates by the amount acknowledged and adds back
+    /// Processes a partial ACK of `acked` bytes: deflates by the amount acknowledged and adds back
     /// one segment (RFC 6582, 3.2, step 3). Returns the number of segments by which the window also
     /// changes.
     pub(crate) fn deflate(&mut self, acked: u32, profile: &Profile) -> f64 {

@@ -160,7 +160,7 @@ impl Twins {
         }
     }
 
-    /// What NextSeg offers by rule 1 or 3.
+    /// The segment that NextSeg returns by rule 1 or 3.
     fn retransmit(&mut self) {
         let Some(s2) = self.naive.s2() else { return };
         let hole = (s2..self.naive.sacked.len()).take_while(|s| !self.naive.sacked[*s]).count();

@@ -17,11 +17,11 @@ pub(crate) struct Scoreboard {
     una: u64,
     /// One past HighRxt, the highest octet retransmitted in this recovery; `una` at least.
     high_rxt: u64,
-    /// Octets from `una` to `high_rxt` that are not SACKed: retransmitted, and on their way again.
+    /// Octets from `una` to `high_rxt` that are not SACKed: retransmitted, and in flight again.
     again: u64,
     /// One past RescueRxt.
     rescue: u64,
-    /// ns-2's own estimate of the segments on their way, `pipe_` of its Sack1 agent. May fall below zero.
+    /// ns-2's own estimate of the segments in flight, `pipe_` of its Sack1 agent. May fall below zero.
     pub counter: i64,
 }
 
@@ -50,7 +50,7 @@ impl Scoreboard {
         self.high_rxt = self.high_rxt.max(una);
     }
 
-    /// Takes in a SACK block for `[from, to)`. Returns the number of newly reported octets, which
+    /// Processes a SACK block for `[from, to)`. Returns the number of newly reported octets, which
     /// is zero for a block that is not within the outstanding data, up to `sent`.
     pub(crate) fn sack(&mut self, from: u64, to: u64, sent: u64) -> u64 {
         let from = from.max(self.una);
@@ -126,8 +126,8 @@ impl Scoreboard {
         Lost { edge: self.una, sacked_above: above }
     }
 
-    /// SetPipe: octets on their way, of all up to `sent` (RFC 6675, section 4): those that are not SACKed count if
-    /// they are not lost, and once more if they have been retransmitted.
+    /// SetPipe: the octets in flight among all up to `sent` (RFC 6675, section 4): those that are not SACKed
+    /// count if they are not lost, and once more if they have been retransmitted.
     pub(crate) fn pipe(&self, lost: Lost, sent: u64) -> u64 {
         sent - lost.edge - lost.sacked_above + self.again
     }
@@ -151,8 +151,7 @@ impl Scoreboard {
         (to > floor).then(|| Hole { from: floor.max(to.saturating_sub(u64::from(mss))), to })
     }
 
-    /// Returns the octets from `from` on that are not SACKed, up to the next SACKed octet; without
-    /// an end if there is none.
+    /// Returns the octets from `from` on that are not SACKed, up to the next SACKed octet, or without an end.
     pub(crate) fn gap_from(&self, from: u64) -> Hole {
         let from = self.sacked.gap_from(from);
         Hole { from, to: self.sacked.end_of_gap(from).unwrap_or(u64::MAX) }

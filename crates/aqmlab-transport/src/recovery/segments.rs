@@ -165,7 +165,7 @@ impl Segments {
         self.list.len() as u32
     }
 
-    /// Whether all outstanding segments are on their way as far as is known, and none is a copy.
+    /// Whether all outstanding segments are in flight, as far as is known, and none is a copy.
     #[inline]
     pub(crate) fn is_orderly(&self) -> bool {
         self.sacked | self.lost | self.again == 0
@@ -175,7 +175,7 @@ impl Segments {
         self.sacked
     }
 
-    /// Copies that are on their way.
+    /// Copies in flight.
     pub(crate) fn copies(&self) -> u32 {
         self.again
     }
@@ -363,7 +363,7 @@ impl Segments {
         }
     }
 
-    /// What reordering is allowed for (RFC 8985, section 6.2, step 4, RACK_update_reo_wnd).
+    /// The allowance for reordering (RFC 8985, section 6.2, step 4, RACK_update_reo_wnd).
     pub(crate) fn reordering_window(&self, recovering: bool, srtt: Option<Span>, profile: &Profile) -> Span {
         let ignored = !self.reordered && (recovering || self.sacked >= profile.dupthresh);
         if ignored || self.min_rtt == Span::MAX {

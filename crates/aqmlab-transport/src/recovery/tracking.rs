@@ -26,7 +26,7 @@ pub(crate) enum Phase {
 pub(crate) enum Timer {
     /// The retransmission timeout (RFC 6298).
     Timeout,
-    /// What may be reordered still is lost then (RFC 8985, section 6.2, step 5).
+    /// When segments that may still be reordered count as lost (RFC 8985, section 6.2, step 5).
     Reordering,
     /// The probe timeout (RFC 8985, section 7.2).
     Probe,
@@ -57,7 +57,7 @@ pub(crate) enum Frto {
 pub(crate) struct Undo {
     pub cwnd: f64,
     pub ssthresh: f64,
-    /// SND.UNA at the reduction, while reports of what arrived twice may undo it.
+    /// SND.UNA at the reduction, while reports of duplicates may undo it.
     pub begin: Option<u64>,
     /// Segments retransmitted since then that were not reported; `None` before the first (RFC 3708, section
     /// 3).
@@ -97,7 +97,7 @@ pub(crate) struct Tracking {
     pub prr: Prr,
     pub timer: Timer,
     pub probe: Option<Probe>,
-    /// A probe is to leave now, whatever the window.
+    /// A probe must leave now, whatever the window.
     pub probe_due: bool,
     /// So is the first lost segment (RFC 6675, section 5, step 4.3).
     pub retransmission_due: bool,

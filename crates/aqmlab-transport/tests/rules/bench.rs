@@ -12,7 +12,7 @@ pub fn ms(n: u64) -> Instant {
     Instant::ZERO + Span::ms(n)
 }
 
-/// An endpoint and what it has sent since last asked.
+/// An endpoint and its segments since the last call.
 pub struct Bench {
     pub endpoint: Endpoint,
     pub profile: Profile,
@@ -104,7 +104,7 @@ impl Bench {
         self.drain()
     }
 
-    /// Lets the time come at which the endpoint wants to be called.
+    /// Advances to the time at which the endpoint wants to be called.
     pub fn fire(&mut self) -> Vec<Segment> {
         self.now = self.endpoint.deadline().expect("a timer is running");
         self.endpoint.on_timer(self.now, &self.profile);
@@ -141,7 +141,7 @@ pub fn sack() -> (&'static str, Value) {
     ("recovery", Value::Choice("sack"))
 }
 
-/// A sender that knows each segment by itself, with these switches on.
+/// A sender that tracks each segment individually, with these switches on.
 pub fn by_segments(window: u64, switches: &[&'static str]) -> Bench {
     let mut given = vec![sack(), iw(window), ("sack_pipe", Value::Choice("segments"))];
     given.extend(switches.iter().map(|name| (*name, Value::Flag(true))));

@@ -1,8 +1,8 @@
-//! Rules of the RFCs as tables: what arrives, and what must leave.
+//! Rules of the RFCs as tables: arriving segments, and those that must leave.
 //!
-//! Each test says which rules it is about, in a line `Rules:` of its documentation; the tables in section 2 of
-//! `docs/validation.md` say the same from the rules' side, and [`table`] holds the two together. A rule is named by
-//! its RFC, the section, and a word where the section has several: `5681 3.2 step 3`.
+//! Each test lists the rules that it checks in a line `Rules:` of its documentation; the tables in section 2
+//! of `docs/validation.md` list the tests of each rule, and [`table`] checks that the two agree. A rule is
+//! named by its RFC, the section, and a word where the section has several: `5681 3.2 step 3`.
 
 mod bench;
 mod profiles;

@@ -1,4 +1,4 @@
-//! What tells the profiles apart, as segments.
+//! The segments in which the profiles differ.
 
 use aqmlab_params::Value;
 use aqmlab_transport::{ENDLESS, Flags, Role, Segment};
@@ -36,7 +36,7 @@ fn the_first_flight_and_its_timeout() {
     }
 }
 
-/// Once the deviation has died away, Linux' timeout is 200 ms above the round trip, not 200 ms in all.
+/// Once the deviation has decayed, Linux's timeout is 200 ms above the round trip, not 200 ms in total.
 #[test]
 fn the_least_timeout_of_a_steady_path() {
     for (profile, timeout) in [("rfc", 1000), ("freebsd4", 1000), ("linux", 300), ("ns2", 200)] {
@@ -60,7 +60,7 @@ fn ends(sent: &[Segment]) -> Vec<(u32, bool)> {
     sent.iter().map(|s| (s.len, s.flags.has(Flags::FIN))).collect()
 }
 
-/// As FullTcp does: beside `full_flow.tcl` in `tests/python/test_full_tcp.py`.
+/// As in FullTcp: see `full_flow.tcl` in `tests/python/test_full_tcp.py`.
 #[test]
 fn a_fin_apart_waits_until_nothing_is_outstanding() {
     let closed = |bytes: u32, fin| {
@@ -89,7 +89,7 @@ fn a_fin_apart_waits_until_nothing_is_outstanding() {
     assert_eq!(ends(&b.fire()), [(500, true)], "it left with them, and does so again");
 }
 
-/// Minshall's rule lets the last part of a message out behind its full segments, and holds a second part back.
+/// Minshall's rule sends the last part of a message after its full segments, and delays a second small part.
 #[test]
 fn a_partial_segment_waits_for_data_or_for_another_partial_segment() {
     for (rule, first) in [("rfc1122", &[MSS][..]), ("minshall", &[MSS, 300])] {
@@ -109,7 +109,7 @@ fn a_partial_segment_waits_for_data_or_for_another_partial_segment() {
     }
 }
 
-/// A loss leaves whole segments, two at least, and the window is `ssthresh`.
+/// After a loss the window is `ssthresh`: whole segments, at least two.
 #[test]
 fn half_of_the_congestion_window_is_cut_to_whole_segments() {
     for (window, left) in [(11, 5.0), (5, 2.0), (3, 2.0)] {
@@ -120,7 +120,8 @@ fn half_of_the_congestion_window_is_cut_to_whole_segments() {
     }
 }
 
-/// Sixteen after a pause, two after a first mark and from a segment on that is not ECN-capable, and the answer to CWR.
+/// Sixteen after a pause, two after a first mark and after a segment that is not ECN-capable, and the
+/// response to CWR.
 #[test]
 fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     let given = [("quick_acks_again", Value::Integer(16)), ("ecn", Value::Flag(true))];
@@ -143,7 +144,7 @@ fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     assert_eq!(b.arrive(Segment { ect: true, ..segment(next + 200, 1, 100) }).len(), 0);
 }
 
-/// A segment that was there already is the first of sixteen; what comes beyond a hole ends a pause, too.
+/// A segment that had arrived before is the first of sixteen; data beyond a hole also ends a pause.
 #[test]
 fn segments_are_acknowledged_each_from_a_repetition_on() {
     let mut b = Bench::accepted(&[("quick_acks_again", Value::Integer(16))]);
@@ -246,7 +247,7 @@ fn the_windows_of_the_hosts_bound_the_flight() {
     }
 }
 
-/// A sender that has had all its data acknowledged, `segments` of them.
+/// A sender whose data, `segments` segments, has all been acknowledged.
 fn idle_after(segments: u32, lose_first: bool) -> Bench {
     let mut b = Bench::new(Role::Active, &[iw(4), ("idle_restart", Value::Choice("rfc2861"))]);
     b.connect();

@@ -5,7 +5,7 @@ use aqmlab_transport::{Flags, Recovery, Role, Segment};
 
 use crate::bench::{Bench, MSS, ack_of, iw, numbers, sack, segment};
 
-/// A receiver past its handshake whose peer permits SACK, and the byte after which data comes.
+/// A receiver past its handshake whose peer permits SACK, and the byte before the first data.
 fn receiver(most: u64) -> Bench {
     let blocks = ("sack_blocks", Value::Integer(most));
     Bench::accepted(&[sack(), blocks, ("ack_every", Value::Integer(1))])
@@ -100,7 +100,7 @@ fn the_examples_of_section_7() {
 }
 
 /// "If sent at all, SACK options SHOULD be included in all ACKs which do not ACK the highest sequence number in the
-/// data receiver's queue": data that goes the other way carries them too.
+/// data receiver's queue": data in the other direction carries them too.
 ///
 /// Rules: 2018 4 every ack
 #[test]

@@ -12,7 +12,7 @@ fn receiver(dsack: bool) -> Bench {
     b
 }
 
-/// What the acknowledgment of a segment reports.
+/// The report in the acknowledgment of a segment.
 fn report(b: &mut Bench, seq: u32, len: u32) -> (u32, Vec<(u32, u32)>) {
     let ack = b.arrive(segment(seq, 1, len))[0];
     let blocks = if ack.sack_len > 0 { b.endpoint.sack(&b.profile).blocks().to_vec() } else { Vec::new() };
@@ -40,7 +40,7 @@ fn blocks_of_what_waits_follow_it() {
     assert_eq!(report(&mut b, 301, 100), (101, vec![(301, 401), (301, 501)]));
 }
 
-/// Ten segments, of which the first is sent again for three reports of later ones.
+/// Ten segments; the first is retransmitted after three reports of later ones.
 fn reduced(switches: &[&'static str], lost: u32) -> Bench {
     let mut b = by_segments(10, switches);
     b.now = ms(200);

@@ -330,7 +330,7 @@ fn a_mark_on_data_outside_the_window_is_not_echoed() {
     }
 }
 
-/// The parameter that breaks the rule is obeyed by SYNs that ask for ECN, and by nothing else.
+/// The parameter that breaks the rule affects only SYNs that request ECN.
 ///
 /// Rules: 3168 6.1.1 SYN not ECT
 #[test]
@@ -351,7 +351,7 @@ fn a_syn_is_ecn_capable_only_where_it_asks_for_ecn_and_may_be() {
     assert!(!b.fire()[0].ect, "a SYN that no longer asks is not capable either");
 }
 
-/// Nobody could tell an echo of it from the answer to the SYN's ECE and CWR.
+/// An echo of it could not be distinguished from the response to the SYN's ECE and CWR.
 ///
 /// Rules: 3168 6.1.1 setup
 #[test]

@@ -239,7 +239,7 @@ fn reno_deflates_at_the_next_new_acknowledgment() {
     }
 }
 
-/// Reno knows no `recover`: three more duplicates, another fast retransmit, another halving.
+/// Reno has no `recover`: three more duplicates cause another fast retransmit and another halving.
 ///
 /// Rules: 5681 3.2 step 2; 5681 3.2 step 6
 #[test]

@@ -1,4 +1,4 @@
-//! F-RTO (RFC 5682), and the round trips of data that was sent again (RFC 7323).
+//! F-RTO (RFC 5682), and the round trips of retransmitted data (RFC 7323).
 
 use aqmlab_units::Span;
 

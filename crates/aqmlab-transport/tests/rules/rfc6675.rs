@@ -10,7 +10,7 @@ fn no_limited() -> (&'static str, Value) {
     ("limited_transmit", Value::Flag(false))
 }
 
-/// Sends an endless stream, ten segments of it so far.
+/// Sends an endless stream; ten segments have been sent.
 fn ten() -> Bench {
     Bench::established(&[iw(10), sack(), no_limited()])
 }
@@ -26,7 +26,7 @@ fn ten_in_all() -> Bench {
     b
 }
 
-/// An acknowledgment counts as a duplicate if it tells of arrivals that were not known, and only then.
+/// An acknowledgment counts as a duplicate exactly if it reports arrivals that were not known.
 ///
 /// Rules: 6675 2 duplicate ack
 #[test]
@@ -73,8 +73,8 @@ fn the_third_duplicate_retransmits_and_halves() {
     assert_eq!(b.endpoint.cwnd(), 5.0);
 }
 
-/// One acknowledgment may say as much as three: IsLost(HighACK + 1) is true with DupThresh discontiguous runs above it,
-/// or with more than (DupThresh - 1) * SMSS bytes.
+/// One acknowledgment may report as much as three: IsLost(HighACK + 1) is true with DupThresh discontiguous
+/// runs above it, or with more than (DupThresh - 1) * SMSS bytes.
 ///
 /// Rules: 6675 4 IsLost; 6675 5 step 2
 #[test]
@@ -95,8 +95,8 @@ fn one_acknowledgment_that_proves_the_loss_is_enough() {
     }
 }
 
-/// Limited transmit by pipe and cwnd: each segment that has arrived makes room for a new one, also if one
-/// acknowledgment tells of two; and none of them counts as FlightSize.
+/// Limited transmit by pipe and cwnd: each segment that has arrived makes room for a new one, even if one
+/// acknowledgment reports two; and none of them counts as FlightSize.
 ///
 /// Rules: 6675 5 step 3; 3042 2
 #[test]
@@ -112,8 +112,8 @@ fn limited_transmit_is_governed_by_the_pipe() {
     assert_eq!(b.ack_with(0, &[(1, 3)]), []);
 }
 
-/// Ten are out, the first is lost: cwnd is five. Retransmitted 1 + in flight 6 = 7 in the pipe at the third duplicate;
-/// each further one takes one out, and below five each lets one go.
+/// Ten segments are outstanding and the first is lost: cwnd is five. Retransmitted 1 + in flight 6 = 7 in the
+/// pipe at the third duplicate; each further one removes one, and below five each permits a new one.
 ///
 /// Rules: 6675 4 SetPipe; 6675 5 step B; 6675 5 step C
 #[test]
@@ -130,7 +130,8 @@ fn the_pipe_decides_how_much_leaves() {
     assert!(!b.endpoint.is_recovering());
 }
 
-/// Lost octets are out of the pipe until they are sent again: with three holes of ten, five fit at once.
+/// Lost octets are not in the pipe until they are retransmitted: with three holes in ten segments, five fit
+/// at once.
 ///
 /// Rules: 6675 4 SetPipe; 6675 4 NextSeg 1
 #[test]
@@ -144,7 +145,7 @@ fn lost_segments_are_sent_again_in_order_before_anything_new() {
     assert_eq!(numbers(&b.ack_with(2, &[(5, 11), (3, 4)])), [13]);
 }
 
-/// A hole may be narrower than a segment, and what is beyond it has arrived.
+/// A hole may be narrower than a segment, and the data beyond it has arrived.
 ///
 /// Rules: 6675 4 NextSeg 1
 #[test]
@@ -250,7 +251,7 @@ fn a_loss_in_a_window_that_a_mark_has_halved_is_recovered_without_another_halvin
     assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (8.0, 8.0));
 }
 
-/// A segment sent again is no sample of the path (Karn's algorithm), wherever it stands.
+/// A retransmitted segment gives no RTT sample (Karn's algorithm), whatever its position.
 ///
 /// Rules: 6298 3 karn
 #[test]

@@ -9,7 +9,8 @@ fn dctcp(first_flight: u64) -> [(&'static str, Value); 3] {
     [("congestion", Value::Choice("dctcp")), ("ecn", Value::Flag(true)), iw(first_flight)]
 }
 
-/// Data segments, marked or not, and the acknowledgments that answer them: segments below, and whether with an echo.
+/// Data segments, marked or not, and their acknowledgments: the number of segments acknowledged, and whether
+/// there is an echo.
 fn answers(marks: &[bool]) -> Vec<(u32, bool)> {
     let mut b = Bench::accepted(&dctcp(10));
     let mut found = Vec::new();
@@ -39,7 +40,7 @@ fn a_change_is_acknowledged_at_once_and_what_waited_before_it() {
     assert_eq!(answers(&changing), expected, "each by itself");
 }
 
-/// CWR does not end the echo of a mark that is still there.
+/// CWR does not end the echo while segments still arrive with marks.
 ///
 /// Rules: 8257 3.2 ece
 #[test]
@@ -52,7 +53,8 @@ fn the_echo_is_of_the_segments_that_it_covers() {
     assert!(sent[0].flags.has(Flags::ECE));
 }
 
-/// Acknowledges so many segments one by one, those in `marked` with an echo; alpha, as the next reduction shows it.
+/// Acknowledges this many segments one by one, those in `marked` with an echo; returns the alpha that the
+/// next reduction shows.
 struct Estimate {
     alpha: f64,
     window_end: u32,

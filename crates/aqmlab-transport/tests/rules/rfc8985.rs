@@ -15,7 +15,7 @@ fn a_segment_is_lost_a_quarter_of_a_round_trip_after_a_later_one_has_arrived() {
     assert_eq!((b.now, b.endpoint.is_recovering()), (ms(225), true));
 }
 
-/// Three segments above it make a loss certain enough while no reordering was seen.
+/// Three segments above it suffice to declare a loss while no reordering has been seen.
 ///
 /// Rules: 8985 6.2 dupthresh
 #[test]
@@ -27,7 +27,7 @@ fn three_segments_above_make_it_lost_at_once() {
     assert_eq!(numbers(&b.ack_with(0, &[(1, 4)]))[..1], [0]);
 }
 
-/// What was seen out of order keeps the allowance also with three segments above.
+/// After reordering has been seen, the allowance remains even with three segments above.
 ///
 /// Rules: 8985 6.2 reordering
 #[test]
@@ -45,7 +45,7 @@ fn reordering_that_was_seen_is_allowed_for() {
     assert_eq!(numbers(&b.fire())[..1], [2]);
 }
 
-/// IsLost of RFC 6675 never looks at a segment that was sent again.
+/// IsLost of RFC 6675 never considers a retransmitted segment.
 ///
 /// Rules: 8985 6.2 retransmission
 #[test]
@@ -70,7 +70,7 @@ fn a_retransmission_that_is_lost_is_found_by_what_left_after_it() {
     }
 }
 
-/// A timeout takes for lost what is not SACKed.
+/// A timeout declares all segments lost that are not SACKed.
 ///
 /// Rules: 6675 5.1 filling in
 #[test]

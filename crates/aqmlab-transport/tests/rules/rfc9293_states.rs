@@ -1,4 +1,5 @@
-//! The states of a connection (RFC 9293, sections 3.3.2, 3.5, 3.6 and 3.10.7): each state, and what arrives in it.
+//! The states of a connection (RFC 9293, sections 3.3.2, 3.5, 3.6 and 3.10.7): each state, and the segments
+//! that may arrive in it.
 
 use aqmlab_params::Value;
 use aqmlab_transport::{Flags, Role, Segment, State, StreamEvent};
@@ -20,12 +21,12 @@ const STATES: [State; 11] = [
     State::TimeWait,
 ];
 
-/// The other side's FIN behind nothing, acknowledging everything below `ack`.
+/// The other side's FIN without data, which acknowledges everything below `ack`.
 fn fin(ack: u32) -> Segment {
     Segment { flags: Flags::FIN | Flags::ACK, ..segment(1, ack, 0) }
 }
 
-/// An endpoint in this state, without data of its own, that has told everything it had to tell.
+/// An endpoint in this state, without data to send, that has reported all its events.
 fn in_state(state: State) -> Bench {
     let role = if state == State::SynSent { Role::Active } else { Role::Passive };
     let mut b = Bench::new(role, &[]);
@@ -66,7 +67,7 @@ fn in_state(state: State) -> Bench {
     b
 }
 
-/// The number that the other side would use next, and whether it has an acknowledgment of what we sent last.
+/// The other side's next sequence number, and whether it has acknowledged our last segment.
 fn peer_next(state: State) -> u32 {
     match state {
         State::SynSent => 0,

@@ -1,11 +1,11 @@
-//! HyStart++ (RFC 9406), and HyStart as Linux's CUBIC has it.
+//! HyStart++ (RFC 9406), and HyStart as in Linux's CUBIC.
 
 use aqmlab_params::Value;
 use aqmlab_units::Span;
 
 use crate::bench::{Bench, iw, numbers, sack};
 
-/// A sender whose rounds are played one by one: each segment of a flight is acknowledged by itself.
+/// A sender whose rounds are executed one by one: each segment of a flight is acknowledged separately.
 struct Rounds {
     b: Bench,
     acked: u32,
@@ -24,7 +24,7 @@ impl Rounds {
         Rounds { b: Bench::established(&given), acked: 0, sent: first_flight as u32 }
     }
 
-    /// What is outstanding is acknowledged `rtt` after its flight has left, the segments this far apart.
+    /// Outstanding segments are acknowledged `rtt` after their flight has left, at this spacing.
     fn round(&mut self, rtt: Span, apart: Span) {
         let (left, end) = (self.b.now, self.sent);
         let mut at = left + rtt;
@@ -135,7 +135,7 @@ fn one_acknowledgment_opens_the_window_by_a_limit() {
     assert_eq!(r.cwnd(), 28.0);
 }
 
-/// A train is long above (61 + 1) / 2 ms, and not after 31 steps of 1 ms; gaps above 2 ms end it.
+/// A train is long if it exceeds (61 + 1) / 2 ms, and not after 31 steps of 1 ms; gaps above 2 ms end it.
 ///
 /// Rules: 9406 1 hystart
 #[test]

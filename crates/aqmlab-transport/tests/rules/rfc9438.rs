@@ -72,7 +72,7 @@ impl Sender {
         self.note(&sent);
     }
 
-    /// The smoothed round trip that the last acknowledgment saw.
+    /// The smoothed round trip at the last acknowledgment.
     fn rtt(&self) -> f64 {
         self.b.endpoint.srtt().expect("there was a sample").as_secs_f64()
     }

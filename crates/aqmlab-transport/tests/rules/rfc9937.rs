@@ -4,7 +4,7 @@ use aqmlab_params::Value;
 
 use crate::bench::{Bench, ack_of, by_segments, echo, iw, ms, numbers, sack};
 
-/// 20 in flight, and 10 shall remain: a segment for every second one that arrives.
+/// 20 segments are in flight, and 10 should remain: one is sent for every second one that arrives.
 ///
 /// Rules: 9937 6 proportional; 9937 6 first; 9937 6 end
 #[test]
@@ -23,8 +23,8 @@ fn the_window_comes_down_as_data_arrives() {
     assert_eq!((b.endpoint.cwnd().floor(), b.endpoint.is_recovering()), (10.0, false));
 }
 
-/// Fewer than 10 are left in flight: one for each that arrives, and one more where the cumulative acknowledgment
-/// advances.
+/// Fewer than 10 are in flight: one is sent for each that arrives, and one more if the cumulative
+/// acknowledgment advances.
 ///
 /// Rules: 9937 6 conservative; 9937 6 safe
 #[test]
@@ -38,7 +38,7 @@ fn below_the_threshold_one_leaves_for_each_that_arrives_and_two_when_it_is_safe(
     assert_eq!(numbers(&b.ack_with(1, &[(15, 19)])), [2, 3]);
 }
 
-/// Without it the window is what remains from the first, and nothing leaves until as much has arrived.
+/// Without it the window is the final one from the start, and nothing leaves until enough has arrived.
 ///
 /// Rules: 6675 5 step 4.2; 6675 5 step 4.3
 #[test]
@@ -50,7 +50,8 @@ fn without_it_half_a_window_passes_in_silence() {
     assert_eq!(numbers(&b.ack_with(0, &[(1, 14)])), [22], "9 of 22 and the copy are in flight");
 }
 
-/// A mark brings no losses, and the window comes down in the same way until what left after it is acknowledged.
+/// A mark causes no losses, and the window decreases in the same way until data sent after it is
+/// acknowledged.
 ///
 /// Rules: 3168 6.1.2 once per window
 #[test]

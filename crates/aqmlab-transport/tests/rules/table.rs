@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A rule, and a test that is about it: `module::name`.
+/// A rule, and a test of it: `module::name`.
 type Citation = (String, String);
 
 fn crate_root() -> &'static Path {
@@ -27,7 +27,7 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Rows whose first cell is a rule: rule, what it asks, tests.
+/// Rows whose first cell is a rule: rule, requirement, tests.
 fn rows(page: &str) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     for line in page.lines().filter(|l| l.starts_with("| `")) {

@@ -1,5 +1,5 @@
 //! Two endpoints and a small virtual network between them: two links in series each way, faults at the
-//! entrance, and time that jumps to whatever comes next.
+//! entrance, and time that jumps to the next event.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::cmp::Reverse;
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use aqmlab_transport::{Endpoint, Profile, Role, Sack, Segment, State, StreamEvent};
 use aqmlab_units::{Bytes, Instant, LinkClock, Rate, Span};
 
-/// What the network does to one packet.
+/// The network's treatment of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     Pass,
@@ -107,16 +107,16 @@ impl Path {
     }
 }
 
-/// One side with all that it sent and all that it was told.
+/// One side with everything that it sent and all events that it reported.
 pub struct Side {
     pub endpoint: Endpoint,
     pub sent: Vec<(Instant, Segment)>,
-    /// What arrived, and the state in which it found the endpoint.
+    /// The segment that arrived, and the state of the endpoint at that time.
     pub received: Vec<(State, Segment)>,
     pub events: Vec<(Instant, StreamEvent)>,
-    /// The sender's delays, first to last, where the profile has some.
+    /// The sender's delays, first to last, if the profile has any.
     pub delays: VecDeque<Span>,
-    /// When the delay under way is over.
+    /// When the current delay ends.
     send_at: Option<Instant>,
 }
 
@@ -156,7 +156,7 @@ impl Side {
 pub const A: usize = 0;
 pub const B: usize = 1;
 
-/// A segment on its way: to which side, with which blocks, marked or not.
+/// A segment in flight: its destination, its blocks, and whether it is marked.
 struct Packet {
     to: usize,
     segment: Segment,
@@ -169,7 +169,7 @@ pub struct Pair {
     pub now: Instant,
     pub profile: Profile,
     pub sides: [Side; 2],
-    /// `paths[i]` is the way that side `i` sends.
+    /// `paths[i]` is the path on which side `i` sends.
     pub paths: [Path; 2],
     in_flight: BinaryHeap<Reverse<(Instant, u64)>>,
     packets: BTreeMap<u64, Packet>,
@@ -222,14 +222,14 @@ impl Pair {
         }
     }
 
-    /// When something happens next: an arrival, or a timer.
+    /// The time of the next event: an arrival or a timer.
     pub fn next_event(&self) -> Option<Instant> {
         let arrival = self.in_flight.peek().map(|Reverse((at, _))| *at);
         let timers = self.sides.iter().flat_map(|s| [s.endpoint.deadline(), s.send_at]).flatten();
         arrival.into_iter().chain(timers).min()
     }
 
-    /// Lets the next thing happen; at equal times an arrival before a timer. False if nothing is left.
+    /// Processes the next event; at equal times an arrival precedes a timer. False if nothing is left.
     pub fn step(&mut self) -> bool {
         let Some(at) = self.next_event() else { return false };
         assert!(at >= self.now, "time ran backwards");
@@ -259,7 +259,7 @@ impl Pair {
         true
     }
 
-    /// Runs until nothing is left or the next thing is later than `end`.
+    /// Runs until no event is left or the next one is later than `end`.
     pub fn run_until(&mut self, end: Instant) {
         while self.next_event().is_some_and(|at| at <= end) {
             self.step();

@@ -47,7 +47,7 @@ pub struct Outcome {
     pub lateness_ns: Histogram,
     /// Processor time of the generator, with that of the kernel on its behalf.
     pub processor_time: Span,
-    /// Sockets that are still open: if closed, they would answer packets under way with errors.
+    /// Sockets that are still open: if closed, they would answer packets in flight with errors.
     pub still_open: Vec<OwnedFd>,
 }
 

@@ -18,7 +18,7 @@ use crate::error::LiveError;
 use crate::traffic::flow::{Body, Flow, FlowKey};
 use crate::traffic::stream::Stream;
 
-/// Datagrams, or connections, that a server takes in before others have their turn.
+/// Datagrams or connections that a server accepts before the next socket is served.
 const PER_SERVER: usize = 64;
 
 impl Generator<'_> {
@@ -113,8 +113,8 @@ impl Generator<'_> {
         self.see_to(key, now);
     }
 
-    /// Updates a connection after each change: its ends write, the kernel watches for what they
-    /// wait for, and its end is noticed.
+    /// Updates a connection after each change: its ends write, the kernel watches for the events that they
+    /// await, and its end is detected.
     pub(super) fn see_to(&mut self, key: FlowKey, now: Instant) {
         let Some(Flow { body: Body::Tcp(connection), completed, .. }) = self.flow(key) else { return };
         if let Err(error) = connection.write() {
