@@ -15,6 +15,8 @@ const SHORT_GAP: Span = Span::ms(20);
 pub(crate) struct Quick {
     /// Number of further segments acknowledged singly.
     left: u32,
+    /// Segments that have let the receive window grow.
+    grown: u32,
     /// Time at which new data last came.
     heard: Option<Instant>,
     /// Delay of an acknowledgment, before its bound.
@@ -47,7 +49,7 @@ impl Quick {
     pub(crate) fn new(profile: &Profile) -> Self {
         let delay = profile.delayed_ack;
         let reports = Reports { of: 0, prompt: 0, waiting: 0, until: Instant::ZERO };
-        Quick { left: 0, heard: None, delay, bound: delay, reports, earlier: None }
+        Quick { left: 0, grown: 0, heard: None, delay, bound: delay, reports, earlier: None }
     }
 
     /// Returns the time until which the report of data beyond a hole at `next` waits, if it does. `fresh`: none waits.
@@ -111,6 +113,15 @@ impl Quick {
     /// Processes data beyond a hole.
     pub(crate) fn arrives_beyond_hole(&mut self, now: Instant, profile: &Profile) {
         self.heard = Some(last_tick(now, profile.timer_tick));
+    }
+
+    /// New data lets the receive window grow, if it still does (`quick_acks_growing`): a single acknowledgment more
+    /// where the number of those to come is even, which is what the one for this data leaves.
+    pub(crate) fn grows(&mut self, profile: &Profile) {
+        if self.grown < profile.quick_acks_growing {
+            self.grown += 1;
+            self.left |= 1;
+        }
     }
 
     /// Returns whether the data that has arrived is acknowledged at once.

@@ -15,7 +15,7 @@ use aqmlab_units::{Bytes, Instant, Rate, Span};
 use support::{A, Fate, Faults, Link, Pair, Path, ms};
 
 /// The limit for the difference of two times: the clock of the vectors is accurate to 5 us, the phase of ours
-/// is one of [`PHASES`], and the SYN of a kernel is longer than ours.
+/// is one of those that [`STEPS`] make, and the SYN of a kernel is longer than ours.
 const CLOCK: Span = Span::us(50);
 
 type Row = BTreeMap<String, String>;
@@ -67,10 +67,10 @@ fn profile(case: &Row) -> Profile {
     set("sack_delay_most", Value::Integer(number(&case["ack_compression"])));
     // Linux with DCTCP has ECT on each packet (vectors: `ecn` of the segments sent again).
     set("ect_on_retransmission", Value::Flag(case["congestion"] == "dctcp"));
-    // The kernel acknowledges each segment while the window that it offers grows.
+    // The receive window grows from nearly 64 KiB to half of the buffer, by two segments for each that arrives.
     let buffer = number(&case["receive_buffer"]);
-    let growing = if buffer > 1 << 17 { 355 } else { 38 + u64::from(on("timestamps")) };
-    set("quick_acks", Value::Integer(growing));
+    let growing = if buffer > 1 << 17 { 339 } else { 22 + u64::from(on("timestamps")) };
+    set("quick_acks_growing", Value::Integer(growing));
     // Half of the buffer, without a segment that is kept back.
     let mss = if on("timestamps") { 1448 } else { 1460 };
     set("receive_window", Value::Size(Size::Bytes(Bytes::new(buffer - mss))));
@@ -123,10 +123,11 @@ fn ack_faults(case: &Row) -> Faults {
 /// A data segment: its send time since the first, its offset in the stream and its length.
 type Sent = (Span, u64, u64);
 
-/// Start times within eight milliseconds, in steps of [`PHASE`]: CUBIC's time steps and the ticks of timers
-/// depend on them, and the vectors do not contain them.
-const PHASES: u64 = 800;
-const PHASE: Span = Span::us(10);
+/// The span of start times that are tried: CUBIC's time steps and the ticks of timers depend on them, and the
+/// vectors do not contain them.
+const PHASES: Span = Span::ms(8);
+/// The step from one start time to the next, first and if none of these agrees: many time steps leave few.
+const STEPS: [Span; 2] = [Span::us(10), Span::us(1)];
 /// The delay that the kernel's clock, which each reading advances by 256 ns, adds in each direction.
 const READINGS: Span = Span::ns(3_400);
 
@@ -183,11 +184,12 @@ fn together(theirs: &[Sent], ours: &[Sent]) -> (usize, Span) {
     (theirs.len().min(ours.len()), largest)
 }
 
-/// Of this many phases, the one in which our flow agrees longest with theirs.
-fn best_phase(case: &Row, theirs: &[Sent], phases: u64) -> (usize, Span, Vec<Sent>) {
+/// The phase in which our flow agrees longest with theirs.
+fn best_phase(case: &Row, theirs: &[Sent]) -> (usize, Span, Vec<Sent>) {
     let mut best: Option<(usize, Span, Vec<Sent>)> = None;
-    for phase in 0..phases {
-        let ours = ours(case, PHASE.saturating_mul(phase));
+    let phases = |step: Span| (0..PHASES.as_ns() / step.as_ns()).map(move |n| step.saturating_mul(n));
+    for phase in STEPS.into_iter().flat_map(phases) {
+        let ours = ours(case, phase);
         let (same, largest) = together(theirs, &ours);
         let whole = same == theirs.len() && same == ours.len();
         if best.as_ref().is_none_or(|(most, ..)| same > *most) || whole {
@@ -222,7 +224,7 @@ fn sends_what_linux_sends() {
             continue;
         }
         let theirs = theirs(&case);
-        let (same, largest, ours) = best_phase(&case, &theirs, PHASES);
+        let (same, largest, ours) = best_phase(&case, &theirs);
         println!("| {name} | {} | {same} | {:.1} |", theirs.len(), largest.as_ns() as f64 / 1e3);
         let whole = same == theirs.len() && same == ours.len();
         let expected = excused.get(name).map(|row| number(&row["together"]) as usize);

@@ -77,7 +77,8 @@ fn what_is_automatic_is_resolved_in_the_settings_by_the_rule_of_the_table() {
         ("rfc", "cubic", "sack", "none"),
         ("linux", "reno", "sack", "none"),
         ("linux", "cubic", "sack", "hystart"),
-        ("linux", "cubic", "newreno", "none"),
+        ("linux", "cubic", "newreno", "hystart"),
+        ("linux", "cubic", "reno", "none"),
         ("modern", "cubic", "newreno", "hystart++"),
     ] {
         let mut settings = profile_settings(profile).expect("built in");

@@ -25,17 +25,26 @@ fn patience(profile: &Profile) -> Span {
     profile.timer_tick.saturating_mul(2)
 }
 
+/// What else an acknowledgment says.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Signs {
+    /// An ECN echo.
+    pub echo: bool,
+    /// It is a duplicate, of a sender without SACK.
+    pub repeated: bool,
+}
+
 impl Endpoint {
     /// Whether each outstanding segment is tracked.
     #[inline]
     pub(super) fn tracks(&self, profile: &Profile) -> bool {
-        profile.by_segments && self.uses_sack()
+        profile.by_segments && (self.uses_sack() || self.troubles.tracking().is_some())
     }
 
     /// The connection is established: from now on segments are listed.
     #[inline(never)] // keeps the way of other senders short
     pub(super) fn begin_tracking(&mut self, profile: &Profile) {
-        if self.tracks(profile) {
+        if profile.by_segments && (self.uses_sack() || profile.count_duplicates) {
             let (rtt, sent) = (self.rto.srtt(), self.sent());
             self.troubles.note().tracking = Some(Box::new(Tracking::new(rtt, sent, profile)));
             self.notes.put(SELECTIVE, self.has_data());
@@ -60,12 +69,15 @@ impl Endpoint {
         now: Instant,
         ack: u64,
         sack: &Sack,
-        echo: bool,
+        Signs { echo, repeated }: Signs,
         profile: &Profile,
     ) {
         let ack = ack.max(self.una);
         let (calm, orderly) = (self.tracking().is_calm(), self.tracking().segments.is_orderly());
         let mut news = self.take_news(now, ack, sack, profile);
+        if profile.count_duplicates && !self.uses_sack() {
+            self.take_duplicates(ack, repeated, &mut news);
+        }
         let orderly = orderly && self.tracking().segments.is_orderly();
         news.acked = (ack - self.una) as u32;
         news.echo = echo;
@@ -100,7 +112,11 @@ impl Endpoint {
         self.judge_timeout(ack, news, profile);
         self.judge_reduction(news, profile);
         self.leave_phase(ack);
-        let (found, wait) = self.find_lost(now, profile);
+        let (found, wait) = if self.uses_sack() {
+            self.find_lost(now, profile)
+        } else {
+            (self.find_lost_by_duplicates(ack, advances, profile), None)
+        };
         self.enter_phase(found, news, profile);
         self.reduce_window(news.delivered, advances && found.segments == 0, profile);
         if advances {
@@ -114,6 +130,36 @@ impl Endpoint {
             self.tracking_mut().timer = Timer::Reordering;
         } else if advances || self.sacked_is_older_than_first(now, news) {
             self.rearm(now, true, profile);
+        }
+    }
+
+    /// Without SACK, what has arrived follows from the number of duplicate ACKs (RFC 9937, section 6). Before SND.UNA
+    /// advances.
+    #[cold]
+    fn take_duplicates(&mut self, ack: u64, repeated: bool, news: &mut News) {
+        let sent = self.sent();
+        let advances = ack > self.una;
+        let tracking = self.tracking_mut();
+        let before_recover = ack < tracking.recover;
+        if advances {
+            news.delivered = tracking.segments.settle_duplicates(news.delivered);
+            if news.repeated {
+                // Which of these were sent once, and when the latest arrived, is not known.
+                (news.last_rtt, news.original) = (None, None);
+            }
+            if tracking.phase != Phase::Recovery || !before_recover {
+                tracking.segments.forget_duplicates();
+            }
+            return;
+        }
+        let counts = match tracking.phase {
+            Phase::Open | Phase::Reduction => true,
+            Phase::Recovery => before_recover,
+            // What left before a timeout is lost.
+            Phase::Loss => before_recover && sent > tracking.recover,
+        };
+        if repeated && counts {
+            news.delivered = tracking.segments.count_duplicate();
         }
     }
 
@@ -256,11 +302,14 @@ impl Endpoint {
     /// The data that was outstanding at the start of the phase is acknowledged. A reduction for a mark
     /// continues until data sent after it is.
     fn leave_phase(&mut self, ack: u64) {
+        let by_sack = self.uses_sack();
         let tracking = self.tracking_mut();
         let over = match tracking.phase {
             Phase::Open => false,
             Phase::Reduction => ack > tracking.recover,
-            Phase::Recovery | Phase::Loss => ack >= tracking.recover,
+            Phase::Recovery | Phase::Loss if by_sack => ack >= tracking.recover,
+            // What was sent again needlessly brings duplicate ACKs of exactly that (RFC 6582, section 3.2, step 2).
+            Phase::Recovery | Phase::Loss => ack > tracking.recover,
         };
         if over {
             let settles = tracking.reduces();
@@ -292,6 +341,19 @@ impl Endpoint {
         }
     }
 
+    /// Without SACK, the first segment is lost after `dupthresh` duplicate ACKs, and after each partial ACK (RFC 6582,
+    /// section 3.2).
+    #[cold]
+    fn find_lost_by_duplicates(&mut self, ack: u64, advances: bool, profile: &Profile) -> Found {
+        let tracking = self.tracking_mut();
+        let due = match tracking.phase {
+            Phase::Open | Phase::Reduction => tracking.segments.sacked() >= profile.dupthresh,
+            Phase::Recovery => advances && ack < tracking.recover,
+            Phase::Loss => false,
+        };
+        if due { tracking.segments.find_first_lost() } else { Found::default() }
+    }
+
     /// A loss begins fast recovery, after a timeout that of a copy; an echo begins a reduction alone.
     fn enter_phase(&mut self, found: Found, news: &News, profile: &Profile) {
         let tracking = self.tracking();
@@ -314,13 +376,16 @@ impl Endpoint {
 
     /// Begins a phase, with a reduction if a `sign` of congestion has not caused one yet.
     fn begin_phase(&mut self, phase: Phase, sign: Option<Sign>, delivered: u32, profile: &Profile) {
-        let sent = self.sent();
+        let (sent, by_sack) = (self.sent(), self.uses_sack());
         self.troubles.note().counts.fast_retransmits += u32::from(phase == Phase::Recovery);
         let tracking = self.tracking_mut();
         // RFC 9937, section 6: RecoverFS.
         let flight = tracking.segments.outstanding() - tracking.segments.sacked() + delivered;
         let Some(sign) = sign else {
-            (tracking.phase, tracking.recover) = (phase, sent);
+            tracking.phase = phase;
+            if by_sack {
+                tracking.recover = sent;
+            } // else the reduction ends where it would have: measured in Linux
             if profile.exact_echo {
                 self.halve_after_mark(flight, profile);
             }
@@ -393,6 +458,7 @@ impl Endpoint {
     fn probe_timeout(&self, profile: &Profile) -> Option<Span> {
         let tracking = self.tracking();
         let may = profile.tail_loss_probe
+            && self.uses_sack()
             && tracking.probe.is_none()
             && matches!(tracking.phase, Phase::Open | Phase::Reduction)
             && tracking.segments.is_orderly();
@@ -441,10 +507,14 @@ impl Endpoint {
             self.remember_window();
         }
         self.troubles.note().counts.timeouts += 1;
+        let by_sack = self.uses_sack();
         let tracking = self.tracking_mut();
         let recovering = tracking.is_recovering();
         let reduced = tracking.reduces() && una < tracking.recover;
         let outstanding = tracking.segments.outstanding() - tracking.segments.sacked();
+        if !by_sack {
+            tracking.segments.forget_duplicates();
+        }
         tracking.segments.find_lost_at_timeout(now, profile.rack);
         tracking.phase = Phase::Loss;
         tracking.recover = sent;

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use aqmlab_units::Instant;
 
+use super::by_segments::Signs;
 use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
 use crate::congestion::{Ack, Heard};
 use crate::connection::State;
@@ -242,7 +243,9 @@ impl Endpoint {
                 self.peer_window = seg.window;
                 return true;
             }
-            self.on_ack_by_segments(now, ack, sack, feedback.congestion && ack >= self.una, profile);
+            let repeated = !self.uses_sack() && self.unacked > 0 && self.is_duplicate(seg, ack, profile);
+            let echo = feedback.congestion && ack >= self.una;
+            self.on_ack_by_segments(now, ack, sack, Signs { echo, repeated }, profile);
             if ack >= self.una {
                 self.peer_window = seg.window;
             }
@@ -261,13 +264,7 @@ impl Endpoint {
         }
         let duplicate = match scheme {
             Recovery::Sack => self.update_scoreboard(seg, ack, sack, profile),
-            // RFC 5681, 2: outstanding data, no payload, no SYN or FIN, same acknowledgment, same window.
-            Recovery::Reno | Recovery::NewReno => {
-                ack == self.una
-                    && (self.unacked > 0 || profile.fast_retransmit_guard == FastRetransmitGuard::Ns2)
-                    && seg.sequence_len() == 0
-                    && seg.window == self.peer_window
-            }
+            Recovery::Reno | Recovery::NewReno => self.is_duplicate(seg, ack, profile),
         };
         let ends = scheme == Recovery::Sack && self.ends_by_repetition(ack, profile);
         if ack > self.una || ends {
@@ -283,6 +280,15 @@ impl Endpoint {
             self.peer_window = seg.window;
         }
         true
+    }
+
+    /// RFC 5681, 2: outstanding data, no payload, no SYN or FIN, same acknowledgment, same window.
+    #[inline]
+    fn is_duplicate(&self, seg: &Segment, ack: u64, profile: &Profile) -> bool {
+        ack == self.una
+            && (self.unacked > 0 || profile.fast_retransmit_guard == FastRetransmitGuard::Ns2)
+            && seg.sequence_len() == 0
+            && seg.window == self.peer_window
     }
 
     /// RFC 3168, 6.1.2: reduce as for a loss, without retransmitting.
@@ -487,6 +493,7 @@ impl Endpoint {
         }
         let (rto, srtt) = (self.rto.rto(profile), self.rto.srtt());
         let (next, to) = (self.receiver.next(), from + u64::from(seg.len));
+        let by_sack = self.uses_sack();
         // The sender may have come down to few segments, or sends this again.
         let first_mark = marked && (seg.flags.has(Flags::CWR) || !self.ecn.has_news());
         let concerns_ecn = self.ecn.agreed() && (first_mark && !profile.exact_echo || !seg.ect);
@@ -498,6 +505,9 @@ impl Endpoint {
                 quick.arrives(now, rto, srtt, profile);
             } else {
                 quick.arrives_beyond_hole(now, profile);
+            }
+            if from <= next || by_sack {
+                quick.grows(profile);
             }
             if concerns_ecn {
                 quick.raise(QUICK_AT_MARK, profile);

@@ -7,6 +7,7 @@
 use aqmlab_units::Instant;
 
 use super::Endpoint;
+use super::by_segments::Signs;
 use crate::connection::State;
 use crate::profile::Profile;
 use crate::sack::Sack;
@@ -48,7 +49,7 @@ impl Endpoint {
         };
         let twin = self.twin_after(now, seg, ce, profile);
         self.note_predicted(seg, profile);
-        self.on_ack_by_segments(now, ack, &Sack::NONE, false, profile);
+        self.on_ack_by_segments(now, ack, &Sack::NONE, Signs::default(), profile);
         debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
     }
 

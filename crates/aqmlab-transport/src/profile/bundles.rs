@@ -206,6 +206,7 @@ static LINUX: &[ProfileValue] = &[
     value("rack", Flag(true), "net.ipv4.tcp_recovery"),
     value("tail_loss_probe", Flag(true), "net.ipv4.tcp_early_retrans"),
     value("prr", Flag(true), "measured: every second acknowledgment lets a segment out"),
+    value("count_duplicates", Flag(true), "measured: without SACK the window comes down as with it"),
     value("frto", Flag(true), "net.ipv4.tcp_frto"),
     value("timestamps", Flag(true), "net.ipv4.tcp_timestamps"),
     value("dsack", Flag(true), "net.ipv4.tcp_dsack"),

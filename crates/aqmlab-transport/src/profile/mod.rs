@@ -55,6 +55,7 @@ pub struct Profile {
     pub rack: bool,
     pub tail_loss_probe: bool,
     pub prr: bool,
+    pub count_duplicates: bool,
     pub frto: bool,
     pub timestamps: bool,
     pub dsack: bool,
@@ -99,6 +100,7 @@ pub struct Profile {
     pub delay_repeated_ack: bool,
     pub quick_acks: u32,
     pub quick_acks_again: u32,
+    pub quick_acks_growing: u32,
     pub handshake_ack: HandshakeAck,
     pub nagle: bool,
     pub nagle_rule: NagleRule,
@@ -128,7 +130,7 @@ pub struct Profile {
     pub(crate) hears: bool,
     /// Whether each change of CE is acknowledged at once (RFC 8257, 3.2).
     pub(crate) exact_echo: bool,
-    /// Whether a sender that uses SACK tracks each outstanding segment.
+    /// Whether a sender tracks each outstanding segment, with SACK or without.
     pub(crate) by_segments: bool,
     /// The minimum by which a timeout exceeds the round-trip time.
     pub(crate) least_variance: Span,
@@ -198,6 +200,7 @@ impl Profile {
             rack: s.flag("rack")?,
             tail_loss_probe: s.flag("tail_loss_probe")?,
             prr: s.flag("prr")?,
+            count_duplicates: s.flag("count_duplicates")?,
             frto: s.flag("frto")?,
             timestamps: s.flag("timestamps")?,
             dsack: s.flag("dsack")?,
@@ -238,6 +241,7 @@ impl Profile {
             delay_repeated_ack: s.flag("delay_repeated_ack")?,
             quick_acks: count(s, "quick_acks")?,
             quick_acks_again: count(s, "quick_acks_again")?,
+            quick_acks_growing: count(s, "quick_acks_growing")?,
             handshake_ack: HandshakeAck::read(s, "handshake_ack")?,
             nagle: s.flag("nagle")?,
             nagle_rule: NagleRule::read(s, "nagle_rule")?,
@@ -284,7 +288,7 @@ impl Profile {
             exact_echo,
             remembers,
             hears: remembers && (exact_echo || exits || self.cubic_growth == CubicGrowth::Linux),
-            by_segments: self.recovery == Recovery::Sack && self.sack_pipe == SackPipe::Segments,
+            by_segments: tracks_segments(self.recovery, self.sack_pipe, self.count_duplicates),
             least_variance: match self.rtt_arithmetic {
                 RttArithmetic::Linux => self.min_rto,
                 RttArithmetic::Rfc6298 | RttArithmetic::Ns2 => self.granularity,
@@ -415,8 +419,21 @@ fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
 fn has_hystart(settings: &Settings) -> Result<bool, ParamError> {
     Ok(congestion(settings)? == Some(Congestion::Cubic)
         && CubicGrowth::read(settings, "cubic_growth")? == CubicGrowth::Linux
-        && Recovery::read(settings, "recovery")? == Recovery::Sack
-        && SackPipe::read(settings, "sack_pipe")? == SackPipe::Segments)
+        && tracks_segments(
+            Recovery::read(settings, "recovery")?,
+            SackPipe::read(settings, "sack_pipe")?,
+            settings.flag("count_duplicates")?,
+        ))
+}
+
+/// Whether a sender tracks each outstanding segment.
+fn tracks_segments(recovery: Recovery, pipe: SackPipe, count_duplicates: bool) -> bool {
+    let knows = match recovery {
+        Recovery::Sack => true,
+        Recovery::NewReno => count_duplicates,
+        Recovery::Reno => false,
+    };
+    knows && pipe == SackPipe::Segments
 }
 
 /// The maximum length of the kernel's names: `TCP_CA_NAME_MAX` minus the final zero (Linux, `net/tcp.h`).

@@ -342,6 +342,43 @@ impl Segments {
         self.list[at].marks = segment.marks & REPEATED | LOST;
     }
 
+    /// The first segment is lost, as duplicate ACKs or a partial ACK say.
+    pub(crate) fn find_first_lost(&mut self) -> Found {
+        if self.list.front().is_none_or(|first| first.has(LOST)) {
+            return Found::default();
+        }
+        self.mark_lost(0);
+        self.limit_duplicates();
+        Found { segments: 1, copies: 0 }
+    }
+
+    /// A duplicate ACK counts as one segment that has arrived, of those that are not lost; returns how many it was.
+    pub(crate) fn count_duplicate(&mut self) -> u32 {
+        let before = self.sacked;
+        self.sacked += 1;
+        self.limit_duplicates();
+        self.sacked - before
+    }
+
+    /// `acked` segments have left the list: one of them was missing, and the others account for as many duplicate
+    /// ACKs. Returns how many arrive now.
+    pub(crate) fn settle_duplicates(&mut self, acked: u32) -> u32 {
+        let counted = self.sacked;
+        self.sacked -= counted.min(acked.saturating_sub(1));
+        self.limit_duplicates();
+        acked.saturating_sub(counted).max(1)
+    }
+
+    /// Segments that duplicate ACKs stand for are not known any more.
+    pub(crate) fn forget_duplicates(&mut self) {
+        self.sacked = 0;
+    }
+
+    /// One outstanding segment at least is missing.
+    fn limit_duplicates(&mut self) {
+        self.sacked = self.sacked.min(self.outstanding().saturating_sub(self.lost.max(1)));
+    }
+
     /// The retransmission timer has fired: everything that is not SACKed is lost; with RACK, only segments
     /// that are already late, and the first one (RFC 8985, section 6.3).
     pub(crate) fn find_lost_at_timeout(&mut self, now: Instant, rack: bool) {

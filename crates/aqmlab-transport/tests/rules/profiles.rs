@@ -159,6 +159,28 @@ fn segments_are_acknowledged_each_from_a_repetition_on() {
     assert_eq!((acks(&mut b, 24..25), acks(&mut b, 26..30)), (1, 2));
 }
 
+/// Five segments let the window grow, and four more are acknowledged each behind them. If the first data is beyond a
+/// hole, only those that let the window grow are: its acknowledgment is one of them and ends the beginning.
+#[test]
+fn segments_that_let_the_window_grow_are_acknowledged_each() {
+    let order = |growing, sack: bool, first: u32| -> Vec<usize> {
+        let mut b = Bench::accepted(&[
+            ("quick_acks", Value::Integer(4)),
+            ("quick_acks_again", Value::Integer(16)),
+            ("quick_acks_growing", Value::Integer(growing)),
+            ("recovery", Value::Choice(if sack { "sack" } else { "newreno" })),
+        ]);
+        let mut numbers: Vec<u32> = (0..14).filter(|n| *n != first).collect();
+        numbers.insert(0, first);
+        numbers.iter().map(|n| b.arrive(segment(1 + n * 100, 1, 100)).len()).collect()
+    };
+    let singly = |n: usize| (0..14).map(|at| usize::from(at < n || (at - n) % 2 == 1)).collect::<Vec<_>>();
+    assert_eq!(order(0, true, 0), singly(4));
+    assert_eq!(order(5, true, 0), singly(9));
+    // Segments 1, 0, 2, 3 and 4 let it grow.
+    assert_eq!(order(5, true, 1), singly(5));
+}
+
 /// Up to SRTT, which the handshake has measured as 100 ms; segments that follow soon bring it back.
 ///
 /// Rules: 5681 4.2 delayed ack

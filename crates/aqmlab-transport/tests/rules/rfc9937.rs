@@ -38,6 +38,57 @@ fn below_the_threshold_one_leaves_for_each_that_arrives_and_two_when_it_is_safe(
     assert_eq!(numbers(&b.ack_with(1, &[(15, 19)])), [2, 3]);
 }
 
+/// A sender without SACK whose duplicate ACKs count, with 20 segments in flight.
+fn by_duplicates(prr: bool) -> Bench {
+    let switches = [("count_duplicates", Value::Flag(true)), ("prr", Value::Flag(prr))];
+    let mut b =
+        Bench::established(&[&[iw(20), ("sack_pipe", Value::Choice("segments"))], &switches[..]].concat());
+    b.now = ms(200);
+    b
+}
+
+/// A segment leaves for every second duplicate ACK, as with SACK. A partial ACK brings at least one segment, and the next
+/// one that is missing.
+///
+/// Rules: 9937 6 without sack; 6582 3.2 partial ack
+#[test]
+fn without_sack_each_duplicate_ack_counts_as_a_segment_that_has_arrived() {
+    let mut b = by_duplicates(true);
+    let sent: Vec<Vec<u32>> = (0..10).map(|_| numbers(&b.ack(0))).collect();
+    let expected: [&[u32]; 10] = [&[20], &[21], &[0], &[], &[22], &[], &[23], &[], &[24], &[]];
+    assert_eq!(sent, expected);
+    assert_eq!((b.endpoint.ssthresh(), b.endpoint.is_recovering()), (10.0, true));
+    assert_eq!(numbers(&b.ack(5)), [5], "nine have arrived since the third duplicate, and four have left");
+    b.ack(22);
+    assert!(b.endpoint.is_recovering(), "duplicates of this may come from what was sent again needlessly");
+    b.ack(23);
+    assert_eq!((b.endpoint.cwnd().floor(), b.endpoint.is_recovering()), (10.0, false));
+}
+
+/// Rules: 9937 6 without sack
+#[test]
+fn without_sack_and_without_reduction_the_same_segments_are_counted() {
+    let mut b = by_duplicates(false);
+    let sent: Vec<u32> = (0..12).map(|_| b.ack(0)).flat_map(|sent| numbers(&sent)).collect();
+    assert_eq!((sent, b.endpoint.cwnd()), (vec![20, 21, 0], 10.0));
+    assert_eq!(numbers(&b.ack(0)), [22], "9 of 22 and the copy are in flight");
+}
+
+/// After a timeout everything is lost, and duplicate ACKs of what is sent again count for nothing.
+///
+/// Rules: 9937 6 without sack
+#[test]
+fn without_sack_a_timeout_forgets_the_duplicates() {
+    let mut b = by_duplicates(true);
+    b.ack(0);
+    b.ack(0);
+    assert_eq!(numbers(&b.fire()), [0]);
+    for _ in 0..5 {
+        assert_eq!(b.ack(0), [], "one in flight fills the window");
+    }
+    assert_eq!(numbers(&b.ack(1)), [1, 2]);
+}
+
 /// Without it the window is the final one from the start, and nothing leaves until enough has arrived.
 ///
 /// Rules: 6675 5 step 4.2; 6675 5 step 4.3
