@@ -1,8 +1,8 @@
-//! The simulator compared with queueing theory. The Pollaczek-Khinchine formula and Little's law predict the
-//! results.
+//! The simulator compared with theory. The Pollaczek-Khinchine formula and Little's law predict the results of
+//! queues, and the closed form of its authors those of DCTCP.
 mod support;
 
-use support::{T_99_19, interval, record, summary};
+use support::{T_99_19, flows, integers, interval, names, record, summary};
 
 const RATE_BPS: f64 = 10e6;
 const SECONDS: f64 = 400.0;
@@ -103,4 +103,180 @@ fn littles_law_to_the_nanosecond() {
         // Dropped arrivals never wait in a queue that drops at the tail, so both sides are of the same packets.
         assert_eq!(integral, summary(&r, "bottleneck", "*", "sojourn_sum_ns"), "{kind}");
     }
+}
+
+/// Synchronised flows of DCTCP behind a queue that marks from K packets on: M. Alizadeh, A. Greenberg et al., "Data
+/// Center TCP (DCTCP)", SIGCOMM 2010, section 3.3. All in packets and round trips.
+struct Sawtooth {
+    flows: f64,
+    /// C RTT, the packet in transmission included.
+    pipe: f64,
+    threshold: f64,
+    /// Round trips after a reduction in which windows do not grow. The paper has none. By RFC 3168, 6.1.2, and RFC 8257,
+    /// acknowledgments with an echo do not open the window, and each packet of the round trip before has been marked.
+    silent: f64,
+}
+
+impl Sawtooth {
+    /// W*: the window at which the queue reaches K.
+    fn window(&self) -> f64 {
+        (self.pipe + self.threshold) / self.flows
+    }
+
+    /// The share of packets that are marked: those of the round trip from W* to W* + 1, of all of a period (equation 6,
+    /// alpha^2 (1 - alpha / 4) = (2 W* + 1) / (W* + 1)^2, where `silent` is 0).
+    fn alpha(&self) -> f64 {
+        let top = self.window() + 1.0;
+        let sum = |from: f64, to: f64| (to * to - from * from) / 2.0;
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..60 {
+            let alpha = (low + high) / 2.0;
+            let bottom = top * (1.0 - alpha / 2.0);
+            let all = sum(bottom, top) + self.silent * bottom;
+            if alpha * all < sum(top - 1.0, top) { low = alpha } else { high = alpha }
+        }
+        low
+    }
+
+    /// How far a window swings, W* + 1 times alpha / 2: as many round trips it grows (equation 9).
+    fn swing(&self) -> f64 {
+        (self.window() + 1.0) * self.alpha() / 2.0
+    }
+
+    fn period(&self) -> f64 {
+        self.swing() + self.silent
+    }
+
+    /// Equation 10: K + N.
+    fn highest(&self) -> f64 {
+        self.threshold + self.flows
+    }
+
+    /// Equations 7, 8 and 12.
+    fn lowest(&self) -> f64 {
+        self.highest() - self.flows * self.swing()
+    }
+}
+
+const DCTCP_SECONDS: f64 = 25.0;
+/// g: small enough that alpha hardly moves within a period, as the paper assumes (equation 15).
+const GAIN: f64 = 1.0 / 256.0;
+/// Seconds to send a packet of 1500 B, and of a round trip without queue.
+const PACKET: f64 = 1500.0 * 8.0 / 100e6;
+const ROUND_TRIP: f64 = 10e-3 + PACKET;
+
+/// What a run shows.
+struct Swing {
+    marked: f64,
+    lowest: f64,
+    highest: f64,
+    period: f64,
+    utilisation: f64,
+}
+
+fn swing(count: u32, threshold: u32) -> Swing {
+    let r = record(
+        &format!(
+            r#"
+            duration = "60s"
+            warmup = "35s"
+            [topology]
+            kind = "dumbbell"
+            rate = "100Mbit"
+            delay = "1ms"
+            access_rate = "10Gbit"
+            queue = {{ kind = "red", preset = "linux", limit = "3000000B", min_th = "{bytes}B", max_th = "{bytes}B",
+                       mean_packet = "1500B", w_q = 1.0, ecn = true }}
+            [[traffic]]
+            name = "dctcp"
+            kind = "bulk"
+            count = {count}
+            rtt = "10ms"
+            start = "0s"
+            tcp = {{ congestion = "dctcp", ecn = true, ack_every = 1, ecn_at_one = "keep", dctcp_gain = {GAIN} }}
+            [record]
+            queues = "1ms"
+            flows = "0s"
+            "#,
+            bytes = threshold * 1500,
+        ),
+        1,
+    );
+    let get = |column: &str| summary(&r, "bottleneck", "*", column) as f64;
+    let table = r.table("queues").expect("every recording has samples");
+    let samples = integers(table, "t_ns").into_iter().zip(names(table, "queue"));
+    let mut waiting: Vec<u128> = integers(table, "backlog_packets")
+        .into_iter()
+        .zip(samples)
+        .filter(|(_, (at, queue))| *at > 35_000_000_000 && queue == "bottleneck")
+        .map(|(waiting, _)| waiting)
+        .collect();
+    waiting.sort_unstable();
+    let quantile = |share: f64| waiting[(share * (waiting.len() - 1) as f64) as usize] as f64;
+    let mean = get("backlog_packets_integral_ns") / 1e9 / DCTCP_SECONDS;
+    let reductions: u128 = flows(&r, "dctcp", "measured_ecn_reductions").iter().sum();
+    let round_trip = ROUND_TRIP + mean * PACKET;
+    Swing {
+        marked: (get("marked_early_packets") + get("marked_forced_packets")) / get("arrivals_packets"),
+        lowest: quantile(0.01),
+        highest: quantile(0.99),
+        period: DCTCP_SECONDS * f64::from(count) / reductions as f64 / round_trip,
+        utilisation: get("departures_packets") * PACKET / DCTCP_SECONDS,
+    }
+}
+
+fn theory(count: u32, threshold: u32, silent: f64) -> Sawtooth {
+    let (flows, threshold) = (f64::from(count), f64::from(threshold));
+    Sawtooth { flows, pipe: ROUND_TRIP / PACKET, threshold, silent }
+}
+
+/// The form with the round trip in which windows do not grow is required up to what it leaves out: a window is a whole
+/// number of segments, so that each flow's is off by up to one (the queue by one for each flow, the share of marks by
+/// one of W*, the period by half a round trip), and alpha moves by g in a round trip of the period. The paper's own form
+/// is required up to the round trip that it leaves out, one of a period.
+#[test]
+fn dctcp_swings_as_its_authors_say() {
+    for count in [1, 2, 4] {
+        let (run, law, paper) = (swing(count, 40), theory(count, 40, 1.0), theory(count, 40, 0.0));
+        println!(
+            "{count}: marked {:.4}, {:.4} ({:.4}); queue {} to {}, {:.2} to {} ({:.2}); period {:.2}, {:.2} ({:.2})",
+            run.marked,
+            law.alpha(),
+            paper.alpha(),
+            run.lowest,
+            run.highest,
+            law.lowest(),
+            law.highest(),
+            paper.lowest(),
+            run.period,
+            law.period(),
+            paper.period(),
+        );
+        let near = |what: &str, measured: f64, expected: f64, most: f64| {
+            assert!(
+                (measured - expected).abs() <= most,
+                "{count} flows, {what}: {measured}, not {expected} +- {most}"
+            );
+        };
+        near("the highest queue", run.highest, law.highest(), 1.0);
+        near("the lowest queue", run.lowest, law.lowest(), law.flows);
+        near("the lowest queue of the paper", run.lowest, paper.lowest(), law.flows);
+        near("marks", run.marked / law.alpha(), 1.0, GAIN * law.period() + 1.0 / law.window());
+        near("the paper's marks", run.marked / paper.alpha(), 1.0, 1.0 / paper.period());
+        near("the period", run.period, law.period(), 0.5);
+        near("the paper's period", run.period, paper.period(), 1.0);
+        assert!(run.utilisation > 0.9999, "{count} flows: {}", run.utilisation);
+    }
+}
+
+/// Section 3.4: the link is idle where K + N is less than the swing, and not above a seventh of C RTT.
+#[test]
+fn dctcp_fills_the_link_from_the_threshold_on_that_its_authors_compute() {
+    let (low, enough) = (3, 20);
+    let seventh = ROUND_TRIP / PACKET / 7.0;
+    assert!(theory(1, low, 1.0).lowest() < -1.0 && f64::from(low) < seventh && seventh < f64::from(enough));
+    let (starved, full) = (swing(1, low), swing(1, enough));
+    println!("K {low}: {:.4} of the link; K {enough}: {:.4}", starved.utilisation, full.utilisation);
+    assert!(starved.lowest == 0.0 && starved.utilisation < 0.995, "{}", starved.utilisation);
+    assert!(full.lowest > 0.0 && full.utilisation > 0.9999, "{}", full.utilisation);
 }

@@ -10,8 +10,14 @@ use support::{A, B, Fate, Link, Pair, Path, faultless};
 /// The send times of the receiver's reports of a hole, since the first. The first of thirty segments is lost;
 /// the others come `gap` apart.
 fn reports(delay: Span, most: u64, gap: Span) -> Vec<Span> {
+    reports_of(2, delay, most, gap)
+}
+
+/// The same where so many segments in order are acknowledged together.
+fn reports_of(ack_every: u64, delay: Span, most: u64, gap: Span) -> Vec<Span> {
     let mut settings = profile_settings("modern").expect("built in");
     let given = [
+        ("ack_every", Value::Integer(ack_every)),
         ("sack_delay", Value::Span(delay)),
         ("sack_delay_slack", Value::Span(Span::us(100))),
         ("sack_delay_most", Value::Integer(most)),
@@ -71,4 +77,11 @@ fn none_waits_longer_than_a_twentieth_of_the_round_trip() {
         waiting[3] > Span::us(3 * 400 + 10_000) && waiting[3] < Span::us(3 * 400 + 10_400),
         "{waiting:?}"
     );
+}
+
+/// A receiver that acknowledges each segment delays none.
+#[test]
+fn none_waits_where_each_segment_is_acknowledged() {
+    assert_eq!(reports_of(1, Span::ms(1), 44, Span::us(100)).len(), 29);
+    assert_eq!(reports_of(3, Span::ms(1), 44, Span::us(100)).len(), 6);
 }

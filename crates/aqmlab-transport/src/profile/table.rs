@@ -170,7 +170,7 @@ pub static PARAMS: &[Param] = &[
     param("delayed_ack_adapts", YES_NO, Flag(false), &[],
         "RFC 5681, 4.2 (at most 500 ms); Linux", "the delay follows the gaps between segments, from `delayed_ack` up to SRTT; with `quick_acks_again`"),
     param("sack_delay", time(Span::ZERO, Span::s(1)), Time(Span::ZERO), &[],
-        "RFC 5681, 4.2 (at once); Linux", "how long the fourth report of a hole and those after it wait for more, at most a twentieth of SRTT; none does if 0"),
+        "RFC 5681, 4.2 (at once); Linux", "how long the fourth report of a hole and those after it wait for more, at most a twentieth of SRTT; none does if 0 or with `ack_every = 1`"),
     param("sack_delay_slack", time(Span::ZERO, Span::s(1)), Time(Span::ZERO), &[],
         "Linux, net.ipv4.tcp_comp_sack_slack_ns", "what the timer of such a report is late"),
     param("sack_delay_most", Kind::Integer { min: 0, max: 255 }, Integer(44), &[],
