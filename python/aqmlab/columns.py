@@ -1,4 +1,4 @@
-"""The columns of recorded tables under their present names, whatever version wrote them.
+"""The columns of recorded tables under their present names, for every version that wrote them.
 
 Format version 3 gave some columns more accurate names. Tables are read through
 :func:`parquet_source`, so that no other code knows an earlier name.
@@ -36,7 +36,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
 
 
 class TableFile(NamedTuple):
-    """A file of a table, and whether its columns have the names from before :data:`RENAMED_IN`."""
+    """A file of a table, and whether its columns have the names used before :data:`RENAMED_IN`."""
 
     path: str
     early: bool

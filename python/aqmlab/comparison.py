@@ -245,7 +245,7 @@ def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -
 
 
 def _drawing(manifest: Manifest) -> dict[str, int]:
-    """Return the parts of a run that decide its arrivals, whatever the queues do."""
+    """Return the parts of a run that determine its arrivals, independent of the queues."""
     deciding = ("random", "scenario", "traffic", PROGRAM)
     return {name: version for name, version in manifest.parts.items() if name.partition(".")[0] in deciding}
 

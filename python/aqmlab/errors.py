@@ -46,7 +46,7 @@ class ScenarioError(AqmlabError):
 
 
 class UsageError(AqmlabError):
-    """A request that makes no sense: an unknown arm, a negative count, a wrong kind of figure."""
+    """An invalid request: an unknown arm, a negative count, a wrong kind of figure."""
 
     exit_code = 2
 
@@ -74,7 +74,7 @@ class DamageError(RecordingError):
 
 
 class HostError(AqmlabError):
-    """The machine is not able to do it: no permission, no space, not enough memory."""
+    """The machine cannot do it: no permission, no space, not enough memory."""
 
     exit_code = 3
 

@@ -84,7 +84,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
         Whether to make ``report.html``.
     resume
         Whether to continue in ``output`` (by default the latest directory of the same runs below
-        ``runs``): intact runs are kept, others are made. Without such a directory, it starts anew.
+        ``runs``): intact runs are kept, others are made. Without such a directory, it starts from the
+        beginning.
 
     Returns
     -------

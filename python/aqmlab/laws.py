@@ -222,7 +222,7 @@ def parse_settings(words: Sequence[str]) -> dict[str, Any]:
 def _check_name(name: str, possible: Sequence[str]) -> None:
     from aqmlab.disciplines import aqm_show
 
-    aqm_show(name)  # complains of a name that there is not
+    aqm_show(name)  # reports an unknown name
     if name not in possible:
         curves, responses = (", ".join(f"`{p}`" for p in names) for names in (CURVES, RESPONSES))
         raise UsageError(

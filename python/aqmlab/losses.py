@@ -1,4 +1,4 @@
-"""Losses and marks by kind of packet: where, of which class, how many SYNs, data, pure ACKs and FINs."""
+"""Losses and marks by kind of packet: numbers of SYNs, data, pure ACKs and FINs, by queue and class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: which cells a text means, and which cells of both belong together."""
+"""The two sides of a comparison: the cells that a text selects, and corresponding cells of both sides."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Side:
     results
         Their path.
     fixed
-        The arm and the labels that were asked for, by ``arm`` or the name of the axis.
+        The requested arm and labels, by ``arm`` or the name of the axis.
     cells
         The results that contain them.
     """

@@ -20,7 +20,7 @@ from aqmlab.sweeps.directory import load_sweep
 
 
 def load(path: Path | str) -> Results:
-    """Open what ``run`` or ``sweep`` left.
+    """Open the results of ``run`` or ``sweep``.
 
     Parameters
     ----------

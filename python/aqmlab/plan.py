@@ -131,7 +131,7 @@ class TrafficClass:
 
     @property
     def greedy(self) -> bool:
-        """Whether its flows always have something to send, and take what congestion control grants them."""
+        """Whether its flows always have data to send and are limited only by congestion control."""
         return self.kind == BULK and self.workload["bytes"] is None
 
     @property
@@ -141,12 +141,12 @@ class TrafficClass:
 
     @property
     def ways(self) -> tuple[tuple[str, ...], ...]:
-        """The queues of each direction of its data, in order; the reverse only where servers answer."""
+        """The queues of each direction of its data, in order; the reverse only if servers respond."""
         return (self.path, self.return_path) if self.answered else (self.path,)
 
     @property
     def route(self) -> tuple[str, ...]:
-        """The queues that its data cross: those of all ways, one after the other."""
+        """The queues that its data cross: those of all routes, one after the other."""
         return tuple(queue for way in self.ways for queue in way)
 
     @property
@@ -173,7 +173,7 @@ class TrafficClass:
 
     @property
     def _amount(self) -> str:
-        """The amount that a TCP connection sends, unless it sends for ever."""
+        """The amount that a TCP connection sends, unless it sends forever."""
         workload = self.workload
         if self.kind == TRACE:
             return f", connections of {workload['file']}"

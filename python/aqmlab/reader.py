@@ -1,4 +1,4 @@
-"""Reading what metrics need of many runs."""
+"""Reading the input of metrics for many runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FLOWS_KEPT = 4_000_000
 
 
 class Reader:
-    """Reads what metrics need of runs, many at a time, and caches the last few thousand.
+    """Reads the input of metrics, many runs at a time, and caches the last few thousand.
 
     Parameters
     ----------

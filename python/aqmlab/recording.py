@@ -102,7 +102,7 @@ class Run:
         return TableFile(str(self.path / f"{table}.parquet"), has_early_names(self.manifest.format_version))
 
     def damage(self, tables: Iterable[str] | None = None) -> tuple[str, ...]:
-        """A sentence for each table that is not as the run wrote it.
+        """A sentence for each table that has changed since the run wrote it.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ def _unreadable(
 
 
 def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
-    """Return what is wrong with one Parquet file, read to its end; empty if nothing is."""
+    """Return the damage of one Parquet file, read to its end; empty if there is none."""
     import duckdb
 
     statement = "SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t"

@@ -313,8 +313,8 @@ class Results:
             requests that take longer than the time at which the first falls behind the other.
         one, other
             ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as
-            :meth:`values` takes them. The metric is a value of a distribution function, which
-            counts up to the time that is given.
+            :meth:`values` takes them. The metric is a value of a distribution function, which is used up to
+            the given time.
 
         Raises
         ------
@@ -367,7 +367,7 @@ class Results:
     def _asked_queue(
         self, runs: Sequence[Measured], cell: Cell, queue: str | None, class_name: str
     ) -> str | None:
-        """The queue asked of, or by which the cell is judged; ``None`` if only other cells have the class."""
+        """The requested queue, or the cell's default queue; ``None`` if only other cells have the class."""
         queues = {name for run in runs for name, _ in run.queues}
         here = {name for run in runs for _, name in run.queues}
         asked = named_classes(class_name)
@@ -396,7 +396,7 @@ class Results:
         return _judged(runs, everywhere if there else bottleneck(runs), class_name)
 
     def place(self, queue: str | None = None) -> str:
-        """The queue of a name; without one that by which the first cell with a finished run is judged.
+        """The queue of a name; by default that of the first cell with a finished run.
 
         Raises
         ------

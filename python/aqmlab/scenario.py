@@ -36,7 +36,7 @@ def read(scenario: Scenario) -> tuple[str, str]:
 
 
 def resolve(scenario: Scenario) -> dict[str, Any]:
-    """What a scenario resolves to: arms with plans, parameters and digests, seeds, warnings."""
+    """The resolved form of a scenario: arms with plans, parameters and digests, seeds, warnings."""
     from aqmlab import _core
 
     text, name = read(scenario)
@@ -51,7 +51,7 @@ def _unreadable(path: Path, reason: str) -> ScenarioError:
 
 
 def _dict_to_toml(scenario: Mapping[str, Any]) -> str:
-    """The dict as TOML: tables and lists of tables by their headers, all below them in one line each.
+    """The dict as TOML: tables and lists of tables have headers; everything below them is in one line each.
 
     In arms and sweeps a table in one line is a value that replaces another, and one under a header is a list
     of single changes: a dict means the first.

@@ -15,7 +15,7 @@ from aqmlab.figures import counted
 from aqmlab.frames import REAL, Columns, Framed
 from aqmlab.recording import Run, Tables
 
-# A report draws a few thousand points: NumPy would take longer to import than they to make.
+# A report draws a few thousand points: computing them takes less time than importing NumPy.
 Floats = Sequence[float]
 MOST_BINS = 600
 MOST_FLOWS = 10
@@ -192,7 +192,7 @@ SELECT run, flow, t_s, value FROM (
 
 
 def _lines(points: Iterable[tuple[Any, ...]]) -> dict[str, tuple[Floats, Floats]]:
-    """Lines by name, in the order of the points: a point a bin, at the mean time of its samples."""
+    """Lines by name, in the order of the points: one point per bin, at the mean time of its samples."""
     lines: dict[str, tuple[list[float], list[float]]] = {}
     for name, t_s, value in points:
         line = lines.setdefault(str(name), ([], []))

@@ -1,7 +1,7 @@
-"""Work that ends soon when it is asked to.
+"""Work that ends promptly on request.
 
-A signal reaches the main thread, between two steps of Python, and no other. Another thread is asked to end by
-a :class:`Stop`, and looks now and then whether it is (:func:`look`). A query, which may take long, is
+Python handles a signal only in the main thread, between two of its steps. Another thread receives a request
+to end through a :class:`Stop`, for which it checks regularly (:func:`look`). A query, which may take long, is
 interrupted in either case (:func:`answered`).
 """
 
@@ -28,7 +28,7 @@ _here = threading.local()
 
 
 class Stopped(BaseException):
-    """The thread was asked to end its work."""
+    """The thread was requested to end its work."""
 
 
 class Stop:
@@ -92,7 +92,7 @@ def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     Parameters
     ----------
     connection
-        Whom ``ask`` asks.
+        The connection that ``ask`` uses.
     ask
         The query, and the fetching of its rows.
 

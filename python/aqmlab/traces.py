@@ -128,7 +128,7 @@ _COLUMNS = ("cwnd_segments", "ssthresh_segments", "srtt_ns", "rto_ns", "flight_b
 def trace(tables: Tables, run: Run, name: FlowName) -> Trace:
     """The trace of one flow."""
     columns = ", ".join(f"{column}::DOUBLE AS {column}" for column in _COLUMNS)
-    # Rows are in the order in which things happened; those of one instant stay in it.
+    # Rows are in the order of events; rows of one instant keep their order.
     found = tables.arrays("trace", f"t_ns / 1e9 AS t_s, event, {columns}", f"WHERE flow = {name.flow}", [run])
     values = {
         column: np.ma.filled(np.ma.asarray(found[column], dtype=np.float64), np.nan) for column in _COLUMNS
@@ -138,7 +138,7 @@ def trace(tables: Tables, run: Run, name: FlowName) -> Trace:
 
 @dataclass
 class Journey:
-    """One packet from its host to the other, or to where it was lost.
+    """One packet from its host to the other, or to the place of its loss.
 
     Attributes
     ----------
@@ -201,9 +201,9 @@ def journeys(tables: Tables, run: Run, name: FlowName) -> list[Journey]:
 def follow(rows: Iterable[Sequence[Any]]) -> list[Journey]:
     """Follow each packet of one flow.
 
-    Packets have no numbers of their own. Those of a flow that go one way do not overtake each other, so an
-    event belongs to the first packet with this header that has not been where it happens. A queue that drops
-    or marks what has just come means the last one there; otherwise the first.
+    Packets have no numbers. Those of a flow do not overtake each other in one direction, so an event belongs
+    to the first packet with this header that has not yet reached the place of the event. If a queue drops or
+    marks on arrival, the event belongs to the last packet there, otherwise to the first.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def follow(rows: Iterable[Sequence[Any]]) -> list[Journey]:
             continue
         same = [p for p in way if (p.seq, p.ack, p.payload, p.flags) == (seq, ack, payload, flags)]
         found = _first_elsewhere(same, at) if event in ("enqueue", "arrive") else _judged(same, at, t_ns)
-        # What was sent before the recording began is not followed.
+        # Packets sent before the recording began are not followed.
         if found is not None:
             _happens(found, event, at, t_ns, reason)
             if not found.under_way:
@@ -255,7 +255,7 @@ def _happens(packet: Journey, event: str, at: str, t_ns: int, reason: str) -> No
 
 
 def _is_again(packet: Journey, highest: dict[str, int]) -> bool:
-    """Whether all that it carries has been sent before; notes what has."""
+    """Whether everything that it carries has been sent before; records what it carries."""
     if packet.seq is None or not packet.is_data:
         return False
     end = packet.seq + (packet.payload or 0) + ("S" in packet.flags) + ("F" in packet.flags)

@@ -1,4 +1,4 @@
-"""Connection vectors: what the connections of a scenario do, exchange by exchange, as a file.
+"""Connection vectors: the exchanges of a scenario's connections, as a file.
 
 ``docs/vectors.md`` has the formats.
 """
@@ -34,14 +34,14 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
     duration_s: float | None = None,
     recording: Path | str | None = None,
 ) -> Path:
-    """Write what the connections of a scenario do in a run with a seed, without running it.
+    """Write the exchanges of a scenario's connections in a run with a seed, without running it.
 
     Parameters
     ----------
     scenario
         A TOML file, or its content as a dict.
     output
-        The file to write; one that is there is replaced.
+        The file to write; an existing one is replaced.
     classes
         Names of classes of kind ``packmime``, ``requests`` or ``trace``; all of those if not given.
     seed
@@ -66,7 +66,7 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
     ScenarioError
         If the scenario is wrong.
     UsageError
-        If the vectors asked for do not exist, or the format cannot hold them; nothing is written then.
+        If the requested vectors do not exist, or the format cannot represent them; nothing is written then.
     RecordingError
         If the recording cannot be read.
     HostError

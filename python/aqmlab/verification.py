@@ -1,4 +1,4 @@
-"""Checking recordings on purpose: every file, whether anything reads it or not."""
+"""Verification of recordings: every file is checked, whether or not it is read otherwise."""
 
 from __future__ import annotations
 

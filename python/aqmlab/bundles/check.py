@@ -34,7 +34,7 @@ class Repeated:
     differ
         Names of the tables whose contents differ.
     parts
-        Parts of the program with another version here, with both versions: ``qdisc.red 1, here 2``.
+        Parts of the program whose version differs here, with both versions: ``qdisc.red 1, here 2``.
     """
 
     arm: str
@@ -156,7 +156,7 @@ def _index(file: Path, index: Path) -> Mapping[str, Any]:
         )
     if not (isinstance(about.get("files"), dict) and isinstance(about.get("directory"), str)):
         raise DamageError([f"`{file}`: `{INDEX}` has no list of files"])
-    # A name that leads out of the folder stops everything before a file is written.
+    # A path that leads out of the folder is refused before any file is written.
     for name in [about["directory"], *about["files"]]:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name:

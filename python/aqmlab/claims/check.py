@@ -484,7 +484,7 @@ def is_zero(node: Expression) -> bool:
 
 def _function(node: Call | Test) -> Function:
     function = function_of(node.function, over=bool(node.over))
-    assert function is not None  # the parser has seen to it
+    assert function is not None  # the parser ensures this
     return function
 
 

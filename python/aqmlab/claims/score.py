@@ -97,8 +97,8 @@ def score(
     results
         Results of a sweep or an experiment.
     claims
-        By default those of its scenario. A claim of these that the existing runs cannot score,
-        because an arm was left out, is undecided.
+        By default those of its scenario. A given claim is undecided if the existing runs cannot score it
+        because an arm was left out.
     names
         The names that they may use; by default with the queues and classes of the existing runs.
 

@@ -290,7 +290,7 @@ def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = Fals
         return Interval(float(replicates[0]), None, None, n, confidence, method, "one value has no interval")
     reach = t_quantile(confidence, n - 1) * float(pseudo.std(ddof=1)) / math.sqrt(n)
     if np.ptp(used) <= 1e-12 * abs(middle):
-        reach = 0.0  # no rounding is to look like a spread
+        reach = 0.0  # rounding must not look like a spread
     low, high = middle - reach, middle + reach
     back: Callable[[float], float] = math.exp if logarithmic else float
     return Interval(float(replicates[0]), back(low), back(high), n, confidence, method)

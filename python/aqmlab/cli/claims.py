@@ -52,7 +52,7 @@ def claims(
 def scored_claims(results: Results) -> tuple[Scored, ...]:
     """Score the claims of a scenario that has run, and write ``claims.json`` into its directory."""
     if not results.claims:
-        return ()  # and nothing of what scores them is imported
+        return ()  # and no module for scoring is imported
     from aqmlab.claims import score, write_claims
 
     scored = score(results)
@@ -110,7 +110,7 @@ def headline(scored: Sequence[Scored]) -> str:
 
 
 def _hanging(text: str, indent: str, width: int | None) -> list[str]:
-    """Indent the lines of a text: the first after ``indent``, those without room there further in."""
+    """Indent the lines of a text: the first by ``indent``, continuation lines by more."""
     if width is None:
         return [indent + text]
     # The basis of a verdict is printed below it where there is room.

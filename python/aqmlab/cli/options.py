@@ -179,7 +179,7 @@ def _chosen_executor(
 
 
 def on_executors(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of executors to a command, which gets them as one argument, ``executor``."""
+    """Add the options of executors to a command, which receives them as one argument, ``executor``."""
     known, more = signature(command, eval_str=True), signature(_chosen_executor, eval_str=True).parameters
     parameters: list[Parameter] = []
     for parameter in known.parameters.values():

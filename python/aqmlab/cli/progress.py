@@ -52,7 +52,7 @@ class ProgressLine:
             self._stream.write("\r" + " " * self._drawn + "\r")
             self._stream.flush()
 
-    def update(self, now: Any) -> None:  # noqa: ANN401 (what the text is made of)
+    def update(self, now: Any) -> None:  # noqa: ANN401 (the arguments of the text)
         """Show the progress; called about ten times per second."""
         if not self._enabled:
             return

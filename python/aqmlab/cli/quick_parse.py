@@ -17,8 +17,8 @@ _PATH_CHECKS = ("exists", "resolve_path", "allow_dash", "writable", "path_type")
 
 
 def read_quickly(command: Any) -> Any:  # noqa: ANN401 (Typer keeps the type of its commands to itself)
-    """Have the parameters of a command, and of those below it, read their words here where that is enough."""
-    # Asked for as they are needed: the option for help is not there before.
+    """Let the parameters of a command and of its subcommands be converted here where this suffices."""
+    # Requested when needed: the option for help does not exist before.
     command.get_params = partial(_parameters, command.get_params)
     for below in getattr(command, "commands", {}).values():
         read_quickly(below)

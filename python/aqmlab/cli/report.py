@@ -1,4 +1,4 @@
-"""The command that prints what has run, and makes its page."""
+"""The command that prints the results of runs, and writes their report."""
 
 from __future__ import annotations
 

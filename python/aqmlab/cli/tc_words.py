@@ -1,4 +1,4 @@
-"""What `aqmlab aqm tc` prints: lines for a shell or a scenario, with remarks as their comments."""
+"""The output of `aqmlab aqm tc`: lines for a shell or a scenario, with remarks as their comments."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 ``event time from to type size flags fid src dst seq id``, where an event is ``+`` (enqueue), ``-`` (dequeue),
 ``d`` (drop) or ``r`` (receipt by the router at the link's end). Routers have their numbers in the plan; an
-address is the router at which the host is, and the flow as the port. A sequence number counts bytes, as that
+address is the number of the host's router, with the flow as the port. A sequence number counts bytes, as that
 of ns-2's FullTcp does; an ACK has the number that it acknowledges, and a datagram its place in its flow.
 """
 

@@ -1,7 +1,7 @@
 """The actions of senders as qlog: one trace per flow, with windows, round-trip times and packets as events.
 
 A file has the schema ``contained`` of draft-ietf-quic-qlog-main-schema, its events those of
-draft-ietf-quic-qlog-quic-events. Endpoints are TCP: a segment takes the place of a packet of QUIC.
+draft-ietf-quic-qlog-quic-events. Endpoints are TCP: segments stand in for QUIC packets.
 Its number counts what its host has sent, retransmissions included; ``tcp_seq`` has the sequence
 number.
 """
@@ -31,7 +31,7 @@ Event = dict[str, Any]
 
 
 def qlog_file(results: Results, chosen: Chosen) -> bytes:
-    """Return the qlog of a run: one trace per TCP flow whose changes, or else samples, are recorded.
+    """Return the qlog of a run: one trace per TCP flow with recorded changes, or else samples.
 
     Raises
     ------

@@ -68,7 +68,7 @@ class SelfTest:
     def carried_bps(self) -> float:
         """The rate at which the router's thread would be as busy as it may be.
 
-        Processor time goes with packets. The run that took less of it has spent less on waiting awake.
+        Processor time goes with packets. The run with the lower share has spent less time spinning.
         """
         if self.virtual_time:
             return math.inf

@@ -85,7 +85,7 @@ def ask(
 
 
 def _command() -> list[str]:
-    # -P: no file of the directory that we are in is to be taken for a module.
+    # -P: no file in the current directory may be taken for a module.
     return [sys.executable, "-P", "-m", "aqmlab.live", str(os.getpid())]
 
 
@@ -122,7 +122,7 @@ def _ended(message: Mapping[str, Any]) -> Any:  # noqa: ANN401
     if message["event"] == "done":
         return message["answer"]
     if message["kind"] == INTERRUPTED:
-        # The request did not come from here: a signal from elsewhere reached the process itself.
+        # The request did not come from here: another process sent the signal.
         raise RunError("the live router received a signal to end")
     raise called(message["kind"], message["message"])
 
@@ -209,7 +209,7 @@ class _Process:
             self._process.kill()
 
     def end(self) -> None:
-        """Make sure that nothing is left of it, whatever interrupts arrive: nothing cleans up afterwards."""
+        """Make sure that nothing is left of it even if interrupted: nothing cleans up afterwards."""
         try:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_TIME_TO_GO_S)
@@ -219,7 +219,7 @@ class _Process:
 
     def _reap(self) -> None:
         signalled: KeyboardInterrupt | None = None
-        # It was killed: that takes as long as the system needs, and no longer for being waited for.
+        # It was killed: the system takes its own time for that, and waiting does not prolong it.
         while self._process.returncode is None:
             try:
                 self._process.wait()

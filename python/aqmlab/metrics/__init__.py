@@ -1,4 +1,4 @@
-"""Metrics: each is defined in one place, over a recording: exact counts, or samples for its course."""
+"""Metrics: each is defined in one place, over a recording, from exact counts or, over time, from samples."""
 
 from aqmlab.metrics import classes as _classes
 from aqmlab.metrics import control as _control

@@ -13,8 +13,8 @@ from aqmlab.metrics.registry import metric
 def flow_goodput(run: Measured, flow: FlowTotals) -> float:
     """Goodput of one flow in bit/s: bytes that reached the receiver for the first time, in order or not.
 
-    Recordings of results versions before 5 lack these bytes, and so do the samples of live runs: there those
-    delivered in order take their place.
+    Recordings of results versions before 5 lack these bytes, as do the samples of live runs; the bytes
+    delivered in order replace them.
     """
     return 8 * flow.measured_received_bytes / run.interval_s
 
@@ -93,7 +93,7 @@ def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     windowed=True,
 )
 def in_order_goodput(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """Sum of what applications get by the second."""
+    """Bytes per second that applications receive in total."""
     flows = run.flows_of(class_name)
     of_flows = goodputs(run, flows, window, in_order=True) if flows else None
     return None if of_flows is None else math.fsum(of_flows)

@@ -34,7 +34,7 @@ def named_classes(text: str) -> tuple[str, ...]:
 
 
 def is_of(name: str, asked: str) -> bool:
-    """Whether the traffic class of a name is among those that are asked for; ``*`` asks for all."""
+    """Whether the traffic class of a name is among the requested ones; ``*`` requests all."""
     return asked in (EVERY_CLASS, name) or ("," in asked and name in named_classes(asked))
 
 
@@ -136,7 +136,7 @@ class RequestTotals:
 
     @property
     def waited(self) -> Histogram:
-        """Distribution of how long in ns the censored ones had waited."""
+        """Distribution of the times in ns that the censored ones had waited."""
         return self.distribution("waited_ns")
 
 

@@ -1,6 +1,7 @@
 """Metrics of what queue management was invented against: lockout, synchronisation, bias against long RTTs.
 
-The figures themselves are computed in :mod:`aqmlab.metrics.synchronization`; here are their inputs.
+The figures themselves are computed in :mod:`aqmlab.metrics.synchronization`; this module prepares their
+inputs.
 """
 
 from __future__ import annotations

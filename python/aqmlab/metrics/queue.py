@@ -23,7 +23,7 @@ def _percentage(part: float, whole: float) -> float | None:
 def _by_arrivals(
     run: Measured, queue: str, class_name: str, part: Callable[[QueueTotals], int], whole: str = "arrivals"
 ) -> float | None:
-    """Packets of some fate by those that arrived, in percent."""
+    """Packets with a given fate as a percentage of arrivals."""
     totals = run.at_queue(queue, class_name)
     return None if totals is None else _percentage(part(totals), totals[f"{whole}_packets"])
 
@@ -37,7 +37,7 @@ def _by_arrivals(
     better="more",
 )
 def throughput(run: Measured, queue: str, class_name: str) -> float | None:
-    """Bits that left the queue by the measured interval."""
+    """Bits that left the queue, divided by the measured interval."""
     totals = run.at_queue(queue, class_name)
     return None if totals is None else 8 * totals["departures_bytes"] / run.interval_s
 
@@ -118,7 +118,7 @@ _drops_for("injected", "by a rule of the scenario")
     by_kind=True,
 )
 def drop_rate(run: Measured, queue: str, class_name: str) -> float | None:
-    """Bits dropped by the measured interval."""
+    """Bits dropped, divided by the measured interval."""
     totals = run.at_queue(queue, class_name)
     return None if totals is None else 8 * totals.sum_over_reasons("dropped", "bytes") / run.interval_s
 

@@ -51,7 +51,7 @@ class Parameter:
     definition
         Its meaning, and the value used if it is not given and ``default`` is ``None``.
     default
-        Taken if it is not given; with ``None`` the metric looks into the run's plan for one.
+        Taken if it is not given; with ``None`` the metric takes it from the run's plan.
     """
 
     name: str
@@ -86,14 +86,14 @@ class Metric:
     parameters
         Its parameters.
     from_samples
-        Whether it is computed from samples rather than counts: that takes a query for each run, and
-        longer than all of those that are counted together.
+        Whether it is computed from samples rather than counts: that requires a query per run, and takes
+        longer than all metrics from counts together.
     on_the_way
         Whether it accepts packets on their whole path, queue ``*``. Metrics of flows always do.
     by_kind
-        Whether it can be asked of one kind of packets, in the measured interval.
+        Whether it accepts one kind of packets, in the measured interval.
     by_router
-        Whether it can be asked of what reaches the hosts at one router, in the measured interval.
+        Whether it accepts the data that reach the hosts at one router, in the measured interval.
     cdf
         For a value of a distribution function, the whole function up to there: ``(run, class)``,
         and parameters as keywords, the first of which is the place.
@@ -114,7 +114,7 @@ class Metric:
     by_router: bool = False
     cdf: Callable[..., CdfUntil] | None = None
 
-    def compute(  # noqa: PLR0913 (what it is of, each with a default)
+    def compute(  # noqa: PLR0913 (its subject, each part with a default)
         self,
         run: Measured,
         queue: str,

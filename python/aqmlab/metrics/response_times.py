@@ -1,9 +1,9 @@
 """The distribution function of response times, including the information from incomplete requests.
 
-F(t) is the share of requests that were completed within t, of those of which it is known whether
-they were: a request that failed never is, and one that had not ended at the end of the run counts
-only for times that it had waited by then (the reduced sample of Kaplan and Meier, Journal of the
-American Statistical Association 53, 1958, section 1).
+F(t) is the share of requests that were completed within t, among those for which this is known. A failed
+request is never completed, and one that had not ended at the end of the run counts only for times that it had
+waited by then (the reduced sample of Kaplan and Meier, Journal of the American Statistical Association 53,
+1958, section 1).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ResponseTimes:
     completed
         Distribution of the response times in ns of the completed requests.
     waited
-        Distribution of how long in ns those had waited that had not ended at the end of the run.
+        Distribution of the waiting times in ns of those that had not ended at the end of the run.
     failed
         Number of failed requests.
     """
@@ -49,7 +49,7 @@ class ResponseTimes:
         )
 
     def share_within(self, t_ns: float) -> float | None:
-        """F(t); ``None`` where nothing is known of any request."""
+        """F(t); ``None`` where it is not known for any request."""
         waiting = self.waited.total - self.waited.up_to(t_ns)
         known = self.completed.total + self.failed + waiting
         return self.completed.up_to(t_ns) / known if known else None
@@ -118,7 +118,7 @@ class ResponseTimes:
         found: set[float] = set()
         for of in (self.completed, self.waited):
             found.update(map(float, of.low), map(float, of.high))
-            # A bin of one value is a step: it has a place before it.
+            # A bin of one value is a step: it has a point before it.
             steps = (low for low, high in zip(of.low, of.high, strict=True) if low == high > 0)
             found.update(nextafter(low, 0.0) for low in steps)
         return frozenset(found)

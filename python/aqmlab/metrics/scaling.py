@@ -108,6 +108,6 @@ def of_arrivals(run: Measured, queue: str) -> VarianceTime | None:
     from_samples=True,
 )
 def hurst(run: Measured, queue: str, _class_name: str) -> float | None:
-    """The Hurst parameter of what arrives."""
+    """The Hurst parameter of the arrivals."""
     found = of_arrivals(run, queue)
     return None if found is None else found.hurst

@@ -1,4 +1,4 @@
-"""The course of a sampled value: its moving mean, its arrival and stay at a target, and its variation."""
+"""A sampled value over time: its moving mean, its arrival and stay at a target, and its variation."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def settling_time(samples: Samples, target: float, band: float = BAND) -> float 
         return None
     outside = np.flatnonzero(~inside)
     settled = float(means.t_s[outside[-1] + 1 if len(outside) else 0])
-    # Rounding of the times is not to decide.
+    # Rounding of the times must not decide.
     return settled if means.t_s[-1] - settled >= HOLD_S - 1e-6 else None
 
 

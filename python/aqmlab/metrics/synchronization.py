@@ -45,7 +45,7 @@ def amounts_between(
 
 def shares_by_window(run: Measured, flows: Sequence[FlowTotals], part: Window) -> Floats:
     """Return the bytes received in each whole 10 s of a part of the run: row by interval, column by flow."""
-    # Rounding of the times is not to cost a window.
+    # Rounding of the times must not lose a window.
     count = int(part.length_s / WINDOW_S + 1e-9)
     if not count:
         return np.zeros((0, len(flows)))

@@ -1,6 +1,6 @@
 """Metrics of the waiting of users: times and numbers of responses and pages.
 
-None is defined for a class that makes no requests, and none of pages for a class that fetches none.
+They are undefined for a class without requests, and those of pages for a class that fetches none.
 Percentiles and shares come from histograms with bins of at most 1 %. Each can be limited to some
 size bands: ``response_time_p90_s{below=10kB}``.
 """
@@ -213,7 +213,7 @@ def response_rate_within(  # noqa: PLR0913 (two ranges)
     at_least: Size,
     below: Size,
 ) -> float | None:
-    """Of single requests, because a size band does not locate a response precisely enough."""
+    """Computed from single requests, because a size band does not locate a response precisely enough."""
     if run.tables is None or not run.requests_of(class_name):
         return None
     names = ", ".join(dict.fromkeys(totals.class_name for totals in run.requests_of(class_name)))

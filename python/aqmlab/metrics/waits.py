@@ -62,7 +62,7 @@ class Waits:
     time, size
         The measured quantity, and the quantity that defines the bands.
     until_s
-        To which time distribution functions are shown unless another end is asked for.
+        The time up to which distribution functions are shown by default.
     totals
         Returns those of a class in a run, by size band.
     serial

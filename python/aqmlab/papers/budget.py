@@ -33,7 +33,7 @@ class Budget:
         return self.spent_s / self._seeds if self._seeds else 0.0
 
     def allow(self, share: float) -> None:
-        """Let a share of all be spent from now on."""
+        """Permit a share of the whole budget from now on."""
         self._share = share
 
     def enough(self, share: float, seeds: int) -> bool:

@@ -94,7 +94,7 @@ def _settings(paper: Paper) -> Iterator[str]:
     for setting in paper.settings:
         yield from _arms(paper, setting)
         for label in setting.candidates:
-            # Also the chosen one is put in, to see that the files hold it.
+            # The chosen one is also applied, to verify that the files contain it.
             asked = replace(paper, settings=(replace(setting, chosen=""),))
             changed = False
             for experiment in paper.experiments:
@@ -124,7 +124,7 @@ def _arms(paper: Paper, setting: Setting) -> Iterator[str]:
 
 
 def _digests(paper: Paper, experiment: PaperExperiment, reading: Reading) -> list[str]:
-    """Return the plans of the first and the last case: a candidate shows in each of them."""
+    """Return the plans of the first and the last case: a candidate changes each of them."""
     expanded = swept(paper, experiment, reading)
     count = int(json.loads(expanded.about())["cases"])
     cases = [json.loads(expanded.case(i)) for i in {0, count - 1}]

@@ -16,7 +16,7 @@ from aqmlab.errors import ScenarioError
 def of_each_seed(
     expression: str, where: Mapping[str, str], what: str, names: Names
 ) -> tuple[Expression, dict[str, str]]:
-    """An expression that has a value for each seed, and what ``where`` fixes, by full names.
+    """An expression that has a value for each seed, and the labels in ``where``, by full names.
 
     Raises
     ------

@@ -76,7 +76,7 @@ class InferredReading:
     searched
         The settings, in the order of the rows of ``found``.
     untouched
-        Settings that were to be searched and of which no fitted cell or finding depends.
+        Settings to be searched on which no fitted cell or finding depends.
     found
         The search.
     failures
@@ -178,15 +178,15 @@ def infer(  # noqa: PLR0913 (keyword arguments)
     paper
         A paper from :func:`aqmlab.papers.find_paper`.
     minutes, seeds
-        The budget, and the seeds of each reading; as in the paper's folder if not given. The search
-        ends before the reading that would go beyond the budget. Earlier measurements count with the time that
-        they took.
+        The budget, and the seeds of each reading; as in the paper's folder if not given. The search ends
+        before the first reading that would exceed the budget. Earlier measurements count with their recorded
+        time.
     store
         The place of measured values, from which an interrupted search is resumed.
     jobs, executor
         As of :func:`aqmlab.sweep`.
     progress
-        Receives how far a reading is.
+        Receives the progress of a reading.
     told
         Receives the next step and its expected time.
 
@@ -325,7 +325,7 @@ def _mean(values: Floats) -> Estimate | None:
 
 
 class _Watch:
-    """Counts readings, and shows in which stage the search is."""
+    """Counts readings, and shows the stage of the search."""
 
     def __init__(self, looker: _Looker, progress: Watcher | None, told: Callable[[str], object]) -> None:
         self._looker, self._told = looker, told

@@ -25,7 +25,7 @@ FOR, AGAINST, NOTHING, NOT_ASKED, UNTOUCHED = "for", "against", "nothing", "not 
 
 
 def inference_json(found: InferredReading, made: Mapping[str, str]) -> dict[str, Any]:
-    """Return everything; ``made`` describes the making."""
+    """Return everything; ``made`` describes version, commit and date."""
     spec, search = found.paper.inference, found.found
     rows, folded = search.design
     return {

@@ -102,7 +102,7 @@ def how_it_was_done(content: Content) -> str:
 
 
 def conclusion(content: Content) -> str:
-    """Whether the part that was not seen follows."""
+    """Whether the unseen part improves as well."""
     if not content["reading"]:
         return "No reading fits clearly better than the fixed one."
     seen, unseen = (_sign(content["parts"][part]["difference"]) for part in ("fit", "test"))

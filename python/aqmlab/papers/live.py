@@ -86,7 +86,7 @@ def compare(simulated: Results, live: Results) -> Comparison:
 
 
 class Refused:
-    """The runs that did not count, kept in a file: a run that is repeated is replaced.
+    """The runs that did not count, listed in a file because a repeated run is replaced.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Refused:
         self._runs = set(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else set[str]()
 
     def add(self, runs: Sequence[Run]) -> None:
-        """Add runs; one that is known counts once."""
+        """Add runs; known ones count once."""
         made = {f"{run.path.name} {(run.path / 'manifest.json').stat().st_mtime_ns}" for run in runs}
         if not made <= self._runs:
             self._runs |= made
@@ -107,14 +107,14 @@ class Refused:
             save(self._file, json.dumps(sorted(self._runs), indent=1) + "\n")
 
     def of(self, results: Results) -> int:
-        """Return how many were of the runs of these results."""
+        """Return the number of them among the runs of these results."""
         names = {run.path.name for run in results.finished.values()}
         return sum(made.partition(" ")[0] in names for made in self._runs)
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """What came of the live runs of an experiment.
+    """The outcome of the live runs of an experiment.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ Queries = Mapping[Cell, tuple[Asked, ...]]
 
 
 class ValueFile:
-    """Values by run, and what runs took, in one file that only ever grows.
+    """Values by run, with the times of the runs, in one append-only file.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class ValueFile:
             try:
                 yield json.loads(line)
             except ValueError:
-                continue  # half a line: the writer was killed, and what it lacks is measured again
+                continue  # half a line: the writer was killed, and the missing values are measured again
 
     def lacks(self, run: str, keys: Sequence[str]) -> bool:
         """Return whether some value of a run is missing."""
@@ -106,7 +106,7 @@ def _metrics_digest() -> str:
 
 
 class _ValuesOnly:
-    """Queries of two recordings together cannot be kept with one run."""
+    """Queries of two recordings cannot be stored with one run."""
 
     def of_curves(self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:  # noqa: ARG002
         """Refused.
@@ -123,7 +123,7 @@ class _ValuesOnly:
 
 @dataclass(frozen=True)
 class MeasuredValues(_ValuesOnly):
-    """Values of one experiment under one reading, asked for as of :class:`aqmlab.Results`."""
+    """Values of one experiment under one reading, with the queries of :class:`aqmlab.Results`."""
 
     axes: tuple[Axis, ...]
     arms: tuple[str, ...]
@@ -170,7 +170,7 @@ class AskedValues(_ValuesOnly):
 
 @dataclass
 class Measurer:
-    """Measures experiments under readings, as far as not done before.
+    """Measures experiments under readings unless their values are stored.
 
     Attributes
     ----------

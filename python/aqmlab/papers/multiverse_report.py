@@ -61,7 +61,7 @@ def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
 
 
 def _thinned(paper: Paper) -> str:
-    """Return the omissions of the multiverse from the experiments."""
+    """Return the parts of the experiments that the multiverse omits."""
     thinned = paper.multiverse.thinned
     seeds = f"{thinned.runs} seeds per cell" if thinned.runs else "all seeds"
     kept = "; ".join(f"of {axis}: {', '.join(labels)}" for axis, labels in thinned.keep.items())

@@ -1,4 +1,4 @@
-"""The course of a queue over time: one column of plots per run, one row per quantity."""
+"""A queue over time: one column of plots per run, one row per quantity."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Setting:
-    """Something that the paper, as far as known, does not state.
+    """A value that the paper, as far as known, does not state.
 
     Attributes
     ----------
@@ -91,9 +91,9 @@ class Setting:
     why
         The known facts, and the reason for the chosen candidate.
     experiments
-        Files it is about; all if empty.
+        Files that it concerns; all if empty.
     arms
-        Arms it is about; all if empty.
+        Arms that it concerns; all if empty.
     chosen
         The candidate in the scenario files.
     candidates
@@ -265,8 +265,8 @@ class Multiverse:
     thinned
         A smaller version of each experiment.
     cause_seeds
-        How many seeds the readings that are causes of failures have: as many as those of the
-        multiverse, or as the scored one, where findings that are close take so many.
+        The number of seeds of readings that are causes of failures: that of the multiverse, or that of the
+        scored reading if close findings need it.
     """
 
     design: str = "one_at_a_time"
@@ -338,10 +338,10 @@ class Inference:
 
 @dataclass(frozen=True)
 class Paper:
-    """A folder of a paper; ``citation`` has what BibTeX asks beyond authors, title and year.
+    """A folder of a paper; ``citation`` has BibTeX fields besides authors, title and year.
 
-    Experiments, settings, findings, tables and figures are those that are simulated; ``live`` is the
-    same paper with those that run live, or ``None`` if there are none.
+    Experiments, settings, findings, tables and figures are the simulated ones; ``live`` is the same paper
+    with the live ones, or ``None`` without any.
     """
 
     path: Path
@@ -368,7 +368,7 @@ class Paper:
         return next(e for e in self.experiments if e.file == file)
 
     def parted(self, fixed_live: str = "") -> Paper:
-        """Return it with what is about live experiments in ``live``, whose reading was fixed then."""
+        """Return it with the live experiments and their parts in ``live``, whose reading was fixed then."""
         files = {experiment.file for experiment in self.experiments if experiment.live}
         if not files:
             return self

@@ -67,10 +67,10 @@ class Reproduction:
     figures
         The requested ones.
     seeds, most_seeds
-        The least and the greatest number of seeds of a cell that is scored; of one that is drawn if
-        none is.
+        The least and the greatest number of seeds of a cell that is scored; of a drawn cell if none is
+        scored.
     quick
-        Whether this was the small version, which is not to be quoted.
+        Whether this was the small version, which must not be quoted.
     wall_s, runs
         Its duration, and the number of runs made in that time.
     whole
@@ -255,7 +255,7 @@ def check_findings(findings: Sequence[Finding], names: Mapping[str, Names]) -> N
 def choose(
     paper: Paper, wanted: Wanted
 ) -> tuple[Sequence[Finding], Sequence[PublishedTable], Sequence[PaperFigure]]:
-    """The findings, tables and figures that are asked for.
+    """The requested findings, tables and figures.
 
     Raises
     ------
@@ -283,7 +283,7 @@ def _named(what: str, names: Sequence[str], known: Sequence[Named]) -> list[Name
 
 
 def _is_part_of(name: str, whole: str) -> bool:
-    """Whether ``III, 72`` is a part of ``III``, and ``9a`` of ``9``; ``12`` is none of ``1``."""
+    """Whether ``III, 72`` is a part of ``III``, and ``9a`` of ``9``; ``12`` is not part of ``1``."""
     if not whole or not name.lower().startswith(whole.lower()):
         return False
     last, following = whole[-1], name[len(whole)]

@@ -182,7 +182,7 @@ def scatter_figure(figure: PaperFigure, title: str, dots: Sequence[Dots]) -> Fig
     until_s, below = view_of(figure).until_s, _below(figure)
     for axes, (name, number, sample) in zip(plots, dots, strict=True):
         look = {"marker": ".", "markersize": 0.8 * mark_size(), "markeredgewidth": 0, "alpha": 0.5}
-        # Thousands of dots are a picture, also in a file of lines.
+        # Thousands of dots are rasterised, even in a vector file.
         axes.plot(
             sample.sizes / 1e3,
             sample.times,

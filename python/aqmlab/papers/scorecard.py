@@ -78,7 +78,7 @@ _HOW_SCORED = (
 
 
 def _thresholds(done: Reproduction) -> str:
-    """``Of the thresholds 2 are given by the paper, 1 is inferred and 29 are ours``: how free we were."""
+    """``Of the thresholds 2 are given by the paper, 1 is inferred and 29 are ours``: their basis."""
     bases = [scored.finding.threshold.basis for scored in done.findings]
     counts = {basis: bases.count(basis) for basis in THRESHOLD_BASES}
     said = [f"{count} {'is' if count == 1 else 'are'} {basis}" for basis, count in counts.items() if count]

@@ -111,13 +111,13 @@ def claim_of(finding: Finding, part: Part) -> Claim:
 
 
 def missing_labels(claim: Claim, whole: Names, small: Names) -> str:
-    """Return the labels that a claim names and that only the whole experiment has: ```48` of `buffer```."""
+    """Return the labels in a claim that only the whole experiment has: ```48` of `buffer```."""
     named = [*_labels_of(claim.where), *_named(claim.tree)]
     return _lacking(named, whole, small)
 
 
 def missing_labels_of(where: Mapping[str, str], whole: Names, small: Names) -> str:
-    """The same of what ``where`` fixes."""
+    """The same for the labels in ``where``."""
     return _lacking(_labels_of(where), whole, small)
 
 

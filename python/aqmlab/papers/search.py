@@ -1,4 +1,4 @@
-"""The search for the reading that fits best, knowing nothing of papers: rows of candidates and their errors.
+"""The search for the best reading, independent of papers: it sees rows of candidates and their errors.
 
 Screening comes first, then a search one setting at a time over the settings that matter, then more seeds
 for the better readings (successive halving: Karnin, Koren and Somekh, ICML 2013), and finally every
@@ -24,7 +24,7 @@ CONFIDENCE = 0.95
 PASSES = 3
 """Rounds over the settings that matter, at most."""
 FINALISTS = 8
-"""Readings that get more seeds, at first."""
+"""Number of readings that receive more seeds in the first round."""
 _SCREENING, _SEARCH, _HALVING, _PROFILE = 0.4, 0.7, 0.8, 1.0
 """Share of the budget that is spent at the end of each stage, at most."""
 
@@ -183,7 +183,7 @@ class Search:
         return sorted(can, key=lambda row: (self._mean(row, begin, end), departures(row), row))
 
     def _reach(self, begin: int, end: int) -> float:
-        """Return how far the means of two readings may differ by noise.
+        """Return the difference that noise may cause between the means of two readings.
 
         The noise is that of the better half of the readings tried because readings far off are
         noisier. The level is corrected for the number of comparisons (Bonferroni).

@@ -92,7 +92,7 @@ def _ends(line: SweepLine) -> chain[float]:
 
 
 def _y_label(y: str, unit: str, like: float | None) -> str:
-    """The metric as people call it, or the expression, with its unit."""
+    """The label of the metric, or the expression, with its unit."""
     metric = next((m for m in all_metrics() if m.name == y), None)
     label, shown = metric.label if metric else y, display_unit(unit, like)
     return f"{label} [{shown}]" if shown else label

@@ -103,7 +103,7 @@ class Targets:
         return np.array([math.nan if value is None else value for value in found.values()])
 
     def _truths(self, target: Target, measured: Measured) -> Floats:
-        """Whether all parts of a finding are so in each seed alone."""
+        """Whether all parts of a finding are true in each seed alone."""
         parts = [
             truth_of_each_seed(claim, measured[file], self.names[file])
             for file, claim in self._claims(target)
@@ -132,7 +132,7 @@ def cell_error(ours: float, published: float, distance: str, least: float = 0.0)
     Parameters
     ----------
     ours
-        NaN is as far as can be.
+        NaN has the maximum distance.
     distance
         ``"log"``: the logarithm of their ratio, without sign. ``"relative"``: the difference by the
         published one, without sign.
@@ -150,7 +150,7 @@ def cell_error(ours: float, published: float, distance: str, least: float = 0.0)
 
 
 def truth_of_each_seed(claim: Claim, measured: MetricValues, names: Names) -> Floats:
-    """Whether a claim is so in each seed, taken as the only one: 1, 0, or NaN where that is not defined.
+    """Whether a claim is true in each seed alone: 1, 0, or NaN where it is not defined.
 
     A mean or a median over the seeds is then that seed's value, and a share is 0 or 1; a standard deviation
     is not defined.
@@ -182,7 +182,7 @@ class _Alone(Point):
 
 
 class _AloneEvaluator(Evaluator):
-    """Knows the tests that have a separate meaning over many seeds."""
+    """Handles the tests that have a different meaning over many seeds."""
 
     def _test(self, node: Test, bound: Bindings) -> Floats:
         body = node.arguments[0]

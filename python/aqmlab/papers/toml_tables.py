@@ -36,11 +36,11 @@ class TomlTable:
         self._text = text
 
     def has(self, key: str) -> bool:
-        """Whether the key is there."""
+        """Whether the key exists."""
         return key in self.content
 
     def need(self, key: str, kind: type[T]) -> T:
-        """The value of a key that must be there."""
+        """The value of a required key."""
         if key not in self.content:
             raise self.error(f"`{key}` is missing; write {_KINDS[kind]}")
         return self._of_kind(key, kind)
@@ -61,7 +61,7 @@ class TomlTable:
         return {str(axis): str(label) for axis, label in self.get(key, dict, {}).items()}
 
     def choice(self, key: str, among: Iterable[str], default: str | None = None) -> str:
-        """Return one of a few words; without a default one of them must be there."""
+        """Return one of a few words; without a default the key is required."""
         options = tuple(among)
         if default is None and key not in self.content:
             raise self.error(f"`{key}` is missing; write {_either(options)}")

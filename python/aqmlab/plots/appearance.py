@@ -118,7 +118,7 @@ class Appearance:
             parameters["font.size"] = self.font_size
         style = {**STYLE, "axes.prop_cycle": cycler(color=COLORS), **parameters}
         style["figure.titlesize"] = parameters.get("figure.titlesize", 1.125 * float(style["font.size"]))
-        # The caller's own style is left alone.
+        # The caller's own style does not change.
         with mpl.rc_context():
             mpl.rcdefaults()
             mpl.rcParams.update(style)
@@ -229,7 +229,7 @@ _QUOTED = frozenset({"axes.prop_cycle"})
 def new_figure(width: float, height: float, rows: int = 1) -> Figure:
     """An empty figure of the requested size, laid out for ``width`` and ``height`` in inches.
 
-    ``rows`` of plots one above the other keep room to be read in a figure that is made narrower.
+    Stacked ``rows`` of plots stay legible in a figure that is made narrower.
     """
     from matplotlib.figure import Figure
 
@@ -246,7 +246,7 @@ def new_figure(width: float, height: float, rows: int = 1) -> Figure:
 
 
 def width_asked(made: float) -> float:
-    """The width that a figure will have that is made for ``made`` inches."""
+    """The width of a figure that was designed for ``made`` inches."""
     look, of_style = _LOOK.get()
     return look.width or (of_style[0] if of_style else made)
 

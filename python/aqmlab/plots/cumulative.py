@@ -1,4 +1,4 @@
-"""The cumulative ACK diagram: how far each flow has come, and how wide the field is.
+"""The cumulative ACK diagram: the progress of each flow, and the width of the field.
 
 Miskovic, Petrovic, Trajkovic (Implementation and performance analysis of AQM mechanisms, Fig. 7) plot the
 highest cumulative acknowledgment of each flow over time; a wide fan is unfair, lines in groups are privileged

@@ -151,7 +151,7 @@ def _asked(results: Results, kind: str, view: View) -> tuple[FigureKind, View]:
 
 
 def check_format(file: Path, others: Sequence[str] = ()) -> None:
-    """See that a file of this name can be written: as a figure, or as one of ``others``.
+    """Check that the format of a file can be written, as a figure or as one of ``others``.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def save(
     """
     suffix = file.suffix.lower()
     content = io.BytesIO()
-    # No display is asked for, and the caller's own style is left alone.
+    # No display is needed, and the caller's own style does not change.
     with look.applied():
         figure().savefig(content, format=suffix[1:], metadata=_metadata(suffix, title, version))
     with writing(file):
@@ -200,7 +200,7 @@ def write_csv(file: Path, rows: Iterable[tuple[Any, ...]]) -> None:
 
 @contextmanager
 def writing(file: Path) -> Iterator[None]:
-    """Make the directory of ``file``; what goes wrong with either is the machine's fault."""
+    """Make the directory of ``file``; an error in either is the machine's."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         yield

@@ -65,7 +65,7 @@ def _series_column(axes: np.ndarray[tuple[int], np.dtype[np.object_]], of_run: R
             probability.plot(*of_run.law[name], label=name, **look)
     for plot in axes:
         for i, (begin, end) in enumerate(of_run.stalls):
-            # A stripe that is narrower than a dot is seen by its edge.
+            # A stripe that is narrower than a dot needs an edge to be visible.
             label = "stall: the router stood still" if i == 0 else None
             plot.axvspan(begin, end, color=STALL, alpha=0.5, linewidth=0.3, zorder=0, label=label)
     flows = [line for name, line in of_run.cwnd.items() if name != "mean"]

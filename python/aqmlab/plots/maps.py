@@ -75,7 +75,7 @@ def _need_axes(grid: PanelGrid) -> None:
 
 
 def _pairs(grid: PanelGrid) -> list[tuple[str, str]]:
-    """The arms to compare, the later one first: each with the first, or those two that are chosen."""
+    """The arms to compare, the later one first: each with the first, or the two chosen ones."""
     arms = list(grid.arms)
     if len(arms) < 2:
         raise UsageError("a difference needs two arms")

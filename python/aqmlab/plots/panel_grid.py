@@ -76,7 +76,7 @@ class PanelGrid:
         return ("",) if self.x is None else self.x.labels
 
     def cell(self, arm: str, panel: Panel, label: str, row: str = "") -> Cell | None:
-        """The cell of a place, if there is one."""
+        """The cell at a position, if there is one."""
         along = {} if self.x is None else {self.x.name: label}
         down = {} if self.y is None else {self.y.name: row}
         wanted = {**panel.held, **along, **down}
@@ -113,7 +113,7 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
 ) -> PanelGrid:
     """Return the grid of a view: axes along and up each plot, or one plot per label; other axes are fixed.
 
-    ``more`` are metrics that no plot is for.
+    ``more`` are metrics without a plot.
 
     Raises
     ------

@@ -172,7 +172,7 @@ def _lines(grid: PanelGrid, panel: Panel, view: View, waits: Waits) -> list[Wait
 def draw_lines(axes: Axes, lines: Sequence[WaitLine], limits: Limits, *, tail: bool) -> None:
     """Draw curves with their bands, or their complements, and set the axes."""
     for line in lines:
-        # Beyond the last request the function stays where it is.
+        # Beyond the last request the function is constant.
         x = np.append(line.curve.time_s, max(limits.end_s, line.curve.time_s[-1]))
         low, mean, high = (
             np.append(of, of[-1]) for of in (line.curve.low, line.curve.share, line.curve.high)
@@ -198,7 +198,7 @@ def draw_lines(axes: Axes, lines: Sequence[WaitLine], limits: Limits, *, tail: b
 
 
 def limits_of(lines: Sequence[WaitLine], view: View, waits: Waits, *, tail: bool) -> Limits:
-    """The axes of curves: to the time that is asked for, or in a tail to the last request."""
+    """The axes of curves: up to the requested time, or in a tail up to the last request."""
     if not tail:
         return Limits(*view.limits(0.0, waits.until_s), 0.0)
     times = [s for line in lines for s in line.curve.time_s if s > 0]

@@ -142,7 +142,7 @@ def quantiles_figure(results: Results, view: View, queue: str | None, *, waits: 
             _line(axes, arm, number, points)
     for i, (panel, axes) in enumerate(plots):
         axes.set_yscale("log")
-        # An interval of few requests goes beyond any axis. Plots of a metric share theirs.
+        # The interval of a few requests exceeds any axis. Plots of a metric share their axes.
         axes.set_ylim(min(means[panel.metric]) / 2, max(means[panel.metric]) * 2)
         plain_powers(axes.yaxis)
         axes.set_xticks(range(len(bands)), names, **turned(figure, names, across))
@@ -213,7 +213,7 @@ def _line(axes: Axes, arm: str, number: int | None, points: list[Estimate | None
     look = REFERENCE if number is None else {**arm_look(number), "markevery": None}
     label = f"{arm} (reference)" if number is None else arm
     axes.plot([i for i, _ in known], [e.mean for _, e in known], label=label, **look)
-    # A logarithmic axis has no zero: an interval that reaches it goes to the lower edge.
+    # A logarithmic axis has no zero: an interval that reaches zero ends at the lower edge.
     sure = [
         (i, max(e.low, e.mean / 1e3), e.high) for i, e in known if e.low is not None and e.high is not None
     ]

@@ -1,4 +1,4 @@
-"""Figures of senders over time: windows with what reduced them, round-trip times and timers."""
+"""Figures of senders over time: windows with the causes of reductions, round-trip times and timers."""
 
 from __future__ import annotations
 

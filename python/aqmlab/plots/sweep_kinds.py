@@ -1,4 +1,4 @@
-"""The kinds of figures of a sweep, some of which an experiment has too, and their numbers as rows."""
+"""The kinds of figures of a sweep, some of them shared with experiments, and their numbers as rows."""
 
 from __future__ import annotations
 

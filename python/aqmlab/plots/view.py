@@ -29,7 +29,7 @@ class View:
     arms
         Names of arms; all if empty.
     metrics
-        Names, for figures of many runs; those that a figure begins with if empty.
+        Names, for figures of many runs; by default the first ones of a figure.
     x, by
         Axes of a sweep: along each plot, and a plot for each label (or upward in a map); those with
         the most labels if ``None``.
@@ -80,7 +80,7 @@ class View:
         return [runs[0] for runs in map(results.runs_of, chosen) if runs]
 
     def limits(self, first_s: float, last_s: float) -> tuple[float, float]:
-        """The time axis, where the recording has something from ``first_s`` to ``last_s``.
+        """The time axis for a recording with data from ``first_s`` to ``last_s``.
 
         Raises
         ------

@@ -150,7 +150,7 @@ def _bin_text(series: Sequence[RunSeries]) -> str:
 
 
 class _Packed:
-    """Columns of numbers one after the other: half the size of a text, and read faster."""
+    """Columns of numbers one after the other: half the size of a text, and faster to read."""
 
     def __init__(self) -> None:
         # Seven digits are more than a screen shows.
@@ -172,7 +172,7 @@ class _Packed:
 
 
 def _tables(series: RunSeries) -> dict[str, list[Mapping[str, Iterable[float]]]]:
-    """Return tables by name; flows have several similar ones, and none where nothing was recorded."""
+    """Return tables by name; flows have several similar ones, or none if nothing was recorded."""
     flows: list[Mapping[str, Iterable[float]]]
     flows = [{"t": t, "cwnd": y} for name, (t, y) in series.cwnd.items() if name != "mean"]
     means: list[Mapping[str, Iterable[float]]]

@@ -1,4 +1,4 @@
-"""Distributions of queueing delay and of what users wait for: the mean curve over seeds with its band."""
+"""Distributions of queueing delay and of users' waiting times: the mean curve over seeds with its band."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def drawn_network(results: Results) -> dict[str, str] | None:
 
 
 def _columns(network: Plan) -> dict[str, int]:
-    """Column of each node: how many links the longest path has passed when it gets there."""
+    """Column of each node: the number of links on the longest path to it."""
     columns = dict.fromkeys(network.nodes, 0)
     longest = max((c.path for c in network.classes), key=len, default=())
     steps = [link for link in map(network.link, longest or [link.name for link in network.links[:1]]) if link]
@@ -261,7 +261,7 @@ def _name(canvas: Canvas, node: str, at: _Point, below: str) -> None:
 
 
 def _links(canvas: Canvas, network: Plan, places: dict[str, _Point], labels: dict[str, str]) -> None:
-    """Draw lines and their texts. A text without room at its line gets a number there, and moves below."""
+    """Draw lines and their texts; a text that does not fit at its line moves below, with a number."""
     between: defaultdict[frozenset[str], int] = defaultdict(int)
     drawn = []
     for link, back in _pairs(network.links):
@@ -351,7 +351,7 @@ def _length(points: Sequence[_Point]) -> float:
 
 
 def _beside(points: Sequence[_Point], height: float) -> Iterator[tuple[float, float, str]]:
-    """Return possible positions of a line's text: above or below a level one, beside a steep one."""
+    """Return possible positions of a line's text: above or below a level one, next to a steep one."""
     (x1, y1), (x2, y2) = points[0], points[-1]
     steep = abs(y2 - y1) > abs(x2 - x1)
     for part in _ALONG:

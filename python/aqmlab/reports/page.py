@@ -38,7 +38,7 @@ def page(
     styles
         Names of style sheets of ours, besides the one of all pages.
     """
-    # Jinja takes a while to import, which only a page is worth.
+    # Jinja takes long to import, so only pages import it.
     from aqmlab.reports.templates import environment
 
     templates = environment()
@@ -54,10 +54,10 @@ def page(
 
 
 def content_security_policy(scripts: Sequence[str]) -> str:
-    """A policy that allows only these scripts to run, and nothing to be fetched."""
+    """A policy that allows only these scripts to run, and forbids all requests."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
-    # Colours of the parts of figures are styles of their own.
+    # The colours of parts of figures are separate styles.
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:;"
         " base-uri 'none'; form-action 'none'"

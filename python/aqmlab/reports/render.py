@@ -166,7 +166,7 @@ def _interval_note(answer: Answer, runs: Sequence[Run]) -> str:
 
 
 def _crossing(answer: Answer) -> str:
-    """Return the flows of the figures, where these are not all flows."""
+    """Return the flows that the figures cover, unless they cover all."""
     if answer.class_name != EVERY_CLASS or answer.crossed_by == answer.classes:
         return ""
     others = [name for name in answer.classes if name not in answer.crossed_by]
@@ -180,7 +180,7 @@ def _other_queues(answer: Answer) -> list[dict[str, Any]]:
     every = {
         queue for row in answer.rows for run in answer.results.measured(row.cell) for queue, _ in run.queues
     }
-    # The whole network has a row where the queue is not that of all flows.
+    # The whole network has a row if some flows do not cross the queue.
     everywhere = [EVERY_QUEUE] if answer.crossed_by != answer.classes else []
     for queue in [*sorted(every - {answer.queue}), *everywhere]:
         of_queue = answer_of(answer.results, _OTHER_QUEUES, queue=queue)

@@ -135,7 +135,7 @@ class Canvas:
         lines
             The text.
         where
-            Places: ``x``, the top, and which part of the lines is there: ``"from"``, ``"middle"``,
+            Places: ``x``, the top, and the part of the lines at that position: ``"from"``, ``"middle"``,
             ``"to"``.
         title
             The text shown on hovering.

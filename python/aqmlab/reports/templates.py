@@ -35,7 +35,7 @@ class Compiled(jinja2.BytecodeCache):
         Folder of the templates. The code is in its ``__pycache__``, or at ``PYTHONPYCACHEPREFIX``.
     """
 
-    # Compiling takes as long as all else that is done to write a small report. Jinja compares a digest of the
+    # Compiling takes as long as the rest of writing a small report. Jinja compares a digest of the
     # template's text, its own version and that of Python before it takes the code.
 
     def __init__(self, folder: Path) -> None:

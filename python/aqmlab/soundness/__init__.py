@@ -4,8 +4,8 @@ Each check asks one question of every cell. A problem is a :class:`Doubt`, which
 cells and reported with every answer: after the table of ``run`` and ``sweep``, in their JSON, in
 the report.
 
-A doubt is *serious* where the figures do not mean what they seem to mean, a *warning* where they
-may not, and a *note* where they do but need an explanation.
+A doubt is *serious* if the figures are misleading, a *warning* if they may be, and a *note* if they are
+correct but need an explanation.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class _Queue:
 
 
 def is_the_bottleneck(results: Results) -> Check:
-    """Arms that differ in a queue that never has to decide differ in nothing."""
+    """Arms that differ only in a queue that never has to decide do not differ."""
     kind, findings, idlest, names = "bottleneck", [], 100.0, set()
     for cell in _with_runs(results):
         name = results.queue_of(cell)
@@ -108,7 +108,7 @@ def buffer_is_reached(results: Results) -> Check:
 
 
 def _asks_for_the_buffer(results: Results) -> bool:
-    """Whether limits are swept, or some arms' queues differ in nothing else."""
+    """Whether limits are swept, or the queues of some arms differ only in them."""
     if any(key.rsplit(".", 1)[-1] == "limit" for axis in results.axes for key in axis.keys):
         return True
     if results.axes:
@@ -122,7 +122,7 @@ def _asks_for_the_buffer(results: Results) -> bool:
 
 
 def _with_runs(results: Results) -> Iterator[Cell]:
-    # The reference is to have no bottleneck.
+    # The reference is meant to have no bottleneck.
     others = [cell for cell in results.cells if cell.arm != results.reference] or results.cells
     return (cell for cell in others if results.runs_of(cell))
 

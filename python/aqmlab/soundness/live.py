@@ -1,4 +1,4 @@
-"""Whether a live run shows what disciplines do, and between which stacks."""
+"""Whether a live run shows the behaviour of the disciplines, and between which stacks."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def _width(n: int) -> float:
 
 
 def differ(results: Results) -> Check:
-    """Runs that are the same run again make intervals that look like certainty."""
+    """Copies of one run give intervals that look like certainty."""
     kind, findings, compared = "chance", [], 0
     for cell in results.cells:
         runs = results.measured(cell)

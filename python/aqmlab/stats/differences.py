@@ -177,6 +177,6 @@ def _mean_and_error(values: Collection[float]) -> tuple[float, float | None]:
     if n == 1:
         return mean, None
     if min(values) == max(values):
-        # No rounding of the mean is to look like a spread, or like a difference.
+        # Rounding of the mean must not look like a spread or a difference.
         return min(values), 0.0
     return mean, math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n

@@ -1,7 +1,7 @@
 """Means and intervals over seeds.
 
 Every seed is one independent replication, so the interval is Student's t over the values of the seeds. A
-single run has no interval, and nothing here pretends otherwise.
+single run has no interval.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Estimate:
 
 
 def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Estimate | None:
-    """Mean and t interval of the values that are there.
+    """Mean and t interval of the existing values.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
     Returns
     -------
     Estimate or None
-        ``None`` if no value is there; without interval if there is one.
+        ``None`` without any value; without interval if there is only one.
     """
     there = present(values)
     n = len(there)
@@ -118,7 +118,7 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
     if n == 1:
         return Estimate(middle, None, 1, confidence)
     if min(there) == max(there):
-        # No rounding of the mean is to look like a spread.
+        # Rounding of the mean must not look like a spread.
         return Estimate(there[0], 0.0, n, confidence)
     variance = math.fsum((value - middle) ** 2 for value in there) / (n - 1)
     half_width = quantile(confidence, n - 1) * math.sqrt(variance / n)
@@ -126,7 +126,7 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
 
 
 def mean(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Interval:
-    """Like :func:`estimate`, as an interval with two ends; without estimate if no value is there."""
+    """Like :func:`estimate`, as an interval with two ends; without estimate if there is no value."""
     found = estimate(values, confidence)
     if found is None:
         return Interval(None, None, None, 0, confidence, "Student t", "no seed has a value")
@@ -134,5 +134,5 @@ def mean(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Inte
 
 
 def present(values: Iterable[float | None]) -> list[float]:
-    """The values that are there: neither ``None`` nor NaN."""
+    """The existing values: neither ``None`` nor NaN."""
     return [value for value in values if value is not None and not math.isnan(value)]

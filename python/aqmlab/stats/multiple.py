@@ -1,4 +1,4 @@
-"""Several comparisons at once: one in twenty finds a difference where none is.
+"""Several comparisons at once: one in twenty finds a difference where none exists.
 
 Source: Holm, Scandinavian Journal of Statistics 6 (1979).
 """

@@ -1,6 +1,6 @@
 """Medians and other quantiles over seeds, with intervals that need no distribution.
 
-The number of values below the true quantile is binomial, whatever the (continuous) distribution.
+The number of values below the true quantile is binomial for every continuous distribution.
 Two of the sorted values therefore enclose it with an exactly known probability. With ties, the
 coverage is higher, never lower.
 
@@ -52,7 +52,7 @@ def quantile(values: Iterable[float | None], q: float, confidence: float = CONFI
 
 
 def median(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Interval:
-    """The middle value and its interval; see :func:`quantile`. It takes six values to have one at 95 %."""
+    """The middle value and its interval; see :func:`quantile`. An interval at 95 % requires six values."""
     return quantile(values, 0.5, confidence)
 
 

@@ -1,1 +1,1 @@
-"""Sweeps: many runs, kept under their digests, done by processes that may die, read as one answer."""
+"""Sweeps: many runs, stored under their digests, executed by processes that may die, read as one answer."""

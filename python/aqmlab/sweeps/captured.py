@@ -17,7 +17,7 @@ _NAME = 2
 
 
 def has_packets(recording: Path, capture: Capture, ports: int) -> bool:
-    """Whether a recording has the packets that are asked for.
+    """Whether a recording has the requested packets.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ class PlannedCell:
 
 
 class Cases:
-    """Everything that a scenario asks for.
+    """Everything that a scenario requests.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Cases:
     arms
         Names of the arms, or one name; all if not given.
     host
-        ``"sim"`` or ``"live"``: what does the runs.
+        ``"sim"`` or ``"live"``: the host of the runs.
     capture
         The packets to keep.
     instead
@@ -164,7 +164,7 @@ class Cases:
                     tuple(str(entry["name"]) for entry in arm["plan"][key]) for key in ("links", "classes")
                 )
                 networks.setdefault(named, arm["plan"])
-            # Texts of the cases of one sweep are long and alike.
+            # The texts of the cases of one sweep are long and similar.
             text = case["toml"] if self.about["axes"] else self.text
             self._texts.append(zlib.compress(text.encode()))
             cells += [cell for cell in _cells(case, host) if cell.arm in self.about["arms"]]
@@ -224,7 +224,7 @@ class Cases:
         return len(self.cells) * len(self.seeds)
 
     def cell_of(self, planned: PlannedCell) -> Cell:
-        """The cell, as results have it."""
+        """The cell in the form of results."""
         names = (axis.name for axis in axes_of(self.about))
         return Cell(tuple(zip(names, planned.labels, strict=True)), planned.arm)
 

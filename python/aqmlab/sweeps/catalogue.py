@@ -30,7 +30,7 @@ class CataloguedRun:
     digest
         Digest of the run; for a run outside a store, the digest of its plan, and its seed.
     cell
-        The swept values and the arm: as the first sweep has them that the run belongs to.
+        The swept values and the arm: as in the first sweep to which the run belongs.
     seed
         The seed.
     manifest

@@ -49,7 +49,7 @@ class _Sent:
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Why a worker does no runs: with ``parts``, none that need other versions than those."""
+    """Why a worker executes no runs; with ``parts``, only those that need other versions are excluded."""
 
     reason: str
     parts: Mapping[str, int] | None = None
@@ -72,7 +72,7 @@ class DaskExecutor:
     bring
         The part that other workers send back.
     replace
-        Whether runs that are there are done again.
+        Whether existing runs are repeated.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class DaskExecutor:
         self.workers = max(sum(self._connection.workers.values()), 1)
 
     def submit(self, task: Task) -> None:
-        """Take a task; it is sent when the next outcome is asked for."""
+        """Accept a task; it is sent when the next outcome is requested."""
         self._waiting.append(_Sent(task))
 
     def outcome(self, timeout_s: float) -> Outcome | None:
@@ -171,7 +171,7 @@ class DaskExecutor:
         return {"file": str(token.relative_to(self._place.path)), "content": content}
 
     def _send(self) -> None:
-        """Send what waits, each to the workers that have not refused it."""
+        """Send the waiting tasks, each to the workers that have not refused it."""
         if self._refusals:
             workers = self._connection.workers.keys()
             self._send_again(
@@ -220,7 +220,7 @@ class DaskExecutor:
             self._sent[key] = sent
 
     def _key(self, sent: _Sent) -> str:
-        """A name that a person recognises on Dask's dashboard, which groups runs by arm."""
+        """A readable name for Dask's dashboard, which groups runs by arm."""
         task = sent.task
         again = f"-{sent.times}" if sent.times > 1 else ""
         how = "new" if self._request["replace"] or task.replace else self._bring
@@ -270,7 +270,7 @@ class DaskExecutor:
             self._outcomes.append(Outcome(sent.task, **answer))
 
     def _without_us(self, sent: _Sent, error: Exception) -> None:
-        """The function that does runs is not known where it was to be called."""
+        """The worker does not have the function that executes runs."""
         lacking = self._connection.lacking()
         if lacking:
             for address, reason in lacking.items():
@@ -280,7 +280,7 @@ class DaskExecutor:
             self._outcomes.append(_failed(sent.task, error))
 
     def _refuse(self, address: str, refusal: _Refusal) -> None:
-        """Give a worker no more runs, or none that need other versions; the stricter refusal stays."""
+        """Give a worker no more runs, or none that need other versions; the stricter refusal remains."""
         known = self._refusals.setdefault(address, refusal)
         if known.parts is not None and refusal.parts is None:
             self._refusals[address] = refusal

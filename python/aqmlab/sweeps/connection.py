@@ -138,12 +138,12 @@ class Cluster:
 
 
 class Connection:
-    """A connection that is re-established when it is lost.
+    """A connection that is re-established after it is lost.
 
     Parameters
     ----------
     cluster
-        To where.
+        The cluster to connect to.
     heard
         Callbacks by topic, called with each event that workers log on it.
 
@@ -255,7 +255,7 @@ class Connection:
                 yield future.key, None
 
     def cancel(self, futures: Sequence[Future[Any]]) -> None:
-        """Have tasks forgotten, and not begun if they are not."""
+        """Release tasks; those that have not begun are cancelled."""
         if self._client is not None:
             with suppress(Exception):
                 self._client.cancel(list(futures), asynchronous=False)
@@ -284,7 +284,7 @@ class Connection:
         self._answered_s = self._asked_s = time.monotonic()
 
     def _ask(self, now: float) -> None:
-        """Ask which workers there are, and take the answer when it comes."""
+        """Request the list of workers, and read the reply when it arrives."""
         assert self._client is not None
         if self._asked is not None and self._asked.done():
             with suppress(Exception):
@@ -305,7 +305,7 @@ class Connection:
 
 
 def _configured() -> str | None:
-    """The address of the scheduler by Dask's configuration, which has environment variables in it."""
+    """The address of the scheduler in Dask's configuration, which includes environment variables."""
     import dask
 
     found: str | None = dask.config.get("scheduler-address", None)

@@ -94,7 +94,7 @@ class Directory(Protocol):
         Parameters
         ----------
         tried
-            Names of the runs that the caller has tried, or is going to try.
+            Names of the runs that the caller has tried or will try.
         failed
             The failed ones, with the reasons.
         """
@@ -132,14 +132,14 @@ class SweepDirectory:
         self._store, self._cases = store, cases
 
     def update(self, tried: Container[str], failed: Mapping[str, str]) -> None:
-        """Write both files, and keep what others have found to fail."""
+        """Write both files, and keep the failures that others have found."""
         with self._store.writing():
             self.path.mkdir(parents=True, exist_ok=True)
             with alone_in(self.path):
                 self._update(tried, failed)
 
     def recordings(self) -> Recordings:
-        """The recordings that the file asks for, not opened yet."""
+        """The recordings that the file requests, not opened yet."""
         return Recordings(self._store, SweepFile(self.path))
 
     def conclude(self, recordings: Recordings, *, judge: bool, report: bool) -> Conclusion:
@@ -155,7 +155,7 @@ class SweepDirectory:
             try:
                 others = SweepFile(self.path).failed
             except DamageError:
-                # It is about to be written anew: all of it but this follows from the scenario.
+                # It is about to be rewritten: the rest of it follows from the scenario.
                 others = {}
             reasons |= {name: why for name, why in others.items() if name not in tried}
         lacking = {name: why for name, why in reasons.items() if not self._store.has(name)}

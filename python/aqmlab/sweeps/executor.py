@@ -1,8 +1,8 @@
 """Executors: where tasks are done. Here: processes of this machine.
 
-A task is plain data and its result is a directory in its place, so an executor needs to carry nothing but a
-:class:`~aqmlab.sweeps.task.Task` there and an :class:`Outcome` back; one that uses other machines is a
-second implementation of :class:`Executor`.
+A task is plain data and its result is a directory in its place, so an executor only has to carry a
+:class:`~aqmlab.sweeps.task.Task` there and an :class:`Outcome` back; one that uses other machines is a second
+implementation of :class:`Executor`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Executor(Protocol):
         """Return remarks for the end, besides the outcomes."""
 
     def submit(self, task: Task) -> None:
-        """Take a task; it need not be begun at once."""
+        """Accept a task; it need not start at once."""
 
     def outcome(self, timeout_s: float) -> Outcome | None:
         """The next outcome; ``None`` if there is none within the time."""
@@ -129,7 +129,7 @@ class LocalExecutor(QueueExecutor):
     memory_cap
         Bytes that a run may take; 0 for no cap.
     replace
-        Whether runs that are there are done again.
+        Whether existing runs are repeated.
     silence_s
         Longest time without progress of a run.
     """

@@ -131,7 +131,7 @@ class ExperimentDirectory(Place):
 
 
 class AskedExperiment:
-    """What is kept next to the runs of an experiment during its runs.
+    """The files next to the runs of an experiment while it runs.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class AskedExperiment:
         self.path = place.path
 
     def update(self, tried: Container[str], failed: Mapping[str, str]) -> None:
-        """Write nothing: `experiment.json` follows from the scenario and is there from the start."""
+        """Write nothing: `experiment.json` follows from the scenario and exists from the start."""
 
     def recordings(self) -> Recordings:
         """The recordings of the runs, not opened yet."""
@@ -202,7 +202,7 @@ def _differs(path: Path, wanted: Mapping[str, Any]) -> str | None:
     try:
         about = read_json(path / EXPERIMENT_FILE)
     except DamageError:
-        # All of it follows from the scenario, and every run is compared with that.
+        # Its content follows from the scenario, and every run is compared with the scenario.
         save(path / EXPERIMENT_FILE, sealed(wanted))
         return None
     same = {
@@ -276,7 +276,7 @@ def begin_directory(output: Path | str | None, cases: Cases, files: Mapping[str,
 
 
 def _make_directory(directory: Path, files: Mapping[str, str]) -> None:
-    """Make a directory with these files by name, whole or not at all."""
+    """Create a directory with these files by name, completely or not at all."""
     taken = _TakenError(
         f"`{directory}` exists already; an experiment is never overwritten (`--resume` continues one)"
     )

@@ -27,9 +27,9 @@ class Forecast:
     Attributes
     ----------
     cases, arms, seeds
-        Their product are the runs of the sweep.
+        Their product is the number of runs of the sweep.
     host
-        What does the runs: ``"sim"`` or ``"live"``.
+        The host of the runs: ``"sim"`` or ``"live"``.
     runs
         Those of this shard.
     present
@@ -156,7 +156,7 @@ def _how(trials: list[_Trial]) -> str:
 
 
 def _tried(cases: Cases, cell: PlannedCell) -> _Trial:
-    """Simulate one run of a cell, as far as it gets in its time."""
+    """Simulate one run of a cell until its time is over."""
     from aqmlab import _core
 
     task = cases.task(cell, cases.seeds[0])

@@ -1,4 +1,4 @@
-"""Live runs as tasks: one at a time, each in a process of its own, between this machine's TCP stacks."""
+"""Live runs as tasks: one at a time, each in a separate process, between this machine's TCP stacks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LiveExecutor(QueueExecutor):
     force
         Whether to run even if the router expects too much load for this machine.
     replace
-        Whether runs that are there are done again.
+        Whether existing runs are repeated.
     interrupted
         Called once, when a run has been asked to end.
     """
@@ -54,7 +54,7 @@ class LiveExecutor(QueueExecutor):
         self._thread.start()
 
     def close(self, *, now: bool) -> None:
-        """End when all tasks are done; with ``now`` ask the run to end, the second time end it at once."""
+        """End when all tasks are done; with ``now`` request the run to end, the second time kill it."""
         self._asked_to_end += now
         self._tasks.put(None)
         self._thread.join()

@@ -50,7 +50,7 @@ class Merged:
 
 
 def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, report: bool = True) -> Merged:
-    """Bring whole runs and sweeps of several stores into one, and rebuild the tables of these sweeps.
+    """Copy complete runs and sweeps of several stores into one, and rebuild the tables of these sweeps.
 
     Files are linked where that is possible, else copied; the sources stay as they are.
 
@@ -59,7 +59,7 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, rep
     sources
         Directories of stores.
     store
-        The one to merge into, made if it is not there; ``AQMLAB_STORE``, or ``runs/store``, if not given.
+        The destination, created if it does not exist; ``AQMLAB_STORE``, or ``runs/store``, if not given.
     report
         Whether to make a ``report.html`` of each sweep that is complete.
 

@@ -13,7 +13,7 @@ from typing import Any
 from aqmlab.errors import HostError, UsageError
 
 MOST_BYTES = 64 << 20
-"""What the files of a scenario may have together, to be sent to a cluster."""
+"""The maximum total size of a scenario's files that are sent to a cluster."""
 
 _NONE: Mapping[str, bytes] = MappingProxyType({})
 _MAY_NAME = re.compile(r"\bfile\b")
@@ -21,21 +21,21 @@ _MAY_NAME = re.compile(r"\bfile\b")
 
 @lru_cache(maxsize=4)
 def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> Mapping[str, bytes]:
-    """The content of the files that a scenario names, by their names as it has them.
+    """The content of the files that a scenario names, under the names in the scenario.
 
     Parameters
     ----------
     toml
         The scenario's text.
     file_name
-        Where it came from: they are beside it.
+        The scenario's file: they are next to it.
     goes
         The use of the files, for messages.
 
     Raises
     ------
     UsageError
-        If one of them would not be beside it elsewhere, or they are too large to be sent.
+        If a file would not be next to the scenario on another machine, or the files are too large to be sent.
     HostError
         If a file cannot be read.
     """

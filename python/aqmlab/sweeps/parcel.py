@@ -82,7 +82,7 @@ def enough(about: Mapping[str, Any], bring: Bring) -> Bring:
     about
         The scenario's ``metrics`` and ``claims``.
     bring
-        What is asked for.
+        The requested part.
     """
     text = json.dumps([about["metrics"], about["claims"]])
     named = set(re.findall(r"\w+", text))

@@ -1,8 +1,8 @@
 """Places: where recordings are kept, each complete or absent, with any number of writing processes.
 
-Each process writes its runs in a directory of its own and renames them; a process that finds a run there
-already discards its own. The lock of such a directory is held by the process (and let go by the kernel,
-however the process ends): it distinguishes files of dead processes from files in use, on any machine.
+Each process writes its runs in its own directory and renames them; a process that finds a run in the place
+discards its own. The lock of such a directory is held by the process (and released by the kernel, however the
+process ends): it distinguishes files of dead processes from files in use, on any machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOOK_S = 0.05
 
 
 class Needs(NamedTuple):
-    """What a recording must have, besides being unchanged.
+    """Requirements on a recording, besides being unchanged.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Place(ABC):
 
     path: Path
     called: str
-    """What messages call it: ``the store `runs/store```."""
+    """Its name in messages: ``the store `runs/store```."""
 
     @abstractmethod
     def name_of(self, slug: str, seed: int, digest: str) -> str:
@@ -146,7 +146,7 @@ class Place(ABC):
         return (*run.damage(), *_lacking(run, needs))
 
     def put(self, staged: Path, name: str, *, replace: bool = False) -> bool:
-        """Give a whole recording its place.
+        """Move a complete recording to its place.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class Place(ABC):
         name
             Of its run.
         replace
-            Whether to put it in the place of one that is there.
+            Whether it replaces an existing one.
 
         Returns
         -------
@@ -233,12 +233,13 @@ def alone_in(directory: Path) -> Iterator[None]:
 
 
 def _own_directory(parent: Path) -> tuple[int, Path]:
-    """A new directory, and the lock beside it, which is held as long as the process lives."""
+    """A new directory, and the lock next to it, which is held as long as the process lives."""
     while True:
         directory = parent / f"{os.getpid()}-{os.urandom(4).hex()}"
         file = directory.with_suffix(".lock")
         lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        # A process tidying up may have found the lock before it was held: then it is gone or soon will be.
+        # A process that cleans up may have found the lock before it was held: then it is gone or soon will
+        # be.
         if _locked(lock) is not False and os.fstat(lock).st_nlink:
             directory.mkdir()
             return lock, directory

@@ -30,7 +30,7 @@ ALIVE = "alive"
 _LAST_WORDS = 2000
 """Bytes of a dead process's stderr that are reported."""
 _PATIENCE_S = 5.0
-"""What an idle process gets to end by itself."""
+"""Time for an idle process to end by itself."""
 _READ_BYTES = 1 << 16
 
 
@@ -73,7 +73,7 @@ class WorkerProcess:
         return self._process.poll() is None
 
     def ask(self, request: Mapping[str, Any], hear: Hear = _unheard) -> dict[str, Any] | None:
-        """Have a request answered, and receive its progress; ``None`` if the process has died or hangs."""
+        """Send a request and return the answer; ``None`` if the process has died or hangs."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -147,7 +147,7 @@ class WorkerProcess:
 
 
 class Keeper:
-    """Keeps a worker process, and replaces it if it dies, which costs its run one attempt.
+    """Keeps a worker process, and replaces it if it dies; the run then loses one attempt.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class Keeper:
 
     def _living(self) -> WorkerProcess:
         if self._process is not None and not self._process.alive:
-            # It had nothing to do for long, or was ended between two runs.
+            # It was idle for long, or was ended between two runs.
             self.close()
         with self._lock:
             if self._process is None:

@@ -22,7 +22,7 @@ class Widest:
     Attributes
     ----------
     metric, cell
-        Of what and where.
+        Its metric and its cell.
     relative
         Half its width divided by the mean.
     """
@@ -45,7 +45,7 @@ class UnderWay:
     events
         That the simulator has processed.
     phase
-        What a live run is at; empty if simulated.
+        The current phase of a live run; empty if simulated.
     lateness_max_s
         The greatest lateness of a packet of a live run.
     """

@@ -129,7 +129,7 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
                 files = _without(_lacking(connection, files), files, known.skipped)
             columns, rows = _answer(connection, sql, files, known, mixed=mixed)
         except duckdb.Error:
-            # Files that cannot be read, columns that not all have, or a mistake in the query.
+            # Unreadable files, columns that some files lack, or an error in the query.
             files = _without(_damaged(connection, files), files, known.skipped)
             files = _without(_lacking(connection, files), files, known.skipped)
             try:
@@ -199,7 +199,7 @@ def _answer(
 
 
 def _make_runs(connection: duckdb.DuckDBPyConnection, known: Catalogue) -> None:
-    """The tables ``runs`` and ``cells``; ``runs`` is also what the views take their columns from."""
+    """The tables ``runs`` and ``cells``; the views also take their columns from ``runs``."""
     axes = known.axes()
     entries = known.entries
     manifests = [entry.manifest for entry in entries]
@@ -321,7 +321,7 @@ def _without(reasons: Mapping[str, str], files: _Files, skipped: list[str]) -> _
 
 
 def _plain(value: object) -> object:
-    """What JSON can hold: exact integrals and counts of any size as whole numbers."""
+    """The value in JSON: exact integrals and counts of any size as integers."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if value is None or isinstance(value, (bool, int, float, str)):

@@ -1,6 +1,6 @@
 """The work of a Dask worker: the one function that tasks name, and its answer.
 
-A request is JSON text. The run is done in a process of its own (:mod:`aqmlab.sweeps.process`), so that a
+A request is JSON text. The run is executed in a separate process (:mod:`aqmlab.sweeps.process`), so that a
 crash, an endless run or one that exceeds its memory ends that process and not Dask's worker.
 """
 
@@ -24,7 +24,7 @@ from aqmlab.sweeps.process import Hear, Keeper
 from aqmlab.sweeps.store import Store
 
 FORMAT = 1
-"""Of requests and of what answers them."""
+"""The version of requests and answers."""
 REFUSED = "refused"
 """The status of a run that this worker must not do."""
 NEWS = "aqmlab"
@@ -39,14 +39,14 @@ _here = threading.local()
 
 
 def parts() -> Mapping[str, int]:
-    """The versions of the parts of the program that are here."""
+    """The versions of the installed parts of the program."""
     from aqmlab import _core
 
     return _core.PARTS
 
 
 def release() -> str:
-    """The version of the program that is here."""
+    """The version of the installed program."""
     from aqmlab import _core
 
     return _core.__version__
@@ -111,7 +111,7 @@ def _refused(reason: str, address: str) -> dict[str, Any]:
 
 
 def _differences(needed: Mapping[str, int], wanted: str) -> str:
-    """How this worker differs from what a run needs; empty if it does not."""
+    """The differences between this worker and the needs of a run; empty if there are none."""
     own = parts()
     other = [name for name in needed if own.get(name) != needed[name]]
     if not other:

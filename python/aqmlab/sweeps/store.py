@@ -31,7 +31,7 @@ STORE_FILE = "store.json"
 
 
 class Store(Place):
-    """A store that is there.
+    """An existing store.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Store(Place):
 
     @staticmethod
     def made(path: Path | str) -> Store:
-        """The store at ``path``, made if there is nothing.
+        """The store at ``path``, created if it does not exist.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class Store(Place):
         return run.manifest.run_digest in (None, name)
 
     def kept(self) -> str:
-        """What an interrupt leaves, and how to go on."""
+        """The state after an interrupt, and how to continue."""
         return kept_in(self.path)
 
     @property
@@ -113,7 +113,7 @@ class Store(Place):
         return self.path / "tmp"
 
     def digests(self) -> list[str]:
-        """The runs that are there, in the order of their digests."""
+        """The existing runs, in the order of their digests."""
         return sorted(
             run.name
             for group in _directories(self.path / "runs")
@@ -143,7 +143,7 @@ def store_path(path: Path | str | None) -> Path:
 
 
 def kept_in(store: Path) -> str:
-    """What an interrupt leaves in a store, and how to continue."""
+    """The state of a store after an interrupt, and how to continue."""
     return f"finished runs are kept in `{store}`: the same request goes on"
 
 

@@ -50,7 +50,7 @@ DASK = "dask"
 
 _TICK_S = 0.1
 _PATIENCE_S = 10.0
-"""What its thread gets to put away what is half done, after a second Ctrl-C."""
+"""Time for its thread to remove unfinished files, after a second Ctrl-C."""
 _TASKS_AHEAD = 256
 """Tasks that wait at the executor, so that no worker waits while results are evaluated."""
 _READ_AHEAD = 100
@@ -65,12 +65,12 @@ class Sweep:
     """A sweep that is in progress or has ended; :func:`sweep` makes one.
 
     Iterating gives each run as it ends (:class:`~aqmlab.sweeps.tally.Ended`). As a context, it is cancelled
-    when the block is left by an exception.
+    when an exception leaves the block.
 
     Attributes
     ----------
     cases
-        What was asked for.
+        The request.
     path
         The directory of its tables and its report.
     workers
@@ -146,23 +146,23 @@ class Sweep:
 
     @property
     def lasts_s(self) -> float:
-        """How long live runs that were to be done take in real time, apart from their beginnings and ends."""
+        """The real time that the requested live runs take, without their starts and ends."""
         todo = (self._tally.cells[name][0].end_ns for name in self._tally.todo)
         return sum(todo) / 1e9 if self.cases.host == LIVE else 0.0
 
     @property
     def claims(self) -> tuple[Scored, ...]:
-        """The scored claims, once it has ended; none while other shards are to come."""
+        """The scored claims, once it has ended; none while other shards are missing."""
         return () if self._conclusion is None else self._conclusion.claims
 
     @property
     def report(self) -> Path | None:
-        """The report, once it has ended; none while other shards are to come."""
+        """The report, once it has ended; none while other shards are missing."""
         return None if self._conclusion is None else self._conclusion.report
 
     @property
     def done(self) -> bool:
-        """Whether it has ended, in whatever way."""
+        """Whether it has ended, for any reason."""
         return self._over.is_set()
 
     def __iter__(self) -> Iterator[EndedRun]:
@@ -177,7 +177,7 @@ class Sweep:
         RunError
             If runs failed; the others are kept, and ``results`` has them.
         RecordingError
-            If runs that were there cannot be read; ``results`` is without them.
+            If existing runs cannot be read; ``results`` omits them.
         HostError
             If this machine cannot continue: no space, no permission. Finished runs are kept.
         KeyboardInterrupt
@@ -200,7 +200,7 @@ class Sweep:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Cancel it, if the block is left by an exception."""
+        """Cancel it if an exception leaves the block."""
         if error is not None and not self.done:
             self.cancel()
             if isinstance(error, KeyboardInterrupt):
@@ -306,10 +306,10 @@ class Sweep:
             self._look_took_s = self._looked_s - now
 
     def _finish(self) -> None:
-        """Write the tables of all that is there, also of what other processes have done."""
+        """Write the tables of all existing runs, including those of other processes."""
         self._directory.update(self._tally.todo, self._tally.failed)
         if self._partial:
-            # Tables and claims are of the whole sweep, and reading that may take longer than the part.
+            # Tables and claims cover the whole sweep, and reading it may take longer than the part.
             self._conclusion = Conclusion(self._recordings.results(self._tally.there()).sound())
         else:
             self._conclusion = self._directory.conclude(
@@ -325,7 +325,7 @@ class Sweep:
         if not failed:
             return None
         if set(self._tally.causes) == {SKIPPED}:
-            # The runs of other arms are what this machine can do.
+            # This machine can still do the runs of other arms.
             return None if self._tally.there() else DisciplineError(next(iter(failed.values())))
         # In the order of the cells, not of their ends: the same message for any number of workers.
         name = next(name for name in self._tally.cells if name in failed)
@@ -340,7 +340,7 @@ class Sweep:
 
 
 def _to_bring(cases: Cases, cluster: Cluster | None) -> Bring | None:
-    """The part of the recordings required at the end; ``None`` if it is not known to matter."""
+    """The part of the recordings required at the end; ``None`` if it does not matter."""
     if cluster is None:
         return None
     asked = cluster.bring or SUMMARIES
@@ -352,7 +352,7 @@ def _insufficient(place: Place, names: Iterable[str], needs: Needs) -> dict[str,
     found: dict[str, tuple[str, ...]] = {}
     for name in names:
         with suppress(RecordingError):
-            # What cannot be read, or is of a later format, is an error where it is read.
+            # Unreadable runs and later formats are errors where they are read.
             found[name] = place.short_of(name, needs)
     return {name: reasons for name, reasons in found.items() if reasons}
 
@@ -399,22 +399,22 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     jobs
         Runs in parallel on this machine; one per processor by default. Results do not depend on it.
     executor
-        Where runs are done: ``"local"``, in processes of this machine, or on the workers of a Dask cluster, a
-        :class:`aqmlab.Cluster`; ``"dask"`` is the one that Dask is configured for.
+        Where runs are executed: ``"local"``, in processes of this machine, or on the workers of a Dask
+        cluster, a :class:`aqmlab.Cluster`; ``"dask"`` is the one that Dask is configured for.
     host
         ``"sim"``, or ``"live"`` for runs between this machine's TCP stacks, one at a time, which last as long
         as they say (:attr:`Sweep.lasts_s`).
     pcap, pcap_bytes
-        As of :func:`aqmlab.run`. A run that is there without these packets is done again.
+        As of :func:`aqmlab.run`. An existing run without these packets is repeated.
     shard
         ``"2/8"``: the second of eight parts of the runs; all of them if not given.
     among
-        The cells that are wanted; all if not given. With some of them the results have no others, and
-        neither tables nor a report are made, for these are of the whole sweep.
+        The requested cells; all if not given. With a selection, the results have only these cells, and no
+        tables or report are written, because these cover the whole sweep.
     force
-        Whether to do runs again that are there.
+        Whether to repeat existing runs.
     faithful
-        Whether to do live runs again that are there and are not faithful.
+        Whether to repeat existing live runs that are not faithful.
     progress
         Receives the progress of the runs, about ten times per second.
     interrupted
@@ -481,7 +481,7 @@ def cluster_of(
     jobs
         Runs in parallel, where that is given.
     bring
-        What comes back, where the cluster does not say.
+        The part that comes back, unless the cluster specifies it.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 ``results.csv`` has a row per run, ``answer.csv`` a row per cell, ``classes.csv`` a row per cell and class.
 
 Their bytes depend on the runs alone: rows are in the order of the cells and seeds, numbers are the shortest
-decimals that mean the same double.
+decimals that denote the same double.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CLASSES_FILE = "classes.csv"
 def columns(results: Results) -> tuple[Metric, ...]:
     """The metrics of the tables: those that are counted, and those that the scenario requests.
 
-    One that is computed from samples takes longer than many a run.
+    A metric from samples may take longer than a run.
     """
     counted = (m.name for m in all_metrics() if not m.from_samples)
     return tuple(map(find, dict.fromkeys([*HEADLINE, *counted, *results.metrics])))
@@ -48,7 +48,7 @@ def results_csv(found: Answer) -> str:
 def answer_csv(found: Answer) -> str:
     """A row for each cell: swept values, arm, and of each metric mean, half-width of its interval, and n.
 
-    Of an answer by class a row for each class of a cell, with the metrics that any run has a value of.
+    Of an answer by class a row for each class of a cell, with the metrics for which some run has a value.
     """
     metrics = found.shown if found.by_class else found.metrics
     head = [f"{m.name}{part}" for m in metrics for part in ("", "_half_width", "_n")]

@@ -45,14 +45,14 @@ class EndedRun:
 
 
 class Tally:
-    """Runs that have ended, and how long the others will take.
+    """Runs that have ended, and the estimated time for the others.
 
     Parameters
     ----------
     cells
-        By name the cell and seed of each run that was asked for.
+        By name, the cell and seed of each requested run.
     todo
-        Those that are to be done.
+        Those to be executed.
     """
 
     def __init__(self, cells: Mapping[str, tuple[PlannedCell, int]], todo: Set[str]) -> None:
@@ -128,7 +128,7 @@ class Tally:
             seen += len(fresh)
 
     def there(self) -> Set[str]:
-        """Names of the runs that are there: found, or done since."""
+        """Names of the existing runs: found, or executed since."""
         with self._changed:
             return (self.cells.keys() - self.todo) | self._there
 

@@ -1,4 +1,4 @@
-"""Tasks: runs to do, as plain data, so that any process on any machine can do them."""
+"""Tasks: runs as plain data, so that any process on any machine can execute them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Capture(NamedTuple):
 
     @staticmethod
     def chosen(ports: str | Sequence[str], kept_bytes: int | None) -> Capture:
-        """One with a number of bytes that makes sense; the default one if not given.
+        """A capture with a checked number of bytes; by default the usual one.
 
         Raises
         ------
@@ -61,26 +61,26 @@ def _pcap_bytes(count: int | None) -> int:
 
 @dataclass(frozen=True)
 class Task:
-    """One run to do: all that a worker needs, on whatever machine.
+    """One run: everything that a worker needs, on any machine.
 
     Attributes
     ----------
     digest
         Of the run: of its plan, its seed and the versions of the parts that decide its result, its host too.
     name
-        What the place of its recording calls it; in a store the digest.
+        Its name in the place of its recording; in a store the digest.
     arm, seed
         Which run of the scenario text.
     toml
         The scenario of one case.
     file_name
-        Where that came from, for messages; files that it names are looked for beside it.
+        The file of the scenario, for messages; the files that it names are next to it.
     memory_bytes
-        What the run will need at least.
+        The least memory that the run needs.
     parts
         The parts of the program that decide the result, each with the version that is needed.
     replace
-        Whether it takes the place of a recording that is there, such as a damaged one.
+        Whether it replaces an existing recording, such as a damaged one.
     host
         ``"sim"`` or ``"live"``.
     pcap, pcap_bytes

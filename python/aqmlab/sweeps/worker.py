@@ -1,8 +1,8 @@
 """A worker: reads tasks, one JSON line each, does them, and answers each with a line.
 
-Started by :mod:`aqmlab.sweeps.process` as ``python -m aqmlab.sweeps.worker PLACE PARENT IDLE_S``. It
-ends with its standard input, with its parent, however that ended, and after IDLE_S seconds without a request,
-unless that is 0. Signs of life are lines too while a run goes on. Ctrl-C is the parent's business.
+Started by :mod:`aqmlab.sweeps.process` as ``python -m aqmlab.sweeps.worker PLACE PARENT IDLE_S``. It ends
+with its standard input, with its parent (whatever the cause), and after IDLE_S seconds without a request,
+unless that is 0. During a run, it also writes progress messages as lines. Ctrl-C is the parent's business.
 """
 
 from __future__ import annotations
@@ -69,10 +69,9 @@ def place_at(path: Path) -> Place:
 
 
 def serve(requests: Iterable[str], answers: TextIO, place: Place, parent: int) -> None:
-    """Do the requests, line by line, until there are no more lines.
+    """Execute the requests, line by line, until there are no more lines.
 
-    Between two requests there is nothing of the worker's in the place: on a cluster it outlives those who
-    ask.
+    Between two requests the worker has no files in the place: on a cluster it outlives its clients.
     """
     for line in requests:
         request = json.loads(line)
@@ -86,7 +85,7 @@ def _tell(answers: TextIO, answer: Mapping[str, Any]) -> None:
 
 
 def _signs(answers: TextIO, parent: int) -> Callable[[Mapping[str, float]], None]:
-    """What is called ten times a second during a run: it writes signs of life while there is progress."""
+    """The callback that a run calls ten times per second: it writes messages while there is progress."""
     seen, told_s = 0.0, time.monotonic()
 
     def look(now: Mapping[str, float]) -> None:
@@ -111,7 +110,7 @@ def _attempt(
         # The next run would find the same: no space, no permission.
         return {"status": "machine", "cause": type(error).__name__, "reason": str(error)}
     except AqmlabError as error:
-        # Who reads it knows of which run.
+        # The reader knows the run.
         reason = str(error).removeprefix(f"arm `{task.arm}`, seed {task.seed}: ")
         return {"status": "failed", "cause": type(error).__name__, "reason": reason}
 

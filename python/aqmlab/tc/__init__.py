@@ -1,4 +1,4 @@
-"""Queues as tc writes them, and what Linux makes of them."""
+"""Queues in the syntax of tc, and their parameters in Linux."""
 
 from __future__ import annotations
 

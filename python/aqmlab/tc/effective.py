@@ -1,4 +1,4 @@
-"""What queues resolve to on a link of some rate, without a scenario around them."""
+"""The effective parameters of queues on a link of some rate, without a scenario."""
 
 from __future__ import annotations
 

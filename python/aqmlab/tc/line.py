@@ -1,4 +1,4 @@
-"""From the queues of a scenario to lines of tc, with what Linux rounds or has no word for."""
+"""From the queues of a scenario to lines of tc, with the values that Linux rounds or cannot express."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _AS_ONE = 1.0 - 2.0**-20
 
 @dataclass(frozen=True)
 class TcLine:
-    """A link's queue as tc writes it.
+    """A link's queue in the syntax of tc.
 
     Attributes
     ----------
     arms, link
-        Whose queue it is.
+        The arms and the link of the queue.
     rate_bps
-        Of the link; the line shapes nothing.
+        The link's rate, which the line does not set.
     kind
         The discipline's name here.
     spec
         What follows ``tc qdisc add dev DEV root``; ``None`` if Linux has no such discipline.
     remarks
-        What Linux rounds or does differently.
+        Differences in Linux.
     """
 
     arms: tuple[str, ...]
@@ -90,7 +90,7 @@ def _droptail(link: Link) -> tuple[str, list[str]]:
 def _codel(link: Link) -> tuple[str, list[str]]:
     settings = link.settings
     limit = settings.get("limit_packets") or max(1, settings["limit_bytes"] // link.mean_packet_bytes)
-    # tc cuts what is less than a microsecond off.
+    # tc truncates to microseconds.
     target, interval = (settings[f"{name}_ns"] // 1000 * 1000 for name in ("target", "interval"))
     words = f"codel limit {limit} target {_tc_time(target)} interval {_tc_time(interval)}"
     return words + (" ecn" if settings["ecn"] else ""), codel_units(target, interval)
@@ -120,7 +120,7 @@ def _red(link: Link) -> tuple[str, list[str]]:
 
 
 def _slope(sizes: Mapping[str, int], probability: float) -> list[str]:
-    """Linux keeps the rise of RED's probability per byte as a whole number of 2^-32."""
+    """Linux stores the slope of RED's probability per byte as a multiple of 2^-32."""
     steps = probability * 2.0**32 / max(1, sizes["max_th"] - sizes["min_th"])
     kept = max(1, int(steps)) / steps
     if abs(kept - 1.0) < 1e-3:
@@ -140,7 +140,7 @@ def _burst(link: Link, sizes: Mapping[str, int]) -> int:
         try:
             return -log2(effective(queue, link.rate_bps)["w_q"])
         except UsageError:
-            return 32.0  # no power of two lets so long a burst pass
+            return 32.0  # no power of two admits a burst of this length
 
     least = max(1, -(-sizes["min_th"] // mean))
     guideline = max(least, (2 * sizes["min_th"] + sizes["max_th"]) // (3 * mean))
@@ -162,11 +162,11 @@ def _in_bytes(settings: Mapping[str, Any], name: str) -> int:
 
 
 _BY_RULE = frozenset({"preset", "w_rule", "burst", "mark_p", "max_packet_bytes", "limit_rule"})
-"""What is no difference by itself: it enters others, or applies in variants that are compared by name."""
+"""Parameters that are not compared: they enter others, or apply in variants that are compared by name."""
 
 
 def _differences(ours: Mapping[str, Any], kernels: Mapping[str, Any]) -> list[str]:
-    """The parameters that Linux has otherwise, with both values."""
+    """The parameters that differ in Linux, with both values."""
     skipped = _BY_RULE | ({"target_ns"} if "min_th_bytes" in kernels else set())
     remarks = []
     for key, value in ours.items():

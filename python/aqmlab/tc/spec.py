@@ -1,4 +1,4 @@
-"""From a discipline as tc writes it to a queue of a scenario with the preset ``linux``."""
+"""From a discipline in the syntax of tc to a queue of a scenario with the preset ``linux``."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class TcQueue:
     Attributes
     ----------
     spec
-        What was read, from the discipline's name on.
+        The words, from the discipline's name on.
     queue
-        The queue as scenarios write it.
+        The queue in the syntax of scenarios.
     rate_bps
-        The link's rate that the words name; ``None`` if they name none.
+        The link's rate in the words; ``None`` if they have none.
     remarks
-        What the words mean beyond the queue.
+        The meaning of the words beyond the queue.
     """
 
     spec: str
@@ -65,13 +65,13 @@ def read_tc(text: str) -> TcQueue:
         raise UsageError(_no_discipline(kind))
     given = dict(_given(kind, rest, grammar))
     queue, rate_bps, remarks = grammar.queue(given)
-    effective(queue, rate_bps or DEFAULT_RATE_BPS)  # refuses values that do not go together
+    effective(queue, rate_bps or DEFAULT_RATE_BPS)  # refuses values that contradict each other
     return TcQueue(spec, queue, rate_bps, tuple(remarks))
 
 
 @dataclass(frozen=True)
 class _Grammar:
-    """The words of a discipline: those with a value, those without, those that nothing here stands for."""
+    """The words of a discipline: those with a value, those without, those without an equivalent here."""
 
     values: Mapping[str, Callable[[str], float]]
     flags: Mapping[str, tuple[str, bool]]
@@ -80,7 +80,7 @@ class _Grammar:
 
 
 def _discipline(words: Sequence[str]) -> list[str]:
-    """What follows ``tc qdisc add dev DEV root``, if that is there."""
+    """The words after ``tc qdisc add dev DEV root``, if they begin so."""
     rest = list(words)
     if rest[:2] == ["tc", "qdisc"]:
         rest = rest[3:]
@@ -92,7 +92,7 @@ def _discipline(words: Sequence[str]) -> list[str]:
 
 
 def _given(kind: str, words: Sequence[str], grammar: _Grammar) -> Iterator[tuple[str, Any]]:
-    """Each word with its value; of a word that comes twice, tc takes the last."""
+    """Each word with its value; tc uses the last value of a repeated word."""
     rest = iter(words)
     for word in rest:
         if word in grammar.flags:
