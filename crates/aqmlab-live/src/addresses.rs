@@ -3,8 +3,8 @@
 //!
 //! The servers of a class have one address and one port. Its clients have as many addresses as
 //! their connections need, with the ports from [`FIRST_CLIENT_PORT`] on. A *client port* is an
-//! address and a port of a class's clients, by a number that counts through the ports of the first
-//! address, then through those of the next.
+//! address and a port of a class's clients, numbered through the ports of the first address, then those of
+//! the next.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -39,7 +39,7 @@ impl HostId {
 
 /// The first port of a client's address.
 pub const FIRST_CLIENT_PORT: u16 = 1024;
-/// The port of servers where the plan writes none.
+/// The port of servers if the plan has none.
 pub const SERVER_PORT: u16 = ClassPlan::PORT;
 
 /// Ports of one address.
@@ -49,7 +49,7 @@ const MOST_CLIENTS: u32 = 254;
 /// Maximum number of client ports of a class.
 pub const MOST_CLIENT_PORTS: u32 = MOST_CLIENTS * PER_ADDRESS;
 
-/// Addresses of hosts, from ranges that are set aside for benchmarks.
+/// Addresses of hosts, from ranges reserved for benchmarks.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses(pub IpVersion);
 
@@ -105,7 +105,7 @@ impl Addresses {
     }
 }
 
-/// The number of the client port that this address and port of a client are; `None` if they are none.
+/// The number of the client port with this address and port; `None` if they are not a client's.
 pub fn client_port(address: IpAddr, port: u16) -> Option<u32> {
     let last = match address {
         IpAddr::V4(address) => u16::from(address.octets()[3]),

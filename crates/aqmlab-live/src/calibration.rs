@@ -1,6 +1,6 @@
-//! Best performance of this machine, measured just before each run and kept with its result: the
-//! packets that it carries, and round-trip times between hosts through bare devices. No router on
-//! the machine can have shorter ones.
+//! Best performance of this machine, measured just before each run and stored with its result: the packets
+//! that it carries, and round-trip times between hosts through bare devices. No router on the machine can
+//! have shorter ones.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -33,7 +33,7 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Measures it in less than half a second, between two hosts used for nothing else.
+    /// Measures it in less than half a second, between two hosts created for this purpose.
     ///
     /// # Errors
     /// If the machine refuses.
@@ -50,7 +50,7 @@ impl Calibration {
         Ok(Calibration { capacity, ping_ns })
     }
 
-    /// Returns whether the kernel runs in virtual time: its clock stands still while anything computes.
+    /// Returns whether the kernel runs in virtual time: its clock stands still while any thread computes.
     pub const fn in_virtual_time(&self) -> bool {
         self.capacity.is_none()
     }
@@ -71,7 +71,7 @@ impl Calibration {
 const PINGS: u32 = 100;
 /// Between them everybody falls asleep.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Number of lost pings that are waited for.
+/// Number of lost pings for which it waits.
 const MOST_LOST: u32 = 3;
 /// Small enough for any interface.
 const PAYLOAD: [u8; 36] = [0; 36];

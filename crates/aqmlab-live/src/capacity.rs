@@ -27,8 +27,8 @@ count = 2
 tcp = { profile = "linux" }
 "#;
 
-/// The share of its time that the router may need: a thread with more falls behind at once when anything comes in between, and
-/// beyond 95 % a real-time thread is stopped by the kernel.
+/// The share of its time that the router may need: a thread with more falls behind at the slightest
+/// disturbance, and beyond 95 % the kernel stops a real-time thread.
 pub const MOST_DUTY: f64 = 0.7;
 
 /// Capacity of this machine.
@@ -45,8 +45,8 @@ pub struct Capacity {
 
 impl Capacity {
     /// Returns the processor time per packet at a set rate. Packets then come one by one, and the router
-    /// wakes for each departure and every second arrival; the other arrivals are answers to packets that it
-    /// has just written. (250 Mbit/s on a machine with 4.3 us and 9.6 us: 18 us per packet.)
+    /// wakes for each departure and every second arrival; the other arrivals respond to packets that it has
+    /// just written. (250 Mbit/s on a machine with 4.3 us and 9.6 us: 18 us per packet.)
     pub fn cost(&self) -> Span {
         self.per_packet + (self.per_wake * 3).div(2)
     }
@@ -115,7 +115,7 @@ pub fn demand(plan: &Plan) -> f64 {
     others + f64::min(over_links(first), over_links(last)) * (1.0 + acks_per_segment)
 }
 
-/// The sum over different links, of each the most.
+/// The sum over different links of the maximum of each.
 fn over_links(mut rates: Vec<(usize, f64)>) -> f64 {
     rates.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
     rates.dedup_by_key(|(link, _)| *link);
@@ -203,7 +203,7 @@ fn drive(
     Generator::new(plan, 1, hosts, clock, run_end).and_then(Generator::run).map(|_| ())
 }
 
-/// More packets than this do not make the mean more certain. (Without this limit the loop would not
+/// More packets than this do not improve the mean. (Without this limit the loop would not
 /// end where a processor's work takes no time, as in a kernel in virtual time.)
 const ENOUGH: u64 = 10_000;
 

@@ -28,7 +28,7 @@ use crate::sys;
 pub enum Severity {
     /// As it should be.
     Ok,
-    /// Live runs work, and may not be faithful.
+    /// Live runs work, but may not be faithful.
     Warning,
     /// No live run works.
     Fail,
@@ -160,7 +160,7 @@ fn processor_count(count: Option<usize>) -> Finding {
     )
 }
 
-/// `reno` is part of every kernel: one alone is that one, and scenarios ask for others.
+/// Every kernel has `reno`: a single one is `reno`, and scenarios request others.
 fn congestion_controls(names: &[String]) -> Finding {
     let finding = if names.is_empty() { "none known".into() } else { names.join(", ") };
     Finding::unless(
@@ -264,7 +264,7 @@ fn clock(machine: &Machine) -> Finding {
     )
 }
 
-/// Beyond, a hypervisor's other guests are felt in the tail.
+/// Beyond this limit, a hypervisor's other guests affect the tail.
 const STOLEN_PERCENT: f64 = 1.0;
 
 fn steal(percent: Option<f64>) -> Finding {
@@ -281,7 +281,7 @@ const NAMESPACES: &str = "namespaces";
 const SETTINGS: &str = "settings in /proc/sys/net";
 const TUN_FILE: &str = "/dev/net/tun";
 const TUN: &str = "TUN interface";
-/// The interface that is made to try.
+/// The interface created for the test.
 const DEVICE: &str = "aqmlab0";
 
 /// The parts of a live run's host, made once and kept until the process ends.
@@ -313,7 +313,7 @@ const KERNEL_QUEUES: [&str; 6] = [
     "choke limit 100 bandwidth 10mbit",
 ];
 
-/// No fault where they are missing: only arms of the kind `tc` need them.
+/// Their absence is not an error: only arms of the kind `tc` need them.
 fn kernel_queues(lacking: Result<Vec<&str>, LiveError>) -> Finding {
     const NAME: &str = "queues of the kernel";
     let finding = match lacking {
@@ -343,8 +343,8 @@ fn tun(file: &File) -> Vec<Finding> {
     }
 }
 
-/// Offloads that the interface leaves to the program at its other end: with any of them the router
-/// reads packets that no wire carries.
+/// Offloads that the interface leaves to the program at its other end: with any of them the router would read
+/// packets that cannot occur on a wire.
 fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
     const NAME: &str = "offloads";
     match on {

@@ -13,7 +13,7 @@ pub enum LiveError {
     /// A discipline refused its parameters.
     #[error("{0}")]
     Discipline(ParamError),
-    /// The plan asks for something that real hosts cannot do.
+    /// The plan requires something that real hosts cannot do.
     #[error("this scenario cannot run live: {0}")]
     Unsupported(String),
     /// Something that this machine lacks or forbids.
@@ -52,7 +52,7 @@ pub enum LiveError {
         /// the system's error
         source: io::Error,
     },
-    /// The machine slept in the middle of the run: its hosts' timers and ours no longer agree.
+    /// The machine was suspended during the run: the timers of its hosts and of the router no longer agree.
     #[error("the machine was suspended for {lost} at {at}; the run is void")]
     Suspended {
         /// when it was noticed

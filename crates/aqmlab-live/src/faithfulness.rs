@@ -17,7 +17,7 @@ use crate::capacity::MOST_DUTY;
 pub struct Faithfulness {
     /// All the checks.
     pub checks: Vec<Check>,
-    /// A person ended the run early. The part that was run may be faithful all the same.
+    /// A person ended the run early. The completed part may still be faithful.
     pub interrupted: bool,
 }
 
@@ -30,8 +30,7 @@ pub struct Observed {
     pub left: u64,
     /// 99 % of the packets that left the network were written no later than this after their instant.
     pub lateness_p99: Span,
-    /// Number of times that the router stood still for longer than allowed, and the longest of
-    /// them.
+    /// Number of stalls of the router that were longer than allowed, and the longest of them.
     pub stalls: u64,
     /// The longest.
     pub longest_stall: Span,
@@ -39,11 +38,11 @@ pub struct Observed {
     pub duty: f64,
     /// 99 % of datagrams and session events were no later than this, if there were any.
     pub traffic_lateness_p99: Option<Span>,
-    /// Packets that hosts did not take when they were written.
+    /// Packets that hosts refused when they were written.
     pub write_errors: u64,
     /// Packets larger than their interface allows: something segments where it should not.
     pub oversize: u64,
-    /// Packets lost by the router for want of room.
+    /// Packets that the router lost for lack of a buffer.
     pub no_room: u64,
     /// Packets lost within the hosts, by place.
     pub hidden_drops: Vec<(String, u64)>,
@@ -69,7 +68,7 @@ pub struct KernelObserved {
     pub offered: u64,
     /// Packets that came back.
     pub returned: u64,
-    /// Packets that came out and had not gone in.
+    /// Packets that came out without having gone in.
     pub strays: u64,
     /// Packets that its discipline counts as dropped.
     pub dropped: u64,
@@ -94,7 +93,7 @@ pub const LONGEST_SILENCE: Span = Span::ms(10);
 impl TimeScales {
     /// Returns the time scales of a plan whose flows have at least this base round-trip time. Only
     /// packets that carry data count, on the links where their classes have data: acknowledgments
-    /// are small, and the lateness of a single one matters to no flow.
+    /// are small, and the lateness of a single one does not matter to any flow.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
         let times = plan.classes.iter().flat_map(|class| {
             let size = packet_of(&class.workload);
@@ -105,7 +104,7 @@ impl TimeScales {
         TimeScales { packet_time, link, least_rtt }
     }
 
-    /// The most that the 99th percentile of lateness may be, and why.
+    /// The limit for the 99th percentile of lateness, and its basis.
     fn limit(&self) -> (Span, String) {
         let (half, percent) = (self.packet_time.div(2), self.least_rtt.div(100));
         if half >= percent {
@@ -176,7 +175,7 @@ impl fmt::Display for Faithfulness {
     }
 }
 
-/// Without any packet all other checks would hold.
+/// Without any packet, all other checks would pass.
 fn carried(observed: &Observed, interrupted: bool) -> Check {
     let passed = observed.left > 0;
     let sentence = if passed {
@@ -204,7 +203,8 @@ fn lateness(observed: &Observed, time_scales: &TimeScales) -> Check {
     }
 }
 
-/// The generator is allowed as much as the router may be silent: what sources do is seconds apart, or averages out.
+/// The limit for the generator is that for the router's silence: actions of sources are seconds apart, or
+/// average out.
 fn traffic(observed: &Observed) -> Option<Check> {
     let p99 = observed.traffic_lateness_p99?;
     let passed = p99 < LONGEST_SILENCE;
@@ -314,7 +314,7 @@ fn marks(observed: &Observed) -> Check {
     }
 }
 
-/// The kernel's shaper, which replaces the link's own clock, is held to the same limit as writing.
+/// The kernel's shaper, which replaces the link's own clock, has the same limit as writing.
 fn kernel_shaper(observed: &Observed, time_scales: &TimeScales) -> Option<Check> {
     let p99 = observed.kernels.iter().map(|kernel| kernel.lateness_p99).max()?;
     let (limit, why) = time_scales.limit();
@@ -351,7 +351,7 @@ fn kernel_books(observed: &Observed) -> Option<Check> {
     })
 }
 
-/// A time as people read it: three digits, in the unit that fits.
+/// A time for display: three digits in a suitable unit.
 pub(crate) fn format_span(span: Span) -> String {
     let ns = span.as_ns() as f64;
     let (value, unit) = match span.as_ns() {

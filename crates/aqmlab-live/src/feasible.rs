@@ -1,4 +1,4 @@
-//! Whether a plan can run live at all, as far as that shows before anything is laid out.
+//! Whether a plan can run live at all, as far as this is known before the hosts are created.
 
 use aqmlab_scenario::{Plan, Sessions, Workload};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -15,10 +15,10 @@ const PER_CLASS: u64 = 5;
 /// Descriptors for everything else: the standard ones, libraries, waits, a recording's files.
 const OTHERS: u64 = 64;
 
-/// Checks it, and lets the process have as many descriptors as it needs.
+/// Checks it, and raises the limit of descriptors to the number that the process needs.
 ///
 /// # Errors
-/// If it has more classes or flows than there are addresses, ports and memory, or than the process may have sockets.
+/// If its classes or flows exceed the available addresses, ports, memory or sockets.
 pub fn check(plan: &Plan) -> Result<(), LiveError> {
     if plan.classes.len() > Addresses::MOST_CLASSES {
         return Err(LiveError::Unsupported(format!(
@@ -33,7 +33,8 @@ pub fn check(plan: &Plan) -> Result<(), LiveError> {
     open_connections::check_memory(plan, Machine::this().available_memory())
 }
 
-/// Refuses sources that send more, in the long run, than their own links take: what waits there has no limit, and memory has.
+/// Refuses sources that send more, in the long run, than their own links carry: their queues would grow
+/// beyond any memory.
 fn check_access(plan: &Plan) -> Result<(), LiveError> {
     for class in &plan.classes {
         if let (Some(access), Some(rate)) = (&class.access, class.workload.mean_rate())
@@ -86,7 +87,7 @@ fn descriptors(plan: &Plan) -> u64 {
     OTHERS + plan.classes.iter().map(|class| PER_CLASS + of_class(class)).sum::<u64>()
 }
 
-/// Raises the limit of open files as far as it goes; it is the process's own.
+/// Raises the limit of open files, which belongs to the process, as far as possible.
 fn allow_descriptors(needed: u64) -> Result<(), LiveError> {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX);

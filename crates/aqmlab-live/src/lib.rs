@@ -1,13 +1,12 @@
 //! The live host: the same disciplines, ports and delay stages that the simulator drives, between
 //! real TCP stacks.
 //!
-//! - [`capture`]: what passes the ports, into a file, by a thread that the data plane never waits
-//!   for.
-//! - [`frame`]: IP packets as bytes: a total parser, the ECN field, a pool of slots that are used
-//!   again.
+//! - [`capture`]: writes the packets that pass the ports to a file, in a thread for which the data plane
+//!   never waits.
+//! - [`frame`]: IP packets as bytes: a total parser, the ECN field, a pool of reusable slots.
 //! - [`router`]: the network of a plan in virtual time, without a socket or a clock: frames in,
 //!   frames out, each at its ideal instant.
-//! - [`kernel_queue`]: a queue of the kernel in the place of one of ours.
+//! - [`kernel_queue`]: a queue of the kernel in place of one of ours.
 //! - [`data_plane`]: the loop that drives a network of ports on this machine's clock, and measures
 //!   how late it is.
 //!
@@ -17,7 +16,7 @@
 //! - [`live`]: a complete run, with checks of its faithfulness.
 //!
 //! A discipline never learns how late this machine is: it is called with the instants at which its
-//! link would have become free. Only the write may be late, and by how much is on record.
+//! link would have become free. Only the write may be late, and its lateness is recorded.
 
 pub mod addresses;
 #[cfg(target_os = "linux")]

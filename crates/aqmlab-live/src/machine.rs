@@ -1,8 +1,8 @@
 //! Description of the machine of a live run: kernel, processors, clock, and other load during the
 //! run.
 //!
-//! Everything is read from `/proc` and `/sys`, below a root so that tests can have machines of
-//! their own. Values that a machine does not report are `None`, and `null` in the manifest.
+//! Everything is read from `/proc` and `/sys`, below a root directory, so that tests can supply other
+//! machines. Values that a machine does not report are `None`, and `null` in the manifest.
 
 use std::fs;
 use std::path::PathBuf;
@@ -89,8 +89,8 @@ impl Machine {
         self.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
     }
 
-    /// Returns the governor of the first processor's frequency: `performance`. A guest whose host
-    /// sets the frequency has none.
+    /// Returns the governor of the first processor's frequency: `performance`. A guest whose host controls
+    /// the frequency has none.
     pub fn governor(&self) -> Option<String> {
         self.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     }
@@ -156,7 +156,7 @@ pub fn tick() -> Span {
     Span::ns(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64)
 }
 
-/// The highest priority that the process may give to a real-time thread by itself; `None` means any.
+/// The highest real-time priority that the process may assign; `None` means any.
 pub fn real_time_priority_limit() -> Option<u64> {
     getrlimit(Resource::Rtprio).current
 }

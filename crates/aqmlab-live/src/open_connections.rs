@@ -12,7 +12,7 @@ const PER_PORT: u64 = 3 << 10;
 /// The kernel's memory of a connection with both ends: 7 KiB without data, 26 KiB with 10 kB that wait (Linux 6.18).
 const PER_CONNECTION: u64 = 16 << 10;
 
-/// The connections of users and arrivals that are open at a time in the mean, if nothing waits in queues: each for two round
+/// The mean number of open connections of users and arrivals, if nothing waits in queues: each for two round
 /// trips, one to open and one for an exchange. In congestion there are more.
 pub fn expected(plan: &Plan) -> u64 {
     (0..plan.classes.len()).map(|class| expected_of(plan, class)).sum::<f64>().round() as u64

@@ -31,8 +31,8 @@ pub const ENGINE: Engine = Engine { host: Host::Live, version: 1 };
 /// Result of a live run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LiveRun {
-    /// The same tables as those of a simulated run, as far as kernels report the data; the verdict
-    /// and its grounds are in the manifest.
+    /// The same tables as those of a simulated run, as far as kernels report the data; the verdict and its
+    /// reasons are in the manifest.
     pub recording: Recording,
     /// Whether it is to be trusted.
     pub faithfulness: Faithfulness,
@@ -58,7 +58,7 @@ impl LiveRun {
     }
 }
 
-/// Everything known of a run when it has ended.
+/// The complete results of a run that has ended.
 pub struct Ran<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -327,8 +327,8 @@ fn percent_without_spin(wait: Wait, without: Span, measured: Span) -> f64 {
     (100.0 * without.as_secs_f64() / measured.as_secs_f64()).min(100.0)
 }
 
-/// Returns the row of a flow, completed with the router's counts: if the server answers, of both
-/// directions, as the simulator counts.
+/// Returns the row of a flow, completed with the router's counts: in both directions if the server responds,
+/// as in the simulator.
 fn with_path(mut row: FlowRow, record: &RouterRecord) -> FlowRow {
     let Some(flow) = record.flows.get(row.number as usize) else { return row };
     let before = [0, 1].map(|direction| flow.all[direction].since(flow.measured[direction]));

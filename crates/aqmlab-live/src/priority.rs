@@ -3,7 +3,7 @@
 use crate::machine;
 use crate::sys;
 
-/// The router's: above all threads that are not real-time ones, and half-way among those that are.
+/// The router's: above all ordinary threads, and in the middle of the real-time ones.
 const ROUTER: i32 = 50;
 /// The traffic's.
 const TRAFFIC: i32 = 10;
@@ -14,7 +14,7 @@ pub fn favour_router() -> Option<i32> {
     for_router(machine::real_time_priority_limit()).find(|&priority| sys::set_fifo(priority).is_ok())
 }
 
-/// The calling thread is the traffic's, which comes next after a router of this priority, if anything does.
+/// Gives the calling thread, the traffic's, the next priority below that of the router, if possible.
 pub fn favour_traffic(router: i32) {
     if let Some(priority) = below(router) {
         // A thread without the permission continues as it is; the sources' lateness is recorded.
@@ -22,8 +22,8 @@ pub fn favour_traffic(router: i32) {
     }
 }
 
-/// Returns the priorities to try, in order. Root and processes with `CAP_SYS_NICE` may do anything,
-/// whatever the limit of others is.
+/// Returns the priorities to try, in order. Root and processes with `CAP_SYS_NICE` may use any priority,
+/// whatever the limit of others.
 fn for_router(limit: Option<u64>) -> impl Iterator<Item = i32> {
     let permitted = limit.map_or(ROUTER, |limit| limit.min(ROUTER as u64) as i32);
     [ROUTER, permitted].into_iter().filter(|&priority| priority > 0)

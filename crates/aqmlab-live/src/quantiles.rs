@@ -1,4 +1,4 @@
-//! Quantiles of the times that a live run measures of itself.
+//! Quantiles of a live run's own times.
 
 use aqmlab_qdisc::Histogram;
 use aqmlab_recording::live::TimeDistribution;

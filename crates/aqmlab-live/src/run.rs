@@ -45,7 +45,7 @@ impl Default for Options {
 /// Phase of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// Hosts are laid out, and the machine is measured.
+    /// Hosts are created, and the machine is measured.
     Begin,
     /// Traffic flows.
     Run,
@@ -86,7 +86,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The network counts as empty after this many consecutive checks that found it empty: a host may
 /// still be about to answer.
 const LOOKS_EMPTY: u32 = 2;
-/// The looks from one report of progress to the next.
+/// Number of checks from one report of progress to the next.
 const LOOKS_PER_REPORT: u32 = 4;
 
 /// Runs `plan` with `seed` live, on the built-in disciplines. `cancel` ends it early; the part that
@@ -94,8 +94,8 @@ const LOOKS_PER_REPORT: u32 = 4;
 /// without a user namespace.
 ///
 /// # Errors
-/// See [`LiveError`]. In no case does anything remain on the machine: all namespaces, interfaces
-/// and settings belonged to the process.
+/// See [`LiveError`]. Nothing ever remains on the machine: all namespaces, interfaces and settings belong to
+/// the process.
 pub fn live(
     plan: &Plan,
     seed: u64,
@@ -108,7 +108,7 @@ pub fn live(
 
 /// Runs `plan` like [`live`] and writes the packets that leave some queues to a file during the
 /// run, from its start to the end of the drain. A file that cannot be written, for example on a
-/// full disk, is given up, and the run continues without it: the recording's manifest reports it as
+/// full disk, is abandoned, and the run continues without it: the recording's manifest reports it as
 /// `live.capture_failure`.
 ///
 /// # Errors
@@ -213,7 +213,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The run itself: the router and the traffic on threads of their own, and this one watches them.
+    /// The run itself: the router and the traffic have their own threads, and this one supervises them.
     fn run(
         &self,
         mut router: Router,
@@ -307,7 +307,8 @@ impl Watch<'_> {
         Ok(outcome)
     }
 
-    /// Passes on who has ended the run: a person, the router (a count at a queue, its own failure).
+    /// Passes on the cause of the end of the run: a user, or the router (a count at a queue, its own
+    /// failure).
     fn pass_on_endings(&self) {
         if self.run.cancel.load(Ordering::Relaxed) {
             let now = self.clock.now();

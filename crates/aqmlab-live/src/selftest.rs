@@ -1,4 +1,4 @@
-//! A run of five seconds that shows what live runs on this machine can be trusted with.
+//! A run of five seconds that shows up to which rate live runs on this machine are faithful.
 
 use std::sync::atomic::AtomicBool;
 

@@ -19,7 +19,7 @@ pub fn unshare_user_and_net() -> io::Result<()> {
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET)
 }
 
-/// The calling thread moves into a new network namespace.
+/// Moves the calling thread into a new network namespace.
 ///
 /// # Errors
 /// The system's error.
@@ -34,7 +34,7 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
     unsafe { unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
-/// The calling thread runs whenever it wants to, before all threads that are not real-time ones. Threads that it starts
+/// Lets the calling thread run whenever it is ready, before all ordinary threads. Threads that it starts
 /// do not.
 ///
 /// # Errors
@@ -50,9 +50,9 @@ pub fn set_fifo(priority: i32) -> io::Result<()> {
 
 /// Makes an opened `/dev/net/tun` the other end of a new interface `name`, which carries bare IP packets.
 ///
-/// The interface is made in the network namespace in which the file was opened, and goes with the file. It has neither
-/// packet information nor the header for offloads: so the kernel hands over each packet as it would leave a
-/// machine, segmented and with its checksum.
+/// The interface is made in the network namespace in which the file was opened, and disappears with the file.
+/// It has neither packet information nor the header for offloads, so the kernel passes on each packet as it
+/// would leave a machine, segmented and with its checksum.
 ///
 /// # Errors
 /// The system's error: `EBUSY` if there is an interface of that name, `EPERM` without `CAP_NET_ADMIN`.
@@ -60,7 +60,7 @@ pub fn set_fifo(priority: i32) -> io::Result<()> {
 /// # Panics
 /// If the name is longer than interfaces' names can be.
 pub fn attach_tun(file: BorrowedFd<'_>, name: &str) -> io::Result<()> {
-    /// `_IOW('T', 202, int)` by its definition; the kernel reads a `struct ifreq` all the same.
+    /// `_IOW('T', 202, int)` by its definition; the kernel nevertheless reads a `struct ifreq`.
     const TUNSETIFF: Opcode = opcode::write::<c_int>(b'T', 202);
     let request = InterfaceRequest {
         name: interface_name(name),
@@ -146,7 +146,7 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Longer than any kernel's so far (280 bytes in Linux 6.18).
+    /// Longer than that of any kernel so far (280 bytes in Linux 6.18).
     const MOST: usize = 512;
 
     /// Returns the answer of a kernel that consists of these bytes.

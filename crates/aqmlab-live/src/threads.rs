@@ -1,5 +1,4 @@
-//! Threads of a run. If the system cannot start a thread, that is the machine's lack and not a
-//! defect.
+//! Threads of a run. If the system cannot start a thread, the machine lacks resources; it is not a defect.
 
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 

@@ -71,7 +71,7 @@ pub(crate) fn live_run(
     }
 }
 
-/// Writes the recording. Captured packets that leave no room for the tables are given up: the
+/// Writes the recording. Captured packets that leave no space for the tables are discarded: the
 /// measurements are the purpose of the run, which cannot be repeated.
 fn save(run: &mut LiveRun, mut staged: Staged) -> Result<(), NotWritten> {
     if let Err(error) = run.recording.put_in(&mut staged) {
@@ -155,7 +155,7 @@ fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &RunProgress) -> PyRe
     callback.call1(py, (dict,)).map(|_| ())
 }
 
-/// The words of tc at the place of the queue that it refuses.
+/// tc's message, at the location of the queue that it refuses.
 fn refused_by_tc(py: Python<'_>, plan: &Plan, link: usize, error: &LiveError, file_name: &str) -> PyErr {
     let place = plan.links[link].only_live.clone();
     let problems = place.map(|place| Problem { message: error.to_string(), ..place }).into_iter().collect();

@@ -122,7 +122,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Returns the model with the class's own distributions in place of its.
+    /// Returns the model with its distributions replaced by those of the class.
     fn overlaid(&mut self, section: &Section<'_>, name: &str, model: Model) -> Option<Model> {
         let of = &format!("as {name} has it");
         let (request, response) = (

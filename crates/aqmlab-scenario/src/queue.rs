@@ -153,7 +153,7 @@ impl Pass<'_, '_> {
         self.queue_at(node, path, false)
     }
 
-    /// The same; of a link it may be a queue of the kernel.
+    /// The same; the queue of a link may be one of the kernel.
     fn queue_at<'n>(
         &mut self,
         node: &'n Node,

@@ -134,10 +134,9 @@ impl AccessLinks {
     }
 }
 
-/// A flow's losses and its delay stages at the edges. A stage lies between the flow's own link and
-/// the network: behind a link that leads into the network, in front of one that leads out of it.
-/// Like the links it has a single feeder, so it is only arithmetic on the packet's path over the
-/// link.
+/// A flow's losses and its delay stages at the edges. A stage is between the flow's own link and the network:
+/// behind a link that leads into the network, in front of one that leads out of it. Like the links it has a
+/// single feeder, so it is only arithmetic on the packet's path over the link.
 pub struct Impairments {
     /// Losses at the entrance of the sender's outgoing link.
     loss: Option<Loss>,
@@ -223,7 +222,7 @@ fn leads_in(which: AccessLink) -> bool {
 }
 
 /// A count of packets in two bytes. A flow never has more than a few packets that travel to a host
-/// by their own events. A count that overflows stays at its maximum for ever.
+/// by their own events. A count that overflows stays at its maximum forever.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pending(u16);
 

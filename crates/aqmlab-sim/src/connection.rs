@@ -19,7 +19,7 @@ pub struct Connection {
     pub closed: [bool; 2],
     /// The end at which the last of the data arrives.
     pub last: End,
-    /// The applications, where they depend on more than the beginning.
+    /// The applications, if they depend on more than the start.
     pub applications: Option<Box<Applications>>,
     /// The delays of the ends' transmissions, where they have any.
     pub delays: Option<Box<[SendDelay; 2]>>,
@@ -109,7 +109,7 @@ impl Connection {
         StreamPosition { delivered: endpoint.delivered().get(), acked: endpoint.acked().get() }
     }
 
-    /// Ends, at `at` and without a response, the requests for whose responses the client waits.
+    /// Ends, at `at`, the requests whose responses the client awaits, without a response.
     /// `class` is the connection's.
     #[cold]
     pub fn cut_off_request(
@@ -201,7 +201,7 @@ impl Connection {
         self.endpoint(end).state() == State::TimeWait
     }
 
-    /// Makes up for the missing event at the end of the wait for late packets
+    /// Replaces the missing event at the end of the wait for late packets
     /// ([`State::TimeWait`]): if a packet arrives after it, the wait has ended.
     pub fn catch_up(&mut self, end: End, now: Instant, tcp: &Profile) {
         let endpoint = self.endpoint(end);
@@ -210,10 +210,9 @@ impl Connection {
         }
     }
 
-    /// Returns whether nothing is left to happen: its client has given up, or both ends have
-    /// closed. Two kinds of ends may remain: one that waits for late packets ([`State::TimeWait`]), although
-    /// none come once all packets have left the network, and one that no packet of the connection has
-    /// reached.
+    /// Returns whether it is over: its client has given up, or both ends have closed. Two kinds of ends may
+    /// remain: one that waits for late packets ([`State::TimeWait`]), although none come once all packets
+    /// have left the network, and one that no packet of the connection has reached.
     pub fn has_ended(&self, end: End) -> bool {
         let other = match end {
             End::Client => &self.receiver,

@@ -54,7 +54,7 @@ pub struct Class {
     pub propagation: Span,
     /// Number of access links of each of its flows.
     access_links: u64,
-    /// Whether there is anything between the network and its hosts.
+    /// Whether there are elements between the network and its hosts.
     has_edges: bool,
     /// The numbers of the delay stages in routers that its packets meet, by direction, in their order.
     router_stages: [Vec<usize>; 2],

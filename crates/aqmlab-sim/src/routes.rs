@@ -47,7 +47,7 @@ pub enum Onward {
     /// Its arrival at the next place is an event.
     Arrive,
     /// It enters its flow's own link to the server at once because that link has no other feeder
-    /// and cannot drop. The number of links that it will have passed at the host.
+    /// and cannot drop. At its host, the packet will have passed this many links.
     ToServer(u8),
     /// The same, to the client.
     ToClient(u8),

@@ -25,12 +25,12 @@ pub struct Watch {
     packets: Option<Packets>,
     trace: Option<Traced>,
     capture: Option<CaptureLog>,
-    /// What is recorded at each port, by the number of its link.
+    /// The recording at each port, by the number of its link.
     ports: Vec<Port>,
     limit: u64,
 }
 
-/// What is recorded at a port.
+/// The recording at a port.
 struct Port {
     name: String,
     /// Whether its packets are recorded one by one.

@@ -1,6 +1,6 @@
 //! The states of a connection.
 
-/// Where in its life a connection is (RFC 9293, section 3.3.2).
+/// The state of a connection (RFC 9293, section 3.3.2).
 ///
 /// ```text
 ///            open                                  (passive)
@@ -23,8 +23,8 @@
 ///                                               +---------------> CLOSED
 /// ```
 ///
-/// Any state but LISTEN falls to CLOSED on an acceptable RST, on [`crate::Endpoint::abort`], and when the
-/// retransmissions are exhausted.
+/// Any state except LISTEN changes to CLOSED on an acceptable RST, on [`crate::Endpoint::abort`], and when
+/// the retransmissions are exhausted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// No connection: not yet opened, or ended.

@@ -32,7 +32,7 @@ pub struct Counters {
     /// Received segments with payload or FIN that contained nothing new: spurious retransmissions
     /// of the other side, as far as they arrive here.
     pub duplicates_received: u32,
-    /// Windows of data of which two or more segments were retransmitted. A window here is the data
+    /// Windows of data with two or more retransmitted segments. A window here is the data
     /// outstanding at the first retransmission of a segment that belongs to no earlier window. The
     /// same segment retransmitted twice counts once.
     pub multiple_loss_windows: u32,

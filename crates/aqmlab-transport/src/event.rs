@@ -22,8 +22,8 @@ pub enum StreamEvent {
     Aborted,
 }
 
-/// Events not yet fetched. Amounts add up, so the memory is constant however late the host fetches
-/// them; it must do so within 4 GiB.
+/// Events not yet fetched. Amounts are summed, so the memory is constant however late the host fetches them;
+/// it must do so within 4 GiB.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Pending {
     delivered: u32,

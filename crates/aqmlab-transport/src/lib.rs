@@ -15,13 +15,13 @@
 //! Calling it early does nothing.
 //!
 //! The blocks of a SACK option are separate from their segment, because most segments have none. If a segment
-//! that `poll_transmit` returned has a [`sack_len`](Segment::sack_len), ask for them with
-//! [`sack`](Endpoint::sack) at once, and hand them over with
+//! that `poll_transmit` returned has a [`sack_len`](Segment::sack_len), fetch them with
+//! [`sack`](Endpoint::sack) at once, and pass them on with
 //! [`on_segment_with_sack`](Endpoint::on_segment_with_sack).
 //!
 //! # Parameters
 //! A [`Profile`] holds everything that can be chosen and is passed to each call, always the same one for the
-//! same endpoint. [`PARAMS`] explains each parameter with its source; [`profile_settings`] knows the bundles
+//! same endpoint. [`PARAMS`] explains each parameter with its source; [`profile_settings`] has the bundles
 //! `rfc`, `ns2`, `ns2_fulltcp`, `freebsd4` and `linux`.
 //!
 //! # What is not here
@@ -34,7 +34,7 @@ extern crate alloc;
 extern crate std;
 
 /// The version of everything except the congestion controls, which have [their own](Congestion::version).
-/// Rises by one whenever that moves a result.
+/// Incremented whenever this changes a result.
 pub const VERSION: u32 = 4;
 
 mod bits;

@@ -17,7 +17,7 @@ pub(crate) struct Quick {
     left: u32,
     /// Segments that have let the receive window grow.
     grown: u32,
-    /// Time at which new data last came.
+    /// Time at which new data last arrived.
     heard: Option<Instant>,
     /// Delay of an acknowledgment, before its bound.
     delay: Span,
@@ -42,7 +42,7 @@ struct Reports {
     until: Instant,
 }
 
-/// Reports of a hole that never wait: what starts a fast retransmit.
+/// Number of reports of a hole that never wait: those that start a fast retransmit.
 const PROMPT: u32 = 3;
 
 impl Quick {

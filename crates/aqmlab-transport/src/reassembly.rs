@@ -11,7 +11,7 @@ pub(crate) struct Beyond {
     ranges: Ranges,
     /// Offset of the FIN, if it has arrived.
     fin: Option<u64>,
-    /// A number in each of the runs that segments came for last, the latest first.
+    /// A number in each of the runs that the last segments extended, the latest first.
     recent: Recent,
     /// Whether the latest of them is the topmost run.
     topmost_is_latest: bool,
@@ -69,7 +69,7 @@ impl Beyond {
         self.ranges.covered() - u64::from(self.fin.is_some())
     }
 
-    /// Forgets all, and keeps the memory for the next hole.
+    /// Clears everything, and keeps the memory for the next hole.
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
         self.fin = None;
@@ -81,7 +81,7 @@ impl Beyond {
         self.twice = Some((from, to));
     }
 
-    /// An option leaves: how many blocks it has.
+    /// Records that an option leaves; returns its number of blocks.
     pub(crate) fn report(&mut self, most: u32) -> u32 {
         self.reported = self.twice.take();
         (u32::from(self.recent.count) + u32::from(self.reported.is_some())).min(most)
@@ -113,8 +113,8 @@ struct Recent {
 }
 
 impl Recent {
-    /// The run of `number` has changed: it is the latest, and it may have swallowed others. At most [`MAX_BLOCKS`] are
-    /// `remembered`.
+    /// The run of `number` has changed: it is the latest, and may have merged with others. At most
+    /// [`MAX_BLOCKS`] are `remembered`.
     fn put_first(&mut self, number: u64, ranges: &Ranges, remembered: usize) {
         let (from, to) = ranges.run_of(number).expect("it has been put in");
         self.retain(|n| !(from..to).contains(&n));

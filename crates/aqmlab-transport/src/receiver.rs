@@ -106,7 +106,7 @@ impl Receiver {
         troubles.note().beyond.get_or_insert_default().arrived_twice(from, to);
     }
 
-    /// `len` bytes at `next`, with nothing beyond, where a count decides about the acknowledgment.
+    /// `len` bytes at `next`, with nothing beyond, if a count decides about the acknowledgment.
     #[inline]
     pub(crate) fn on_next_segment(&mut self, now: Instant, len: u32, profile: &Profile) {
         self.next += u64::from(len);
@@ -195,13 +195,13 @@ impl Receiver {
         }
     }
 
-    /// Whether a count decides, and asks for an acknowledgment of the next segment at once.
+    /// Whether a count decides, and requires an acknowledgment of the next segment at once.
     #[inline]
     pub(crate) fn is_at_count(&self, profile: &Profile) -> bool {
         u32::from(self.unacked) + 1 >= profile.ack_at
     }
 
-    /// So much more is not acknowledged, and is after the delay.
+    /// This much more is unacknowledged, and will be acknowledged after the delay.
     #[inline]
     fn owe(&mut self, more: u16, now: Instant, delay: Span) {
         self.unacked += more;
@@ -235,7 +235,7 @@ impl Receiver {
         self.unacked = self.unacked.max(profile.ack_every as u16 - 1);
     }
 
-    /// Whether the first segments, which are acknowledged each, are not over.
+    /// Whether the first segments, each of which is acknowledged, are still arriving.
     #[inline]
     fn is_quick(&self, profile: &Profile) -> bool {
         profile.quick_acks > 0
@@ -255,7 +255,7 @@ impl Receiver {
         finished
     }
 
-    /// A SACK option leaves: how many blocks it has.
+    /// Records that a SACK option leaves; returns its number of blocks.
     pub(crate) fn report_blocks(&mut self, troubles: &mut Troubles, profile: &Profile) -> u32 {
         self.notes.clear(TWICE);
         troubles.note().beyond.as_mut().map_or(0, |beyond| beyond.report(profile.sack_blocks))
@@ -279,7 +279,7 @@ impl Receiver {
         self.delivered() + waiting + u64::from(trouble.counts.bytes_discarded)
     }
 
-    /// The connection is over: nothing is owed any more, and what waits beyond a hole is never delivered.
+    /// The connection is over: no acknowledgment is due any more, and data beyond a hole is never delivered.
     pub(crate) fn stop(&mut self, troubles: &mut Troubles) {
         self.ack_sent();
         if self.notes.take(HOLES) {
@@ -300,8 +300,8 @@ impl Receiver {
         self.unacked
     }
 
-    /// The acknowledgment that is due now, and was not while this much was not acknowledged, waits until `at`, or for
-    /// one that is due before.
+    /// The acknowledgment that has just become due, with this much unacknowledged before, waits until `at`,
+    /// or for one that is due earlier.
     pub(crate) fn hold_ack(&mut self, unacked: u16, at: Instant) {
         self.unacked = unacked.max(1);
         self.ack_deadline = self.ack_deadline.min(at);
@@ -341,7 +341,7 @@ impl Receiver {
     }
 }
 
-/// How long it is from `now` to the next whole multiple of `period`, which is not now.
+/// The time from `now` to the next whole multiple of `period` after it.
 fn until_beat(now: Instant, period: Span) -> Span {
     period - Span::ns(now.as_ns() % period.as_ns())
 }

@@ -7,7 +7,7 @@ use crate::ticks::fires_at;
 
 /// No deadline is pending.
 const NEVER: Instant = Instant::FAR_FUTURE;
-/// Beyond this no bound of a timeout is out of reach.
+/// Any bound of a timeout is below this.
 const MAX_DOUBLINGS: u8 = 62;
 
 /// The deviations in Linux's arithmetic, each times four, in nanoseconds.
@@ -38,7 +38,7 @@ impl Deviation {
         rttvar4.max(self.largest)
     }
 
-    /// Once in a round trip RTTVAR comes down.
+    /// Once per round trip, RTTVAR decreases.
     fn round_trip(&mut self, una: u64, sent: u64, rttvar4: u64, profile: &Profile) -> u64 {
         if una <= self.round {
             return rttvar4;
@@ -57,7 +57,7 @@ pub(crate) struct RtoTimer {
     /// 4 * RTTVAR in nanoseconds; likewise.
     rttvar4: u64,
     deadline: Instant,
-    /// When the segment left that is being timed; [`NEVER`] if none is.
+    /// The time at which the timed segment left; [`NEVER`] if none is timed.
     timed_at: Instant,
     /// The acknowledgment that ends the current measurement; its lower half is enough, because it is in the
     /// window.
@@ -153,7 +153,7 @@ impl RtoTimer {
         self.doublings = 0;
     }
 
-    /// Whether a segment is being timed, and among what `ack` acknowledges.
+    /// Whether a segment is being timed and `ack` acknowledges it.
     #[inline]
     fn covers_timed(&self, ack: u64) -> bool {
         self.timed_at != NEVER && (ack as u32).wrapping_sub(self.timed) as i32 >= 0

@@ -17,9 +17,9 @@ pub(crate) struct Trouble {
     pub beyond: Option<Box<Beyond>>,
     /// The data that the other side has received beyond a hole, with SACK; also kept for the next hole.
     pub board: Option<Box<Scoreboard>>,
-    /// All segments outstanding, where each is known by itself.
+    /// All outstanding segments, if each is tracked.
     pub tracking: Option<Box<Tracking>>,
-    /// When data in order is acknowledged, where more than a count decides.
+    /// When data in order is acknowledged, if more than a count decides.
     pub quick: Option<Box<Quick>>,
     /// The memory of the congestion control.
     pub control: Memory,
@@ -55,7 +55,7 @@ impl Trouble {
 /// The state of losses in an endpoint without any.
 static NONE: Trouble = Trouble::none();
 
-/// An endpoint's [`Trouble`], made when the first of it comes: most short flows never have any.
+/// An endpoint's [`Trouble`], created at the first loss, mark or timeout: most short flows never have one.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Troubles(Option<Box<Trouble>>);
 
@@ -70,7 +70,7 @@ impl Troubles {
         self.0.as_deref().unwrap_or(&NONE)
     }
 
-    /// All segments outstanding, where each is known by itself.
+    /// All outstanding segments, if each is tracked.
     #[inline]
     pub(crate) fn tracking(&self) -> Option<&Tracking> {
         self.0.as_deref()?.tracking.as_deref()

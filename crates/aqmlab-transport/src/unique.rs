@@ -1,12 +1,12 @@
-//! The bytes of a stream that pass a point of their way for the first time.
+//! The bytes of a stream that pass a point of their path for the first time.
 
 use crate::ranges::Ranges;
 use crate::sequence::from_wire;
 
 /// Counts the bytes of one direction of a TCP connection as its segments pass, each byte once.
 ///
-/// An observer in front of a host, such as a router, counts with it what [`Endpoint::received`](crate::Endpoint::received)
-/// counts inside: in order or not, and without repeated bytes.
+/// An observer in front of a host, such as a router, counts with it the same bytes as
+/// [`Endpoint::received`](crate::Endpoint::received) inside: in order or not, and without repeated bytes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UniqueBytes {
     /// All offsets below have passed.

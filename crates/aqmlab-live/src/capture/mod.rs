@@ -2,7 +2,7 @@
 //! file.
 //!
 //! A ring of bytes, allocated at the start, connects the two (`ring.rs`). The data plane never
-//! waits for it and allocates nothing. Packets that find no room are counted by port, and the
+//! waits for it and allocates nothing. Packets that do not fit are counted by port, and the
 //! counts are in the file and in the recording. The file has the same contents and meaning as for
 //! simulated ports ([`aqmlab_recording::capture`]).
 
@@ -25,12 +25,13 @@ pub use writer::CaptureWriter;
 /// gigabit.
 const RING: usize = 8 << 20;
 
-/// Observer that puts what happens at a router's captured ports into the ring.
+/// Observer that writes the events at a router's captured ports into the ring.
 pub struct CaptureObserver {
     ring: Sender,
     /// The number of each link's port in the capture, if it is captured.
     ports: Vec<Option<u32>>,
-    /// Why the frame in each slot has been marked where it waits: a frame is at one port at a time.
+    /// The reason for the mark of the frame in each slot, at the port where it waits: a frame is at one port
+    /// at a time.
     marked: Vec<Reasons>,
 }
 
@@ -61,7 +62,7 @@ impl CaptureObserver {
     }
 }
 
-/// Starts to capture what `router`, which has this frame budget, does from now on.
+/// Starts to capture the events of `router`, which has this frame budget.
 pub(crate) fn observe(
     router: &mut Router,
     capture: PortCapture,
@@ -73,11 +74,11 @@ pub(crate) fn observe(
     Ok(writer)
 }
 
-/// Starts to capture what a router with this frame budget reports. This starts the writing thread
+/// Starts to capture the reports of a router with this frame budget. This starts the writing thread
 /// with ordinary priority; a data plane's priority is raised only afterwards.
 ///
 /// # Errors
-/// If the system has no thread to spare.
+/// If the system cannot provide a thread.
 pub fn start(capture: PortCapture, budget: &FrameBudget) -> io::Result<(CaptureObserver, CaptureWriter)> {
     start_with(capture, budget.frames, RING)
 }
@@ -85,7 +86,7 @@ pub fn start(capture: PortCapture, budget: &FrameBudget) -> io::Result<(CaptureO
 /// Starts a capture for `slots` slots of frames, with a ring of `ring` bytes.
 ///
 /// # Errors
-/// If the system has no thread to spare.
+/// If the system cannot provide a thread.
 pub fn start_with(
     capture: PortCapture,
     slots: usize,

@@ -1,4 +1,4 @@
-//! A ring of bytes between two threads: packets go in as one piece each or not at all, and come out in order.
+//! A ring of bytes between two threads: each packet enters in one piece or not at all, and leaves in order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,14 +13,14 @@ use rtrb::{Consumer, Producer, RingBuffer};
 const HEAD: usize = 32;
 const NOT_DROPPED: u8 = u8::MAX;
 
-/// Packets of each port that found no room.
+/// Packets of each port that did not fit.
 pub type Missed = Arc<[AtomicU64]>;
 
 /// The end of the data plane.
 pub struct Sender {
     ring: Producer<u8>,
     snap: usize,
-    /// The packet that goes in, in one piece.
+    /// The packet that enters, in one piece.
     piece: Vec<u8>,
     missed: Missed,
 }
@@ -28,15 +28,15 @@ pub struct Sender {
 /// The end of the writer.
 pub struct Receiver {
     ring: Consumer<u8>,
-    /// The packet's bytes that have come out last.
+    /// The bytes of the packet that has left last.
     bytes: Vec<u8>,
-    /// Packets of each port that found no room.
+    /// Packets of each port that did not fit.
     pub missed: Missed,
 }
 
 /// A packet taken from the ring.
 pub struct Received<'a> {
-    /// The packet and what happened to it.
+    /// The packet and its event.
     pub packet: PacketAtPort,
     /// Its first bytes.
     pub head: &'a [u8],
@@ -55,8 +55,8 @@ pub fn of(size: usize, ports: usize, snap: usize) -> (Sender, Receiver) {
     (sender, Receiver { ring: consumer, bytes: Vec::with_capacity(snap), missed })
 }
 
-/// Passes something through all of the ring: the system makes its pages real at the first write, which should not be in
-/// the middle of the run.
+/// Writes through the whole ring: the system allocates its pages at the first write, which should not happen
+/// during the run.
 fn touch(producer: &mut Producer<u8>, consumer: &mut Consumer<u8>) {
     if let Ok(all) = producer.write_chunk(producer.buffer().capacity()) {
         all.commit_all();
@@ -67,7 +67,7 @@ fn touch(producer: &mut Producer<u8>, consumer: &mut Consumer<u8>) {
 }
 
 impl Sender {
-    /// Puts a packet in, or counts it as missed. Either takes the same time and allocates nothing.
+    /// Adds a packet, or counts it as missed. Both take the same time and allocate nothing.
     pub fn send(&mut self, packet: &PacketAtPort, frame: &[u8]) {
         let kept = &frame[..frame.len().min(self.snap)];
         self.piece.clear();

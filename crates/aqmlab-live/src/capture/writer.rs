@@ -12,13 +12,13 @@ use aqmlab_units::Instant;
 use super::ring::{Missed, Received, Receiver};
 
 /// Time for which the thread sleeps when there is nothing to write. The data plane does not wake
-/// it: that would take a system call per packet. The ring holds a hundred times what arrives during
-/// this time.
+/// it: that would take a system call per packet. The ring has space for a hundred times the arrivals in this
+/// time.
 const NAP: Duration = Duration::from_millis(2);
 
 /// A capture under way.
 pub struct CaptureWriter {
-    /// Gone once it has been waited for.
+    /// `None` once it has been joined.
     thread: Option<JoinHandle<Capture>>,
     stop: Arc<AtomicBool>,
     missed: Missed,
@@ -33,7 +33,7 @@ impl CaptureWriter {
         Ok(CaptureWriter { thread: Some(thread), stop, missed })
     }
 
-    /// Packets that have found no room so far.
+    /// Packets that have not fitted so far.
     pub fn missed(&self) -> u64 {
         self.missed.iter().map(|port| port.load(Ordering::Relaxed)).sum()
     }
@@ -42,8 +42,8 @@ impl CaptureWriter {
     /// call may be missing from the file.
     ///
     /// # Errors
-    /// If the file could not be written, now or before, in which case it is gone: a full disk does
-    /// not disturb the data plane.
+    /// If the file could not be written, now or before; it has then been deleted. A full disk does not affect
+    /// the data plane.
     ///
     /// # Panics
     /// If the thread has.
@@ -58,8 +58,7 @@ impl CaptureWriter {
 }
 
 impl Drop for CaptureWriter {
-    /// A failed run has no use for the file: the thread ends, and the file is discarded with the
-    /// recording.
+    /// A failed run does not need the file: the thread ends, and the file is discarded with the recording.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
     }

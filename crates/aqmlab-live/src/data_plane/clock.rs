@@ -1,4 +1,4 @@
-//! Time and waiting, as the loop needs them: this machine's, or a test's. Its only clock is CLOCK_MONOTONIC,
+//! Time and waiting for the loop: this machine's, or a test's. Its only clock is CLOCK_MONOTONIC,
 //! counted from an origin.
 
 use std::hint::black_box;
@@ -11,7 +11,8 @@ use rustix::event::{Timespec as Timeout, epoll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// Time since an origin on CLOCK_MONOTONIC, which no clock adjustment makes jump. (NTP slews it by 0.05 % at most.)
+/// Time since an origin on CLOCK_MONOTONIC, which never jumps, even when the clock is adjusted. (NTP slews it
+/// by 0.05 % at most.)
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Nanoseconds of CLOCK_MONOTONIC at the origin.
@@ -50,8 +51,9 @@ impl Clock {
         Span::ns(boot_ahead().saturating_sub(self.boot_ahead))
     }
 
-    /// Returns whether the clock stands still while this thread computes, as that of a kernel in virtual time does: it
-    /// jumps when all threads wait, and moves a little each time that it is read. A clock that shows ticks only does not.
+    /// Returns whether the clock stands still while this thread computes, as that of a kernel in virtual time
+    /// does: it jumps when all threads wait, and advances slightly at each reading. A clock that shows only
+    /// ticks does not.
     pub fn stands_still() -> bool {
         let clock = Clock::start();
         let mut word = 1u64;
@@ -73,7 +75,8 @@ const WORK: u32 = 2_000_000;
 /// Two million cycles of a processor of 20 GHz.
 const FASTEST_WORK: Span = Span::us(100);
 
-/// CLOCK_BOOTTIME minus CLOCK_MONOTONIC. Something may come between the two readings, so the least of a few counts.
+/// CLOCK_BOOTTIME minus CLOCK_MONOTONIC. The thread may be interrupted between the two readings, so the least
+/// of a few counts.
 fn boot_ahead() -> u64 {
     let ahead = || {
         let monotonic = nanoseconds(clock_gettime(ClockId::Monotonic));
@@ -92,8 +95,8 @@ pub trait Poller {
     /// The time.
     fn now(&self) -> Instant;
 
-    /// Waits until `until` or until a device has something to read, whichever is first, and sets `ready` for those that
-    /// have. The last `spin` before `until` are not slept away. A signal may end it early.
+    /// Waits until `until` or until a device can be read, whichever is first, and sets `ready` for those that
+    /// have. It does not sleep during the last `spin` before `until`. A signal may end it early.
     ///
     /// # Errors
     /// The system's error.
@@ -112,7 +115,7 @@ pub struct SystemPoller {
     epoll: OwnedFd,
 }
 
-/// Devices that are reported ready at once; the others are reported when next asked.
+/// Maximum number of devices reported ready at once; the next call reports the others.
 const AT_ONCE: usize = 32;
 
 impl SystemPoller {

@@ -38,18 +38,18 @@ impl Default for DataPlaneControl {
 impl DataPlaneControl {
     // --- for those who watch --------------------------------------------------------------------------
 
-    /// Whether the data plane is at work.
+    /// Whether the data plane is running.
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// Whether it has ended, well or not.
+    /// Whether it has ended, with or without an error.
     pub fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// The measured interval shall end at `at`, or as soon after as the data plane looks, if it has not by then. The first
-    /// wish counts.
+    /// Ends the measured interval at `at`, or when the data plane next polls, unless it ends before. The
+    /// first wish counts.
     pub fn end_at(&self, at: Instant, why: StoppedBy) {
         self.wanted.set(at, why);
     }
@@ -69,12 +69,12 @@ impl DataPlaneControl {
         Span::ns(self.lateness_max.load(Ordering::Relaxed))
     }
 
-    /// The real-time priority of a data plane that is at work, if it has one.
+    /// The real-time priority of a running data plane, if it has one.
     pub fn priority(&self) -> Option<i32> {
         Some(self.priority.load(Ordering::Acquire)).filter(|&priority| priority > 0)
     }
 
-    /// The data plane shall close its books and end.
+    /// Requests the data plane to close its books and end.
     pub fn finish(&self) {
         self.finish.store(true, Ordering::Release);
     }
@@ -97,7 +97,7 @@ impl DataPlaneControl {
         self.finish.load(Ordering::Acquire)
     }
 
-    /// Why the measured interval shall have ended by `now`, if it shall.
+    /// The reason why the measured interval must have ended by `now`, if there is one.
     pub(super) fn wanted(&self, now: Instant) -> Option<StoppedBy> {
         self.wanted.get().filter(|(at, _)| *at <= now).map(|(_, why)| why)
     }
@@ -114,7 +114,7 @@ impl DataPlaneControl {
 /// An instant and a reason, set once.
 #[derive(Debug)]
 struct Ending {
-    /// [`Instant::FAR_FUTURE`] until it is set, and only then is `why` of account.
+    /// [`Instant::FAR_FUTURE`] until it is set; `why` is valid only afterwards.
     at: AtomicU64,
     why: AtomicU8,
 }

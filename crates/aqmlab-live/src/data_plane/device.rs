@@ -13,7 +13,8 @@ pub trait Device {
     /// The system's error, except for "would block" and "interrupted".
     fn read(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>>;
 
-    /// Writes one packet, now or never: what cannot be taken now is an error, for to wait would stop the clock.
+    /// Writes one packet at once or not at all: a packet that cannot be accepted now is an error, because
+    /// waiting would stop the clock.
     ///
     /// # Errors
     /// The system's error.

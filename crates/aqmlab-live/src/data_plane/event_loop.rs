@@ -13,15 +13,16 @@ use crate::error::LiveError;
 use crate::faithfulness::LONGEST_SILENCE;
 use crate::router::{FrameSink, OutgoingFrame, Router};
 
-/// Maximum number of frames read from one device before the clock and the other devices have their
-/// turn: a sender that never pauses must not keep the router from its links.
+/// Maximum number of frames read from one device before the clock and the other devices are served: a sender
+/// that never pauses must not block the router's links.
 const READS: usize = 8;
-/// The loop comes round at least so often, so that silence is a stall and requests are noticed.
+/// The maximum time of a pass of the loop, so that silence is a stall and requests are noticed.
 const HEARTBEAT: Span = Span::ms(4);
 /// Length of the read buffer. It exceeds any packet, so that a packet longer than its class allows
 /// is recognized.
 const SCRATCH: usize = 1 << 16;
-/// A machine that has slept for longer than this was suspended; less is two clocks read one after the other.
+/// A machine that has slept for longer than this was suspended; a shorter time may lie between the readings
+/// of the two clocks.
 const ASLEEP: Span = Span::ms(100);
 
 /// The loop's state.
@@ -45,7 +46,7 @@ struct DeviceSink<D> {
     report: DataPlaneReport,
 }
 
-/// The devices with the clock at hand.
+/// The devices and the clock.
 struct TimedSink<'a, D, P> {
     sink: &'a mut DeviceSink<D>,
     poller: &'a P,
@@ -69,7 +70,8 @@ impl<D: Device, P: Poller> FrameSink for TimedSink<'_, D, P> {
 pub type Parts<D> = (Router, Vec<D>, DataPlaneReport);
 
 impl<D: Device, P: Poller> EventLoop<D, P> {
-    /// Between these devices, which are the router's hosts by their numbers. Takes all the memory that it will need.
+    /// Creates a loop between these devices, which are the router's hosts by their numbers. Allocates all
+    /// memory that it will need.
     pub fn new(router: Router, devices: Vec<D>, poller: P, spin: Span) -> Self {
         let reading = Reading { now: poller.now(), used: poller.thread_time() };
         let ready = vec![true; devices.len() + router.kernel_fds().count()];
@@ -122,7 +124,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         self.settle_measuring(reading.now);
     }
 
-    /// Once round: the time at which it is done.
+    /// One pass: returns the time at which it ends.
     fn pass(&mut self, control: &DataPlaneControl) -> Result<Instant, LiveError> {
         let begun = self.poller.now();
         self.look_for_a_stall(begun);
@@ -141,7 +143,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         Ok(now)
     }
 
-    /// Reads a few frames from each device that has some. The clock is read before each device, and due
+    /// Reads a few frames from each device that has any. The clock is read before each device, and due
     /// events are processed between devices.
     fn read_all(&mut self) -> Result<(), LiveError> {
         for number in 0..self.sink.devices.len() {
@@ -181,8 +183,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         Ok(true)
     }
 
-    /// Waits for the next instant at which a frame leaves or could, or for a frame to come; not at all if frames are known to
-    /// wait.
+    /// Waits for the next instant at which a frame leaves or could leave, or for an arrival; not at all if
+    /// frames are known to wait.
     fn wait(&mut self, now: Instant) -> Result<(), LiveError> {
         let heartbeat = now + HEARTBEAT;
         let leaving = self.router.next_leaving().unwrap_or(Instant::FAR_FUTURE);

@@ -1,9 +1,9 @@
 //! The data plane: a router driven by this machine's clock, between devices.
 //!
-//! One thread reads packets, executes what is due, and waits for the next instant that the router
-//! names. The router is called with ideal instants, so only a write can be late. The report records
-//! the lateness ([`DataPlaneReport::lateness`]) and whatever keeps the thread from its work:
-//! stalls, a processor that is too busy, a suspended machine.
+//! One thread reads packets, executes due events, and waits for the next instant that the router requests.
+//! The router is called with ideal instants, so only a write can be late. The report records the lateness
+//! ([`DataPlaneReport::lateness`]) and whatever keeps the thread from its work: stalls, a processor that is
+//! too busy, a suspended machine.
 
 mod clock;
 mod control;

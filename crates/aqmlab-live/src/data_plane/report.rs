@@ -12,11 +12,11 @@ pub struct DataPlaneReport {
     pub lateness: Histogram,
     /// The greatest of these.
     pub lateness_max: Span,
-    /// Number of times that the loop stood still for longer than allowed.
+    /// Number of stalls that were longer than allowed.
     pub stalls: u64,
     /// The longest of these.
     pub longest_stall: Span,
-    /// The first of these, 64 at most: how many there were is `stalls`.
+    /// The first of these, at most 64; `stalls` counts all.
     pub first_stalls: Vec<Stall>,
     /// Share of the time for which the thread had a processor.
     pub duty: f64,
@@ -26,7 +26,8 @@ pub struct DataPlaneReport {
     pub realtime: bool,
     /// Whether its memory could be locked.
     pub locked: bool,
-    /// Frames that a device refused, from the start to the end of the drain: lost, and on no other books.
+    /// Frames that a device refused, from the start to the end of the drain: they are lost and on no other
+    /// books.
     pub write_errors: u64,
 }
 
@@ -43,7 +44,7 @@ pub struct Stall {
 const LISTED: usize = 64;
 
 impl DataPlaneReport {
-    /// Nothing yet, and room for all that may come.
+    /// Returns an empty report with space for all entries.
     pub(super) fn new() -> Self {
         let mut lateness = Histogram::new();
         lateness.reserve();
@@ -77,12 +78,12 @@ impl DataPlaneReport {
 }
 
 /// Beyond this share of a window the loop stops spinning: a real-time thread that takes 95 % of a
-/// second is stopped for the rest of it (`sched_rt_runtime_us`), and then everything waits. The
+/// second is stopped for the rest of it (`sched_rt_runtime_us`), and all work waits. The
 /// share is below the 70 % allowed in a faithful run, because spinning alone must not make a run
 /// unfaithful.
 const MOST: f64 = 0.6;
-/// Time before the loop tries to spin again: a calm window right afterwards would only lead back to
-/// the load that made it stop.
+/// Time before the loop tries to spin again: spinning again after the next calm window would only restore the
+/// load that stopped it.
 const PAUSE: Span = Span::s(5);
 /// Length of a window.
 const WINDOW: Span = Span::ms(100);

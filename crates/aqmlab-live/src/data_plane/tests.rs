@@ -23,14 +23,14 @@ use crate::error::LiveError;
 use crate::frame::internet_checksum;
 use crate::router::{FrameBudget, Router};
 
-/// A clock that moves when a caller waits, or when an operation takes time.
+/// A clock that advances when a caller waits, or when an operation takes time.
 struct Time {
     now: Cell<Instant>,
     /// Duration of one read.
     read_takes: Span,
     /// Excess of each wait for an instant.
     oversleep: Span,
-    /// An instant at which everything stands still once, and for what time.
+    /// An instant at which everything stands still once, and the duration.
     stall: Cell<Option<(Instant, Span)>>,
     /// Share of the time for which the thread has a processor, in percent.
     busy: u64,
@@ -93,7 +93,7 @@ impl Poller for Rc<Time> {
     }
 }
 
-/// A device whose packets come at instants written down beforehand.
+/// A device whose packets arrive at scripted instants.
 struct Scripted {
     number: usize,
     time: Rc<Time>,
@@ -271,7 +271,7 @@ fn a_silence_is_a_stall_with_its_instant_and_length() {
     }
 }
 
-/// A sender that never pauses always has another packet: what is due is done between two of them.
+/// A sender that never pauses always has another packet: due events are processed between two of them.
 #[test]
 fn a_flood_keeps_no_link_waiting() {
     let (plan, time) = (plan(DROPTAIL), Rc::new(Time { read_takes: Span::us(10), ..Time::new(at(1200)) }));
@@ -380,7 +380,7 @@ fn a_running_loop_allocates_nothing() {
     }
 }
 
-/// The same where connections open and close all the time and take over client ports from others.
+/// The same with connections that open and close all the time and reuse the client ports of others.
 #[test]
 fn connections_that_come_and_go_allocate_nothing() {
     const PORTS: u32 = 50;

@@ -1,4 +1,4 @@
-//! A data plane and the thread that it has to itself.
+//! A data plane and its own thread.
 
 use std::num::NonZeroU64;
 
@@ -46,8 +46,8 @@ pub struct DataPlaneOutcome<D> {
 }
 
 impl<D: Device> DataPlane<D> {
-    /// A data plane whose devices are the router's hosts, by [`crate::HostId::number`]. Takes all the memory that it will
-    /// need while the measured interval lasts.
+    /// A data plane whose devices are the router's hosts, by [`crate::HostId::number`]. Allocates all memory
+    /// that it will need during the measured interval.
     ///
     /// # Errors
     /// If the system cannot wait for the devices.
@@ -70,7 +70,7 @@ impl<D: Device> DataPlane<D> {
         })
     }
 
-    /// Runs on the calling thread, which from then on is the data plane's, until [`DataPlaneControl::finish`].
+    /// Runs on the calling thread, which belongs to the data plane until [`DataPlaneControl::finish`].
     ///
     /// # Errors
     /// If the machine was suspended, a device fails, or a book does not balance.

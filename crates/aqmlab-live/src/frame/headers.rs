@@ -16,7 +16,7 @@ pub struct Headers {
     pub traffic_class: u8,
     /// The protocol above IP, as far as extension headers could be followed.
     pub protocol: u8,
-    /// Whether it is part of a larger datagram. Then no part has ports, lest the parts go different ways.
+    /// Whether it is part of a larger datagram. No part then has ports, so that all parts take the same path.
     pub fragment: bool,
     /// Source address.
     pub source: IpAddr,
@@ -185,11 +185,12 @@ struct Upper<'a> {
     payload: &'a [u8],
 }
 
-/// The most extension headers that are followed: one of each kind, destination options twice (RFC 8200, section 4.1).
+/// Maximum number of extension headers that are followed: one of each kind, destination options twice (RFC
+/// 8200, section 4.1).
 const MOST_EXTENSIONS: usize = 8;
 
-/// Follows the chain of extension headers. If the chain is broken or too long, the last header
-/// reached counts as the protocol: complaints are up to the receiver, not the router.
+/// Follows the chain of extension headers. If the chain is broken or too long, the last header reached counts
+/// as the protocol: the receiver, not the router, reports such errors.
 fn upper_layer(mut protocol: u8, mut payload: &[u8]) -> Upper<'_> {
     for _ in 0..MOST_EXTENSIONS {
         let &[next, length, ..] = payload else { break };

@@ -1,5 +1,4 @@
-//! A frame as disciplines see it, and the pool that holds its octets: slots, all of them allocated
-//! at the start.
+//! A frame as disciplines see it, and the pool with its octets: slots that are all allocated at the start.
 
 use std::net::IpAddr;
 
@@ -18,14 +17,14 @@ pub struct LiveFrame {
     pub(crate) slot: Slot,
     len: u16,
     traffic_class: u8,
-    /// The traffic class with which it came.
+    /// The traffic class with which it arrived.
     came_with: u8,
     kind: PacketKind,
-    /// The number of the host that it came in by.
+    /// The number of the host through which it arrived.
     origin: u16,
     /// Its place in the table of routes.
     pub(crate) place: u16,
-    /// The pipe that it is in, or was in last.
+    /// The pipe in which it is, or was last.
     pub(crate) pipe: u32,
     /// Its owner.
     owner: Owner,
@@ -38,16 +37,16 @@ pub struct LiveFrame {
 pub(crate) struct Owner {
     /// The row within its class.
     pub row: u32,
-    /// The flow within its class that it counts as, or the one behind the last for frames of none.
+    /// Its flow within the class, or the number after the last flow for frames without one.
     pub flow: u32,
-    /// Number of connections that have had the client port before.
+    /// Number of earlier connections with the client port.
     pub tenancy: u32,
 }
 
 const ECN_BITS: u8 = 0b11;
 
 impl LiveFrame {
-    /// A frame that came in by `origin`, at the beginning of its way.
+    /// A frame that arrived through `origin`, at the beginning of its path.
     pub(crate) fn new(slot: Slot, headers: &Headers, origin: HostId, owner: Owner, place: u16) -> Self {
         let hosts = [headers.source, headers.destination].map(folded);
         LiveFrame {
@@ -70,7 +69,7 @@ impl LiveFrame {
         usize::from(self.len)
     }
 
-    /// The host that it came in by.
+    /// The host through which it arrived.
     pub(crate) fn origin(&self) -> HostId {
         HostId::of_number(usize::from(self.origin))
     }
@@ -165,12 +164,12 @@ impl Classed for LiveFrame {
     }
 }
 
-/// A frame's place in its [`FramePool`]. It can be neither copied nor forgotten lightly: who has it gives it back.
+/// A frame's place in its [`FramePool`]. It cannot be copied and must not be dropped: its owner returns it.
 #[derive(Debug)]
 #[must_use = "a slot that is not given back is lost to the pool"]
 pub struct Slot(u32);
 
-/// Slots of one length each, in one piece of memory that is touched before the first frame comes.
+/// Slots of equal length, in one block of memory that is touched before the first frame arrives.
 #[derive(Debug)]
 pub struct FramePool {
     octets: Box<[u8]>,
@@ -181,8 +180,8 @@ pub struct FramePool {
     slots: usize,
 }
 
-/// Contents of fresh slots. Not zero: the system would hand out zero pages that it allocates at the
-/// first write, in the middle of the run.
+/// Contents of fresh slots. Not zero: the system would allocate zero pages only at the first write, during
+/// the run.
 const FRESH: u8 = 0xa5;
 
 impl FramePool {
@@ -253,7 +252,7 @@ impl FramePool {
 }
 
 impl Slot {
-    /// Its number: below [`FramePool::slots`], and that of no other frame in the network.
+    /// Its number: below [`FramePool::slots`] and unique in the network.
     pub const fn number(&self) -> u32 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! IP packets as bytes: a total parser, the ECN field, and a pool of slots that are used again.
+//! IP packets as bytes: a total parser, the ECN field, and a pool of reusable slots.
 
 mod headers;
 mod live_frame;

@@ -62,7 +62,7 @@ impl Counters {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// Packets with the mark CE that have come in, of either version of IP.
+    /// Arrived packets with the mark CE, of both versions of IP.
     pub fn marked_in(&self) -> u64 {
         self.get("IpExt.InCEPkts") + self.get("Ip6.InCEPkts")
     }

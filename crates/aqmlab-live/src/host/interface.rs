@@ -23,8 +23,8 @@ pub type Tun = FdDevice<OwnedFd>;
 /// Its name, in each namespace.
 pub const NAME: &str = "aqmlab0";
 
-/// Packets that wait for us to read them. The router reads at once, so that hardly any do; if it cannot, a short queue would
-/// drop them behind everybody's back.
+/// Packets that wait for us to read them. The router reads at once, so hardly any do; if it cannot, a short
+/// queue would drop them unnoticed.
 const QUEUE: u32 = 20_000;
 
 /// The loopback interface is always the first of its namespace.
@@ -34,7 +34,7 @@ const LOOPBACK: u32 = 1;
 const RETRIES: u32 = 40;
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
-/// Makes the interface in the namespace of the calling thread, and gives it addresses and a route.
+/// Creates the interface in the namespace of the calling thread, with addresses and a route.
 ///
 /// # Errors
 /// If the machine refuses.
@@ -65,7 +65,7 @@ pub fn make(addresses: impl Iterator<Item = IpAddr>, stack: &Stack, ip: IpVersio
     Ok(tun)
 }
 
-/// Makes an interface without an address in the namespace of the calling thread, and switches it on.
+/// Creates an interface without an address in the namespace of the calling thread, and switches it on.
 ///
 /// # Errors
 /// If the machine refuses.
@@ -91,7 +91,7 @@ pub fn route_all(name: &str) -> Result<(), LiveError> {
     netlink.ask(&route).map_err(LiveError::io("route to", name))
 }
 
-/// A kernel without traffic control (`CONFIG_NET_SCHED`) knows no such request; its interfaces have
+/// A kernel without traffic control (`CONFIG_NET_SCHED`) does not support this request; its interfaces have
 /// a FIFO, `pfifo_fast`, of the length set here. After any other error an unknown queue remains
 /// there.
 fn unless_without_traffic_control(error: LiveError) -> Result<(), LiveError> {

@@ -16,7 +16,7 @@ use crate::data_plane::Device;
 use crate::error::LiveError;
 use crate::kernel_queue::{KernelPath, KernelState};
 
-/// The interface by which packets come to the kernel, and that with the discipline.
+/// The interface through which packets enter the kernel, and the one with the discipline.
 const ENTRANCE: &str = "aqmlab1";
 const EXIT: &str = "aqmlab2";
 /// The class of the shaper, whose only queue is the discipline: `1:1`.
@@ -42,7 +42,7 @@ pub struct KernelHost {
     _exit: OwnedFd,
 }
 
-/// Makes the queues of the kernel that a plan has; the calling thread comes back to the namespace that it is in.
+/// Creates the kernel queues of a plan; the calling thread returns to its namespace.
 ///
 /// # Errors
 /// If tc refuses a specification, the plan cannot be carried out, or the machine lacks something.
@@ -160,7 +160,7 @@ fn tc(words: &[&str]) -> Result<Output, LiveError> {
     })
 }
 
-/// Whether tc has done it, or what it says.
+/// Whether tc has succeeded, or its message.
 fn accepted(output: &Output) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
@@ -171,12 +171,12 @@ fn accepted(output: &Output) -> Result<(), String> {
     Err(if lines.is_empty() { output.status.to_string() } else { lines.join("; ") })
 }
 
-/// Returns the disciplines of these specifications that this kernel lacks, tried in a namespace of its own; the
-/// calling thread stays there. A specification has all options that tc demands: without them tc refuses before it asks
-/// the kernel.
+/// Returns the disciplines of these specifications that this kernel lacks, tested in a separate namespace;
+/// the calling thread stays there. A specification has all options that tc requires: without them tc refuses
+/// before it sends the request.
 ///
 /// # Errors
-/// If there is no tc, or no interface to try on.
+/// If there is no tc, or no interface for the test.
 pub fn lacks<'a>(specs: &[&'a str]) -> Result<Vec<&'a str>, LiveError> {
     let _namespace = Namespace::new()?;
     let _exit = interface::make_plain(EXIT, 1500)?;
@@ -204,11 +204,11 @@ pub struct KernelCounts {
     pub dropped: u32,
     /// Packets that still wait.
     pub waiting: u32,
-    /// Counters of its namespace and of the interface that it leaves by.
+    /// Counters of its namespace and of its outgoing interface.
     pub counters: Counters,
 }
 
-/// Asks the queues of the kernel for their counts. The calling thread comes back to the namespace that it is in.
+/// Reads the counts of the kernel queues. The calling thread returns to its namespace.
 ///
 /// # Errors
 /// The system's error.

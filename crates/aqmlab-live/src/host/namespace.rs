@@ -26,7 +26,7 @@ impl Namespace {
         File::open(path).map(Namespace).map_err(LiveError::io("open", path))
     }
 
-    /// A new one, which the calling thread has moved into.
+    /// A new one, into which the calling thread has moved.
     ///
     /// # Errors
     /// The system's error.
@@ -46,7 +46,7 @@ impl Namespace {
     }
 }
 
-/// Moves the process from its initial network namespace into an empty one of its own. If it lacks
+/// Moves the process from its initial network namespace into a new, empty one. If it lacks
 /// the privilege, it also enters a user namespace in which it is root.
 ///
 /// # Errors
@@ -61,7 +61,7 @@ pub fn leave_host_namespace() -> Result<(), LiveError> {
     }
 }
 
-/// user_namespaces(7): an ordinary user may map itself only, and must give up setting groups.
+/// user_namespaces(7): an ordinary user may map only itself, and must give up setting groups.
 fn become_root_of_a_namespace() -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     sys::unshare_user_and_net()?;
@@ -88,7 +88,7 @@ impl Sysctl {
         Sysctl { name, value: value.to_string(), without: None }
     }
 
-    /// Returns a setting whose lack is a remark.
+    /// Returns a setting whose absence causes a remark.
     pub fn wanted(name: &'static str, value: impl ToString, without: &'static str) -> Self {
         Sysctl { without: Some(without), ..Sysctl::new(name, value) }
     }
@@ -130,7 +130,7 @@ pub fn apply(settings: &[Sysctl]) -> Result<Applied, LiveError> {
     Ok(applied)
 }
 
-/// The kernel does not have the setting, or not this value of it.
+/// The kernel lacks the setting, or this value of it.
 fn is_unknown(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput)
 }

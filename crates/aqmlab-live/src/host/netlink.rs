@@ -36,7 +36,7 @@ impl Netlink {
         Ok(rustix::net::netdevice::name_to_index(&self.socket, name)?)
     }
 
-    /// Asks for a change and waits for the answer.
+    /// Requests a change and waits for the answer.
     ///
     /// # Errors
     /// The kernel's error.
@@ -113,7 +113,7 @@ pub struct Link {
     pub mtu: Option<u32>,
     /// Packets that wait for the reader of the device.
     pub queue: Option<u32>,
-    /// Segments that TCP may hand over in one piece.
+    /// Number of segments that TCP may pass on in one piece.
     pub gso_segments: Option<u32>,
 }
 
@@ -126,7 +126,7 @@ pub struct Metrics {
     pub initial_receive_window: Option<u32>,
     /// Largest receive window, bytes.
     pub receive_window: Option<u32>,
-    /// Least retransmission timeout, milliseconds; locked, or the kernel would not heed it.
+    /// Least retransmission timeout, milliseconds; locked, or the kernel would ignore it.
     pub min_rto_ms: Option<u32>,
     /// Each segment is acknowledged at once.
     pub quick_ack: bool,
@@ -178,7 +178,8 @@ impl Request {
         request
     }
 
-    /// Asks for the queue discipline of a class, with its counts; the answer is its description, and no other follows.
+    /// Requests the queue discipline of a class, with its counts; the answer is its description, and no other
+    /// follows.
     pub fn queue_of(index: u32, class: u32) -> Self {
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ECHO) as u16;
         let mut request = Request { kind: libc::RTM_GETQDISC, flags, body: Vec::new() };

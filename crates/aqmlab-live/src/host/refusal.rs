@@ -10,7 +10,7 @@ use crate::error::LiveError;
 pub struct Policy {
     /// `kernel.apparmor_restrict_unprivileged_userns` (Ubuntu 23.10 and later)
     pub apparmor_restricts: bool,
-    /// `kernel.unprivileged_userns_clone` (Debian's patch); true if there is no such switch
+    /// `kernel.unprivileged_userns_clone` (Debian's patch); true without this switch
     pub unprivileged_allowed: bool,
     /// `user.max_user_namespaces`
     pub any_allowed: bool,

@@ -1,4 +1,4 @@
-//! Lays out the hosts of a plan.
+//! Creation of the hosts of a plan.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ use crate::addresses::{Addresses, HostId};
 use crate::error::LiveError;
 use crate::router::client_ports;
 
-/// A host: a namespace of its own, and its settings.
+/// A host: its namespace and its settings.
 #[derive(Debug)]
 pub struct Host {
     /// Namespace in which its sockets are opened.
@@ -38,10 +38,10 @@ pub struct Hosts {
 }
 
 /// Makes a namespace for each end of each class, with an interface, an address and a route; and returns our ends of the
-/// interfaces in the order of [`HostId::number`]. The process must have left the namespace that it was started in.
+/// interfaces in the order of [`HostId::number`]. The process must have left its original namespace.
 ///
 /// # Errors
-/// If the plan cannot be laid out, or the machine refuses.
+/// If the plan cannot be realised, or the machine refuses.
 ///
 /// # Panics
 /// If there are more than [`Addresses::MOST_CLASSES`] classes, which [`feasible::check`](crate::feasible::check) refuses.
@@ -70,8 +70,7 @@ impl Hosts {
         &self.hosts[id.number()]
     }
 
-    /// Returns a sentence for each request of the plan that the kernel has no setting for, without
-    /// repetitions.
+    /// Returns a sentence for each setting of the plan that the kernel lacks, without repetitions.
     pub fn remarks(&self) -> Vec<String> {
         let of_stacks = self.stacks.iter().flat_map(|stack| &stack.remarks);
         let of_hosts = self.hosts.iter().flat_map(|host| &host.applied.remarks);
@@ -120,8 +119,8 @@ impl Hosts {
     }
 }
 
-/// Settings of every host: nothing is remembered from one connection to the next, only flows send
-/// packets, and features that the profiles lack are off.
+/// Settings of every host: no state remains from one connection to the next, only flows send packets, and
+/// features that the profiles lack are off.
 fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
     let without_ipv6 = u8::from(ip == IpVersion::V4);
     vec![

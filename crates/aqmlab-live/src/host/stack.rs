@@ -29,7 +29,7 @@ pub struct Stack {
     pub metrics: Metrics,
     /// Settings of connections; `None` for datagrams.
     pub tcp: Option<TcpSockets>,
-    /// A sentence for each request of the plan that the kernel has no setting for.
+    /// A sentence for each setting of the plan that the kernel lacks.
     pub remarks: Vec<String>,
 }
 
@@ -72,15 +72,15 @@ const TCP_IPV4: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 /// RFC 8200, 5: no link with IPv6 has a smaller MTU, and Linux has no IPv6 on one.
 const LEAST_MTU_IPV6: u32 = 1280;
-/// RFC 791, 3.1: every link carries that much, and Linux has no IPv4 on one that does not.
+/// RFC 791, 3.1: every link carries this size, and Linux has no IPv4 on other links.
 const LEAST_MTU_IPV4: u32 = 68;
 /// The largest IPv4 packet.
 const MOST_MTU: u64 = 65_535;
-/// Sizes of packets may be exponential; one in nine million exceeds this multiple of the mean, and
-/// is cut to it.
+/// Sizes of packets may be exponential; one in nine million exceeds this multiple of the mean, and is
+/// truncated to it.
 const MOST_MEANS: u64 = 16;
 
-/// Parameters that a kernel has settings for, by the names of the profile's table.
+/// Parameters for which a kernel has settings, by the names of the profile's table.
 const SETTABLE: &[&str] = &[
     "mss",
     "header",
@@ -268,7 +268,7 @@ impl Translation<'_> {
             .then(|| Sysctl::wanted("ipv4/tcp_rto_max_ms", value, "timeouts are backed off up to 120s"))
     }
 
-    /// Values of settable parameters that a kernel has no equal for.
+    /// Values of settable parameters without an equivalent in a kernel.
     fn variants(&mut self, timestamps: bool) {
         let tcp = self.tcp;
         let blocks = if timestamps { 3 } else { 4 };
@@ -314,15 +314,15 @@ impl Translation<'_> {
 }
 
 /// Returns the maximum number of bytes in flight: the lesser of both windows, enforced by the
-/// receiver. (The route's metric for the congestion window is of no use: the kernel applies it only
-/// with what it remembers of earlier connections.)
+/// receiver. (The route's metric for the congestion window is useless: the kernel applies it only with stored
+/// metrics of earlier connections.)
 fn window(tcp: &Profile) -> u32 {
     let senders = if tcp.max_window < ANY_WINDOW { tcp.max_window.saturating_mul(tcp.mss) } else { u32::MAX };
     tcp.receive_window.min(senders)
 }
 
 /// Returns buffers of twice the receive window, because a kernel counts its own overhead; default
-/// and largest. Without a window of its own a class has the kernel's usual default, which grows.
+/// and largest. A class without its own window has the kernel's usual default, which grows.
 fn receive_buffers(tcp: &Profile) -> String {
     const USUAL: u64 = 131_072;
     const LARGEST: u64 = 64 << 20;
@@ -352,7 +352,7 @@ fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
     differ.collect()
 }
 
-/// Whether the congestion control is the one that a parameter is about.
+/// Whether the congestion control is the one to which a parameter belongs.
 fn is_used(name: &str, settings: &Settings) -> bool {
     let control = settings.get("congestion").expect("the plan has every parameter").to_string();
     ["cubic", "dctcp"].iter().all(|owner| !name.starts_with(owner) || control == *owner)

@@ -8,7 +8,7 @@ use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
 use crate::frame::LiveFrame;
 
-/// Packets that have a number at the same time, at most.
+/// Maximum number of packets with a number at the same time.
 const NUMBERS: usize = 1 << 16;
 
 /// The properties of a kernel discipline that follow from its name.
@@ -16,7 +16,7 @@ const NUMBERS: usize = 1 << 16;
 pub struct Habits {
     /// All packets leave in the order of arrival. Otherwise only those of each flow do.
     pub one_line: bool,
-    /// Only a packet that arrives is dropped, and at once.
+    /// Only arriving packets are dropped, and at once.
     pub at_arrival: bool,
     /// A drop means a full buffer.
     pub only_overflow: bool,
@@ -54,10 +54,10 @@ pub(super) struct Returned {
 pub(super) struct Held {
     /// The packets in the kernel, by number.
     packets: Vec<Option<Stamped<LiveFrame>>>,
-    /// Their numbers in the order of arrival; some have gone.
+    /// Their numbers in the order of arrival; some have left.
     order: VecDeque<u16>,
     backlog: Backlog,
-    /// Copies that have come back, in this order, and whose packets have not left.
+    /// Returned copies whose packets have not left, in order.
     returned: VecDeque<Returned>,
     /// The number of the packet that arrives next, and whether the kernel has dropped it already.
     pub coming: Option<(u16, bool)>,
@@ -97,7 +97,7 @@ impl Held {
         None
     }
 
-    /// A copy has come back. Returns whether it is one of those that are waited for.
+    /// A copy has come back. Returns whether it is awaited.
     pub fn come_back(&mut self, returned: Returned) -> bool {
         let known = self.packets[usize::from(returned.number)].is_some()
             || self.coming.is_some_and(|(number, _)| number == returned.number);
@@ -107,7 +107,7 @@ impl Held {
         known
     }
 
-    /// When the packet arrived whose copy came back first of those that have not left.
+    /// Of the packets that have not left, the arrival time of the one whose copy returned first.
     pub fn arrived(&self) -> Option<Instant> {
         let first = self.returned.front()?;
         self.packets[usize::from(first.number)].as_ref().map(|packet| packet.arrived)
@@ -145,7 +145,7 @@ impl Held {
 pub struct Mirror(Arc<Mutex<Held>>);
 
 impl Mirror {
-    /// Returns an empty one with the handle on its state.
+    /// Returns an empty mirror and a handle to its state.
     pub(super) fn new() -> (Self, Arc<Mutex<Held>>) {
         let held = Arc::new(Mutex::new(Held::new()));
         (Mirror(Arc::clone(&held)), held)

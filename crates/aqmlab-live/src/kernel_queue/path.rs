@@ -1,4 +1,4 @@
-//! The way into a kernel's queue and out of it.
+//! The path into a kernel's queue and out of it.
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -1,4 +1,4 @@
-//! A kernel's queue as the router drives it: copies in, copies out, and what they show.
+//! A kernel's queue as the router drives it: copies enter and leave, and show drops and marks.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -13,7 +13,7 @@ use crate::frame::internet_checksum;
 
 /// Largest packet that a queue returns.
 const LONGEST: usize = 1 << 16;
-/// A fresh packet has this time to live; the kernel takes one off, from the copy only.
+/// A fresh packet has this time to live; the kernel decrements it, only in the copy.
 const TIME_TO_LIVE: u8 = 64;
 /// The least header of IPv4.
 const HEADER: usize = 20;
@@ -25,7 +25,7 @@ pub struct KernelQueue {
     copy: Vec<u8>,
     /// Drops that the kernel has reported.
     drops: u32,
-    /// Since when the link has been idle.
+    /// The time since which the link has been idle.
     idle_since: Instant,
     books: KernelQueueBooks,
 }
@@ -40,11 +40,11 @@ pub struct KernelQueueBooks {
     pub returned: u64,
     /// Packets that were found to be dropped.
     pub dropped: u64,
-    /// Packets that came back with a mark that they had not before.
+    /// Packets that returned with a new mark.
     pub marked: u64,
-    /// Packets that came out and were none of those that went in.
+    /// Packets that came out without having gone in.
     pub strays: u64,
-    /// How long the link stood idle although a packet waited, each time: what the kernel's shaper is late.
+    /// Each time for which the link was idle although a packet waited: the lateness of the kernel's shaper.
     pub lateness: Histogram,
 }
 
@@ -77,7 +77,7 @@ impl KernelQueue {
         self.path.as_ref().map(|path| path.fd())
     }
 
-    /// Hands over a copy of the packet that arrives next at the port.
+    /// Passes on a copy of the packet that arrives next at the port.
     ///
     /// # Errors
     /// The system's error.
@@ -99,7 +99,7 @@ impl KernelQueue {
         self.collect()
     }
 
-    /// Takes what the kernel has let go.
+    /// Receives the packets that the kernel has forwarded.
     ///
     /// # Errors
     /// The system's error.
@@ -148,7 +148,7 @@ fn set_number(packet: &mut [u8], number: u16) {
     packet[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Returns the number of a copy, with its traffic class; `None` for what cannot be one.
+/// Returns the number of a copy, with its traffic class; `None` if it cannot be a copy.
 fn number_of(packet: &[u8]) -> Option<Returned> {
     if packet.len() < HEADER || packet[0] >> 4 != 4 {
         return None;

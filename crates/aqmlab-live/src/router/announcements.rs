@@ -1,5 +1,5 @@
-//! Announcements of connections: the router must know the new owner of a client port before its
-//! first frame comes.
+//! Announcements of connections: the router must know the new owner of a client port before its first frame
+//! arrives.
 //!
 //! The opening side announces each connection before its SYN leaves; the router reads the announcements when
 //! it sees a SYN. The two share a ring without locks: neither ever waits for the other, and neither
@@ -20,7 +20,7 @@ pub struct Announcement {
     pub class: u16,
     /// Its client port.
     pub row: u32,
-    /// The flow that it counts as: the index of its user.
+    /// Its flow: the index of its user.
     pub flow: u32,
     /// Its own pipes, in the order of its class's.
     pub pipes: [Option<Pipe>; MOST_PIPES],
@@ -33,7 +33,7 @@ pub struct Announcer {
     pipes: Vec<Vec<OwnPipe>>,
 }
 
-/// The router is busy elsewhere, and there is no room for another announcement.
+/// The router is busy, and the ring is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoRoom;
 
@@ -42,7 +42,7 @@ impl Announcer {
     /// over `path`.
     ///
     /// # Errors
-    /// [`NoRoom`] if the router has not yet taken in the earlier announcements. The connection must
+    /// [`NoRoom`] if the router has not yet read the earlier announcements. The connection must
     /// not be opened.
     pub fn announce(&mut self, class: usize, row: u32, flow: u32, path: &FlowPath<'_>) -> Result<(), NoRoom> {
         let mut pipes = [const { None }; MOST_PIPES];

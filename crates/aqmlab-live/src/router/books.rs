@@ -7,18 +7,18 @@ use aqmlab_units::Bytes;
 use crate::error::LiveError;
 use crate::frame::Malformed;
 
-/// Why a frame was not let in.
+/// The reason why a frame was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// No IP packet that can be forwarded.
+    /// It is not an IP packet that can be forwarded.
     Malformed(Malformed),
     /// Longer than the class's largest packet: some sender does not segment (GSO), and the run is void.
     Oversize,
-    /// All slots for frames are taken. There are more slots than the plan's queues and delays hold.
+    /// All slots for frames are taken. (There are more slots than the plan's queues and delays hold.)
     NoSlot,
 }
 
-/// State at the end of the measured interval. Frames continue after that, and are not measured.
+/// State at the end of the measured interval. Frames that follow are not measured.
 pub struct Frozen {
     pub books: Vec<Books>,
     pub fates: Fates,
@@ -31,13 +31,13 @@ pub struct Frozen {
 /// The books of one host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HostBooks {
-    /// Came in, whether or not they were let in; lengths as they were read.
+    /// Arrived, accepted or not; lengths as read.
     pub read: Tally,
-    /// Of these, let in; lengths as given in their headers.
+    /// Of these, accepted; lengths as given in their headers.
     pub accepted: Tally,
     /// Of those let in, fragments.
     pub fragments: u64,
-    /// Of those let in, packets of none of the class's flows: fragments, ICMP, other ports.
+    /// Of those accepted, packets of none of the class's flows: fragments, ICMP, other ports.
     pub of_no_flow: u64,
     /// Refused as malformed, by kind (`kind as usize`).
     pub malformed: [u64; Malformed::ALL.len()],

@@ -1,4 +1,4 @@
-//! The router itself: it finds what is due next and executes it.
+//! The router itself: it determines the next event and executes it.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -22,8 +22,9 @@ use crate::error::LiveError;
 use crate::frame::{FramePool, LiveFrame, parse, tcp_payload};
 use crate::kernel_queue::{Habits, KernelPath, KernelQueue};
 
-/// Holes in the data that a connection has delivered for which there is room from the start; a few dozen are common
-/// after slow start has filled a queue. A connection with more takes memory for twice as many.
+/// Number of holes in the delivered data of a connection for which memory is reserved from the start; a few
+/// dozen are common after slow start has filled a queue. A connection with more takes memory for twice as
+/// many.
 const HOLES: usize = 64;
 
 /// A network of ports in virtual time.
@@ -31,7 +32,7 @@ pub struct Router {
     pub(super) ports: Vec<Port<LiveFrame>>,
     /// Frames on links and in flows' own pipes, bound for another pipe or queue.
     pub(super) inside: Stage,
-    /// Frames in the last pipe of their way.
+    /// Frames in the last pipe of their path.
     pub(super) leaving: Stage,
     pub(super) store: FrameStore,
     pub(super) schedule: Schedule,
@@ -149,7 +150,7 @@ impl Router {
         self.store.observer = Some(observer);
     }
 
-    /// Gives back the observer of ports, which is notified of nothing from now on.
+    /// Returns the observer of ports, which receives no further events.
     pub fn take_observer(&mut self) -> Option<Box<dyn FrameObserver>> {
         self.store.observer.take()
     }
@@ -168,7 +169,7 @@ impl Router {
     /// before is done first.
     ///
     /// # Errors
-    /// Why it was not let in, which is on the host's books.
+    /// The reason of a refusal, which is on the host's books.
     pub fn accept(
         &mut self,
         now: Instant,
@@ -199,7 +200,7 @@ impl Router {
         }
     }
 
-    /// Everything that is due up to `until` happens, each at its own instant.
+    /// Executes all events up to `until`, each at its own instant.
     pub fn advance(&mut self, until: Instant, out: &mut dyn FrameSink) {
         while let Some(at) = self.next_event().filter(|at| *at <= until) {
             self.reach_before(at);
@@ -230,8 +231,8 @@ impl Router {
         self.next_inner_event().map(|at| at.saturating_add(self.slack))
     }
 
-    /// Ends the measured interval at `now`, if it has not ended: a person has stopped the run, or
-    /// enough flows have completed. Frames continue.
+    /// Ends the measured interval at `now`, if it has not ended: a user has stopped the run, or enough flows
+    /// have completed. Frames continue.
     pub fn end(&mut self, now: Instant, why: StoppedBy, out: &mut dyn FrameSink) {
         let now = now.max(self.now);
         self.advance(now, out);
@@ -296,7 +297,7 @@ impl Router {
         Ok(())
     }
 
-    /// Returns what went wrong with a queue of the kernel since the last call.
+    /// Returns the errors of kernel queues since the last call.
     pub fn take_fault(&mut self) -> Option<io::Error> {
         self.fault.take()
     }
@@ -326,7 +327,7 @@ impl Router {
         Ok(frame)
     }
 
-    /// Returns whether a packet is the SYN of a connection whose client port others have had.
+    /// Returns whether a packet is the SYN of a connection with a reused client port.
     fn begins_connection(&self, host: HostId, octets: &[u8]) -> bool {
         host.side == End::Client
             && self.store.flow_table.has_tenants(host.class)
@@ -388,13 +389,13 @@ impl Router {
         [self.next_inner_event(), self.leaving.deadline()].into_iter().flatten().min()
     }
 
-    /// The same, but for frames that come out of the last pipe of their way.
+    /// The same, but for frames that leave the last pipe of their path.
     fn next_inner_event(&self) -> Option<Instant> {
         let ports = self.ports.iter().filter_map(Port::next_event).min();
         [ports, self.inside.deadline()].into_iter().flatten().min()
     }
 
-    /// Executes what is due at `at`: first departures in the order of their links' numbers, then
+    /// Executes the events at `at`: first departures in the order of their links' numbers, then
     /// arrivals in the order of their pipes' numbers.
     fn happen(&mut self, at: Instant, out: &mut dyn FrameSink) {
         match self.ports.iter().position(|port| port.next_event() == Some(at)) {
@@ -425,7 +426,7 @@ impl Router {
         self.look_at(now, link);
     }
 
-    /// A queue has changed: ends the run where its count does.
+    /// Ends the run if the count at a changed queue requires it.
     fn look_at(&mut self, now: Instant, link: usize) {
         let reached = |stop: &QueueStop| stop.link == link && queue_stop_is_reached(stop, &self.ports[link]);
         if self.condition.as_ref().is_some_and(reached) && self.schedule.is_measuring() {
@@ -435,7 +436,7 @@ impl Router {
 
     // --- samplers -------------------------------------------------------------------------------------
 
-    /// All that the run's schedule has before `at`.
+    /// Executes the schedule of the run before `at`.
     fn reach_before(&mut self, at: Instant) {
         while let Some((due, milestone)) = self.schedule.next().filter(|(due, _)| *due < at) {
             self.reach(due, milestone);
@@ -469,7 +470,7 @@ impl Router {
         self.frozen = Some(self.as_it_is());
     }
 
-    /// Returns the contents of the network as the counts of ports and pipes give them.
+    /// Returns the contents of the network according to the counts of ports and pipes.
     pub(super) fn resident(&self) -> Tally {
         let (inside, leaving) = (self.inside.backlog(), self.leaving.backlog());
         let mut tally =
@@ -491,7 +492,7 @@ impl Router {
     }
 }
 
-/// Whether each row's pipes find room in an announcement.
+/// Whether each row's pipes fit into an announcement.
 fn check_pipes(plan: &Plan, routes: &Routes) -> Result<(), LiveError> {
     let pipes = |class| routes.pipes(class).len();
     let Some(class) = (0..plan.classes.len()).find(|&class| pipes(class) > MOST_PIPES) else { return Ok(()) };

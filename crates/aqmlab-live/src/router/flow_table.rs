@@ -1,5 +1,5 @@
-//! The rows of each class: the connection that has a client port, the pipes of its own, and the
-//! assignment of frames to rows.
+//! The rows of each class: the connection with a client port, its own pipes, and the assignment of frames to
+//! rows.
 
 use aqmlab_network::{End, FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
@@ -19,11 +19,11 @@ pub struct FlowTable {
 }
 
 struct ClassRows {
-    /// Client ports, and so the number of the row of no connection.
+    /// Number of client ports, which is also the number of the row of no connection.
     rows: u32,
     /// Address at which its server listens.
     server_port: u16,
-    /// Flows of the class, and so the number of the books of no flow.
+    /// Number of flows of the class, which is also the number of the books of no flow.
     flows: u32,
     /// The number of the first flow in the run.
     first_number: u32,
@@ -32,7 +32,7 @@ struct ClassRows {
     /// By stage: the number of the class's first pipe, and the number of pipes per row.
     first_pipe: [u32; 2],
     pipes_per_row: [u32; 2],
-    /// Owner of each client port; empty if flow `i` has port `i` for good.
+    /// Owner of each client port; empty if flow `i` always has port `i`.
     tenants: Vec<Option<Tenant>>,
 }
 
@@ -44,7 +44,7 @@ struct Tenant {
     tenancy: u32,
 }
 
-/// The stages that pipes are in: [inside the network, the last of a frame's way](super::core::Router).
+/// The stages with the pipes: [inside the network, the last of a frame's path](super::core::Router).
 pub const INSIDE: usize = 0;
 /// See [`INSIDE`].
 pub const LEAVING: usize = 1;
@@ -82,19 +82,19 @@ impl FlowTable {
         Some((FlowTable { classes }, pipes))
     }
 
-    /// Returns the owner of a frame that comes in by `host`. A connection has a port at the client,
-    /// and the server's is the same for all.
+    /// Returns the owner of a frame from `host`. A connection has its own port at the client; that of the
+    /// server is the same for all.
     pub fn owner(&self, host: HostId, headers: &Headers) -> Owner {
         let class = &self.classes[host.class];
         class.row(host.side, headers).and_then(|row| class.owner(row)).unwrap_or(class.nobody())
     }
 
-    /// Returns whether connections of a class take over client ports from others.
+    /// Returns whether connections of a class reuse client ports.
     pub fn has_tenants(&self, class: usize) -> bool {
         !self.classes[class].tenants.is_empty()
     }
 
-    /// Another connection has a client port from now on. Frames of the connection that had it before are stale.
+    /// Assigns a client port to another connection. Frames of the previous connection are stale.
     pub fn move_in(&mut self, announcement: &Announcement) {
         let Announcement { class, row, flow, .. } = *announcement;
         let tenant = &mut self.classes[usize::from(class)].tenants[row as usize];
@@ -109,7 +109,8 @@ impl FlowTable {
         tenant.is_some_and(|tenant| tenant.tenancy != owner.tenancy)
     }
 
-    /// The number in its stage of the n-th pipe of an owner's row; of the row of no connection if the owner has moved out.
+    /// The number in its stage of the n-th pipe of an owner's row; in the row of no connection if the owner
+    /// has left.
     #[inline]
     pub fn pipe(&self, class: usize, owner: Owner, which: u8) -> u32 {
         let row = if self.is_stale(class, owner) { self.classes[class].rows } else { owner.row };
@@ -198,7 +199,7 @@ impl ClassRows {
         (stage, self.first_pipe[stage] + row * self.pipes_per_row[stage] + place)
     }
 
-    /// The last pipe of a way is in the stage of frames that leave, the others in the one inside.
+    /// The last pipe of a path is in the stage of leaving frames, the others are in the inner one.
     fn place_pipes(&mut self, routes: &Routes, class: usize) {
         for which in 0..routes.pipes(class).len() {
             let stage = if routes.is_last(class, which as u8) { LEAVING } else { INSIDE };
@@ -227,7 +228,7 @@ impl ClassRows {
     }
 }
 
-/// The least delay that a pipe of a connection may be drawn to have.
+/// The least delay that may be drawn for a pipe of a connection.
 fn least_delay_drawn(plan: &Plan, class: usize, which: OwnPipe) -> Span {
     match which {
         OwnPipe::Stage(direction, place) => plan

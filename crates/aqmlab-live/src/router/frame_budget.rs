@@ -19,13 +19,14 @@ pub struct FrameBudget {
     pub largest: Vec<usize>,
 }
 
-/// Slots for frames where their size allows it, and the most that is taken: 96 MiB of packets of 1500 octets.
+/// Number of slots for frames if their size allows it, which is also the maximum: 96 MiB of packets of 1500
+/// octets.
 const FRAMES: std::ops::RangeInclusive<u64> = 8_192..=65_536;
 
-/// Memory for frames that any machine can spare. All of it is touched and locked: a router takes
-/// more only for what a plan needs.
+/// Memory for frames that any machine can spare. All of it is touched and locked: a router uses more only if
+/// a plan needs it.
 const AMPLE: u64 = 256 << 20;
-/// Memory for frames that is not taken even then.
+/// Limit of the memory for frames in any case.
 const MOST: u64 = 1 << 30;
 
 impl FrameBudget {
@@ -60,8 +61,8 @@ const AMPLE_PORTS: u64 = 1 << 17;
 const MOST_PORTS: u64 = 1 << 20;
 
 /// Returns the number of client ports of each class, and so of connections it may have open at the
-/// same time. A flow of a list has a port to itself. Other connections take turns if more are
-/// expected than there is room for. Each user then has at least two ports, one in use and one at rest.
+/// same time. A flow of a list has its own port. Other connections share ports if more are expected than the
+/// limit. Each user then has at least two ports, one in use and one at rest.
 ///
 /// # Errors
 /// If they are too many.
@@ -98,8 +99,7 @@ fn ports_of(plan: &Plan, (number, class): (usize, &ClassPlan)) -> u64 {
     }
 }
 
-/// Returns the number of connections of users who open `at_a_time` of them, and again after
-/// thinking.
+/// Returns the number of connections of users who open `at_a_time` of them after each think time.
 fn opened_by_users(plan: &Plan, number: usize, think: &Distribution, at_a_time: u64) -> u64 {
     let class = &plan.classes[number];
     let opens_until = class.stop_at.map_or(plan.stop.at, |at| at.min(plan.stop.at)).as_secs_f64();

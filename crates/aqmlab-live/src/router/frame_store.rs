@@ -28,7 +28,7 @@ pub struct OutgoingFrame<'a> {
     pub octets: &'a [u8],
 }
 
-/// Takes the frames that leave the network, in the order of time.
+/// Receives the frames that leave the network, in the order of time.
 pub trait FrameSink {
     /// A frame leaves.
     fn leave(&mut self, leaving: OutgoingFrame<'_>);
@@ -41,19 +41,19 @@ pub struct FrameAtPort<'a> {
     pub link: usize,
     /// Time at which it came to the port.
     pub arrived: Instant,
-    /// The number of the frame's slot: it has it from the first queue to the last, and no other frame has it meanwhile.
+    /// The number of the frame's slot: it is the frame's own from the first queue to the last.
     pub slot: u32,
     /// The whole packet as it is now, marks included.
     pub octets: &'a [u8],
 }
 
-/// Is notified of every frame at every port, in the order of time. It is called in the middle of
-/// the run, so it must not block; it may allocate.
+/// Is notified of every frame at every port, in the order of time. It is called during the run, so it must
+/// not block; it may allocate.
 pub trait FrameObserver: for<'a> Observer<FrameAtPort<'a>> + Send {}
 
 impl<O: for<'a> Observer<FrameAtPort<'a>> + Send> FrameObserver for O {}
 
-/// All that a frame leaves traces in.
+/// Everything in which a frame leaves traces.
 pub struct FrameStore {
     pub pool: FramePool,
     pub routes: Routes,
@@ -115,7 +115,7 @@ impl FrameStore {
         }
     }
 
-    /// Writes what queues have changed into the frame's octets.
+    /// Writes the changes made by queues into the frame's octets.
     pub(super) fn write_header(&mut self, frame: &LiveFrame) {
         if let Some(class) = frame.new_traffic_class() {
             set_traffic_class(self.pool.frame_mut(&frame.slot, frame.len()), class);

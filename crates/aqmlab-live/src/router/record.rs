@@ -28,7 +28,7 @@ pub struct RouterRecord {
     pub hosts: Vec<HostBooks>,
     /// Queues of the kernel, with the indices of their links.
     pub kernels: Vec<(usize, KernelQueueBooks)>,
-    /// Frames in the network at once, at most.
+    /// Maximum number of frames in the network.
     pub most_held: usize,
     /// Frames in the network when the drain was over.
     pub still_held: u64,

@@ -30,7 +30,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// The ways of `plan`; `None` if they have more steps than a frame has numbers for.
+    /// The routes of `plan`; `None` if they have more steps than a frame can number.
     pub fn new(plan: &Plan) -> Option<Self> {
         let mut routes = Routes { steps: vec![], passed: vec![], begins: vec![], pipes: vec![] };
         for class in 0..plan.classes.len() {

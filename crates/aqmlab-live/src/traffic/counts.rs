@@ -9,7 +9,7 @@ use crate::sys::TcpInfo;
 /// Cumulative counts of a flow, as far as kernels report them.
 pub type KernelCounts = FlowCounts<Option<u64>>;
 
-/// The counts that a kernel may not report of a connection.
+/// The counts of a connection that a kernel may not report.
 pub const OPTIONAL: &[&str] =
     &["timeouts", "fast_retransmits", "ecn_reductions", "spurious_retransmissions", "multiple_loss_windows"];
 
@@ -24,11 +24,11 @@ pub struct SocketErrors {
     pub reset: u64,
     /// Connections that ended with another error.
     pub failed: u64,
-    /// Datagrams that their host did not take.
+    /// Datagrams that their host refused.
     pub unsent: u64,
     /// Connections and datagrams that reached a server and belong to no flow.
     pub strays: u64,
-    /// Connections that were not opened for want of a client port or a descriptor.
+    /// Connections that were not opened for lack of a client port or a descriptor.
     pub no_port: u64,
 }
 
@@ -113,7 +113,7 @@ impl Sample {
     }
 }
 
-/// Returns what an end has sent, as far as this answer reports it. Counts that a kernel of this age
+/// Returns an end's sent amounts, as far as this answer reports them. Counts that a kernel of this age
 /// or without SACK does not report are unknown. So are those that no kernel reports, such as
 /// entries into fast recovery.
 pub fn sent_by(info: &TcpInfo) -> KernelCounts {

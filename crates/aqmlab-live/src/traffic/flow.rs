@@ -12,7 +12,7 @@ use super::datagrams::Datagrams;
 use super::populations::FlowRow;
 use super::stream::Stream;
 
-/// Key of a flow. A client port has many flows in turn; only one of them has this key.
+/// Key of a flow. A client port has many flows, one after the other; only one of them has this key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FlowKey {
     /// The class.
@@ -59,7 +59,7 @@ pub struct Connection {
     client: Stream,
     /// Once it has been accepted.
     server: Option<Stream>,
-    /// Acts of the server's application that wait until there is one.
+    /// Actions of the server's application, delayed until it exists.
     waiting: Vec<Act>,
     session: Option<Session>,
     /// The end at which the last of the data arrives.
@@ -73,7 +73,7 @@ impl Connection {
         Connection { client, server: None, waiting: Vec::new(), session, last }
     }
 
-    /// The applications' first acts, and when the session wants to be woken.
+    /// The applications' first actions; returns when the session wants to be woken.
     pub fn begin(&mut self, plan: &ClassPlan, now: Instant) -> Option<Instant> {
         match (&mut self.session, &plan.workload) {
             (Some(session), _) => {
@@ -99,13 +99,13 @@ impl Connection {
         self.server.is_some()
     }
 
-    /// The instant that its session asked for; when it wants to be woken again.
+    /// The instant that its session requested; returns when it wants to be woken again.
     pub fn wake(&mut self, at: Instant) -> Option<Instant> {
         let step = self.session.as_mut()?.on_timer(at);
         self.act(&step)
     }
 
-    /// Its user asks for more, or closes if that is for nothing.
+    /// Its user requests more, or closes if nothing is requested.
     pub fn ask(&mut self, now: Instant, objects: &[PageObject]) {
         match &mut self.session {
             Some(session) if !objects.is_empty() => {
@@ -116,8 +116,8 @@ impl Connection {
         }
     }
 
-    /// The session looks how far the streams have come at both ends: when it wants to be woken, and the exchanges that are
-    /// done.
+    /// The session reads the progress of the streams at both ends: returns when it wants to be woken, and the
+    /// finished exchanges.
     pub fn look(&mut self, now: Instant) -> (Option<Instant>, Vec<ExchangeDone>) {
         let Some(session) = &mut self.session else { return (None, Vec::new()) };
         let acked = match session {
@@ -141,7 +141,7 @@ impl Connection {
         (wake_at, done)
     }
 
-    /// The exchanges that have begun and are not done.
+    /// The exchanges that have begun and not ended.
     pub fn under_way(&self) -> Vec<ExchangeDone> {
         self.session.iter().flat_map(Session::under_way).collect()
     }
@@ -223,7 +223,7 @@ impl Connection {
         Bytes::new(self.server.as_ref().map_or(0, Stream::read_bytes))
     }
 
-    /// Returns the counts so far, as in the simulator: if the server answers, of both ends.
+    /// Returns the counts so far, as in the simulator: of both ends if the server responds.
     pub fn counts(&self) -> KernelCounts {
         let delivered_bytes = Some(self.delivered().get());
         let toward_server = KernelCounts { delivered_bytes, ..self.client.sent() };
@@ -260,7 +260,7 @@ impl Flow {
         }
     }
 
-    /// The exchanges that its applications have begun and not done.
+    /// The exchanges that its applications have begun and not finished.
     pub fn requests_under_way(&self) -> Vec<ExchangeDone> {
         match &self.body {
             Body::Tcp(connection) => connection.under_way(),

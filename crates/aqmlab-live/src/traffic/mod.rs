@@ -3,8 +3,7 @@
 //!
 //! One thread has all sockets of all hosts, both ends of each connection. So an application at one
 //! end can react to an event at the other end, such as a request, without messages between
-//! processes. [`populations`] decides which connection opens when, without sockets; the generator
-//! carries it out.
+//! processes. Without sockets, [`populations`] decides which connection opens when; the generator opens it.
 
 mod counts;
 mod datagrams;

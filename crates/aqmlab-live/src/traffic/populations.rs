@@ -13,14 +13,13 @@ use aqmlab_units::Instant;
 
 use super::port_pool::PortPool;
 
-/// A flow that has ended, or was open at the end of the run. The router fills in what happened on
-/// its path.
+/// A flow that has ended, or was open at the end of the run. The router adds the events on its path.
 pub type FlowRow = aqmlab_network::FlowRow<Option<u64>>;
 
 /// See the module.
 pub struct Populations {
     classes: Vec<ClassPopulation>,
-    /// Connections open that are not flows of a list, and the most that there may be.
+    /// Number of open connections that are not flows of a list, and its limit.
     open: u64,
     most_open: u64,
     completions: Completions,
@@ -83,7 +82,7 @@ impl Populations {
         woken.waking(next)
     }
 
-    /// A client port for the connection `of`; `None` if none is free, or there are as many connections as may be.
+    /// A client port for the connection `of`; `None` if none is free, or the limit of connections is reached.
     pub fn take_port(&mut self, class: usize, of: Identity, now: Instant) -> Option<u32> {
         let Some(ports) = &mut self.classes[class].ports else { return Some(of.user) };
         if self.open >= self.most_open {
@@ -94,7 +93,7 @@ impl Populations {
         Some(port)
     }
 
-    /// A connection no longer has its client port.
+    /// Frees the client port of a connection.
     pub fn give_back(&mut self, class: usize, port: u32, now: Instant) {
         if let Some(ports) = &mut self.classes[class].ports {
             ports.give_back(port, now);
@@ -130,7 +129,7 @@ impl Populations {
         self.classes[class].first_number + of.user
     }
 
-    /// Returns whether connections of a class are flows of their own, and not those of users.
+    /// Returns whether connections of a class are themselves flows, rather than those of users.
     pub fn is_list(&self, class: usize) -> bool {
         self.classes[class].ports.is_none()
     }
@@ -141,7 +140,7 @@ impl Populations {
         self.completions.count(class, what)
     }
 
-    /// An exchange of the connection `of` is over at `at`, in one way or another.
+    /// Records that an exchange of the connection `of` has ended at `at`, with or without success.
     pub fn request_ended(
         &mut self,
         class: usize,
@@ -168,7 +167,7 @@ impl Populations {
         }
     }
 
-    /// The warm-up is over: nothing that ended flows have done is measured.
+    /// Ends the warm-up: the counts of ended flows are not measured.
     pub fn warmup_ended(&mut self) {
         for row in &mut self.ended {
             row.at_warmup = row.counts;
@@ -176,7 +175,8 @@ impl Populations {
         self.users.warmup_ended();
     }
 
-    /// The run has ended at `end`: the rows of `flows` in the order of their numbers, and what became of requests and pages.
+    /// The run has ended at `end`: returns the rows of `flows` in the order of their numbers, and the
+    /// outcomes of requests and pages.
     pub fn finish(mut self, end: Instant) -> (Vec<FlowRow>, Option<RequestRecord>) {
         for class in 0..self.classes.len() {
             let ClassPopulation { population, until, .. } = &mut self.classes[class];
@@ -249,7 +249,8 @@ mod tests {
         }
     }
 
-    /// Hosts that take `took` for each connection, and sockets that never fail: who opened, from which port, and when.
+    /// Hosts that take `took` for each connection, and sockets that never fail: returns the opened
+    /// connections with port and time.
     struct Hosts {
         populations: Populations,
         opened: Vec<(Instant, Identity, u32)>,

@@ -11,8 +11,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use crate::host::{Host, TcpSockets};
 use crate::sys;
 
-/// Bytes that have been written and not been sent once, above which a socket takes no more. So little is left to go out when a
-/// source withdraws or stops, and enough is there for a burst of forty segments before the generator is awake.
+/// Number of written but unsent bytes above which a socket accepts no more. Little data is then left when a
+/// source withdraws or stops, yet enough for a burst of forty segments before the generator wakes.
 const LOW_WATER: u32 = 65_536;
 
 /// Opens a socket in the host's namespace. The calling thread stays there.
@@ -49,7 +49,7 @@ pub fn client(host: &Host, from: SocketAddr, options: &TcpSockets) -> io::Result
     Ok(socket)
 }
 
-/// The client's connection to `to` begins to open.
+/// Starts to open the client's connection to `to`.
 ///
 /// # Errors
 /// The system's error.
@@ -80,7 +80,7 @@ fn set(socket: &OwnedFd, at: SocketAddr, options: &TcpSockets) -> io::Result<()>
 /// # Errors
 /// The system's error.
 pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
-    /// As much as the machine allows: except for root, the kernel cuts it to `net.core.rmem_max`.
+    /// The maximum that the machine allows: except for root, the kernel limits it to `net.core.rmem_max`.
     const BUFFER: usize = 4 << 20;
     let socket = open(host, at, SocketType::DGRAM)?;
     sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER)

@@ -15,7 +15,7 @@ use crate::sys;
 /// Payload of flows: zeros.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
-/// Calls that write, or that read, before others have their turn.
+/// Number of writing or reading calls before other sockets are served.
 const TURNS: usize = 4;
 
 /// Number of reads after which the largest receive window is set again.
@@ -41,7 +41,7 @@ pub struct Stream {
     closed: bool,
     written: u64,
     read: u64,
-    /// The other side has written all it will, and it has been read.
+    /// The other side has finished writing, and everything has been read.
     peer_closed: bool,
     /// The connection is not open yet.
     opening: bool,
@@ -69,12 +69,12 @@ impl Stream {
         }
     }
 
-    /// The connection is open: whether that is news.
+    /// Records that the connection is open; returns whether this is new.
     pub fn opened(&mut self) -> bool {
         std::mem::replace(&mut self.opening, false)
     }
 
-    /// The application does something; [`Stream::write`] carries it out.
+    /// Accepts an action of the application; [`Stream::write`] executes it.
     pub fn act(&mut self, act: Act) {
         match act {
             Act::Write(bytes) => self.add(bytes),
@@ -169,7 +169,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Linux since 6.6 works the clamp out anew whenever a segment is longer than all before: after the first few that is over.
+    /// Since 6.6, Linux recomputes the clamp whenever a segment is longer than all before, which happens only
+    /// for the first few.
     fn say_window(&mut self) {
         if let Some((bytes, times)) = &mut self.window {
             // A connection that ends at this moment needs none.
@@ -189,13 +190,13 @@ impl Stream {
         }
     }
 
-    /// Empties the queue of messages that something has been acknowledged.
+    /// Empties the queue of messages about acknowledged data.
     pub fn forget_stamps(&self) {
         let mut nothing = [0u8; 1];
         while rustix::net::recv(&self.socket, &mut nothing[..], RecvFlags::ERRQUEUE).is_ok() {}
     }
 
-    /// Bytes of the application's that have been acknowledged.
+    /// Acknowledged bytes of the application.
     pub fn acked(&self) -> u64 {
         // The end of the stream counts as one byte, which the application has not written.
         let outstanding = sys::unacknowledged(&self.socket).unwrap_or(0);
@@ -217,7 +218,7 @@ impl Stream {
         self.closed && self.peer_closed
     }
 
-    /// Whether the kernel watches for something at this socket.
+    /// Whether the kernel watches this socket.
     pub fn is_watched(&self) -> bool {
         !self.interest.is_empty()
     }

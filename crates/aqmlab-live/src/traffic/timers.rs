@@ -39,7 +39,7 @@ impl Timers {
         self.0.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The next that happens by `now`, with its instant.
+    /// The next event due by `now`, with its instant.
     pub fn take(&mut self, now: Instant) -> Option<(Instant, TimerEvent)> {
         if self.next_at()? > now {
             return None;
@@ -65,7 +65,7 @@ impl RunEnd {
         Instant::from_ns(self.at_ns.load(Ordering::Acquire))
     }
 
-    /// It ends at `at`, if not before: whether that is earlier.
+    /// Sets its end to `at`, if not earlier; returns whether this is earlier than before.
     pub fn bring_forward(&self, at: Instant) -> bool {
         self.at_ns.fetch_min(at.as_ns(), Ordering::AcqRel) > at.as_ns()
     }

@@ -71,7 +71,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.begin(flow);
     }
 
-    /// Lets a user ask for more on a connection, or close it if there is nothing to ask for.
+    /// Lets a user request more on a connection, or close it if nothing is left to request.
     fn ask(&mut self, class: u32, of: Identity, objects: &[PageObject]) {
         let Some(&flow) = self.classes[class as usize].opener.open.get(&of) else { return };
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };

@@ -231,7 +231,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Handles the instant that a shaper asked for.
+    /// Handles the instant that a shaper requested.
     pub(super) fn link_deadline(&mut self, link: u32) {
         let l = &mut self.links[link as usize];
         if l.deadline != Some(self.now) {
@@ -242,8 +242,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.schedule_link(link, free_at);
     }
 
-    /// Schedules, after each change of a port, the end of a transmission that has begun, or else
-    /// the deadline of a shaper.
+    /// Schedules, after each change of a port, the end of a transmission that has begun, otherwise the
+    /// deadline of a shaper.
     #[inline]
     fn schedule_link(&mut self, link: u32, free_at: Option<Instant>) {
         if let Some(at) = free_at {

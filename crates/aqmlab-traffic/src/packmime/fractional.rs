@@ -61,8 +61,7 @@ impl Fractional {
 
     /// Draws values of several processes in advance and in parallel, until each has drawn `count`
     /// (fewer than its order). Processes with the same parameters and the same number of values so
-    /// far share the work on their coefficients; others are left unchanged. All values stay what
-    /// they would have been.
+    /// far share the work on their coefficients; others are left unchanged. The values do not change.
     pub fn draw_ahead(processes: &mut [&mut Fractional], count: usize) {
         for some in processes.chunks_mut(LANES) {
             let (d, order, drawn) = (some[0].d, some[0].order, some[0].values.len());

@@ -92,7 +92,7 @@ pub struct PageEnded {
     pub opened_connection: bool,
     /// When its first connection was opened, or its document requested on an open one.
     pub began: Instant,
-    /// When its last object arrived, or what was in progress failed.
+    /// When its last object arrived, or the last pending one failed.
     pub at: Instant,
     /// Bytes of its requests.
     pub request: Bytes,

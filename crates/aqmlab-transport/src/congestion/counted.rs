@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     /// W_max 100, reduced to 70: K is (30 / 0.4004)^(1/3) = 4.216 s, and 60 ms after the beginning the function is 28
-    /// segments below 100. Reno's window needs 70 * 15 / 8 = 131 segments for one of window.
+    /// segments below 100. Reno's window grows by one after 70 * 15 / 8 = 131 acknowledged segments.
     #[test]
     fn counts_are_those_computed_by_hand() {
         let profile = Profile::named("linux").expect("built in");

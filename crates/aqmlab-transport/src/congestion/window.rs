@@ -62,7 +62,7 @@ pub(crate) struct Heard {
     pub now: Instant,
     /// Bytes newly acknowledged by the cumulative acknowledgment.
     pub bytes: u32,
-    /// Segments that have arrived, where each is known by itself: acknowledged or SACKed for the first time.
+    /// Segments that have arrived, if each is tracked: acknowledged or SACKed for the first time.
     pub segments: u32,
     /// Whether it brings an ECN echo.
     pub marked: bool,
@@ -82,7 +82,7 @@ pub(crate) enum Sign {
     Mark,
     /// The retransmission timer has fired.
     Timeout {
-        /// Whether this loss has already lowered `ssthresh`, which then stays.
+        /// Whether this loss has already lowered `ssthresh`, which then remains.
         held: bool,
     },
 }
@@ -229,7 +229,7 @@ impl Window {
         self.credit = credit % count;
     }
 
-    /// Of what RFC 5681, equation 4, or ns-2 keeps half, in segments.
+    /// The amount of which RFC 5681, equation 4, or ns-2 keeps half, in segments.
     ///
     /// DEVIATES from RFC 5681, section 2, by default: equation 4 is about "outstanding data in the network",
     /// and the window has been inflated by the segments that have left it, so these are not halved. Its

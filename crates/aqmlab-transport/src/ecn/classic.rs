@@ -109,7 +109,7 @@ impl ClassicEcn {
         self.0.any(ECHO)
     }
 
-    /// Sending half: reads an acknowledgment's flags. The ECE of a SYN-ACK answers a SYN (RFC 3168,
+    /// Sending half: reads an acknowledgment's flags. The ECE of a SYN-ACK responds to a SYN (RFC 3168,
     /// 6.1.1).
     #[inline]
     pub(crate) fn on_ack(&mut self, flags: Flags) -> Feedback {

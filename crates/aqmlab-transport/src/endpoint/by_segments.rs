@@ -300,7 +300,7 @@ impl Endpoint {
     }
 
     /// The data that was outstanding at the start of the phase is acknowledged. A reduction for a mark
-    /// continues until data sent after it is.
+    /// continues until data sent after the mark is acknowledged.
     fn leave_phase(&mut self, ack: u64) {
         let by_sack = self.uses_sack();
         let tracking = self.tracking_mut();
@@ -354,7 +354,7 @@ impl Endpoint {
         if due { tracking.segments.find_first_lost() } else { Found::default() }
     }
 
-    /// A loss begins fast recovery, after a timeout that of a copy; an echo begins a reduction alone.
+    /// A loss begins fast recovery (after a timeout, the loss of a copy); an echo begins only a reduction.
     fn enter_phase(&mut self, found: Found, news: &News, profile: &Profile) {
         let tracking = self.tracking();
         let lost = tracking.segments.lost() > 0;
@@ -408,7 +408,7 @@ impl Endpoint {
         self.ecn.reduced();
     }
 
-    /// A loss comes while the window is reduced for a mark, by less than a loss asks for (RFC 8257, 3.5).
+    /// A loss occurs while the window is reduced for a mark, by less than a loss requires (RFC 8257, 3.5).
     #[cold]
     fn halve_after_mark(&mut self, flight: u32, profile: &Profile) {
         let outstanding = Outstanding { flight: flight * profile.mss, inflation: 0 };
@@ -435,7 +435,7 @@ impl Endpoint {
         news.first_sacked.zip(left).is_some_and(|(rtt, left)| rtt > now.saturating_since(left))
     }
 
-    /// The timer that is wanted from now on: the probe's, or the retransmission timer. `anew`: an acknowledgment
+    /// The timer to be set: the probe's, or the retransmission timer. `anew`: an acknowledgment
     /// starts it; else, and where another timer comes before it, the first outstanding segment has.
     fn rearm(&mut self, now: Instant, anew: bool, profile: &Profile) {
         if self.unacked == 0 {
@@ -454,7 +454,7 @@ impl Endpoint {
         rto.arm_by_ticks(now, probe.map_or(timeout, |probe| probe.min(timeout)), profile);
     }
 
-    /// How long to wait with a probe, if one may be sent (RFC 8985, section 7.2).
+    /// The delay of a probe, if one may be sent (RFC 8985, section 7.2).
     fn probe_timeout(&self, profile: &Profile) -> Option<Span> {
         let tracking = self.tracking();
         let may = profile.tail_loss_probe
@@ -470,7 +470,7 @@ impl Endpoint {
         Some(srtt.saturating_mul(2) + if alone { MAX_ACK_DELAY } else { patience(profile) })
     }
 
-    /// The timer has fired: true if it was for something else than a timeout.
+    /// The timer has fired: returns true if it was not for a timeout.
     #[inline(never)] // keeps the way of other senders short
     pub(super) fn timer_was_no_timeout(&mut self, now: Instant, profile: &Profile) -> bool {
         if profile.pacing && self.release_timer(now) && now < self.rto.deadline() {
@@ -573,7 +573,8 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Whether [`Endpoint::transmit_by_segments`] would give a segment, if bursts do not forbid it.
+    /// Whether [`Endpoint::transmit_by_segments`] would return a segment, unless the limit on bursts forbids
+    /// it.
     pub(super) fn wants_to_send_by_segments(&self, profile: &Profile) -> bool {
         let tracking = self.tracking();
         let room = u64::from(tracking.segments.in_flight()) < self.window.usable(0, profile);

@@ -16,7 +16,7 @@ use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 
-/// Segments that are acknowledged each from the first mark on, or from one that is not ECN-capable
+/// Number of segments that are acknowledged singly after the first mark, or after one that is not ECN-capable
 /// (`quick_acks_again`).
 const QUICK_AT_MARK: u32 = 2;
 
@@ -57,7 +57,7 @@ impl Endpoint {
     }
 
     /// RFC 9293, 3.10.7.2. DEVIATES: a stray ACK is not answered with a RST, here and in SYN-SENT and SYN-RECEIVED;
-    /// the other side was made with this one, so half-open connections do not arise.
+    /// both sides are created together, so half-open connections do not occur.
     fn on_segment_listen(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
         if !seg.flags.has(Flags::SYN) || seg.flags.has(Flags::ACK) || seg.flags.has(Flags::RST) {
             return;
@@ -167,7 +167,7 @@ impl Endpoint {
     /// RFC 9293, 3.10.7.4, second: a RST with exactly the next expected number resets; any other in the
     /// window is challenged. DEVIATES for SYN-RECEIVED after a passive open: an endpoint is one connection
     /// and does not go back to LISTEN. A side that has left TIME-WAIT answers our FIN with a reset that
-    /// acknowledges it: then the end is a plain one.
+    /// acknowledges it: the connection then ends normally.
     fn on_reset(&mut self, seg: &Segment, from: u64, profile: &Profile) {
         let next = self.receiver.next();
         if from == next {
@@ -206,7 +206,7 @@ impl Endpoint {
         self.events.acked(bytes);
     }
 
-    /// A SYN for a connection that knows it already: our answer was lost.
+    /// A repeated SYN: our answer to the first was lost.
     fn on_syn_again(&mut self, seg: &Segment) {
         if self.state == State::SynReceived {
             self.ecn.on_syn_again(seg.flags);
@@ -219,7 +219,7 @@ impl Endpoint {
         }
     }
 
-    /// The acknowledgment field. False if the segment is to be dropped for it.
+    /// The acknowledgment field. Returns false if the segment must be dropped for it.
     fn on_ack(&mut self, now: Instant, seg: &Segment, sack: &Sack, profile: &Profile) -> bool {
         let Some(ack) = from_wire(profile.initial_sequence, seg.ack, self.una) else {
             return true;
@@ -522,7 +522,7 @@ impl Endpoint {
         }
     }
 
-    /// The next data in order, where more than a count decides about its acknowledgment.
+    /// The next data in order, if more than a count decides about its acknowledgment.
     #[cold]
     pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
         if profile.exact_echo {
@@ -577,7 +577,7 @@ impl Endpoint {
         profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR)
     }
 
-    /// Data has arrived beyond a hole, with this much not acknowledged before: its report may wait for more.
+    /// Data has arrived beyond a hole while this amount was unacknowledged: its report may wait for more.
     #[cold]
     fn hold_report(&mut self, now: Instant, unacked: u16, profile: &Profile) {
         // A Linux whose route asks for quick acknowledgments compresses no SACKs: measured.

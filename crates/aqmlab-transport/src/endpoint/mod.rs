@@ -1,4 +1,4 @@
-//! One end of a connection: the parts put together.
+//! One end of a connection, composed of its parts.
 //!
 //! [`input`] processes arriving segments, [`predicted`] the most frequent ones on a fast path, and [`output`]
 //! decides what leaves. [`selective`] has the differences with SACK, [`by_segments`] those of a sender that
@@ -27,7 +27,7 @@ use crate::rto::RtoTimer;
 use crate::sack::Sack;
 use crate::trouble::Troubles;
 
-/// More bytes than will ever be sent: an application that never runs dry.
+/// More bytes than will ever be sent: an application that always has data.
 pub const ENDLESS: u64 = u64::MAX;
 
 /// Which side opens.
@@ -67,8 +67,8 @@ pub struct Endpoint {
     ecn: ClassicEcn,
     state: State,
     notes: Notes,
-    /// Duplicate ACKs or a timeout have come since the last new one, or fast recovery is on: `recovery` must
-    /// process the next new one.
+    /// Duplicate ACKs or a timeout have occurred since the last new ACK, or fast recovery is in progress:
+    /// `recovery` must process the next new one.
     unsettled: bool,
     /// One past the last byte the application has written; the FIN's offset once it has closed.
     stream_end: u64,
@@ -94,7 +94,7 @@ const LIMITED: u8 = 1 << 1;
 const HANDSHAKE_ACK: u8 = 1 << 2;
 /// Due: a RST, with the sequence number of the next offset.
 const RESET: u8 = 1 << 3;
-/// The scoreboard takes part in the choice of segments, or the list of segments does and there is data.
+/// The scoreboard determines the choice of segments, or the list of segments does and there is data.
 const SELECTIVE: u8 = 1 << 6;
 /// Everything that is due.
 const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET | SELECTIVE;
@@ -109,7 +109,7 @@ impl Endpoint {
     /// An endpoint that has not begun: CLOSED if active, LISTEN if passive.
     ///
     /// # Panics
-    /// If the profile's congestion control is one that only kernels have.
+    /// If only kernels have the profile's congestion control.
     pub fn new(role: Role, profile: &Profile) -> Self {
         assert!(profile.congestion.is_some(), "an endpoint has a congestion control that is known here");
         Endpoint {
@@ -162,10 +162,10 @@ impl Endpoint {
         }
     }
 
-    /// The application is finished: a FIN follows the last byte written. An endless stream ends with the
+    /// The application has finished: a FIN follows the last byte written. An endless stream ends with the
     /// last byte sent so far.
     ///
-    /// DEVIATES from RFC 9293, 3.10.4: before the handshake the wish is kept instead of forgetting the
+    /// DEVIATES from RFC 9293, 3.10.4: before the handshake the request is stored instead of dropping the
     /// connection, so that a workload may write and close as soon as it has opened. [`Endpoint::abort`]
     /// forgets.
     pub fn close(&mut self) {
@@ -201,8 +201,8 @@ impl Endpoint {
         self.events.next()
     }
 
-    /// The same for a host that does not care how much was delivered and acknowledged: without
-    /// [`StreamEvent::Delivered`] and [`StreamEvent::Acked`], which are forgotten.
+    /// The same for a host that does not need the delivered and acknowledged amounts: without
+    /// [`StreamEvent::Delivered`] and [`StreamEvent::Acked`], which are discarded.
     #[inline]
     pub fn poll_change(&mut self) -> Option<StreamEvent> {
         self.events.next_change()
@@ -272,7 +272,7 @@ impl Endpoint {
         Bytes::new(self.flight.into())
     }
 
-    /// Bytes handed to the application here, in order.
+    /// Bytes delivered to the application here, in order.
     pub fn delivered(&self) -> Bytes {
         Bytes::new(self.receiver.delivered())
     }
@@ -328,7 +328,7 @@ impl Endpoint {
         (window, Algorithm::of(profile, || &mut troubles.note().control))
     }
 
-    /// The state at a sign of congestion, with `flight` bytes in the window.
+    /// The state at a congestion signal, with `flight` bytes in the window.
     fn outstanding(&self, flight: u32) -> Outstanding {
         Outstanding { flight, inflation: self.troubles.get().recovery.inflation() }
     }

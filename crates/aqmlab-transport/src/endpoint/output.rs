@@ -21,7 +21,7 @@ impl Endpoint {
         self.transmit_ordinary(now, profile)
     }
 
-    /// The segment that is due, or the one that the list of segments permits, where there is such a list.
+    /// The segment that is due, or the one that the list of segments permits, if there is a list.
     #[cold] // keeps the way of other senders short
     fn transmit_due(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         let seldom = self.notes.any(DUE & !SELECTIVE) || !self.state.is_synchronised();
@@ -43,8 +43,9 @@ impl Endpoint {
     }
 
     /// The next segment that does not wait for the sender's delay ([`Profile::send_jitter`]), until `None`: an
-    /// acknowledgment, a SYN-ACK, a RST, a fast retransmission, limited transmit. A host that delays asks for these, then
-    /// whether there [is more](Endpoint::wants_to_send), and for all of it when the delay is over.
+    /// acknowledgment, a SYN-ACK, a RST, a fast retransmission, limited transmit. A host that delays first
+    /// requests these, then whether there [is more](Endpoint::wants_to_send), and requests the rest after the
+    /// delay.
     #[cold]
     pub fn poll_prompt(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if !self.state.is_synchronised() && self.state != State::SynSent || self.notes.any(RESET) {
@@ -73,7 +74,7 @@ impl Endpoint {
         }
     }
 
-    /// The sender's delay is over: what may leave for an arrival may leave now.
+    /// The sender's delay is over: segments that an arrival has released may leave now.
     pub fn release(&mut self, profile: &Profile) {
         self.burst = profile.max_burst;
     }
@@ -90,7 +91,7 @@ impl Endpoint {
         self.owed_ack(profile)
     }
 
-    /// New data, if the windows let it out.
+    /// New data, if the windows permit it.
     #[inline(always)]
     fn transmit_data(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.ecn.is_waiting() {

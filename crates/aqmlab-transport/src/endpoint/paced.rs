@@ -17,8 +17,8 @@ impl Endpoint {
         true
     }
 
-    /// Restores the timer's setting from before a segment had to wait, unless the timer has been
-    /// set since. Returns true if it did.
+    /// Restores the timer's setting from before a segment had to wait, unless it has been set since. Returns
+    /// true if it did.
     pub(super) fn release_timer(&mut self, now: Instant) -> bool {
         let deadline = self.rto.deadline();
         let pace = &mut self.tracking_mut().pace;

@@ -83,7 +83,7 @@ impl Endpoint {
         self.on_any_segment(now, seg, sack, ce, profile);
     }
 
-    /// Whether the segment is of the expected kind. An ECN echo is not, nor is CE.
+    /// Whether the segment is of the expected kind. An ECN echo is not of this kind, and neither is CE.
     #[inline(always)]
     fn prediction(&self, seg: &Segment, ce: bool, profile: &Profile) -> Option<Predicted> {
         let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce;

@@ -8,7 +8,7 @@ use crate::event::Ending;
 use crate::profile::{EcnAtOne, EcnFallback, Profile, ReductionBase};
 
 impl Endpoint {
-    /// Executes what is due at `now`: call at or after [`Endpoint::deadline`]. Early calls do
+    /// Executes the actions due at `now`: call at or after [`Endpoint::deadline`]. Early calls do
     /// nothing.
     pub fn on_timer(&mut self, now: Instant, profile: &Profile) {
         let due = self.receiver.deadline();
@@ -26,7 +26,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends an acknowledgment whose delay is over, which it was `at` this time.
+    /// Sends an acknowledgment whose delay ended `at` this time.
     #[cold]
     fn note_waited_ack(&mut self, at: Instant, profile: &Profile) {
         let rto = self.rto.rto(profile);

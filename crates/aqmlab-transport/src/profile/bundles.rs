@@ -1,8 +1,8 @@
-//! The named bundles: where each differs from the table's defaults, which are the profile `rfc`.
+//! The named bundles: their differences from the table's defaults, which are the profile `rfc`.
 //!
-//! Every value has its source. "Recalled" values are remembered by people who know the stack, without an
-//! available document; "inferred" values follow from a paper's measurements. Both may be wrong; the rest can
-//! be looked up.
+//! Every value has its source. "Recalled" values come from the memory of people who know the stack, without
+//! an available document; "inferred" values follow from a paper's measurements. Both may be wrong; all others
+//! can be verified.
 
 use aqmlab_params::Default::{self as Given, Bytes, Choice, Flag, Integer, Span as Time, Unlimited};
 use aqmlab_units::Span;
@@ -14,7 +14,7 @@ pub struct ProfileInfo {
     pub name: &'static str,
     /// Its meaning, in one sentence.
     pub summary: &'static str,
-    /// Where it differs from the defaults of [`super::PARAMS`].
+    /// Its differences from the defaults of [`super::PARAMS`].
     pub values: &'static [ProfileValue],
 }
 

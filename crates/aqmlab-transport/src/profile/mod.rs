@@ -122,7 +122,7 @@ pub struct Profile {
     /// The number of segments after which an acknowledgment is sent at once; unreachable if `ack_rules`
     /// decide.
     pub(crate) ack_at: u32,
-    /// Whether acknowledgments that wait follow more rules than `ack_every` and `delayed_ack`.
+    /// Whether delayed acknowledgments follow more rules than `ack_every` and `delayed_ack`.
     pub(crate) ack_rules: bool,
     /// Whether the congestion control has a memory.
     pub(crate) remembers: bool,
@@ -272,7 +272,7 @@ impl Profile {
         Ok(profile.with_summaries())
     }
 
-    /// Summary of the rules that is tested at each segment, instead of all rules.
+    /// A summary of the rules that each segment tests instead of all rules.
     fn with_summaries(self) -> Profile {
         let bytes = self.ack_counting == AckCounting::Bytes;
         let periodic = self.delayed_ack_timer == DelayedAckTimer::Periodic;
@@ -297,7 +297,7 @@ impl Profile {
         }
     }
 
-    /// How many of the blocks that it has reported a receiver remembers.
+    /// Number of reported blocks that a receiver remembers.
     pub(crate) fn remembered_blocks(&self) -> usize {
         match self.sack_memory {
             SackMemory::Four => MAX_BLOCKS,
@@ -415,7 +415,7 @@ fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
     })
 }
 
-/// Whether CUBIC is Linux's, which has HyStart, and measures round trips enough for it.
+/// Whether CUBIC is Linux's, which has HyStart, and measures enough round trips for it.
 fn has_hystart(settings: &Settings) -> Result<bool, ParamError> {
     Ok(congestion(settings)? == Some(Congestion::Cubic)
         && CubicGrowth::read(settings, "cubic_growth")? == CubicGrowth::Linux

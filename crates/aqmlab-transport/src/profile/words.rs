@@ -12,7 +12,7 @@ words! {
     }
 }
 words! {
-    /// The algorithm of congestion control. Kernels have more, with names of their own.
+    /// The algorithm of congestion control. Kernels have more, under other names.
     pub enum Congestion {
         /// Additive increase, decrease by half (RFC 5681).
         Reno = "reno",
@@ -41,9 +41,10 @@ words! {
         /// With each acknowledgment, towards the cubic function a smoothed round trip later (RFC 9438, sections 4.2 to
         /// 4.5).
         Rfc9438 = "rfc9438",
-        /// By whole segments, one for each count of acknowledged ones, which follows from the cubic function the least
-        /// round trip later and is set at most every 31 ms while the window stands still; C and beta are multiples of
-        /// 10/1024 and 1/1024, and a timeout forgets all (Ha, Rhee, Xu 2008; Linux).
+        /// By whole segments, one for each count of acknowledged ones. The count follows from the cubic
+        /// function one least round trip later and is set at most every 31 ms while the window is constant; C
+        /// and beta are multiples of 10/1024 and 1/1024, and a timeout forgets all (Ha, Rhee, Xu 2008;
+        /// Linux).
         Linux = "linux",
     }
 }
@@ -63,15 +64,15 @@ words! {
         /// The data in the network: sent, not acknowledged, and not known to have left it; each duplicate ACK
         /// in fast recovery reports that a segment has left (RFC 5681, equation 4 and 3.2, step 4).
         Flight = "flight",
-        /// All that is sent and not acknowledged cumulatively (RFC 5681, section 2, to the letter). It
+        /// Everything sent and not acknowledged cumulatively (RFC 5681, section 2, to the letter). It
         /// includes the data that has left the network in fast recovery and was replaced by new data: a
         /// timeout then leaves `ssthresh` near the window that was too large, and flows with large windows
         /// may go from timeout to timeout.
         Outstanding = "outstanding",
-        /// The usable window; `ssthresh` is cut to whole segments (ns-2 with `precisionReduce_`).
+        /// The usable window; `ssthresh` is truncated to whole segments (ns-2 with `precisionReduce_`).
         Window = "window",
-        /// The congestion window; the remainder is cut to whole segments, at least two, and is
-        /// `ssthresh` as well as the window, after losses and marks (Linux).
+        /// The congestion window; the remainder is truncated to whole segments, at least two, and becomes
+        /// both `ssthresh` and the window, after losses and marks (Linux).
         CongestionWindow = "congestion_window",
     }
 }
@@ -95,12 +96,12 @@ words! {
         Rfc6675 = "rfc6675",
         /// ns-2's Sack1 agent, after Fall and Floyd (1996): a counter of segments, less one an ACK and two a
         /// partial ACK, plus one for each that is sent; every hole below a SACKed segment counts as lost; the
-        /// scoreboard is forgotten outside recovery, and nothing is heard between a timeout and new data
-        /// acknowledged.
+        /// scoreboard is forgotten outside recovery, and SACKs are ignored between a timeout and the next
+        /// acknowledgment of new data.
         Ns2 = "ns2",
-        /// Each segment outstanding by itself, with the time at which it left, as RFC 8985 has it: those that are
-        /// neither SACKed nor lost count, and copies of lost ones. Lost ones go first, then new data. After a
-        /// timeout, data that is not SACKed counts as lost, and SACKed data stays SACKed (Linux).
+        /// Each outstanding segment separately, with the time at which it left, as in RFC 8985: those that
+        /// are neither SACKed nor lost count, and copies of lost ones. Lost ones go first, then new data.
+        /// After a timeout, data that is not SACKed counts as lost, and SACKed data stays SACKed (Linux).
         Segments = "segments",
     }
 }
@@ -166,7 +167,7 @@ words! {
         Rfc6298 = "rfc6298",
         /// Whole clock ticks in scaled integers, and SRTT forgotten after four back-offs (ns-2, BSD).
         Ns2 = "ns2",
-        /// As `rfc6298`, with SRTT and four times RTTVAR in the timeout, of which the latter is `min_rto` at least;
+        /// As `rfc6298`, with SRTT plus four times RTTVAR as the timeout, the latter at least `min_rto`;
         /// RTTVAR is the largest smoothed deviation of a round trip, comes down once a round trip by a quarter of the
         /// way, and a round trip below SRTT raises it an eighth as fast (with `sack_pipe = "segments"`; Linux).
         Linux = "linux",

@@ -1,10 +1,10 @@
-//! Loss recovery: which segment is missing, and what an acknowledgment means for it.
+//! Loss recovery: the missing segments, and the meaning of acknowledgments for them.
 //!
-//! [`Machine`] turns each acknowledgment into an [`AckAction`], by Reno, NewReno or with SACK; the endpoint carries it
-//! out on the window, the timer and the sequence numbers. Reno and NewReno know one hole at a time, the one
-//! at the cumulative acknowledgment. With SACK, a [`Scoreboard`] knows all holes, and determines how much is
-//! in flight and what to send next. Where `sack_pipe` is `segments`, a list of all [`Segments`] takes the
-//! place of both.
+//! [`Machine`] turns each acknowledgment into an [`AckAction`], by Reno, NewReno or with SACK; the endpoint
+//! applies it to the window, the timer and the sequence numbers. Reno and NewReno know one hole at a time,
+//! the one at the cumulative acknowledgment. With SACK, a [`Scoreboard`] knows all holes, and determines how
+//! much is in flight and what to send next. If `sack_pipe` is `segments`, a list of all [`Segments`] replaces
+//! both.
 
 mod machine;
 #[cfg(test)]

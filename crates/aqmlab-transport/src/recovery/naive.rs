@@ -1,5 +1,5 @@
-//! The scoreboard against a slow twin: one flag for each octet, and the definitions of RFC 6675, section 4, word by
-//! word. Random histories; a failure prints its seed.
+//! The scoreboard compared with a slow reference: one flag per octet, and the definitions of RFC 6675,
+//! section 4, word by word. Random histories; a failure prints its seed.
 
 use std::println;
 use std::vec::Vec;
@@ -12,7 +12,7 @@ use aqmlab_units::text::Size;
 use super::{Hole, Scoreboard};
 use crate::profile::{Profile, profile_settings};
 
-/// Octets 0 to HighData, and what the RFC remembers of them.
+/// Octets 0 to HighData, and their state in the RFC.
 struct Naive {
     /// By octet; HighData is the last one.
     sacked: Vec<bool>,
@@ -74,7 +74,7 @@ impl Naive {
     }
 }
 
-/// Both, and the profile that both go by.
+/// Both, and their common profile.
 struct Twins {
     board: Scoreboard,
     naive: Naive,

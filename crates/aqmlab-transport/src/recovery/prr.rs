@@ -1,5 +1,5 @@
-//! Proportional rate reduction (RFC 9937, section 6): the window comes down to `ssthresh`
-//! gradually, as data arrives.
+//! Proportional rate reduction (RFC 9937, section 6): the window decreases to `ssthresh` gradually, as data
+//! arrives.
 
 /// A reduction in progress, in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! The sender's scoreboard: the data that the other side has received beyond the cumulative acknowledgment,
 //! the losses among the rest, and the amount in flight (RFC 6675, sections 3 and 4).
 //!
-//! The RFC asks about octets. Here a run of octets is one entry, and every question has an answer in runs: all
+//! The RFC asks about octets. Here a run of octets is one entry, and every query is answered from runs: all
 //! octets below one edge are lost and none above it, so IsLost is a comparison once the edge is known, and the edge
 //! is found among the topmost DupThresh runs; the pipe follows from sums that are kept.
 

@@ -33,7 +33,7 @@ impl Sent {
         self.marks & marks != 0
     }
 
-    /// Whether it left before `other`: RACK_sent_after (RFC 8985, section 5.1), the other way round.
+    /// Whether it left before `other`: RACK_sent_after (RFC 8985, section 5.1), reversed.
     fn left_before(&self, other: &Latest) -> bool {
         (self.at, self.end) < (other.at, other.end)
     }
@@ -55,7 +55,7 @@ pub(crate) struct News {
     /// The round trip of the first segment that is acknowledged cumulatively and was not SACKed before, and whether
     /// it was sent once.
     pub first: Option<(Span, bool)>,
-    /// The same of the first that is SACKed and was sent once.
+    /// The same for the first that is SACKed and was sent once.
     pub first_sacked: Option<Span>,
     /// Some of the cumulatively acknowledged segments were retransmitted.
     pub repeated: bool,
@@ -67,13 +67,13 @@ pub(crate) struct News {
     pub acked: u32,
     pub opens: u32,
     pub echo: bool,
-    /// Something is reported to have arrived twice (RFC 2883).
+    /// A duplicate arrival is reported (RFC 2883).
     pub twice: bool,
     /// The first copy of a retransmitted segment has arrived.
     pub first_copy: bool,
 }
 
-/// How many segments are lost that were not known to be.
+/// Number of newly lost segments.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Found {
     pub segments: u32,
@@ -100,7 +100,7 @@ pub(crate) struct Segments {
     allowance: Allowance,
 }
 
-/// How many quarters of a round trip are allowed for reordering (RFC 8985, section 6.2, step 4).
+/// Number of quarters of a round trip allowed for reordering (RFC 8985, section 6.2, step 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Allowance {
     /// RACK.reo_wnd_mult
@@ -131,8 +131,8 @@ impl Segments {
         }
     }
 
-    /// An acknowledgment of everything below `una` reports what has arrived twice: once in a round trip the
-    /// allowance grows.
+    /// An acknowledgment of everything below `una` reports duplicates: once per round trip, the allowance
+    /// grows.
     pub(crate) fn arrived_twice(&mut self, una: u64, sent: u64) {
         if self.allowance.round.is_none_or(|round| una >= round) {
             let quarters = self.allowance.quarters.saturating_add(1);
@@ -205,7 +205,7 @@ impl Segments {
         }
     }
 
-    /// Takes a segment that leaves the list, or changes its marks, out of the counts.
+    /// Subtracts a segment that leaves the list, or changes its marks, from the counts.
     fn unmark(&mut self, segment: &Sent) {
         self.sacked -= u32::from(segment.has(SACKED));
         self.lost -= u32::from(segment.has(LOST));
@@ -268,7 +268,7 @@ impl Segments {
         self.list.front().map(|first| first.at)
     }
 
-    /// A segment has arrived that had not before. RFC 8985, section 6.2, steps 1 to 3.
+    /// A segment has arrived for the first time. RFC 8985, section 6.2, steps 1 to 3.
     #[inline]
     fn arrived(&mut self, now: Instant, segment: &Sent, news: &mut News) {
         news.delivered += 1;
@@ -292,8 +292,9 @@ impl Segments {
         }
     }
 
-    /// RFC 8985, section 6.2, steps 4 and 5: marks as lost what left long enough before something that has arrived,
-    /// `window` being the allowance for reordering. How many, and how long to wait for more.
+    /// RFC 8985, section 6.2, steps 4 and 5: marks segments as lost that left long enough before one that has
+    /// arrived; `window` is the allowance for reordering. Returns their number, and the time to wait for
+    /// more.
     pub(crate) fn find_lost_by_time(&mut self, now: Instant, window: Span) -> (Found, Option<Span>) {
         let (mut found, mut wait) = (Found::default(), None);
         let Some(latest) = self.latest else { return (found, wait) };
@@ -418,7 +419,7 @@ impl Segments {
         self.list.iter().position(|segment| segment.marks & (LOST | AGAIN) == LOST)
     }
 
-    /// From where to where the segment at this place reaches.
+    /// The range of the segment at this position.
     pub(crate) fn bounds(&self, at: usize, una: u64) -> (u64, u64) {
         let from = if at == 0 { una } else { self.list[at - 1].end };
         (from, self.list[at].end)

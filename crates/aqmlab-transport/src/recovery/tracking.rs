@@ -1,4 +1,4 @@
-//! The state of a sender that knows each segment outstanding by itself.
+//! The state of a sender that tracks each outstanding segment.
 
 use aqmlab_units::Span;
 
@@ -13,7 +13,7 @@ use crate::rto::Deviation;
 pub(crate) enum Phase {
     /// Nothing.
     Open,
-    /// It comes down because of a mark, or of a loss that a probe has repaired.
+    /// It decreases because of a mark, or of a loss that a probe has repaired.
     Reduction,
     /// It repairs losses that acknowledgments reported: fast recovery.
     Recovery,
@@ -102,7 +102,7 @@ pub(crate) struct Tracking {
     /// So is the first lost segment (RFC 6675, section 5, step 4.3).
     pub retransmission_due: bool,
     pub frto: Frto,
-    /// Where the latest segment that was not full ends.
+    /// End of the latest segment that was not full.
     pub partial_end: u64,
     pub undo: Undo,
     pub deviation: Deviation,
@@ -135,7 +135,7 @@ impl Tracking {
         self.prr = Prr::begin(flight);
     }
 
-    /// Whether nothing is missing, as far as is known, and nothing is being done about congestion.
+    /// Whether nothing is known to be missing, and no reaction to congestion is in progress.
     #[inline]
     pub(crate) fn is_calm(&self) -> bool {
         self.phase == Phase::Open && self.probe.is_none() && self.segments.is_orderly()

@@ -1,7 +1,6 @@
 //! The generator: one thread that drives every socket of every host.
 //!
-//! Its loop is here; [`timer_events`] handles instants that have come, [`socket_events`] events at
-//! sockets.
+//! Its loop is here; [`timer_events`] handles due instants, [`socket_events`] events at sockets.
 
 mod socket_events;
 mod timer_events;
@@ -83,13 +82,13 @@ pub struct Generator<'a> {
     network: Option<Network<'a>>,
 }
 
-/// The longest that the generator sleeps: it so notices soon that the run has ended.
+/// Maximum sleep of the generator, so that it soon notices the end of the run.
 const LONGEST_WAIT: Span = Span::ms(10);
-/// Instants dealt with before sockets have their turn, and events of sockets before instants have theirs.
+/// Number of instants handled before the sockets are served, and of socket events before the instants are.
 const PER_PASS: usize = 256;
 
 impl<'a> Generator<'a> {
-    /// All that can be done before the run begins: the servers' sockets are open when this returns.
+    /// Does everything that is possible before the run begins: the servers' sockets are open when it returns.
     ///
     /// # Errors
     /// If a socket cannot be opened.

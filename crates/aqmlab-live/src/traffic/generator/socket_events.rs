@@ -79,7 +79,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Something has happened at an end of a connection.
+    /// Handles an event at an end of a connection.
     fn on_stream(&mut self, key: FlowKey, end: End, flags: EventFlags, now: Instant, scratch: &mut [u8]) {
         let Some(Flow { body: Body::Tcp(connection), .. }) = self.flow(key) else { return };
         let Some(stream) = connection.end(end) else { return };
@@ -134,7 +134,7 @@ impl Generator<'_> {
         }
     }
 
-    /// The kernel reports what both ends of a connection wait for now, if that has changed.
+    /// Lets the kernel report the events for which both ends of a connection now wait, if these have changed.
     fn watch(&mut self, key: FlowKey) {
         let flow = self.flows[usize::from(key.class)][key.row as usize].as_deref_mut();
         let Some(Flow { body: Body::Tcp(connection), .. }) = flow else { return };
@@ -169,7 +169,7 @@ impl Generator<'_> {
         self.end_flow(key, ConnectionEvent::Failed, now);
     }
 
-    /// Ends the requests that a flow still waits for at `at`, because they will not be answered.
+    /// Ends, at `at`, the pending requests of a flow, because they will not be answered.
     pub(super) fn requests_cut_off(&mut self, key: FlowKey, how: Ending, at: Instant) {
         let Some(flow) = self.flow(key) else { return };
         let of = flow.of;

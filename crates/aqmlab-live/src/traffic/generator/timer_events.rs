@@ -1,5 +1,4 @@
-//! Timed events: connections open, sessions and datagrams have their turn, flows stop, samples are
-//! taken.
+//! Timed events: connections open, sessions act, datagrams leave, flows stop, samples are taken.
 
 use std::io;
 
@@ -20,11 +19,12 @@ use crate::traffic::sockets;
 use crate::traffic::stream::Stream;
 use crate::traffic::timers::TimerEvent;
 
-/// Client ports that are tried for a connection: one may still be in TIME-WAIT if its client closed first.
+/// Number of client ports that are tried for a connection: one may still be in TIME-WAIT if its client closed
+/// first.
 const PORTS_TRIED: usize = 8;
 
 impl Generator<'_> {
-    /// Executes what is due by `now`, as far as sockets can wait for their turn. At one instant
+    /// Executes the events due by `now`, as long as sockets can wait. At one instant
     /// milestones come last.
     pub(super) fn do_what_is_due(&mut self, now: Instant) -> Result<(), LiveError> {
         for _ in 0..PER_PASS {
@@ -81,7 +81,7 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// A user asks for more on a connection, or closes it if that is for nothing.
+    /// A user requests more on a connection, or closes it if nothing is requested.
     fn ask(&mut self, class: usize, of: Identity, objects: &[PageObject], at: Instant) {
         let Some(&key) = self.asked_on.get(&(class as u16, of)) else { return };
         if let Some(Flow { body: Body::Tcp(connection), .. }) = self.flow(key) {
@@ -94,7 +94,7 @@ impl Generator<'_> {
     /// available.
     ///
     /// # Errors
-    /// The system's error, if the flow belongs to a list: the obstacle would not pass.
+    /// The system's error, if the flow belongs to a list: the obstacle would remain.
     fn start(
         &mut self,
         class: usize,
@@ -219,7 +219,7 @@ impl Generator<'_> {
     }
 
     /// Handles the instant of a session or a datagram. The next instant is computed from the time
-    /// that was due, so that lateness does not add up.
+    /// that was due, so that lateness does not accumulate.
     fn wake(&mut self, key: FlowKey, at: Instant) {
         let late = self.clock.now().saturating_since(at).as_ns();
         let Some(flow) = self.flow(key) else { return };
@@ -261,7 +261,7 @@ impl Generator<'_> {
         self.schedule.pass(milestone);
     }
 
-    /// Writes a row of `flow_series` for each connection that is a flow of its own.
+    /// Writes a row of `flow_series` for each connection that is itself a flow.
     fn sample(&mut self, now: Instant) {
         for (class, flows) in self.flows.iter().enumerate() {
             // A user's connections have no rows: they would be one flow's many at one instant.
