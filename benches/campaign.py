@@ -1,4 +1,4 @@
-"""What is measured: a list of items, each a name and a function that returns a JSON object."""
+"""The measurements: a list of items, each a name and a function that returns a JSON object."""
 
 import os
 import re
@@ -62,7 +62,7 @@ class Campaign:
         return shutil.copy2(build(package, example), self.folder.name)
 
     def items(self) -> Iterator[Item]:
-        """Everything, the most wanted first."""
+        """Everything, the most important first."""
         yield from self.dumbbells()
         yield from self.recoveries()
         yield "series/red/100/off", lambda: self.hops(scene(100, "red", bottlenecks=2), (5, 15))
@@ -146,7 +146,7 @@ class Campaign:
         return {"instructions": round(instructions - per_packet("nothing")[0], 1), "marked": round(marked, 4)}
 
     def memory(self) -> dict:
-        """Resident memory while flows live: both endpoints, their timers, and what they have in the network."""
+        """Resident memory of live flows: both endpoints, their timers, and their packets in the network."""
         return {what: self.memory_of(changes) for what, changes in MEMORY.items()}
 
     def memory_of(self, changes: dict) -> dict:
@@ -178,7 +178,7 @@ class Campaign:
             yield f"ratio-lot/ns2/{queue}", lambda q=queue: self.ratio_of_lot(q)
 
     def peer(self, name: str, values: dict) -> list[str] | None:
-        """The command line of a peer, or nothing where it is not installed."""
+        """The command line of a peer, or nothing if it is not installed."""
         if name == "ns2":
             return (
                 ["ns", str(PEERS / "dumbbell.tcl"), *arguments(values), "setup=linear"]
@@ -214,7 +214,7 @@ class Campaign:
         return {key: long[key] - short[key] for key in long}
 
     def ratio(self, peer: str, flows: int, span: tuple[float, float]) -> dict:
-        """Event loop against event loop: processor time for the same simulated time, pairs by turns."""
+        """Event loops compared: processor time for the same simulated time, in alternating pairs."""
         values = scene(flows, "red")
         command = self.peer(peer, values)
         if command is None:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What a Dask cluster costs compared with processes of this machine, and how many tasks per second it carries.
+"""The cost of a Dask cluster compared with processes of this machine, and its tasks per second.
 
     python3 benches/cluster.py runs                  2,000 short runs: two workers against `--jobs 2`
     python3 benches/cluster.py runs --away           the same, whose workers do not see the store
     python3 benches/cluster.py tasks --workers 200   tasks that do nothing, with the real messages
 
 `runs` prints wall time, overhead a run and whether the bytes of results.csv, answer.csv and claims.json are the
-same, and the scheduler's memory. `tasks` has a scheduler in a process of its own and all workers in another one:
-what it finds is a lower bound of what a scheduler carries.
+same, and the scheduler's memory. `tasks` has a scheduler in one process and all workers in another: its
+result is a lower bound of a scheduler's capacity.
 """
 
 import argparse
@@ -57,7 +57,7 @@ CASES_AND_ARMS = 40
 
 
 class Processes:
-    """A scheduler and workers, which end with the block."""
+    """A scheduler and workers that end with the block."""
 
     def __init__(self, folder, workers, before=()):
         self.file = Path(folder) / "scheduler.json"
@@ -82,7 +82,7 @@ class Processes:
         self.log.close()
 
     def memory_mb(self):
-        """The most that the scheduler has had."""
+        """The scheduler's maximum."""
         status = Path(f"/proc/{self.all[0].pid}/status").read_text()
         return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1e3
 

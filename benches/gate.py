@@ -3,7 +3,8 @@
 
 Counts the instructions of four fixed scenarios, a long run less a short one, and compares instructions per
 packet-hop with benches/baseline.json, which has figures for each way of counting (perf, callgrind). Fails
-when one has risen by more than 3 %. Another compiler makes other instructions: then it compares and does not fail.
+when one has risen by more than 3 %. Another compiler generates other instructions: the program then compares
+but does not fail.
 
     python3 benches/gate.py                                compare
     python3 benches/gate.py --can-count                    exit 0 if this machine can count, 1 if not
@@ -51,7 +52,8 @@ def measure(how: str) -> dict[str, float]:
 
 
 def measure_lot(how: str) -> float:
-    """Instructions per packet-hop of the parking lot: many queues, of which most do next to nothing, and short connections."""
+    """Instructions per packet-hop of the parking lot: many queues, most of them nearly idle, and short
+    connections."""
     driver = str(build("aqmlab-sim", "run_once"))
     lot = [sys.executable, str(ROOT / "peers" / "ns2" / "lot.py"), "scenario", "10"]
     runs = []

@@ -1,4 +1,4 @@
-"""Where the instructions go, by function, after inlining."""
+"""Instructions by function, after inlining."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Programs run and measured: instructions in user space, processor time, what they print as JSON."""
+"""Programs run and measured: instructions in user space, processor time, their JSON output."""
 
 import json
 import os
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class BenchError(Exception):
-    """A program that was to be measured failed, or this machine cannot measure."""
+    """The measured program failed, or this machine cannot measure."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def build(package: str, example: str) -> Path:
 
 
 def counter() -> str:
-    """`perf` where it counts instructions of user space, else `callgrind`."""
+    """`perf` if it counts instructions of user space, otherwise `callgrind`."""
     if shutil.which("perf"):
         command = ["perf", "stat", "-x", ",", "-e", "instructions:u", "true"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -7,9 +7,10 @@
     python3 benches/run.py --write-docs     also write the tables of docs/performance.md
 
 Instructions are the figure to trust; processor time is shown as measured and judged only as a ratio to a peer
-that ran by turns with us. Results are kept in benches/results/, one file a build of the driver: what is there
-is not measured again (`--fresh` forgets it). The peers need ns-2 (Debian package ns2) and ns-3 (libns3-dev);
-without them their rows are left out. Nothing else should run on the machine while times are taken.
+that ran by turns with us. Results are kept in benches/results/, one file per build of the driver: existing
+items are not measured again, except with `--fresh`. The peers need ns-2 (Debian package ns2) and ns-3
+(libns3-dev); without them their rows are omitted. Nothing else should run on the machine while times are
+taken.
 """
 
 import argparse

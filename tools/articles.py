@@ -54,7 +54,7 @@ def title_of(paper: Paper, card: dict[str, Any]) -> str:
 
 
 def headline(card: dict[str, Any]) -> str:
-    """How it went, in two sentences."""
+    """The outcome, in two sentences."""
     said = []
     for strength, counts in card["counts"].items():
         holds, fails, undecided = counts["holds"], counts["fails"], counts["undecided"]

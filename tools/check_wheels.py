@@ -13,7 +13,7 @@ LARGEST_MB = 12
 
 
 def wanted() -> set[str]:
-    """The files of the package as the repository has them."""
+    """The files of the package in the repository."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "python/aqmlab"],
         cwd=ROOT, check=True, capture_output=True, text=True,
@@ -45,7 +45,7 @@ def faults(wheel: Path, files: set[str]) -> list[str]:
 
 
 def main(wheels: list[str]) -> int:
-    """Report the faults of all; the exit code."""
+    """Report the faults of all; return the exit code."""
     files = wanted()
     found = 0
     for wheel in map(Path, wheels):

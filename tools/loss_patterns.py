@@ -1,10 +1,9 @@
-"""Draw what Reno, NewReno and SACK do after one, two, three and half a window of losses, compared with ns-2.
+"""Draw how Reno, NewReno and SACK react to one, two, three and half a window of losses, and compare with ns-2.
 
     .venv/bin/python tools/loss_patterns.py [docs/images/loss-patterns.svg]
 
 Runs the cases of vectors/ns2-single-flow with the simulator, compares each send with ns-2's, draws both and
-prints how far apart they are. Ends with 1 if a case differs by more than a microsecond or in a sequence
-number.
+prints their differences. Ends with 1 if a case differs by more than a microsecond or in a sequence number.
 """
 
 import csv
@@ -136,7 +135,7 @@ def main() -> int:
 
 
 def figure(found: dict[tuple[str, str], Any]) -> Figure:
-    """A row a recovery, a column a pattern."""
+    """One row per recovery, one column per pattern."""
     made = Figure(figsize=(7.0, 5.6), layout="constrained")
     axes = made.subplots(len(RECOVERIES), len(PATTERNS), sharex="col", sharey="col")
     for column, (pattern, title) in enumerate(PATTERNS.items()):

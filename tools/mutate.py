@@ -1,4 +1,4 @@
-"""Try seeded mutations: does the suite notice when transport, a law, the simulator or a statistic is wrong.
+"""Try seeded mutations: whether the suite detects errors in transport, a law, the simulator or a statistic.
 
 Each entry of tests/mutations/mutations.toml changes one expression of one file. For each, this program
 applies the change to a copy of the tree, builds, runs the named tests, and expects them to fail. A mutation
@@ -40,8 +40,8 @@ BUILD_SECONDS = 1800
 def sync_sources() -> None:
     """Bring the copy up to date.
 
-    Only what differs is written, so that cargo rebuilds little, and with the time of now: cargo goes by time,
-    and a file put back with its old time would leave a mutated build standing.
+    Only changed files are written, so that cargo rebuilds little, and with the current time: cargo compares
+    times, so a file restored with its old time would keep a mutated build.
     """
     wanted: set[Path] = set()
     for name in SOURCES + PYTHON_SOURCES:
@@ -105,7 +105,7 @@ def run_tests(tests: str, seconds: int, *, only_build: bool = False) -> subproce
 
 @contextmanager
 def mutated(mutation: dict[str, str]) -> Iterator[None]:
-    """Make the change in the copy and take it back, whatever happens."""
+    """Make the change in the copy and always undo it."""
     path = TREE / mutation["file"]
     original = path.read_text()
     path.write_text(original.replace(mutation["find"], mutation["replace"]))

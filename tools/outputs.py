@@ -1,4 +1,4 @@
-"""Rewrite what the documents show of runs: printed texts, and the figures by the commands beside them.
+"""Rewrite the outputs of runs in the documents: printed texts, and the figures of the commands next to them.
 
     .venv/bin/python tools/outputs.py            rewrite all
     .venv/bin/python tools/outputs.py --check    only compare the texts; ends with 1 if one is stale
@@ -65,7 +65,7 @@ def with_outputs(document: str) -> str:
 
 
 def session(document: str, folder: Path, *, without: tuple[str, ...] = ()) -> str:
-    """A tutorial with what its commands print now, each run in ``folder`` after those before it."""
+    """A tutorial with the current output of its commands, each run in ``folder`` after the previous ones."""
     last = ""
 
     def done(found: re.Match[str]) -> str:
@@ -86,7 +86,7 @@ def session(document: str, folder: Path, *, without: tuple[str, ...] = ()) -> st
 
 
 def with_session(file: Path, before: str) -> str:
-    """The text of a document; if it is a tutorial, with what its session prints now."""
+    """The text of a document; if it is a tutorial, with the current output of its session."""
     if file.parent.name != "tutorials":
         return before
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Rewrite what follows from data: docs/metrics.md, ARTIFACT.md, citations.
+"""Rewrite the texts that follow from data: docs/metrics.md, ARTIFACT.md, citations.
 
 .venv/bin/python tools/pages.py            rewrite all
 .venv/bin/python tools/pages.py --check    write nothing; ends with 1 if one is stale

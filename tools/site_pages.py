@@ -41,7 +41,7 @@ def texts() -> list[Path]:
 
 
 def page_of(target: Path) -> Path | None:
-    """Where the site shows a file or a folder of the repository; the page is made if there is none."""
+    """The page of the site for a file or a folder of the repository, created if there is none."""
     path = ROOT / target
     if path.is_dir():
         if (path / "README.md").is_file():
@@ -73,7 +73,7 @@ def write(page: Path, text: str) -> None:
 
 
 def with_links(text: str, folder: Path) -> str:
-    """The text with its links to files and folders of the repository led to their pages."""
+    """The text with its links to files and folders of the repository replaced by links to their pages."""
 
     def led(found: re.Match[str]) -> str:
         target, hash_, anchor = found["target"].partition("#")

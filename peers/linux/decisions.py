@@ -1,4 +1,4 @@
-"""Which packets Linux's queue disciplines drop and mark, and when: each decision of chosen loads, as CSV.
+"""The drops and marks of Linux's queue disciplines: each decision under chosen loads, as CSV.
 
     python3 decisions.py KERNEL OUT [CASE ...]
 
@@ -6,9 +6,10 @@ boots KERNEL in virtual time as `single_flow.py` does, runs the cases, all or th
 (`vectors/linux-decisions/README.md` explains the columns) and OUT/cases.csv.
 
 UDP datagrams of chosen sizes, ECN-capable or not, go from one network namespace to another through htb, which paces, and the
-discipline behind it. htb asks a discipline only while packets wait. Trace points give the instants at which packets arrive, are
-queued and leave; the receiver has what came, with its ECN field. CoDel's state is read from its statistics; the average of
-RED from those of `gred`, which has RED's average and reports it.
+discipline behind it. htb polls a discipline only while packets wait. Trace points give the instants at which
+packets arrive, are queued and leave; the receiver records the arrived packets, with their ECN fields. CoDel's
+state is read from its statistics; the average of RED from those of `gred`, which has RED's average and
+reports it.
 """
 
 import csv
@@ -157,7 +158,7 @@ def send(
 
 
 def received(receiver: socket.socket) -> dict[int, int]:
-    """The ECN field of each packet that came, by number, in the order in which they came."""
+    """The ECN field of each arrived packet, by number, in the order of arrival."""
     found = {}
     while True:
         try:
@@ -189,7 +190,7 @@ def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
 
 
 def history(rows, packets, states, came) -> list[tuple[int, str, str]]:
-    """Each packet's arrival with its fate there, each departure with what was dropped then, each state."""
+    """Each packet's arrival with its fate there, each departure with the drops at that time, each state."""
     found, number, left = [], 0, iter(came.items())
     for index, (at, point) in enumerate(rows):
         if point == ARRIVED:

@@ -2,13 +2,13 @@
 
     sudo python3 red_idle.py DIRECTORY
 
-needs Linux with sch_red, sch_cbs, veth, network namespaces and tracefs, iproute2 and root; nothing outside two namespaces of
-its own is touched. Best run where nothing is late: in User Mode Linux (Debian's package `user-mode-linux`, or a kernel built
-with ARCH=um) booted with `time-travel=inf-cpu`.
+needs Linux with sch_red, sch_cbs, veth, network namespaces and tracefs, iproute2 and root; nothing outside
+its two namespaces is changed. It is best run where nothing is late: in User Mode Linux (Debian's package
+`user-mode-linux`, or a kernel built with ARCH=um) booted with `time-travel=inf-cpu`.
 
-Bursts of UDP datagrams meet RED whose thresholds are one byte apart, so that the average alone decides and no draw does.
-RED stands behind cbs, which, unlike htb, asks it in vain when the link falls idle. Trace points of the kernel tell when a
-packet was queued, dropped or sent, and when RED was asked in vain.
+Bursts of UDP datagrams meet RED whose thresholds are one byte apart, so that only the average decides,
+without draws. RED is behind cbs, which, unlike htb, polls its empty queue when the link becomes idle. Trace
+points of the kernel record when a packet was queued, dropped or sent, and when the empty queue was polled.
 """
 
 import os
@@ -61,7 +61,7 @@ def send(scene: dict, draws: random.Random) -> None:
 
 
 def fields(point: str) -> tuple[int, dict[str, tuple[int, int]], str]:
-    """A trace point's number, where its fields lie (offset and size), and how the kernel prints it."""
+    """A trace point's number, the offsets and sizes of its fields, and the kernel's format for it."""
     with open(f"{TRACE}/events/{point}/format") as file:
         text = file.read()
     found = re.findall(r"field:[^;]*?(\w+);\toffset:(\d+);\tsize:(\d+);", text)

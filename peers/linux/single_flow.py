@@ -1,4 +1,4 @@
-"""What Linux's TCP sends, segment by segment, through a small network with chosen losses and marks.
+"""The segments that Linux's TCP sends through a small network with chosen losses and marks.
 
     python3 single_flow.py KERNEL CASES DIRECTORY [CASE ...]
 
@@ -81,7 +81,8 @@ class Link:
 
 
 class Faults:
-    """Which packets of one direction are lost or marked: `segment` or `segment:time` of data, numbers of ACKs."""
+    """The packets of one direction that are lost or marked: `segment` or `segment:time` of data, numbers of
+    ACKs."""
 
     def __init__(self, text: str, mss: int) -> None:
         pairs = (word.partition(":") for word in text.split())
@@ -214,7 +215,8 @@ class Run:
         self.peer = None
 
     def writes(self) -> list[tuple[int, int]]:
-        """When, after the connection is open, how many bytes; in segments or, with a `B`, in bytes."""
+        """Times after the opening of the connection, and numbers of bytes; in segments or, with a `B`, in
+        bytes."""
         found = []
         for word in self.case["writes"].split():
             at, _, much = word.partition(":")

@@ -1,9 +1,9 @@
-"""What tc asks the kernel for, word by word: the options of its netlink messages, as JSON.
+"""The requests of tc to the kernel: the options of its netlink messages, as JSON.
 
     python3 tc_options.py > ../../vectors/tc-options/options.json
 
-needs iproute2, strace and user namespaces; the kernel need not have the disciplines, because tc computes the options
-before it asks. Nothing outside a namespace of its own is touched.
+needs iproute2, strace and user namespaces; the kernel need not have the disciplines, because tc computes the
+options before it sends them. Nothing outside its own namespace is changed.
 """
 
 import json

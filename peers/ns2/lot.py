@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The parking lot of lot.tcl: its scenario, and what ns-2 says of the same connections.
+"""The parking lot of lot.tcl: its scenario, and ns-2's results for the same connections.
 
     .venv/bin/python peers/ns2/lot.py scenario [WARMUP_S END_S] > lot.toml
     .venv/bin/python peers/ns2/lot.py record [--out DIR] [--jobs N] [--seeds N] [--span S S] [--queues NAME..]
 
 `scenario` prints the network with one congested link, an arm for each queue, its web users drawn by PackMime-HTTP.
-`record` has `aqmlab vectors` write the connections of each seed, gives them to ns-2 by Tmix, and writes a row a run to
-runs.csv. Existing rows are kept, so that an interrupted recording continues; remove the file to start again.
+`record` has `aqmlab vectors` write the connections of each seed, replays them in ns-2 by Tmix, and writes one
+row per run to runs.csv. Existing rows are kept, so that an interrupted recording continues; remove the file
+to start again.
 """
 
 import argparse
@@ -32,7 +33,7 @@ SIDES = ("a", "b")
 STARTS_S = [[10.0, 12.1, 14.3, 16.2, 18.4], [11.0, 13.2, 15.1, 17.3, 19.5]]
 NEAR_MS = [[11, 23, 29, 41, 64], [7, 19, 31, 37, 88]]
 FAR_MS = [[0.4, 0.7, 0.9, 4, 15], [0.3, 0.6, 0.8, 2, 9]]
-# Routers of the data's source and of its destination; of web users also connections a second and cloud.
+# Routers of the data's source and of its destination; for web users also connections per second and cloud.
 LONG = {"long": (0, 7), "long_back": (7, 0)}
 WEB = {"web": (0, 7, 27), "web_back": (7, 0, 27), "cross1": (1, 2, 23), "cross1_back": (2, 1, 23)}
 
@@ -219,7 +220,7 @@ def write_vectors(seed: int, folder: Path, span_s: tuple[float, float] = SPAN_S)
 
 
 def record(out: Path, jobs: int, seeds: int, queues: Iterable[str], span_s: tuple[float, float]) -> None:
-    """Do the runs that are missing in runs.csv."""
+    """Execute the runs that are missing in runs.csv."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "runs.csv"
     rows = {}

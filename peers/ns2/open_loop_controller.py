@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records what ns-2.35's PI and REM do with an open load, and proves that we can say why.
+"""Records the decisions of ns-2.35's PI and REM under an open load, and proves that they are understood.
 
 Runs open_loop_controller.tcl for each trace below. Every line is then replayed by independent controllers, written here
 from the papers and from ns-2's documented behaviour: queue, probability and fate must agree, draw by draw, before a CSV
@@ -100,7 +100,7 @@ class Port:
                 return
 
     def begin(self, at_ns: int) -> None:
-        """The idle link asks for a packet."""
+        """The idle link polls the queue."""
         pkt = self.waiting.popleft() if self.waiting else None
         if pkt:
             self.waiting_bytes -= pkt.size
@@ -132,7 +132,7 @@ class Port:
         raise NotImplementedError
 
     def leaves(self, pkt: Packet | None) -> None:
-        """A packet, or none, goes onto the wire."""
+        """A packet, or none, enters the wire."""
 
 
 class Pi(Port):
@@ -196,7 +196,7 @@ class Rem(Port):
                 pkt.fate = "early"
 
     def leaves(self, pkt: Packet | None) -> None:
-        """Marking mode draws at each departure, also where there is nothing to send."""
+        """Marking mode draws at each departure, even if there is nothing to send."""
         if not self.v["markpkts_"]:
             return
         u = self.draw()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Records what ns-2.35's RED says at each arrival of an open load, and proves that we can say why.
+"""Records the decisions of ns-2.35's RED at each arrival of an open load, and proves that they are
+understood.
 
 Runs open_loop_red.tcl for each trace below. Every line is then replayed by an independent RED, written here from the
 paper and from ns-2's documented behaviour: queue, average, probability and fate must agree, draw by draw, before a CSV

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records quantiles of ns-2.35's PackMime-HTTP, and how its draws depend on those before.
+"""Records quantiles of ns-2.35's PackMime-HTTP, and the dependence of its draws on earlier ones.
 
 Runs packmime.tcl for each rate and seed below and writes one CSV.
 

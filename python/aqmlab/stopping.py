@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HEARD_S = 0.05
-"""Interval of checks for signals by a waiting main thread, and of interrupts of a query that is to end.
+"""Interval of checks for signals by a waiting main thread, and of interrupts of a query that should end.
 
 A library may have set `SA_RESTART` for a signal that Python handles (polars does for SIGINT). The
 kernel then resumes the interrupted call, so an endless wait would never end.
@@ -87,7 +87,7 @@ def raise_if_stopped() -> None:
 
 
 def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
-    """Return DuckDB's result; the query is interrupted when the thread is to end, or by a signal.
+    """Return DuckDB's result; the query is interrupted when the thread should end, or by a signal.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ def test_parts_of_the_measured_interval_add_up_to_it(experiment):
     run = experiment.measured()[0]
     halves = [Window(1, 3), Window(3, 6)]
     weighted = sum(value("utilisation_percent", run, half) * half.length_s for half in halves)
-    # A packet in transmission at an edge counts where it ends.
+    # A packet in transmission at an edge counts in the interval in which it ends.
     assert weighted / 5 == pytest.approx(value("utilisation_percent", run), abs=0.1)
 
 

@@ -153,7 +153,7 @@ def test_sizes_are_what_was_asked_for(experiment, tmp_path):
     made = drawn(experiment, "delay-cdf")
     narrow = drawn(experiment, "delay-cdf", width="1col")
     assert narrow.get_figwidth() == pytest.approx(3.5)
-    # The proportions stay, without the rows that a legend needs beyond its first.
+    # The proportions remain, apart from the rows that a legend needs beyond its first.
     assert bare_height(narrow) / 3.5 == pytest.approx(bare_height(made) / made.get_figwidth())
     from PIL import Image
 

@@ -34,7 +34,7 @@ pub struct LiveRun {
     /// The same tables as those of a simulated run, as far as kernels report the data; the verdict and its
     /// reasons are in the manifest.
     pub recording: Recording,
-    /// Whether it is to be trusted.
+    /// Whether it can be trusted.
     pub faithfulness: Faithfulness,
     /// Contents of the file of captured packets, if there is one.
     pub captured: Option<CaptureReport>,

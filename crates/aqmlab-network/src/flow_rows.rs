@@ -17,7 +17,7 @@ pub struct FlowRow<T = u64> {
     pub index: u32,
     /// When it started.
     pub start: Instant,
-    /// When its receiver had everything, if it has.
+    /// The time at which its receiver had everything, if it has.
     pub end: Option<Instant>,
     /// Twice the propagation delay of its path and its own links.
     pub base_rtt: Span,

@@ -1,4 +1,4 @@
-//! The requests of a run: the recording that a plan asks for, and a host's reports of each request.
+//! The requests of a run: the recording that a plan requests, and a host's reports of each request.
 
 use aqmlab_recording::{Exchange, RequestRecorder, RequestSettings, SizeBands, TableWriter, schema};
 use aqmlab_scenario::{ClassPlan, Plan, RequestPlan};
@@ -11,7 +11,7 @@ pub fn wants_request_rows(plan: &Plan) -> bool {
     plan.record.requests.each && plan.classes.iter().any(|class| class.workload.makes_requests())
 }
 
-/// Returns the recorder that `plan` asks for, or `None` if no class makes requests. Rows go into
+/// Returns the recorder for `plan`, or `None` if no class makes requests. Rows go into
 /// `rows`, or are held in memory if the plan requires them and there is no such file.
 ///
 /// # Panics

@@ -25,8 +25,8 @@ impl Milestone {
         [Milestone::SampleQueues, Milestone::SampleFlows, Milestone::WarmupEnd, Milestone::End];
 }
 
-/// The times of the milestones. Its two users are the simulator, which has an event for the next
-/// one, and the live router, which asks for it.
+/// The times of the milestones. Its two users are the simulator, which has an event for the next one, and the
+/// live router, which reads it.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// The intervals between samples of queues and of flows; zero where there are none.

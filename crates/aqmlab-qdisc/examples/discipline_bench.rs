@@ -4,9 +4,9 @@
 //!
 //!     cargo run --release -p aqmlab-qdisc --example discipline_bench -- red 100 1000000
 //!
-//! `red` measures enqueue and dequeue alone, `port/red` the same with link and books, and `nothing`
-//! the overhead of this program, which is to be subtracted. Laws that mark are set to mark 5 % of
-//! the packets; CoDel, whose marks follow a schedule, is above its target and marks none.
+//! `red` measures enqueue and dequeue alone, `port/red` the same with link and books, and `nothing` the
+//! overhead of this program, which must be subtracted. Laws that mark are set to mark 5 % of the packets;
+//! CoDel, whose marks follow a schedule, is above its target and marks none.
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{

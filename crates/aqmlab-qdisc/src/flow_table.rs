@@ -101,7 +101,7 @@ impl<V: Default> FlowTable<V> {
         self.flows
     }
 
-    /// Returns the slot of the flow, or the vacant slot where it would go.
+    /// Returns the slot of the flow, or the vacant slot for it.
     #[inline]
     fn find(&self, key: u64) -> usize {
         let mut at = self.home(key);

@@ -388,8 +388,8 @@ impl<P: Classed> Link<P> {
         Some(Prospect { sent, marked })
     }
 
-    /// Sends a packet that arrives at a port which looks ahead, where nothing waits, the link is
-    /// idle and the discipline lets it pass at once. Returns when it will have been sent.
+    /// Sends a packet that arrives at a port which looks ahead, if nothing waits, the link is idle and the
+    /// discipline passes it at once. Returns when it will have been sent.
     #[inline(always)]
     fn send_at_once(&mut self, now: Instant, pkt: &P) -> Instant {
         let OnWire { class, size } = self.on_wire;

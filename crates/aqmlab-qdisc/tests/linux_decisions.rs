@@ -94,7 +94,7 @@ fn theirs(events: &[(Instant, Event)]) -> Fates {
     fates
 }
 
-/// Collects drops: refused before the queue is asked for a packet, dropped then.
+/// Collects drops: those at arrival before the queue is polled, and those during the poll.
 struct Drops<'a> {
     fates: &'a mut Fates,
     fate: Fate,

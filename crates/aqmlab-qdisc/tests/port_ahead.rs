@@ -134,8 +134,8 @@ proptest! {
     }
 }
 
-/// An idle link that sees its only packet lost still asks the discipline: RED's idle time restarts,
-/// for both ways of driving the port.
+/// An idle link whose only packet is lost still polls the discipline: RED's idle time restarts, for both ways
+/// of driving the port.
 #[test]
 fn a_loss_at_an_idle_link_begins_a_new_idle_time() {
     // Bursts raise the average; then single packets arrive at an idle link, and some of them are

@@ -36,8 +36,8 @@ impl FlowSource {
         FlowSource::Session(Session::Requests(Requests::of_web(carried.exchanges)))
     }
 
-    /// Returns the source of a connection that asks for these objects at once, and for more
-    /// whenever its user does.
+    /// Returns the source of a connection that requests these objects at once, and more whenever its user
+    /// does.
     pub fn multiplexed(objects: Vec<PageObject>) -> Self {
         FlowSource::Session(Session::multiplexed(objects))
     }

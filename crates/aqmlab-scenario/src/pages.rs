@@ -21,7 +21,7 @@ impl Pass<'_, '_> {
         Some((PopulationPlan::Pages(Arc::new(plan?)), users?))
     }
 
-    /// Returns what the connections of a class of pages carry, as their users ask for it.
+    /// Returns the content of the connections of a class of pages, which their users request.
     pub(crate) fn multiplexed(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (tcp, tcp_settings) = self.tcp(section)?;
         Some(Workload::Sessions { sessions: Sessions::Pages, tcp: Box::new(tcp), tcp_settings })

@@ -78,7 +78,7 @@ pub struct Parameter {
     pub aliases: &'static [Alias],
 }
 
-/// When a run ends: at the first of these conditions that comes true. `at` always applies, so every
+/// The end of a run: the first of these conditions that becomes true. `at` always applies, so every
 /// run ends.
 #[derive(Clone, Debug)]
 pub struct Stop {
@@ -155,7 +155,7 @@ pub struct LinkPlan {
     /// Packets that are dropped or marked before the queue sees them, by arrival number (the first
     /// is 1).
     pub faults: Faults,
-    /// Why only a live run can have its queue, if so.
+    /// The reason why only a live run can have its queue, if there is one.
     pub only_live: Option<Problem>,
 }
 
@@ -203,7 +203,7 @@ pub struct ClassPlan {
     pub port: u16,
     /// The workload of its flows.
     pub workload: Workload,
-    /// Why only a kernel can be its host, if so.
+    /// The reason why only a kernel can be its host, if there is one.
     pub only_live: Option<Problem>,
 }
 
@@ -381,7 +381,7 @@ pub enum Sessions {
     Requests(Arc<ExchangePlan>),
     /// The exchanges that their cloud assigns to them.
     Web,
-    /// The objects that their users ask for, page by page.
+    /// The objects that their users request, page by page.
     Pages,
 }
 

@@ -55,7 +55,7 @@ pub struct PlanJson {
     pub live: Option<LiveJson>,
 }
 
-/// When a run ends: at the first of these conditions that comes true.
+/// The end of a run: the first of these conditions that becomes true.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct StopJson {

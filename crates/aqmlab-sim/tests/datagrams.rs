@@ -1,4 +1,5 @@
-//! Datagrams: by a schedule, with an ECN field, with random gaps. When datagrams leave, and their fates.
+//! Datagrams: by a schedule, with an ECN field, with random gaps. The times at which datagrams leave, and
+//! their fates.
 mod support;
 
 use aqmlab_recording::Recording;
@@ -36,7 +37,7 @@ fn scheduled(file: &'static str) -> Recording {
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// When packets were sent, or arrived, and how large they were.
+/// The times at which packets were sent or arrived, and their sizes.
 fn packets(r: &Recording, event: &str) -> Vec<(u128, u128)> {
     let table = r.table("packets").expect("packets are recorded");
     let of = names(table, "event");

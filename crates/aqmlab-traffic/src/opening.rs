@@ -48,7 +48,7 @@ pub struct Wake {
 pub enum Woken {
     /// It opens a connection.
     Opens(Opening),
-    /// A user asks for more on an open connection.
+    /// A user requests more on an open connection.
     Asks {
         /// The connection.
         of: Identity,

@@ -132,8 +132,8 @@ impl Session {
         }
     }
 
-    /// Returns whether the client does nothing, whatever arrives, until its user asks for more or
-    /// closes. Only the user knows that time.
+    /// Returns whether the client does nothing, whatever arrives, until its user requests more or closes.
+    /// Only the user knows that time.
     pub fn is_idle(&self) -> bool {
         match self {
             Session::Multiplexed(many) => many.is_idle(),

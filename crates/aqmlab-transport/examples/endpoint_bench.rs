@@ -10,7 +10,7 @@
 //! lost, `marked` with one in 200 marked, `cubic` and `cubic_linux` are `plain` with that growth; `tracked` and
 //! `tracked_lossy` are `plain` and `lossy` with a sender that tracks each segment individually (RFC 8985, RFC
 //! 9937, RFC 5682), `linux` and `linux_lossy` with the whole profile of that name; `nothing` measures this
-//! program's own share, which is to be subtracted.
+//! program's own share, which must be subtracted.
 
 use std::collections::VecDeque;
 

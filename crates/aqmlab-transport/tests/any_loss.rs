@@ -79,7 +79,7 @@ fn almost_all(seed: u64, path: &str, _: &mut Stream) -> Faults {
 }
 
 impl Life {
-    /// At most 300 segments a side, so that a thousand seeds take a second.
+    /// At most 300 segments per side, so that a thousand seeds take a second.
     fn new(seed: u64) -> Life {
         Life::with(seed, 300, any_faults)
     }

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _NOT_READ = object()
 _MOST_DIGITS = 18
 _PATH_CHECKS = ("exists", "resolve_path", "allow_dash", "writable", "path_type")
-"""Options of a path that ask for a look at the file beyond whether it can be read."""
+"""Options of a path that require more than a readable file."""
 
 
 def read_quickly(command: Any) -> Any:  # noqa: ANN401 (Typer keeps the type of its commands to itself)

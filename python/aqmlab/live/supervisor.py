@@ -27,7 +27,7 @@ PATIENCE_S = 20.0
 """Time for an interrupted run to forward packets in flight and to end by itself."""
 
 _LOOK_S = 0.1
-"""Interval of checks whether the run is to end."""
+"""Interval of checks whether the run should end."""
 
 _TIME_TO_GO_S = 5.0
 """Time for a process to exit after its last message."""

@@ -81,7 +81,7 @@ class Metric:
     code
         The definition as code; called by :meth:`compute`.
     windowed
-        Whether it can be asked for a part of the run. Such a metric is computed from samples, or
+        Whether it accepts a part of the run. Such a metric is computed from samples, or
         exactly where the window is the measured interval.
     parameters
         Its parameters.

@@ -44,7 +44,7 @@ Question = Claim | PublishedTable | PaperFigure
 
 
 def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool = False) -> RequiredCells:
-    """The cells that statements, tables and figures of one experiment ask about.
+    """The cells that statements, tables and figures of one experiment need.
 
     All of them where this is undecidable: the default queue is the busiest over all cells, unless
     one is called ``bottleneck``.

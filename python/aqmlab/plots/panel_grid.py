@@ -202,7 +202,7 @@ def empty_plots(grid: PanelGrid, what: str, *, share: bool = True) -> tuple[Figu
 
 
 def label_x(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]]) -> None:
-    """The labels of an axis, evenly spaced, turned where they are long."""
+    """The labels of an axis, evenly spaced, rotated if they are long."""
     if grid.x is None:
         return
     across = max(map(len, grid.rows))

@@ -43,7 +43,7 @@ def sentence(found: Difference, arm: str, other: str, metric: Metric) -> str:
 
 
 def relative_sentence(found: Difference, other: str) -> str:
-    """``that is 38 % less than with RED (95 % CI 34 to 42)``; empty where nothing can be relative."""
+    """``that is 38 % less than with RED (95 % CI 34 to 42)``; empty if there is no relative change."""
     relative = found.relative
     if relative.estimate is None:
         return ""

@@ -28,7 +28,7 @@ COURSES = ("flow_series", "packets", "requests", "trace")
 _MANIFEST = "manifest.json"
 _TABLE = ".parquet"
 _OF_A_PART = re.compile(r"\b(from|until|window)\b")
-"""Words by which a claim asks for a part of a run."""
+"""Words in claims that request a part of a run."""
 
 
 def chosen(word: str) -> Bring:

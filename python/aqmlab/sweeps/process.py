@@ -59,7 +59,7 @@ class WorkerProcess:
         self._unread = b""
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(
-            # -P: no file of the directory that we are in is to be taken for a module.
+            # -P: no file in the current directory may be taken for a module.
             [sys.executable, "-P", "-m", "aqmlab.sweeps.worker", str(place), str(os.getpid()), str(idle_s)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
 
 Watcher = Callable[[Progress], object]
-"""Told how far the runs are, about ten times a second."""
+"""Receives the progress of the runs, about ten times per second."""
 
 LOCAL = "local"
 DASK = "dask"

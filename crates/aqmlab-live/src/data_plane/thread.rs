@@ -23,7 +23,7 @@ pub struct DataPlaneSettings {
     pub wait: Wait,
     /// Time before a departure during which [`Wait::Hybrid`] does not sleep.
     pub spin: Span,
-    /// Whether it asks for real-time scheduling and locked memory. If they are refused, it runs
+    /// Whether it requests real-time scheduling and locked memory. If they are refused, it runs
     /// without them.
     pub realtime: bool,
 }

@@ -22,7 +22,7 @@ pub enum Operation {
         /// its ECN field
         ecn: Ecn,
     },
-    /// The link asks for a packet.
+    /// The link polls the queue.
     Depart,
     /// The link changes its rate.
     SetRate(Rate),

@@ -71,13 +71,12 @@ pub trait EarlyLaw {
     #[inline(always)]
     fn on_early_drop(&mut self, _now: Instant) {}
 
-    /// Records that the link asked for a packet and received none.
+    /// Records that the link polled the empty queue.
     #[inline(always)]
     fn on_idle(&mut self, _now: Instant) {}
 
-    /// Decides on a packet that is about to leave. A packet that is to be notified and cannot be
-    /// marked is dropped ([`EarlyLaw::on_early_drop`]), and the next one is judged at the same
-    /// instant.
+    /// Decides on a packet that is about to leave. A packet that must be notified and cannot be marked is
+    /// dropped ([`EarlyLaw::on_early_drop`]), and the next one is judged at the same instant.
     #[inline(always)]
     fn decide_at_departure(&mut self, _now: Instant, _pkt: Leaving, _draw: impl FnOnce() -> f64) -> Decision {
         Decision::Admit

@@ -93,7 +93,7 @@ impl Average {
         self.value
     }
 
-    /// Records that the link asked for a packet and received none. At the instant of an arrival that
+    /// Records that the link polled the empty queue. At the instant of an arrival that
     /// ended an idle time, this means that the arrival was lost, and the idle time continues.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) {

@@ -112,7 +112,7 @@ impl BlueLaw {
         self.params.early_drops_count && self.on_loss(now)
     }
 
-    /// Records that the link asked for a packet and received none. Returns whether the probability was
+    /// Records that the link polled the empty queue. Returns whether the probability was
     /// updated.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) -> bool {

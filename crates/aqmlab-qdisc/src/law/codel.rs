@@ -127,7 +127,7 @@ impl CodelLaw {
         self.after = self.once_dropped;
     }
 
-    /// Records that the link asked for a packet and received none.
+    /// Records that the link polled the empty queue.
     pub fn on_empty(&mut self) {
         self.first_above = None;
         match core::mem::replace(&mut self.after, After::Sent) {

@@ -31,7 +31,7 @@ impl Notice {
 pub enum Decision {
     /// The law lets it pass.
     Admit,
-    /// The packet is to be marked or dropped.
+    /// The packet must be marked or dropped.
     Notify(Notice),
 }
 

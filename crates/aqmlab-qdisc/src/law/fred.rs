@@ -154,7 +154,7 @@ impl FredLaw {
         self.fair_share = (avg / active as f64).max(1.0);
     }
 
-    /// Records that the link asked for a packet and received none.
+    /// Records that the link polled the empty queue.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) {
         self.average.on_idle(now);

@@ -151,8 +151,8 @@ impl RedLaw {
         if self.spacing.hit(pb, size, draw) { self.notice(avg, pb, Reason::Early) } else { Decision::Admit }
     }
 
-    /// Decides by the filtered probability, which is independent of where the average is; `None`
-    /// where it is zero. (This is a separate path because a filter is rare.)
+    /// Decides by the filtered probability, which is independent of the present average; `None` if it is
+    /// zero. (This is a separate path because a filter is rare.)
     #[cold]
     #[inline(never)]
     fn filtered(&mut self, avg: f64, size: Bytes) -> Option<f64> {
@@ -225,7 +225,7 @@ impl RedLaw {
         }
     }
 
-    /// Records that the link asked for a packet and received none.
+    /// Records that the link polled the empty queue.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) {
         self.average.on_idle(now);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Records the traces of Adaptive RED beside this file from ns-2.35 (Debian 12 package `ns2` 2.35+dfsg-5).
+"""Records the traces of Adaptive RED next to this file from ns-2.35 (Debian 12 package `ns2` 2.35+dfsg-5).
 
     python3 record.py
 
 The column `u` is the draw that ns-2 made for an arrival: one whenever the average is at least min_th and more than one
-byte waits, except at the first such arrival of a row. Empty where it made none.
+byte waits, except at the first such arrival of a row. Empty without a draw.
 """
 
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records red_pd.csv beside this file from ns-2.35 (Debian 12 package `ns2` 2.35+dfsg-5).
+"""Records red_pd.csv next to this file from ns-2.35 (Debian 12 package `ns2` 2.35+dfsg-5).
 
     python3 record_red_pd.py SCRIPTS
 
@@ -8,8 +8,8 @@ authors there identify and release flows.
 
 Rows `A` are arrivals: `filter_u` is the draw that ns-2 made for a monitored flow, `u` that of RED, made whenever the average is
 at least min_th and more than one packet waits, except at the first such arrival of a row; empty where it made none.
-Rows `R` follow a lowering of probabilities: the monitored flows with their probabilities and whether they are
-taken for unresponsive.
+Rows `R` follow a lowering of probabilities: the monitored flows with their probabilities and whether they
+count as unresponsive.
 """
 
 import subprocess

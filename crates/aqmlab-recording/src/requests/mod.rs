@@ -106,7 +106,7 @@ pub struct RequestRecord {
     pub tables: [Table; 3],
     /// [`schema::PAGE_SUMMARY`], [`schema::PAGE_HISTOGRAMS`], [`schema::PAGE_SAMPLE`], if a class fetches pages.
     pub pages: Option<[Table; 3]>,
-    /// [`schema::REQUESTS`], if every exchange was to be written.
+    /// [`schema::REQUESTS`], if every exchange had to be written.
     pub rows: Option<StreamedTable>,
 }
 

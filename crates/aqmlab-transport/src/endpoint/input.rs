@@ -21,7 +21,7 @@ use crate::sequence::from_wire;
 const QUICK_AT_MARK: u32 = 2;
 
 impl Endpoint {
-    /// Any segment, by the full way.
+    /// Any segment, on the full path.
     pub(super) fn on_any_segment(
         &mut self,
         now: Instant,

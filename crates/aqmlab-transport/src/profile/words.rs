@@ -238,7 +238,7 @@ words! {
     }
 }
 words! {
-    /// When an active side without an ECN answer stops asking for ECN.
+    /// When an active side that receives no answer to ECN stops requesting it.
     pub enum EcnFallback {
         /// Never: each SYN asks for it.
         Off = "off",
