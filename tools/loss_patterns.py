@@ -1,4 +1,4 @@
-"""Draw how Reno, NewReno and SACK react to one, two, three and half a window of losses, and compare with ns-2.
+"""Draw how Reno, NewReno and SACK react to one, two, three and half a window of losses, next to ns-2.
 
     .venv/bin/python tools/loss_patterns.py [docs/images/loss-patterns.svg]
 

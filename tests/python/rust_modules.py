@@ -2,9 +2,9 @@
 
 Read from the text of ``src``: paths that begin with ``crate``, ``self``, ``super`` or a submodule, in
 ``use`` and elsewhere. A name counts for the module that defines it, regardless of re-exports. So a module may
-declare its submodules and hand on their names, but may not use what they define while they use what it
-defines. Methods are not paths and do not count, because a type's methods may be in several files. Code for
-tests does not count either."""
+declare its submodules and re-export their names, but the two must not use each other's definitions. Methods
+are not paths and do not count, because a type's methods may be in several files. Code for tests does not
+count either."""
 
 from __future__ import annotations
 

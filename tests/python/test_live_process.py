@@ -77,7 +77,7 @@ def test_every_error_of_ours_crosses_as_itself():
 
 
 def interrupted_after_progress(mode, again=False, **options):
-    """Ask, and raise Ctrl-C in this process when the first word of progress has come."""
+    """Send the request, and raise Ctrl-C in this process at the first report of progress."""
     told, asked = [], []
 
     def heard(now):

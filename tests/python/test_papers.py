@@ -252,7 +252,7 @@ def test_what_arrives_leaves_or_is_dropped(toy):
     # 40 packets of 1500 B wait at most, of 8 s.
     assert drops.max() > 0.0
     assert abs((arrivals - departures).mean() - 0.012 * drops.mean()) <= 0.012 * 40 / 8
-    # A packet more may end in a bin of 100 ms than the link carries in it.
+    # In a bin of 100 ms, one packet more may end than the link carries in that time.
     assert departures.max() <= 2.12 < arrivals.max()
 
 

@@ -46,7 +46,7 @@ impl Script {
         change(&mut self.kernel.lock().unwrap())
     }
 
-    /// The n-th packet that waits goes, with a mark or not.
+    /// The n-th waiting packet leaves, with or without a mark.
     fn release(&self, nth: usize, mark: bool) {
         self.with(|kernel| {
             let mut packet = kernel.waiting.remove(nth).expect("it waits");

@@ -242,9 +242,9 @@ pub struct KernelQueueReport {
     pub offered: u64,
     /// Packets that came back.
     pub returned: u64,
-    /// Packets that did not come back.
+    /// Packets that did not return.
     pub dropped: u64,
-    /// Packets that came back with a mark.
+    /// Packets that returned with a mark.
     pub marked: u64,
     /// Drops as the discipline counts them.
     pub kernel_dropped: u64,

@@ -44,7 +44,7 @@ impl ClassPlan {
 
     /// Returns the bit rates that connections at a rate offer to each link on the path of requests
     /// and on that of responses: payload, and headers of data, SYN and FIN. Acknowledgments and
-    /// retransmissions come on top.
+    /// retransmissions are additional.
     fn open_load(&self) -> Option<[f64; 2]> {
         let (per_s, tcp) = (self.population.per_s()?, self.workload.tcp()?);
         let (mss, header) = (f64::from(tcp.mss), f64::from(tcp.header));

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! It measures only itself: instructions and processor time are measured by the program that runs it
-//! (`benches/run.py`), which takes a long run less a short one, so that set-up falls out. Every `KEY=VALUE`
-//! has the default of [`Scene`].
+//! (`benches/run.py`), which subtracts a short run from a long one, so that set-up cancels out. Every
+//! `KEY=VALUE` has the default of [`Scene`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -89,7 +89,7 @@ class QueueTotals:
 
     @property
     def has_link(self) -> bool:
-        """Whether a link is behind the queue; one inside of another queue (``link/class``) has none."""
+        """Whether the queue has a link; a queue inside another (``link/class``) has none."""
         return self.counts.get("busy_ns") is not None
 
     def sum_over_reasons(self, fate: str, unit: str = "packets") -> int:
@@ -372,9 +372,9 @@ class Measured:
         Parameters
         ----------
         column
-            ``"cwnd_segments"``, ``"acked_bytes"``, ``"received_bytes"``, ... Where
-            ``"received_bytes"`` were not sampled (live, and before results version 5) they are
-            ``"delivered_bytes"``, those in order.
+            ``"cwnd_segments"``, ``"acked_bytes"``, ``"received_bytes"``, ... If ``"received_bytes"`` were not
+            sampled (live, and before results version 5), the bytes in order, ``"delivered_bytes"``, replace
+            them.
         """
         import numpy as np
 

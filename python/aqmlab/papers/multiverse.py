@@ -90,7 +90,7 @@ class MultiverseTable:
 
 
 def readings(paper: Paper) -> Iterator[Reading]:
-    """The readings to be gone through, the fixed one first."""
+    """The readings to evaluate, the fixed one first."""
     yield {}
     others = {
         setting.name: [label for label in setting.candidates if label != setting.chosen]

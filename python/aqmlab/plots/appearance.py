@@ -41,7 +41,7 @@ STYLE: dict[str, Any] = {
     # Text stays text: it can be searched and edited.
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
-    # Names inside of SVG files would otherwise be drawn at random.
+    # Names inside SVG files would otherwise be random.
     "svg.hashsalt": "aqmlab",
 }
 

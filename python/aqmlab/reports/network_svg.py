@@ -203,7 +203,7 @@ def _downward(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str,
         x = -whole / 2
         for node in layer:
             left, right = reach[node]
-            # A single router is on the line of the others, whatever its neighbours.
+            # A single router is on the line of the others, regardless of its neighbours.
             at = (0.0 if len(layer) == 1 else x + left, y)
             places[node] = at
             x += left + right + 2 * _BETWEEN

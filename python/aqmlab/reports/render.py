@@ -110,7 +110,7 @@ def render(
 def _plain_charts(
     answer: Answer, found: Sequence[Faithfulness], both: Both | None
 ) -> dict[str, PlainChart | None]:
-    """Return the charts without choosers, by their places."""
+    """Return the charts without selectors, by their position on the page."""
     results = answer.results
     measured = [run for row in answer.rows for run in results.measured(row.cell)]
     points = {} if results.axes else rtt_points(measured, answer.arms, answer.queue)

@@ -44,7 +44,8 @@ def within(t: float, degrees: float) -> float:
 def quantile(confidence: float, degrees: float) -> float:
     """The ``t`` with the probability ``confidence`` between ``-t`` and ``t``.
 
-    Newton's method from zero: the probability is concave in ``t``, so each step comes nearer from below.
+    Newton's method from zero: the probability is concave in ``t``, so each step approaches the solution from
+    below.
 
     Parameters
     ----------

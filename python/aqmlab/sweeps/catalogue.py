@@ -107,7 +107,7 @@ class Catalogue:
 def catalogue(path: Path) -> Catalogue:
     """Return the catalogue of a path: a store, or the directory of a sweep, an experiment or a run.
 
-    All paths in it are absolute, and free of links as far as the given one goes.
+    All paths in it are absolute, and symbolic links in the given one are resolved.
 
     Raises
     ------

@@ -39,7 +39,7 @@ def conclude(results: Results, *, judge: bool, report: bool) -> Conclusion:
     results
         Results of a sweep.
     judge
-        Whether to score the claims and make the report too: not while other shards are to come.
+        Whether to score the claims and make the report too: not while other shards are missing.
     report
         Whether to make the report.
 

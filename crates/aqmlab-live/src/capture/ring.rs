@@ -106,7 +106,7 @@ impl Receiver {
         Some(Received { packet, head: &self.bytes, len })
     }
 
-    /// Whether nothing more will come.
+    /// Whether no more packets will follow.
     pub fn is_over(&self) -> bool {
         // The order matters: once the other end is gone, nothing more can enter the ring.
         self.ring.is_abandoned() && self.ring.is_empty()

@@ -30,7 +30,7 @@ pub struct LinuxQueue {
     index: u32,
 }
 
-/// The record of it while the router has it.
+/// The data kept for it while the router owns it.
 #[derive(Debug)]
 pub struct KernelHost {
     /// Index of its link.

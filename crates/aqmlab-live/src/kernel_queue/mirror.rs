@@ -97,7 +97,7 @@ impl Held {
         None
     }
 
-    /// A copy has come back. Returns whether it is awaited.
+    /// Records that a copy has returned; returns whether it was awaited.
     pub fn come_back(&mut self, returned: Returned) -> bool {
         let known = self.packets[usize::from(returned.number)].is_some()
             || self.coming.is_some_and(|(number, _)| number == returned.number);

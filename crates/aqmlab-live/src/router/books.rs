@@ -35,7 +35,7 @@ pub struct HostBooks {
     pub read: Tally,
     /// Of these, accepted; lengths as given in their headers.
     pub accepted: Tally,
-    /// Of those let in, fragments.
+    /// Of those accepted, fragments.
     pub fragments: u64,
     /// Of those accepted, packets of none of the class's flows: fragments, ICMP, other ports.
     pub of_no_flow: u64,

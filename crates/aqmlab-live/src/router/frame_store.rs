@@ -39,7 +39,7 @@ pub trait FrameSink {
 pub struct FrameAtPort<'a> {
     /// The port's link: an index into the plan's links.
     pub link: usize,
-    /// Time at which it came to the port.
+    /// Time at which it arrived at the port.
     pub arrived: Instant,
     /// The number of the frame's slot: it is the frame's own from the first queue to the last.
     pub slot: u32,

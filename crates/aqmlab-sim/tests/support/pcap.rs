@@ -40,7 +40,7 @@ pub struct Captured {
     pub head: Vec<u8>,
     pub len: u32,
     pub comment: String,
-    /// 1 came in, 2 goes out.
+    /// 1: inbound, 2: outbound.
     pub direction: u32,
 }
 

@@ -435,8 +435,8 @@ impl Endpoint {
         news.first_sacked.zip(left).is_some_and(|(rtt, left)| rtt > now.saturating_since(left))
     }
 
-    /// The timer to be set: the probe's, or the retransmission timer. `anew`: an acknowledgment
-    /// starts it; else, and where another timer comes before it, the first outstanding segment has.
+    /// The timer to be set: the probe's, or the retransmission timer. `anew`: an acknowledgment starts it;
+    /// otherwise, and if another timer precedes it, the first outstanding segment did.
     fn rearm(&mut self, now: Instant, anew: bool, profile: &Profile) {
         if self.unacked == 0 {
             self.rto.stop();

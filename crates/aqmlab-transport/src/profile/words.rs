@@ -108,8 +108,8 @@ words! {
 words! {
     /// Number of reported blocks that a receiver remembers.
     pub enum SackMemory {
-        /// As many as an option can hold, even if it is set to report fewer: blocks that left the option come
-        /// back into it when others have merged.
+        /// As many as an option can hold, even if it is set to report fewer: blocks that left the option
+        /// return to it when others have merged.
         Four = "four",
         /// As many as it reports: a block that has left the option is forgotten (ns-2).
         SackBlocks = "sack_blocks",
@@ -168,8 +168,9 @@ words! {
         /// Whole clock ticks in scaled integers, and SRTT forgotten after four back-offs (ns-2, BSD).
         Ns2 = "ns2",
         /// As `rfc6298`, with SRTT plus four times RTTVAR as the timeout, the latter at least `min_rto`;
-        /// RTTVAR is the largest smoothed deviation of a round trip, comes down once a round trip by a quarter of the
-        /// way, and a round trip below SRTT raises it an eighth as fast (with `sack_pipe = "segments"`; Linux).
+        /// RTTVAR is the largest smoothed deviation of a round trip, decreases once per round trip by a
+        /// quarter of the difference, and a round trip below SRTT raises it an eighth as fast (with
+        /// `sack_pipe = "segments"`; Linux).
         Linux = "linux",
     }
 }
@@ -229,7 +230,7 @@ words! {
         /// The window stays at one segment, and ACKs let further ones out: no "ECN timeout" (Feng, Kandlur, Saha,
         /// Shin, Blue: A New Class of Active Queue Management Algorithms, 1999, compares both).
         Keep = "keep",
-        /// The window never comes down to one segment, but to ssthresh, which is at least two
+        /// The window is never reduced to one segment, but to ssthresh, which is at least two
         /// (Linux, `tcp_end_cwnd_reduction()`).
         Ssthresh = "ssthresh",
         /// The window is halved below one segment, so that nothing leaves until an ACK without echo opens it

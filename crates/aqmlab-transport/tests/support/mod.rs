@@ -52,7 +52,7 @@ impl Link {
         Link { clock, delay, limit, free_at: Instant::ZERO, starts: VecDeque::new() }
     }
 
-    /// When a packet that comes at `now` has arrived at the other end; `None` if the queue is full.
+    /// The time at which a packet sent at `now` arrives at the other end; `None` if the queue is full.
     fn carry(&mut self, now: Instant, size: Bytes) -> Option<Instant> {
         while self.starts.front().is_some_and(|start| *start <= now) {
             self.starts.pop_front();
