@@ -124,7 +124,7 @@ impl Usage {
     fn heard(&mut self, window: &Window, heard: &Heard, profile: &Profile) {
         let before = heard.una - u64::from(heard.bytes);
         let flight = (heard.sent - before).div_ceil(u64::from(profile.mss)) as u32;
-        let full = flight >= window.cwnd() as u32;
+        let full = flight + profile.held_back(window.cwnd()) >= window.cwnd() as u32;
         if full || before >= self.end || !self.full && flight > self.most {
             *self = Usage { most: flight, full, end: heard.sent };
         }

@@ -52,7 +52,8 @@ impl Ack {
     /// window was the limit.
     pub(crate) fn leaves_room(&self, window: &Window, profile: &Profile) -> bool {
         let usable = u64::from(window.cwnd() as u32) * u64::from(profile.mss);
-        u64::from(self.flight) + u64::from(profile.mss) <= usable
+        let held_back = u64::from(1 + profile.held_back(window.cwnd())) * u64::from(profile.mss);
+        u64::from(self.flight) + held_back <= usable
     }
 }
 

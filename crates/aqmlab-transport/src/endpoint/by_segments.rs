@@ -553,8 +553,15 @@ impl Endpoint {
         if lost.is_none() && !(self.has_data() && self.fits(self.reach(profile), profile)) {
             return None;
         }
+        let in_bursts = profile.burst > 1 && lost.is_none();
+        if in_bursts && !self.is_in_burst(now) && self.waits_for_burst(usable, profile) {
+            return None;
+        }
         if profile.pacing && !urgent && self.waits_for_its_time(now) {
             return None;
+        }
+        if in_bursts {
+            self.note_burst(now, profile);
         }
         let segment = match lost {
             Some(place) => {
@@ -578,7 +585,8 @@ impl Endpoint {
     pub(super) fn wants_to_send_by_segments(&self, profile: &Profile) -> bool {
         let tracking = self.tracking();
         let room = u64::from(tracking.segments.in_flight()) < self.window.usable(0, profile);
-        let new = self.has_data() && self.fits(self.reach(profile), profile);
+        let waits = profile.burst > 1 && self.waits_for_burst(self.window.usable(0, profile), profile);
+        let new = !waits && self.has_data() && self.fits(self.reach(profile), profile);
         tracking.probe_due || room && (new || tracking.segments.next_lost().is_some())
     }
 

@@ -3,7 +3,8 @@
 use aqmlab_units::{Instant, Span};
 
 use super::Endpoint;
-use crate::profile::Profile;
+use crate::profile::{Profile, third_of};
+use crate::recovery::Phase;
 
 impl Endpoint {
     /// Returns whether the next segment has to wait; if so, the timer fires in time.
@@ -33,12 +34,56 @@ impl Endpoint {
     /// Notes that a segment of `len` bytes leaves.
     pub(super) fn note_pace(&mut self, now: Instant, len: u32, profile: &Profile) {
         let takes = self.rto.srtt().map_or(Span::ZERO, |srtt| {
-            let (cwnd, ssthresh) = (self.window.cwnd().max(1.0), self.window.ssthresh());
-            let slow_start = cwnd < ssthresh / 2.0;
-            let gain = if slow_start { profile.pacing_gain_slow_start } else { profile.pacing_gain };
             let share = f64::from(len) / f64::from(profile.mss);
-            Span::ns((srtt.as_ns() as f64 * share / (gain * cwnd)) as u64)
+            Span::ns((srtt.as_ns() as f64 * share / self.paced_window(profile)) as u64)
         });
-        self.tracking_mut().pace.sent(now, takes, profile.pacing_burst);
+        let burst = if profile.burst > 1 { self.burst_size(profile) } else { 0 };
+        self.tracking_mut().pace.sent(now, takes, profile.pacing_burst.max(burst));
+    }
+
+    /// Returns the segments that the paced rate sends in a smoothed round trip.
+    fn paced_window(&self, profile: &Profile) -> f64 {
+        let (cwnd, ssthresh) = (self.window.cwnd().max(1.0), self.window.ssthresh());
+        let slow_start = cwnd < ssthresh / 2.0;
+        let gain = if slow_start { profile.pacing_gain_slow_start } else { profile.pacing_gain };
+        gain * cwnd
+    }
+
+    /// Returns the segments of a burst that begins now.
+    fn burst_size(&self, profile: &Profile) -> u32 {
+        let Some(srtt) = self.rto.srtt().filter(|_| !profile.burst_time.is_zero()) else {
+            return profile.burst;
+        };
+        let share = profile.burst_time.as_ns() as f64 / srtt.as_ns() as f64;
+        ((self.paced_window(profile) * share) as u32).max(2).min(profile.burst)
+    }
+
+    /// Returns whether new data that begins no burst now waits until one fits into the window of `usable` segments.
+    #[cold]
+    pub(super) fn waits_for_burst(&self, usable: u64, profile: &Profile) -> bool {
+        let tracking = self.tracking();
+        let in_flight = u64::from(tracking.segments.in_flight());
+        if tracking.phase != Phase::Open || in_flight == 0 {
+            return false;
+        }
+        let mss = u64::from(profile.mss);
+        let reach = self.reach(profile);
+        let window = usable.min(reach / mss);
+        let room = usable.saturating_sub(in_flight).min(reach.saturating_sub(u64::from(self.flight)) / mss);
+        let left = self.stream_end.saturating_sub(self.next()).div_ceil(mss);
+        room < u64::from(self.burst_size(profile).min(third_of(window))).min(left)
+    }
+
+    /// Returns whether new data belongs to a burst that leaves at this instant.
+    pub(super) fn is_in_burst(&self, now: Instant) -> bool {
+        let (began, left) = self.tracking().burst;
+        began == now && left > 0
+    }
+
+    /// Notes that new data leaves.
+    #[cold]
+    pub(super) fn note_burst(&mut self, now: Instant, profile: &Profile) {
+        let left = if self.is_in_burst(now) { self.tracking().burst.1 } else { self.burst_size(profile) };
+        self.tracking_mut().burst = (now, left - 1);
     }
 }

@@ -79,6 +79,9 @@ pub struct Profile {
     pub pacing_gain_slow_start: f64,
     /// segments
     pub pacing_burst: u32,
+    /// segments
+    pub burst: u32,
+    pub burst_time: Span,
     pub send_jitter: Span,
     pub timeout_ssthresh: TimeoutSsthresh,
     pub rtt_arithmetic: RttArithmetic,
@@ -220,6 +223,8 @@ impl Profile {
             pacing_gain: s.number("pacing_gain")?,
             pacing_gain_slow_start: s.number("pacing_gain_slow_start")?,
             pacing_burst: count(s, "pacing_burst")?,
+            burst: count(s, "burst")?,
+            burst_time: s.span("burst_time")?,
             send_jitter: s.span("send_jitter")?,
             timeout_ssthresh: TimeoutSsthresh::read(s, "timeout_ssthresh")?,
             rtt_arithmetic: RttArithmetic::read(s, "rtt_arithmetic")?,
@@ -295,6 +300,12 @@ impl Profile {
             },
             ..self
         }
+    }
+
+    /// Returns the segments of a window that may be missing from it because a burst waits.
+    #[inline]
+    pub(crate) fn held_back(&self, window: f64) -> u32 {
+        if self.burst == 1 || !self.by_segments { 0 } else { (self.burst - 1).min(third_of(window as u64)) }
     }
 
     /// Number of reported blocks that a receiver remembers.
@@ -384,6 +395,11 @@ impl Profile {
         }
         Ok(())
     }
+}
+
+/// The share of a window for which no burst waits (Linux, `net.ipv4.tcp_tso_win_divisor`), one segment at least.
+pub(crate) fn third_of(window: u64) -> u32 {
+    (window / 3).max(1) as u32
 }
 
 /// Bytes that a receiver may leave unacknowledged: it has 16 bits for them.

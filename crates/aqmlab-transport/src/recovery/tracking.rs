@@ -1,6 +1,6 @@
 //! The state of a sender that tracks each outstanding segment.
 
-use aqmlab_units::Span;
+use aqmlab_units::{Instant, Span};
 
 use super::pace::Pace;
 use super::prr::Prr;
@@ -107,6 +107,8 @@ pub(crate) struct Tracking {
     pub undo: Undo,
     pub deviation: Deviation,
     pub pace: Pace,
+    /// When the latest burst began, and how many of its segments have not left.
+    pub burst: (Instant, u32),
 }
 
 impl Tracking {
@@ -125,6 +127,7 @@ impl Tracking {
             undo: Undo::nothing(),
             deviation: Deviation::new(rtt, sent, profile),
             pace: Pace::new(),
+            burst: (Instant::ZERO, 0),
         }
     }
 

@@ -1,0 +1,107 @@
+//! New data leaves in bursts, as from a host with segmentation offload, and each segment by itself where that is off.
+
+mod support;
+
+use aqmlab_params::{Origin, Value};
+use aqmlab_transport::{ENDLESS, Profile, profile_settings};
+use aqmlab_units::{Instant, Rate, Span};
+use support::{A, Fate, Faults, Link, Pair, Path, faultless};
+
+/// A connection that has opened; a segment takes 1 ms on the slow link, each is acknowledged, and one may be lost.
+fn pair(given: &[(&'static str, Value)], lost: u32) -> Pair {
+    let mut settings = profile_settings("modern").expect("built in");
+    let fixed = [
+        ("ack_every", Value::Integer(1)),
+        ("initial_window", Value::Integer(20)),
+        ("slow_start_exit", Value::Choice("none")),
+        ("tail_loss_probe", Value::Flag(false)),
+    ];
+    for (name, value) in fixed.iter().chain(given) {
+        settings.set(name, value.clone(), Origin::Given);
+    }
+    let profile = Profile::resolve(&mut settings).expect("consistent");
+    let slow = Link::new(Rate::mbit(12), Span::ms(20), usize::MAX);
+    let fast = || Link::new(Rate::mbit(100_000), Span::ms(20), usize::MAX);
+    let mut data = 0;
+    let lossy: Faults = Box::new(move |_, segment| {
+        data += u32::from(segment.len > 0);
+        if segment.len > 0 && data == lost { Fate::Drop } else { Fate::Pass }
+    });
+    let there = Path::new([fast(), slow], lossy);
+    let mut net = Pair::new(profile, [there, Path::new([fast(), fast()], faultless())]);
+    net.open(Instant::ZERO);
+    net
+}
+
+/// The number of segments that leave together, in order.
+fn bursts(given: &[(&'static str, Value)], segments: u64) -> Vec<usize> {
+    let mut net = pair(given, 0);
+    let mss = 1448;
+    net.with(A, |e, _, _| e.write(segments * mss));
+    net.run_until(Instant::ZERO + Span::s(20));
+    assert_eq!(net.sides[A].endpoint.acked().get(), segments * mss, "all of it arrives");
+    assert_eq!(net.sides[A].endpoint.counters().timeouts, 0);
+    let sent = net.sides[A].data_sent();
+    sent.chunk_by(|a, b| a.0 == b.0).map(<[_]>::len).collect()
+}
+
+fn burst(segments: u64, time: Span) -> [(&'static str, Value); 2] {
+    [("burst", Value::Integer(segments)), ("burst_time", Value::Span(time))]
+}
+
+/// In slow start each acknowledgment lets two segments out; in bursts of four, every second one lets out four.
+#[test]
+fn what_fits_the_window_leaves_in_bursts() {
+    let alone = bursts(&[], 60);
+    assert_eq!((alone[0], &alone[1..21]), (20, &[2; 20][..]));
+    let four = bursts(&burst(4, Span::ZERO), 60);
+    assert_eq!((four[0], &four[1..11]), (20, &[4; 10][..]));
+}
+
+/// 63 segments: the last burst is what is left.
+#[test]
+fn the_last_data_waits_for_nothing() {
+    let sent = bursts(&burst(4, Span::ZERO), 63);
+    assert_eq!((sent.iter().sum::<usize>(), sent.last()), (63, Some(&3)), "{sent:?}");
+}
+
+/// After n acknowledgments in slow start, the window is 20 + n segments and has room for 2 n: a third of it fits after 4
+/// (8 of 24), after 5 more (10 of 29 for 9) and after 6 more (12 of 35 for 11). The last ten are all that is left.
+#[test]
+fn no_burst_waits_for_more_than_a_third_of_the_window() {
+    assert_eq!(bursts(&burst(64, Span::ZERO), 60), [20, 8, 10, 12, 10]);
+}
+
+/// The handshake measures 80 ms. Twenty segments, doubled in slow start, are half of one in a millisecond: two is least.
+/// In 12 ms the rate sends six, and more as the window grows.
+#[test]
+fn a_burst_is_what_the_paced_rate_sends_in_its_time() {
+    let least = bursts(&burst(44, Span::ms(1)), 60);
+    assert_eq!((least[0], &least[1..21]), (20, &[2; 20][..]));
+    let timed = bursts(&burst(44, Span::ms(12)), 60);
+    assert!((6..=8).contains(&timed[1]), "{timed:?}");
+    assert!(timed.len() < least.len() / 2, "{timed:?}");
+}
+
+/// A window grows in congestion avoidance although part of it waits.
+#[test]
+fn what_waits_counts_as_used() {
+    for control in ["reno", "cubic"] {
+        for growth in ["rfc9438", "linux"] {
+            let grown = |given: &[(&'static str, Value)]| {
+                let growth =
+                    [("congestion", Value::Choice(control)), ("cubic_growth", Value::Choice(growth))];
+                let mut net = pair(&[&growth, given].concat(), 40);
+                net.with(A, |e, _, _| e.write(ENDLESS));
+                net.run_until(Instant::ZERO + Span::s(3));
+                assert!(net.sides[A].endpoint.counters().fast_retransmits == 1);
+                net.sides[A].endpoint.cwnd()
+            };
+            let (alone, eight) = (grown(&[]), grown(&burst(8, Span::ZERO)));
+            assert!(
+                eight > 0.9 * alone && eight < 1.1 * alone,
+                "{control}, {growth}: {eight}, {alone} without"
+            );
+        }
+    }
+}
