@@ -164,7 +164,7 @@ class _Process:
         """
         while (left_s := until - time.monotonic()) > 0:
             yield self._message(self._line(min(left_s, SILENCE_S)))
-        raise RunError("the live router did not end in time; it was ended")
+        raise RunError("the live router did not end in time and was killed")
 
     def _line(self, patience_s: float) -> bytes:
         assert self._process.stdout is not None

@@ -35,7 +35,7 @@ def notification_percentage(run: Measured, queue: str, class_name: str) -> float
     label="congestion notifications",
     unit="",
     definition="packets that the queue marked CE or that its law dropped (early and forced drops) in the"
-    " measured interval; those that found the buffer full are none",
+    " measured interval; packets that found the buffer full do not count",
     source=f"marks plus early drops: {_WEIGLE}, section III",
     on_the_way=True,
     by_kind=True,

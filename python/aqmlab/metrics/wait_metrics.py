@@ -42,12 +42,12 @@ def _define(waits: Waits, *, timed: str, of_sizes: str, source: str, ended: dict
         Parameter(
             AT_LEAST,
             "B",
-            f"the least {of_sizes}: the begin of a size band; that of the first if not given",
+            f"the least {of_sizes}, where a size band begins; by default that of the first band",
         ),
         Parameter(
             BELOW,
             "B",
-            f"a {of_sizes} that is not reached: the begin of a size band; there is none if not given",
+            f"an upper limit of the {of_sizes}, exclusive, where a size band begins; by default none",
         ),
     )
     whose = (

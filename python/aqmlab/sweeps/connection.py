@@ -28,7 +28,7 @@ _FILE_S = 0.1
 _RETRY_S = 2.0
 """Time limit of each later attempt."""
 _LOOK_S = 1.0
-"""Between questions to the scheduler which workers there are."""
+"""Interval of requests to the scheduler for the list of workers."""
 _UNANSWERED_S = 60.0
 """Time without an answer after which a scheduler counts as lost."""
 _CLOSE_S = 2.0

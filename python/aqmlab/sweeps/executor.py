@@ -20,7 +20,7 @@ from aqmlab.sweeps.progress import UnderWay
 from aqmlab.sweeps.task import Task
 
 SKIPPED = "skipped"
-"""The cause of runs that this machine lacks something for, unlike others of the same scenario."""
+"""The cause of runs that cannot be made on this machine, unlike others of the same scenario."""
 
 
 @dataclass(frozen=True)

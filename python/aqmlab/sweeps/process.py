@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import IO, Any
 
 Hear = Callable[[Mapping[str, Any]], object]
-"""Receives how far a run is: ``done_s``, ``total_s`` and ``events``."""
+"""Receives the progress of a run: ``done_s``, ``total_s`` and ``events``."""
 
 ATTEMPTS = 2
-"""How often a run is begun whose process dies under it."""
+"""Number of attempts at a run whose process dies."""
 SILENCE_S = 600.0
-"""How long a process may show no progress before it is ended. A run shows some often, but for
-the time in which it lays out its flows and writes its tables."""
+"""Time without progress after which a process is killed. A run often shows progress, except while it creates
+its flows and writes its tables."""
 ALIVE = "alive"
-"""The key of a line that is a sign of life, and no answer: how far the run is."""
+"""The key of a progress line, which is not an answer."""
 
 _LAST_WORDS = 2000
 """Bytes of a dead process's stderr that are reported."""

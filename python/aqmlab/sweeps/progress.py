@@ -11,8 +11,8 @@ from aqmlab.results import Results
 from aqmlab.stats import estimate
 
 WATCHED = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p95_s")
-"""Metrics whose intervals are examined while a sweep grows. All are well above zero where anything is sent:
-the relative width of one near zero says nothing."""
+"""Metrics whose intervals are examined while a sweep grows. All are well above zero if anything is sent; the
+relative width of a value near zero is meaningless."""
 
 
 @dataclass(frozen=True)

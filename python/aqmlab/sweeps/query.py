@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _APART = "files"
-"""A schema of its own for what nobody asks for."""
+"""A separate schema for names that no query uses."""
 _Files = Mapping[str, Sequence[tuple[TableFile, str]]]
 """The files of each table, with the digest of their run."""
 _RUN_COLUMNS = ("digest", "arm", "seed", "settings")

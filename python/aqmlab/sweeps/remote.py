@@ -26,12 +26,12 @@ from aqmlab.sweeps.store import Store
 FORMAT = 1
 """The version of requests and answers."""
 REFUSED = "refused"
-"""The status of a run that this worker must not do."""
+"""The status of a run that this worker must not execute."""
 NEWS = "aqmlab"
-"""The topic of Dask's events on which workers say how far runs are."""
+"""The topic of Dask's events on which workers report the progress of runs."""
 
 _IDLE_S = 60.0
-"""How long a process waits for the next request."""
+"""Time for which a process waits for the next request."""
 _SECONDS_BETWEEN_NEWS = 2.0
 """Of one run: the scheduler passes on those of all workers."""
 _here = threading.local()

@@ -54,11 +54,11 @@ _PATIENCE_S = 10.0
 _TASKS_AHEAD = 256
 """Tasks that wait at the executor, so that no worker waits while results are evaluated."""
 _READ_AHEAD = 100
-"""New runs that are worth being read while others are done."""
+"""Number of new runs that are worth reading while others run."""
 _LOOK_S = 5.0
-"""Between evaluations of the intervals, at least ..."""
+"""Least time between evaluations of the intervals, in seconds ..."""
 _SHARE_OF_LOOKING = 0.05
-"""... and so that no more of the time is spent on them."""
+"""... and the largest share of the time that is spent on them."""
 
 
 class Sweep:
