@@ -30,8 +30,30 @@ RECORD = {
     "10ms-all": {"record_ms": 10, "record_flows_ms": 10},
 }
 
+# Variants of TCP, as keys of the driver.
+VARIANTS = {
+    "newreno": {},
+    "reno": {"recovery": "reno"},
+    "sack": {"recovery": "sack"},
+    "sack, rack-tlp, prr": {"recovery": "segments"},
+    "cubic": {"congestion": "cubic"},
+    "cubic, sack, rack-tlp, prr": {"recovery": "segments", "congestion": "cubic"},
+    "profile linux, cubic, an ACK per segment": {
+        "recovery": "segments",
+        "congestion": "cubic",
+        "profile": "linux",
+    },
+}
+# What is lost on the dumbbell: windows of 20 segments, for which the buffer has room; or as RED drops.
+LOSSES = {
+    "none": (100, "droptail", {"max_window": 20, "limit": 10_000}),
+    "light": (100, "red", {}),
+    "heavy": (1000, "red", {}),
+}
+
 # The activity of the flows whose memory is measured. A window of one segment, with room for all, loses
-nothing. MEMORY = {
+# nothing.
+MEMORY = {
     "idle": {"times": 100, "idle": 1},
     "sending": {"times": 200, "limit": 200_000, "max_window": 1},
     "losing one packet in six": {"times": 100, "limit": 10_000},
@@ -93,10 +115,11 @@ class Campaign:
                     yield f"hops-fast/{discipline}/{flows}/off", lambda v=values: self.hops(v, (4, 6))
 
     def recoveries(self) -> Iterator[Item]:
-        """The dumbbell by loss recovery: the cost of a delivered segment with each."""
-        for recovery in ("newreno", "reno", "sack"):
-            values = scene(100, "red", recovery=recovery)
-            yield f"recovery/{recovery}/red/100", lambda v=values: self.hops(v, (5, 15))
+        """The dumbbell by variant of TCP and by loss: the cost of a delivered segment with each."""
+        for loss, (flows, discipline, changes) in LOSSES.items():
+            for variant, keys in VARIANTS.items():
+                values = scene(flows, discipline, **changes, **keys)
+                yield f"recovery/{variant}/{loss}", lambda v=values: self.hops(v, (5, 10))
 
     def hops(self, values: dict, span: tuple[float, float]) -> dict:
         """Cost of a packet-hop in the event loop."""

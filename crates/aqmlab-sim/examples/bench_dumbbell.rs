@@ -38,8 +38,12 @@ struct Scene {
     /// the flows start evenly spread over this time
     start_s: f64,
     mss: u64,
-    /// `reno`, `newreno` or `sack`
+    /// `reno`, `newreno`, `sack`, or `segments`: SACK with RACK-TLP, PRR, F-RTO and time stamps
     recovery: String,
+    /// `reno` or `cubic`
+    congestion: String,
+    /// the profile whose values count where no key of the scene states another
+    profile: String,
     /// segments
     max_window: u64,
     min_rto_ms: f64,
@@ -70,6 +74,8 @@ impl Default for Scene {
             start_s: 1.0,
             mss: 1448,
             recovery: "newreno".to_owned(),
+            congestion: "reno".to_owned(),
+            profile: "rfc".to_owned(),
             max_window: 1 << 20,
             min_rto_ms: 1000.0,
             limit: 1000,
@@ -111,6 +117,8 @@ impl Scene {
             "start_s" => self.start_s = number()?,
             "mss" => self.mss = count()?,
             "recovery" => self.recovery = value.to_owned(),
+            "congestion" => self.congestion = value.to_owned(),
+            "profile" => self.profile = value.to_owned(),
             "max_window" => self.max_window = count()?,
             "min_rto_ms" => self.min_rto_ms = number()?,
             "limit" => self.limit = count()?,
@@ -133,6 +141,14 @@ impl Scene {
                 r#"{{ kind = "red", limit = "{limit}p", min_th = "{min_th}p", max_th = "{max_th}p", max_p = {max_p:?}, w_q = {w_q:?}, gentle = true }}"#
             )),
             other => Err(format!("discipline: `{other}` is neither droptail nor red")),
+        }
+    }
+
+    /// How losses are found and repaired, as settings of TCP.
+    fn recovery(&self) -> String {
+        match self.recovery.as_str() {
+            "segments" => r#"recovery = "sack", sack_pipe = "segments", rack = true, tail_loss_probe = true, prr = true, frto = true, timestamps = true"#.to_owned(),
+            scheme => format!("recovery = \"{scheme}\""),
         }
     }
 
@@ -161,7 +177,7 @@ name = "bulk"
 count = {flows}
 rtt = {{ spread = ["{low}ms", "{high}ms"] }}
 start = {{ spread = ["0s", "{start}s"] }}
-tcp = {{ profile = "rfc", mss = "{mss}B", ack_every = 1, initial_window = 2, limited_transmit = false, max_window = {window}, recovery = "{recovery}", min_rto = "{rto}ms" }}
+tcp = {{ profile = "{profile}", mss = "{mss}B", ack_every = 1, initial_window = 2, limited_transmit = false, max_window = {window}, congestion = "{congestion}", {recovery}, min_rto = "{rto}ms" }}
 [record]
 queues = "{record}ms"
 flows = "{record_flows}ms"
@@ -177,7 +193,9 @@ flows = "{record_flows}ms"
             flows = self.flows,
             start = self.start_s,
             mss = self.mss,
-            recovery = self.recovery,
+            profile = self.profile,
+            congestion = self.congestion,
+            recovery = self.recovery(),
             rto = self.min_rto_ms,
             window = self.max_window,
             record = self.record_ms,

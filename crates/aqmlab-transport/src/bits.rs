@@ -9,6 +9,12 @@ impl Bits {
         Bits(0)
     }
 
+    /// Whether none is set.
+    #[inline]
+    pub(crate) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// Whether any of `bits` is set.
     #[inline]
     pub(crate) const fn any(self, bits: u8) -> bool {

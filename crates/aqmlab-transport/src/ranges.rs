@@ -84,11 +84,18 @@ impl Ranges {
 
     /// Returns the lowest number not below `from` that is in no run.
     pub(crate) fn gap_from(&self, from: u64) -> u64 {
-        self.run_of(from).map_or(from, |run| run.1)
+        // Usually the question is about the last run.
+        match self.runs.last() {
+            Some(last) if last.0 <= from => from.max(last.1),
+            _ => self.run_of(from).map_or(from, |run| run.1),
+        }
     }
 
     /// Returns the beginning of the first run above `number`, which is in none.
     pub(crate) fn end_of_gap(&self, number: u64) -> Option<u64> {
+        if self.end().is_none_or(|end| end <= number) {
+            return None;
+        }
         self.runs.get(self.runs.partition_point(|r| r.1 <= number)).map(|r| r.0)
     }
 

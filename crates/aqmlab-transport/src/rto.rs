@@ -100,7 +100,7 @@ impl RtoTimer {
     #[cold]
     pub(crate) fn start(&mut self, now: Instant, profile: &Profile) {
         self.arm(now, profile);
-        if profile.by_segments {
+        if profile.by_segments() {
             let span = self.deadline.saturating_since(now);
             self.arm_by_ticks(now, span, profile);
         }

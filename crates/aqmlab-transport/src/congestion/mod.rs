@@ -137,7 +137,7 @@ impl<'m> Algorithm<'m> {
     /// Returns the control of `profile`, which finds its memory, if any, where `memory` points.
     #[inline(always)]
     pub(crate) fn of(profile: &Profile, memory: impl FnOnce() -> &'m mut Memory) -> Self {
-        if profile.remembers {
+        if profile.remembers() {
             Algorithm::Kept(memory().0.get_or_insert_with(|| Remembered::new(profile)))
         } else {
             Algorithm::Reno(Reno)

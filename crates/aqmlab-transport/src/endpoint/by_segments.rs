@@ -15,16 +15,6 @@ use crate::sack::Sack;
 use crate::segment::Segment;
 use crate::sequence::from_wire;
 
-/// TLP.max_ack_delay (RFC 8985, section 7.2).
-const MAX_ACK_DELAY: Span = Span::ms(200);
-/// The probe timeout without a measurement of the round trip (RFC 8985, section 7.2).
-const FIRST_PROBE: Span = Span::s(1);
-
-/// The time by which a ticking clock delays a probe and the reordering timer beyond RFC 8985.
-fn patience(profile: &Profile) -> Span {
-    profile.timer_tick.saturating_mul(2)
-}
-
 /// What else an acknowledgment says.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Signs {
@@ -38,17 +28,16 @@ impl Endpoint {
     /// Whether each outstanding segment is tracked.
     #[inline]
     pub(super) fn tracks(&self, profile: &Profile) -> bool {
-        profile.by_segments && (self.uses_sack() || self.troubles.tracking().is_some())
+        profile.by_segments() && (self.uses_sack() || self.troubles.tracking().is_some())
     }
 
     /// The connection is established: from now on segments are listed.
     #[inline(never)] // keeps the way of other senders short
     pub(super) fn begin_tracking(&mut self, profile: &Profile) {
-        if profile.by_segments && (self.uses_sack() || profile.count_duplicates) {
+        if profile.by_segments() && (self.uses_sack() || profile.count_duplicates) {
             let (rtt, sent) = (self.rto.srtt(), self.sent());
             self.troubles.note().tracking = Some(Box::new(Tracking::new(rtt, sent, profile)));
             self.notes.put(SELECTIVE, self.has_data());
-            self.unsettled = true;
         }
     }
 
@@ -60,6 +49,26 @@ impl Endpoint {
     #[inline]
     pub(super) fn tracking_mut(&mut self) -> &mut Tracking {
         self.troubles.tracking_mut().expect("made with the connection")
+    }
+
+    /// An acknowledgment of `bytes` that are new, and nothing else, while the list is settled.
+    #[inline(always)]
+    pub(super) fn on_calm_ack(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+        let (una, sent) = (self.una + u64::from(bytes), self.sent());
+        let Some(plain) = self.tracking_mut().segments.acknowledge_plain(now, una) else {
+            self.on_ack_by_segments(now, una, &Sack::NONE, Signs::default(), profile);
+            return;
+        };
+        self.note_round_trip(plain.first, (una, sent), profile);
+        self.rto.acked(una);
+        self.advance_by(bytes, bytes);
+        if profile.hears {
+            let (segments, rtt) = (plain.segments, Some(plain.last));
+            self.hear(&Heard { now, bytes, segments, marked: false, una, sent, rtt }, profile);
+        }
+        self.open_window(now, bytes, profile);
+        self.note_activity_on_ack(now, profile);
+        self.rearm_calmly(now, true, profile);
     }
 
     /// The acknowledgment field and the blocks of a segment.
@@ -90,6 +99,7 @@ impl Endpoint {
         }
         if !(calm && orderly && !echo) || news.twice {
             self.take_measures(now, ack, &news, profile);
+            self.unsettled = !self.tracking().is_settled();
         } else if news.acked > 0 {
             self.open_window(now, bytes, profile);
             self.note_activity_on_ack(now, profile);
@@ -105,7 +115,9 @@ impl Endpoint {
     #[inline(never)] // keeps the way of an orderly ACK short
     fn take_measures(&mut self, now: Instant, ack: u64, news: &News, profile: &Profile) {
         let advances = news.acked > 0;
-        self.troubles.note().counts.duplicate_acks += u32::from(!advances && news.delivered > 0);
+        if !advances && news.delivered > 0 {
+            self.troubles.note().counts.duplicate_acks += 1;
+        }
         if self.probe_has_repaired(ack, advances || news.delivered > 0, news.twice) {
             self.reduce_at_once(news, profile);
         }
@@ -126,7 +138,7 @@ impl Endpoint {
             self.note_activity_on_ack(now, profile);
         }
         if let Some(wait) = wait {
-            self.rto.arm_by_ticks(now, wait + patience(profile), profile);
+            self.rto.arm_by_ticks(now, wait + profile.patience(), profile);
             self.tracking_mut().timer = Timer::Reordering;
         } else if advances || self.sacked_is_older_than_first(now, news) {
             self.rearm(now, true, profile);
@@ -231,12 +243,12 @@ impl Endpoint {
 
     /// Whether a timeout was spurious (RFC 5682, section 3.1, steps 2 and 3).
     fn judge_timeout(&mut self, ack: u64, news: &News, profile: &Profile) {
+        if self.tracking().frto == Frto::Off || self.tracking().phase != Phase::Loss {
+            return;
+        }
         let (sent, has_data) = (self.sent(), self.has_data() && self.fits(self.reach(profile), profile));
         let advances = news.acked > 0;
         let tracking = self.tracking_mut();
-        if tracking.phase != Phase::Loss || tracking.frto == Frto::Off {
-            return;
-        }
         // What left after the timeout says nothing.
         if news.original.is_some_and(|end| end <= tracking.recover) {
             self.go_back(true);
@@ -438,36 +450,35 @@ impl Endpoint {
     /// The timer to be set: the probe's, or the retransmission timer. `anew`: an acknowledgment starts it;
     /// otherwise, and if another timer precedes it, the first outstanding segment did.
     fn rearm(&mut self, now: Instant, anew: bool, profile: &Profile) {
-        if self.unacked == 0 {
-            self.rto.stop();
-            self.tracking_mut().timer = Timer::Timeout;
-            return;
-        }
-        let probe = self.probe_timeout(profile);
-        let Endpoint { rto, troubles, .. } = self;
-        let tracking = troubles.tracking_mut().expect("made with the connection");
-        let since_first = if probe.is_some() { !anew } else { tracking.timer != Timer::Timeout };
-        let first = if since_first { tracking.segments.first_left() } else { None };
-        rto.arm(first.unwrap_or(now), profile);
-        let timeout = rto.deadline().saturating_since(now);
-        tracking.timer = if probe.is_some() { Timer::Probe } else { Timer::Timeout };
-        rto.arm_by_ticks(now, probe.map_or(timeout, |probe| probe.min(timeout)), profile);
-    }
-
-    /// The delay of a probe, if one may be sent (RFC 8985, section 7.2).
-    fn probe_timeout(&self, profile: &Profile) -> Option<Span> {
         let tracking = self.tracking();
-        let may = profile.tail_loss_probe
-            && self.uses_sack()
+        let probes = self.uses_sack()
             && tracking.probe.is_none()
             && matches!(tracking.phase, Phase::Open | Phase::Reduction)
             && tracking.segments.is_orderly();
-        if !may {
-            return None;
+        self.rearm_with(now, anew, probes && profile.tail_loss_probe, profile);
+    }
+
+    /// The same while the list is settled.
+    #[inline(always)]
+    fn rearm_calmly(&mut self, now: Instant, anew: bool, profile: &Profile) {
+        self.rearm_with(now, anew, profile.tail_loss_probe && self.uses_sack(), profile);
+    }
+
+    #[inline(always)]
+    fn rearm_with(&mut self, now: Instant, anew: bool, probes: bool, profile: &Profile) {
+        let Endpoint { rto, troubles, unacked, .. } = self;
+        let tracking = troubles.tracking_mut().expect("made with the connection");
+        if *unacked == 0 {
+            rto.stop();
+            tracking.timer = Timer::Timeout;
+            return;
         }
-        let Some(srtt) = self.rto.srtt() else { return Some(FIRST_PROBE) };
-        let alone = tracking.segments.outstanding() == 1;
-        Some(srtt.saturating_mul(2) + if alone { MAX_ACK_DELAY } else { patience(profile) })
+        let since_first = if probes { !anew } else { tracking.timer != Timer::Timeout };
+        let first = if since_first { tracking.segments.first_left() } else { None };
+        let timeout = first.unwrap_or(now).saturating_add(rto.rto(profile)).saturating_since(now);
+        tracking.timer = if probes { Timer::Probe } else { Timer::Timeout };
+        let wait = if probes { timeout.min(tracking.probe_timeout(rto.srtt(), profile)) } else { timeout };
+        rto.arm_by_ticks(now, wait, profile);
     }
 
     /// The timer has fired: returns true if it was not for a timeout.
@@ -487,12 +498,13 @@ impl Endpoint {
                 }
                 self.tracking_mut().timer = Timer::Reordering;
                 match wait {
-                    Some(wait) => self.rto.arm_by_ticks(now, wait + patience(profile), profile),
+                    Some(wait) => self.rto.arm_by_ticks(now, wait + profile.patience(), profile),
                     None => self.rearm(now, false, profile),
                 }
             }
             Timer::Probe => {
                 self.tracking_mut().probe_due = true;
+                self.unsettled = true;
                 self.rto.start(now, profile);
             }
         }
@@ -507,6 +519,7 @@ impl Endpoint {
             self.remember_window();
         }
         self.troubles.note().counts.timeouts += 1;
+        self.unsettled = true;
         let by_sack = self.uses_sack();
         let tracking = self.tracking_mut();
         let recovering = tracking.is_recovering();
@@ -534,6 +547,9 @@ impl Endpoint {
     /// Returns the next segment: a probe, a lost segment, or new data.
     #[inline(never)] // keeps the way of other senders short
     pub(super) fn transmit_by_segments(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        if !self.unsettled && self.unacked > 0 && !profile.pacing && profile.burst == 1 {
+            return self.transmit_calmly(now, profile);
+        }
         if profile.pacing {
             self.release_timer(now);
         }
@@ -580,6 +596,23 @@ impl Endpoint {
         Some(segment)
     }
 
+    /// The same while the list is settled: new data, if there is room for it.
+    #[inline(always)]
+    fn transmit_calmly(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        let usable = self.window.usable(0, profile);
+        let in_flight = u64::from(self.tracking().segments.outstanding());
+        if in_flight >= usable || !self.has_data() || !self.fits(self.reach(profile), profile) {
+            return None;
+        }
+        let segment = self.new_data(now, profile);
+        self.list_new(now, segment.len, profile);
+        if profile.tail_loss_probe {
+            self.rearm_calmly(now, false, profile);
+        }
+        self.burst = if in_flight + 1 < usable { self.burst - 1 } else { 0 }; // as above
+        Some(segment)
+    }
+
     /// Whether [`Endpoint::transmit_by_segments`] would return a segment, unless the limit on bursts forbids
     /// it.
     pub(super) fn wants_to_send_by_segments(&self, profile: &Profile) -> bool {
@@ -587,22 +620,29 @@ impl Endpoint {
         let room = u64::from(tracking.segments.in_flight()) < self.window.usable(0, profile);
         let waits = profile.burst > 1 && self.waits_for_burst(self.window.usable(0, profile), profile);
         let new = !waits && self.has_data() && self.fits(self.reach(profile), profile);
-        tracking.probe_due || room && (new || tracking.segments.next_lost().is_some())
+        tracking.probe_due || room && (new || tracking.segments.first_lost().is_some())
     }
 
     fn transmit_new(&mut self, now: Instant, profile: &Profile) -> Segment {
         let segment = self.new_data(now, profile);
-        let end = self.sent();
+        self.list_new(now, segment.len, profile);
         let tracking = self.tracking_mut();
-        tracking.segments.sent(now, end);
         tracking.prr.sent();
-        if 0 < segment.len && segment.len < profile.mss {
-            tracking.partial_end = end;
-        }
         if profile.tail_loss_probe && tracking.timer != Timer::Reordering && tracking.phase == Phase::Open {
             self.rearm(now, false, profile);
         }
         segment
+    }
+
+    /// A new segment with `len` bytes has left.
+    #[inline(always)]
+    fn list_new(&mut self, now: Instant, len: u32, profile: &Profile) {
+        let end = self.sent();
+        let tracking = self.tracking_mut();
+        tracking.segments.sent(now, end);
+        if 0 < len && len < profile.mss {
+            tracking.partial_end = end;
+        }
     }
 
     /// Whether a segment that was not full waits for its acknowledgment.

@@ -389,14 +389,6 @@ impl Endpoint {
         }
     }
 
-    /// The same for a control that is called for each acknowledgment, kept out of the hot path.
-    #[inline(never)]
-    pub(super) fn go_on_apart(&mut self, now: Instant, bytes: u32, profile: &Profile) {
-        let (segments, una, sent) = (bytes.div_ceil(profile.mss), self.una, self.sent());
-        self.hear(&Heard { now, bytes, segments, marked: false, una, sent, rtt: None }, profile);
-        self.go_on(now, bytes, true, profile);
-    }
-
     /// Notifies the congestion control of an acknowledgment.
     pub(super) fn hear(&mut self, heard: &Heard, profile: &Profile) {
         if profile.hears {

@@ -68,7 +68,8 @@ pub struct Endpoint {
     state: State,
     notes: Notes,
     /// Duplicate ACKs or a timeout have occurred since the last new ACK, or fast recovery is in progress:
-    /// `recovery` must process the next new one.
+    /// `recovery` must process the next new one. With a list of segments: it is not
+    /// [settled](crate::recovery::Tracking::is_settled).
     unsettled: bool,
     /// One past the last byte the application has written; the FIN's offset once it has closed.
     stream_end: u64,

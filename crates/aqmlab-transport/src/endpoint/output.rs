@@ -32,14 +32,19 @@ impl Endpoint {
     }
 
     /// The segment that the list of segments permits, or a separate acknowledgment if it permits none.
-    #[inline(never)]
     fn transmit_listed(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.burst > 0
             && let Some(segment) = self.transmit_by_segments(now, profile)
         {
             return Some(segment);
         }
-        self.owed_ack(profile)
+        if self.receiver.owes_ack() { self.ack_beside_list(profile) } else { None }
+    }
+
+    /// A separate acknowledgment of a host that has a list of segments.
+    #[inline(never)]
+    fn ack_beside_list(&mut self, profile: &Profile) -> Option<Segment> {
+        Some(self.pure_ack(profile))
     }
 
     /// The next segment that does not wait for the sender's delay ([`Profile::send_jitter`]), until `None`: an
@@ -339,7 +344,7 @@ impl Endpoint {
 
     #[cold]
     fn restart_window(&mut self, now: Instant, profile: &Profile) {
-        if profile.remembers {
+        if profile.remembers() {
             let left = self.last_activity;
             self.troubles.note().control.resumed(now, left);
         }

@@ -7,7 +7,7 @@
 use aqmlab_units::Instant;
 
 use super::Endpoint;
-use super::by_segments::Signs;
+use crate::congestion::Heard;
 use crate::connection::State;
 use crate::profile::Profile;
 use crate::sack::Sack;
@@ -31,44 +31,16 @@ impl Endpoint {
     pub fn on_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
         debug_assert!(seg.sack_len == 0, "a SACK option comes with its blocks");
         let Some(predicted) = self.prediction(seg, ce, profile) else {
-            self.on_unpredicted(now, seg, ce, profile);
-            return;
-        };
-        let twin = self.twin_after(now, seg, ce, profile);
-        self.on_predicted(now, seg, predicted, profile);
-        debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
-    }
-
-    /// Another kind, or an acknowledgment of new data where each outstanding segment is tracked.
-    #[inline(never)] // keeps the way of other senders short
-    fn on_unpredicted(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
-        let listed = self.tracks(profile).then(|| self.acknowledges(seg, ce, profile)).flatten();
-        let Some(ack) = listed else {
             self.on_any_segment(now, seg, &Sack::NONE, ce, profile);
             return;
         };
-        let twin = self.twin_after(now, seg, ce, profile);
-        self.note_predicted(seg, profile);
-        self.on_ack_by_segments(now, ack, &Sack::NONE, Signs::default(), profile);
-        debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
-    }
-
-    /// The state of the endpoint after the segment on the full path, where that is checked.
-    #[inline(always)]
-    fn twin_after(&self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) -> Option<Endpoint> {
-        cfg!(debug_assertions).then(|| {
+        let twin = cfg!(debug_assertions).then(|| {
             let mut twin = self.clone();
             twin.on_any_segment(now, seg, &Sack::NONE, ce, profile);
             twin
-        })
-    }
-
-    /// The offset that a pure acknowledgment of new data, without echo or CE, has reached.
-    fn acknowledges(&self, seg: &Segment, ce: bool, profile: &Profile) -> Option<u64> {
-        let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce;
-        let bytes = seg.ack.wrapping_sub(to_wire(profile.initial_sequence, self.una));
-        let pure = seg.len == 0 && seg.seq == self.receiver.next_on_wire();
-        (ordinary && pure && 0 < bytes && bytes <= self.unacked).then(|| self.una + u64::from(bytes))
+        });
+        self.on_predicted(now, seg, predicted, profile);
+        debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
     }
 
     /// A segment with these SACK blocks arrives; `ce`: with congestion experienced.
@@ -132,12 +104,27 @@ impl Endpoint {
 
     #[inline(always)]
     fn on_predicted_ack(&mut self, now: Instant, bytes: u32, profile: &Profile) {
-        self.advance_by(bytes, bytes);
-        self.note_activity_on_ack(now, profile);
-        if profile.remembers {
-            self.go_on_apart(now, bytes, profile);
+        if !profile.more_than_reno.is_empty() {
+            self.on_predicted_ack_apart(now, bytes, profile);
             return;
         }
+        self.advance_by(bytes, bytes);
+        self.note_activity_on_ack(now, profile);
+        self.go_on(now, bytes, true, profile);
+    }
+
+    /// The same for a control with a memory, or a sender that tracks each segment: the hot path has no room for
+    /// them.
+    #[inline(never)]
+    fn on_predicted_ack_apart(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+        if self.tracks(profile) {
+            self.on_calm_ack(now, bytes, profile);
+            return;
+        }
+        self.advance_by(bytes, bytes);
+        self.note_activity_on_ack(now, profile);
+        let (segments, una, sent) = (bytes.div_ceil(profile.mss), self.una, self.sent());
+        self.hear(&Heard { now, bytes, segments, marked: false, una, sent, rtt: None }, profile);
         self.go_on(now, bytes, true, profile);
     }
 }

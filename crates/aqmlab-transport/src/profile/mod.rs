@@ -10,6 +10,7 @@ use aqmlab_params::{Default, Origin, ParamError, Settings, Value};
 use aqmlab_units::Span;
 use aqmlab_units::text::Size;
 
+use crate::bits::Bits;
 use crate::sack::MAX_BLOCKS;
 
 pub use bundles::{ProfileInfo, ProfileValue};
@@ -127,17 +128,20 @@ pub struct Profile {
     pub(crate) ack_at: u32,
     /// Whether delayed acknowledgments follow more rules than `ack_every` and `delayed_ack`.
     pub(crate) ack_rules: bool,
-    /// Whether the congestion control has a memory.
-    pub(crate) remembers: bool,
-    /// Whether it is called for each acknowledgment.
+    /// [`REMEMBERS`] and [`BY_SEGMENTS`]: an acknowledgment of new data does more than open Reno's window.
+    pub(crate) more_than_reno: Bits,
+    /// Whether the congestion control is called for each acknowledgment.
     pub(crate) hears: bool,
     /// Whether each change of CE is acknowledged at once (RFC 8257, 3.2).
     pub(crate) exact_echo: bool,
-    /// Whether a sender tracks each outstanding segment, with SACK or without.
-    pub(crate) by_segments: bool,
     /// The minimum by which a timeout exceeds the round-trip time.
     pub(crate) least_variance: Span,
 }
+
+/// The congestion control has a memory.
+const REMEMBERS: u8 = 1;
+/// A sender tracks each outstanding segment, with SACK or without.
+const BY_SEGMENTS: u8 = 1 << 1;
 
 /// The value of a count without a limit: more than can ever be reached.
 const NO_LIMIT: u32 = u32::MAX;
@@ -267,10 +271,9 @@ impl Profile {
             time_wait: s.span("time_wait")?,
             ack_at: 0,
             ack_rules: false,
-            remembers: false,
+            more_than_reno: Bits::none(),
             hears: false,
             exact_echo: false,
-            by_segments: false,
             least_variance: Span::ZERO,
         };
         profile.check()?;
@@ -287,13 +290,16 @@ impl Profile {
         let timed = !self.timer_tick.is_zero() || !self.sack_delay.is_zero();
         let ack_rules = exact_echo || bytes || periodic || quick || timed || self.dsack;
         let remembers = self.congestion != Some(Congestion::Reno) || exits;
+        let by_segments = tracks_segments(self.recovery, self.sack_pipe, self.count_duplicates);
+        let mut more_than_reno = Bits::none();
+        more_than_reno.put(REMEMBERS, remembers);
+        more_than_reno.put(BY_SEGMENTS, by_segments);
         Profile {
             ack_at: if ack_rules { NO_LIMIT } else { self.ack_every },
             ack_rules,
             exact_echo,
-            remembers,
+            more_than_reno,
             hears: remembers && (exact_echo || exits || self.cubic_growth == CubicGrowth::Linux),
-            by_segments: tracks_segments(self.recovery, self.sack_pipe, self.count_duplicates),
             least_variance: match self.rtt_arithmetic {
                 RttArithmetic::Linux => self.min_rto,
                 RttArithmetic::Rfc6298 | RttArithmetic::Ns2 => self.granularity,
@@ -305,7 +311,24 @@ impl Profile {
     /// Returns the segments of a window that may be missing from it because a burst waits.
     #[inline]
     pub(crate) fn held_back(&self, window: f64) -> u32 {
-        if self.burst == 1 || !self.by_segments { 0 } else { (self.burst - 1).min(third_of(window as u64)) }
+        if self.burst == 1 || !self.by_segments() { 0 } else { (self.burst - 1).min(third_of(window as u64)) }
+    }
+
+    /// Whether the congestion control has a memory.
+    #[inline(always)]
+    pub(crate) fn remembers(&self) -> bool {
+        self.more_than_reno.any(REMEMBERS)
+    }
+
+    /// Whether a sender tracks each outstanding segment, with SACK or without.
+    #[inline(always)]
+    pub(crate) fn by_segments(&self) -> bool {
+        self.more_than_reno.any(BY_SEGMENTS)
+    }
+
+    /// The time by which a ticking clock delays a probe and the reordering timer beyond RFC 8985.
+    pub(crate) fn patience(&self) -> Span {
+        self.timer_tick.saturating_mul(2)
     }
 
     /// Number of reported blocks that a receiver remembers.

@@ -8,6 +8,11 @@ use super::segments::Segments;
 use crate::profile::Profile;
 use crate::rto::Deviation;
 
+/// TLP.max_ack_delay (RFC 8985, section 7.2).
+const MAX_ACK_DELAY: Span = Span::ms(200);
+/// The probe timeout without a measurement of the round trip (RFC 8985, section 7.2).
+const FIRST_PROBE: Span = Span::s(1);
+
 /// The sender's reaction to congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
@@ -142,6 +147,20 @@ impl Tracking {
     #[inline]
     pub(crate) fn is_calm(&self) -> bool {
         self.phase == Phase::Open && self.probe.is_none() && self.segments.is_orderly()
+    }
+
+    /// Whether it is calm, and nothing is due: the next acknowledgment of new data, and the next segment, are
+    /// ordinary ones.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_calm() && !self.probe_due && !self.retransmission_due
+    }
+
+    /// How long to wait with a probe (RFC 8985, section 7.2).
+    #[inline(always)]
+    pub(crate) fn probe_timeout(&self, srtt: Option<Span>, profile: &Profile) -> Span {
+        let Some(srtt) = srtt else { return FIRST_PROBE };
+        let alone = self.segments.outstanding() == 1;
+        srtt.saturating_mul(2) + if alone { MAX_ACK_DELAY } else { profile.patience() }
     }
 
     /// Whether the window is being reduced gradually.
