@@ -95,7 +95,7 @@ def seconds(text):
 
 def test_shares_and_means_of_the_stand_in_by_quadrature():
     model = tomllib.loads(STAND_IN.read_text())
-    # Straight lines between the points: one trapezium each. The share at the first point has its size.
+    # One trapezium between each two points; the sizes below the first point all count as its size.
     (least, share), *more = points(model["response"])
     total = small = least * share
     for (size, share), before in zip(more, points(model["response"]), strict=False):

@@ -184,7 +184,7 @@ def test_nothing_is_malformed_and_all_checksums_are_right(captured):
     file = run.path / "packets.pcapng"
     assert dissect(file, "-Y", WRONG) == []
     assert len(dissect(file, "-Y", RIGHT)) == len(dissect(file))
-    # SACK options are seen as such, and lengths of payload are those of the profile.
+    # The dissector recognises SACK options, and the payload lengths are those of the profile.
     assert len(dissect(file, "-Y", "tcp.options.sack_le")) > 50
     lengths = set(dissect(file, "-Y", "ip.src == 198.18.1.1", "-Tfields", "-e", "tcp.len"))
     assert {"0", "1460"} <= lengths

@@ -38,7 +38,7 @@ def copied(experiment, tmp_path):
 
 @pytest.fixture
 def spoilt(swept, tmp_path):
-    """A copy of the sweep, to be spoilt."""
+    """A copy of the sweep for a test to corrupt."""
     store = Path(shutil.copytree(swept.parent.parent, tmp_path / "store"))
     return store / "sweeps" / swept.name
 

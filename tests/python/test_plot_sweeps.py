@@ -198,7 +198,7 @@ def test_twelve_arms_have_twelve_looks():
         (
             "series",
             View(),
-            "`series` is a figure of single runs, and this is a sweep; of a sweep there are `lines`",
+            "`series` is a figure of single runs, and this is a sweep; figures of sweeps: `lines`",
         ),
         ("line", View(), "there is no figure `line` of a sweep"),
         ("lines", View(x="rat"), 'axis "rat"'),

@@ -210,7 +210,7 @@ def test_a_report_tells_of_how_many_flows_it_draws_windows(small, experiment, tm
     many = small | {"runs": 1, "duration": "2s", "arm": [{"name": "DropTail"}]}
     many["traffic"][0]["count"] = 12
     page = aqmlab.report(aqmlab.run(many, output=tmp_path / "many", report=False).path).read_text()
-    assert "windows are drawn of the first 10 of 13 flows." in page
+    assert "windows are drawn for the first 10 of 13 flows." in page
     few = aqmlab.report(experiment.path, tmp_path / "few.html").read_text()
     assert "windows are drawn" not in few
     assert "right-hand" not in few

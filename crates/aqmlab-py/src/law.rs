@@ -14,7 +14,7 @@ use crate::plans::parse;
 
 /// Steps of an automatic axis.
 const STEPS: u32 = 240;
-/// End of an automatic axis, in multiples of the average from which on every packet is chosen.
+/// End of an automatic axis, in multiples of the average at which every packet is chosen.
 const MARGIN: f64 = 1.1;
 
 /// Returns the probability before spacing of the arms' first queues, as built for a run, at

@@ -59,7 +59,7 @@ impl TimeWeighted {
 pub(crate) struct TimeByValue {
     /// Durations in ns, by value, up to the largest value seen; grows in blocks.
     ns: Vec<u64>,
-    /// Statistics of the values that are too large for a place of their own.
+    /// Statistics of the values of at least [`PLACES`].
     beyond: TimeWeighted,
 }
 

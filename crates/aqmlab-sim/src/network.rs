@@ -77,7 +77,7 @@ pub struct Opener {
     pub population: Population,
     /// Whether each flow is one connection, or one stream of datagrams.
     pub is_list: bool,
-    /// The instant from which on nothing is opened.
+    /// The instant at which connections cease to be opened.
     pub until: Instant,
     /// Index of the class.
     pub class: u32,

@@ -21,7 +21,7 @@ pub struct Scheduler<Q: EventQueue> {
 
 /// The objects of a flow that have timers: the low bits of the object's number in the order of
 /// events. A flow's access links ([`AccessLink`]) and its delay stages have the same low bits in
-/// the rank of arrivals; the ranks separate them.
+/// the rank of arrivals, where the rank distinguishes them.
 #[derive(Clone, Copy)]
 pub enum FlowObject {
     /// the sending endpoint

@@ -105,7 +105,7 @@ impl Beyond {
     }
 }
 
-/// A number in each of the runs that were changed last, the latest first, as many as an option can report.
+/// One number in each of the most recently changed runs, the latest first; an option has room for these.
 #[derive(Clone, PartialEq, Default, Debug)]
 struct Recent {
     numbers: [u64; MAX_BLOCKS],

@@ -3,7 +3,7 @@
 
 use aqmlab_units::{Instant, Span};
 
-/// Places of a level that a timer may be away.
+/// The maximum distance of a timer within a level, in slots.
 const REACH: u64 = 63;
 /// How much coarser each level is.
 const COARSER: u64 = 8;

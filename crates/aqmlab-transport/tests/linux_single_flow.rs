@@ -126,7 +126,7 @@ type Sent = (Span, u64, u64);
 /// The span of start times that are tried: CUBIC's time steps and the ticks of timers depend on them, and the
 /// vectors do not contain them.
 const PHASES: Span = Span::ms(8);
-/// The step from one start time to the next, first and if none of these agrees: many time steps leave few.
+/// The step between start times: the first, and the one that follows if no start time agrees.
 const STEPS: [Span; 2] = [Span::us(10), Span::us(1)];
 /// The delay that the kernel's clock, which each reading advances by 256 ns, adds in each direction.
 const READINGS: Span = Span::ns(3_400);

@@ -66,7 +66,7 @@ class Flows(Framed, Sequence[FlowTotals]):
         self._count = len(rows)
         self._columns = tuple(map(_packed, zip(*rows, strict=True)))
         self._chosen: Sequence[bool] | None = None
-        """Which rows there are of the columns; all of them if it is ``None``."""
+        """Whether each row of the columns is selected; ``None`` selects all."""
 
     def of_classes(self, belongs: Callable[[str], bool]) -> Flows:
         """Return the flows of the classes whose names a function accepts; the columns are shared."""

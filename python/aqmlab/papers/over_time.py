@@ -123,7 +123,7 @@ def amount_of(figure: PaperFigure, key: str, unit: Unit, wanted: str) -> float |
     Raises
     ------
     ScenarioError
-        If it does not have this unit; ``wanted`` describes the accepted form.
+        If the amount has another unit; ``wanted`` describes the accepted form.
     """
     if key not in figure.content:
         return None

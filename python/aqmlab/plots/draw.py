@@ -129,7 +129,7 @@ def kind_of(results: Results, kind: str) -> FigureKind:
     known = ", ".join(f"`{name}`" for name in kinds)
     if results.axes and kind in KINDS:
         raise UsageError(
-            f"`{kind}` is a figure of single runs, and this is a sweep; of a sweep there are {known}"
+            f"`{kind}` is a figure of single runs, and this is a sweep; figures of sweeps: {known}"
         )
     raise UsageError(f"there is no figure `{kind}`{' of a sweep' if results.axes else ''}; there are {known}")
 

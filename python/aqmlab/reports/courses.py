@@ -139,7 +139,7 @@ def _series(answer: Answer, runs: Mapping[int, Run]) -> tuple[dict[int, RunSerie
 def _flows_text(runs: Sequence[Run]) -> str:
     """Return the number of flows whose windows are drawn, where not all are."""
     most = max((run.flow_count for run in runs), default=0)
-    return f"; windows are drawn of the first {MOST_FLOWS} of {most} flows" if most > MOST_FLOWS else ""
+    return f"; windows are drawn for the first {MOST_FLOWS} of {most} flows" if most > MOST_FLOWS else ""
 
 
 def _bin_text(series: Sequence[RunSeries]) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 FILLED = 0.85
-"""Mean share of its window in flight from which on a flow counts as limited by it (ours).
+"""Mean share of its window in flight at which a flow counts as limited by it (ours).
 
 Delayed acknowledgments take a segment or two of it; a window that losses halve is three quarters
 full.

@@ -207,7 +207,7 @@ class Cases:
         return self.runs()
 
     def runs(self, among: Container[Cell] | None = None) -> Iterator[tuple[PlannedCell, int, str]]:
-        """The same of some of the cells only.
+        """Cell, seed and digest of each run of the cells ``among``, by default all.
 
         For live runs, all cells of a seed come before the next seed, so that slow changes of the
         machine affect all cells.

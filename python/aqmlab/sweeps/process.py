@@ -69,7 +69,7 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     def ask(self, request: Mapping[str, Any], hear: Hear = _unheard) -> dict[str, Any] | None:

@@ -69,7 +69,7 @@ class Store(Place):
         Raises
         ------
         UsageError
-            If the path is something else.
+            If the path exists and is not a store.
         HostError
             If nothing can be written there.
         """

@@ -15,7 +15,7 @@ use crate::Reason;
 pub struct FredParams {
     /// Average below which no packet is chosen at random.
     pub min_th: f64,
-    /// Average from which on every arrival is lost.
+    /// Average at and above which every arrival is lost.
     pub max_th: f64,
     /// Probability at `max_th`.
     pub max_p: f64,

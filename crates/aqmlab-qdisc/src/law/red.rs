@@ -40,7 +40,7 @@ pub enum EcnRegion {
 pub struct RedParams {
     /// Average below which no packet is chosen.
     pub min_th: f64,
-    /// Average from which on every packet is chosen; twice this if gentle.
+    /// Average at and above which every packet is chosen; twice this if gentle.
     pub max_th: f64,
     /// Probability at `max_th`.
     pub max_p: f64,
@@ -292,7 +292,7 @@ impl RedLaw {
         self.spacing.count()
     }
 
-    /// Returns the average from which on every packet is chosen.
+    /// Returns the average at and above which every packet is chosen.
     #[inline]
     fn upper_end(&self) -> f64 {
         if self.params.gentle { 2.0 * self.params.max_th } else { self.params.max_th }

@@ -158,7 +158,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.serve_as(at, end, Sending::MayWait);
     }
 
-    /// Does the same where data that an endpoint has held back may leave.
+    /// Processes an endpoint that may also send the data that it has held back.
     pub(super) fn serve_fully(&mut self, at: FlowRef, end: End) {
         self.serve_as(at, end, Sending::AtOnce);
     }

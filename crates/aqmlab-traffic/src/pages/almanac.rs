@@ -105,8 +105,8 @@ impl Device {
     /// Scripts: "JavaScript file size distribution by device"; fonts: "Distribution of font
     /// response sizes by device type"; images: "Image response size distribution by device". For
     /// the others the chapter has only p10 and p90, in "Distribution of response sizes by content
-    /// type". Its values for scripts, fonts and images are twice those of the other charts, so half
-    /// of its values are used here: of 59 KB for HTML, 50 for CSS and 3 for XML.
+    /// type". Its values for scripts, fonts and images are twice those of the other charts, so they
+    /// are halved here for the others too: 59 KB for HTML, 50 for CSS and 3 for XML.
     pub const fn object(self, of: ObjectType) -> Quantiles {
         match (of, self) {
             (ObjectType::Document, _) => two(&[0.25, 29.5]),

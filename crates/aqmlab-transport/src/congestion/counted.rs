@@ -107,7 +107,7 @@ impl Stage {
         }
     }
 
-    /// Returns the maximum of the same that Reno's window needs.
+    /// Returns the largest such number that keeps up with Reno's window.
     fn by_reno(&mut self, cwnd: u32, profile: &Profile) -> u32 {
         // 1 / alpha, in eighths
         let eighths = libm::floor(8.0 * (1.0 + beta(profile)) / (3.0 * (1.0 - beta(profile)))) as u32;
