@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import math
 import os
 import re
-from collections.abc import Mapping
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from aqmlab.errors import HostError
@@ -15,6 +20,8 @@ SWEEP_FILE = "sweep.json"
 EXPERIMENT_FILE = "experiment.json"
 CLAIMS_FILE = "claims.json"
 """The verdicts, in the directory of an experiment or of a sweep."""
+
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 
 
 def slug(title: str) -> str:
@@ -62,16 +69,86 @@ def write_whole(file: Path, content: str | bytes) -> None:
         with file.open("wb") as device:
             device.write(data)
         return
-    temporary = file.with_name(f".{file.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    _remove_abandoned(file.parent, rf"\.{re.escape(file.name)}\.\d+-[0-9a-f]{{8}}")
+    temporary, out = _own_file(file)
     try:
-        with temporary.open("wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.replace(file)
+        with os.fdopen(out, "wb") as to:
+            to.write(data)
+            to.flush()
+            os.fsync(to.fileno())
+            temporary.replace(file)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def partial_directory(parent: Path, called: str) -> Iterator[Path]:
+    """A temporary directory, removed at the end, or by the next of that name if its process was killed."""
+    prefix = f".{called}.partial-"
+    _remove_abandoned(parent, rf"{re.escape(prefix)}\w{{8}}")
+    while True:
+        directory = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        lock = os.open(directory, os.O_RDONLY)
+        if _is_ours(lock):
+            break
+        os.close(lock)
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+        os.close(lock)
+
+
+def locked(file: int) -> bool | None:
+    """Take the lock of an open file if it is free; ``None`` where the file system has none."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return None
+        raise
+    return True
+
+
+def _own_file(file: Path) -> tuple[Path, int]:
+    """A new file beside another, open, and locked as long as it is open."""
+    while True:
+        temporary = file.with_name(f".{file.name}.{os.getpid()}-{os.urandom(4).hex()}")
+        out = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        if _is_ours(out):
+            return temporary, out
+        os.close(out)
+
+
+def _is_ours(file: int) -> bool:
+    """Lock a new temporary file; ``False`` if another process was first and removes it as abandoned."""
+    return locked(file) is not False and os.fstat(file).st_nlink > 0
+
+
+def _remove_abandoned(folder: Path, pattern: str) -> None:
+    """Remove temporary files and directories of killed processes: those whose lock nobody holds."""
+    try:
+        left = [path for path in folder.iterdir() if re.fullmatch(pattern, path.name)]
+    except OSError:
+        return
+    for path in left:
+        with suppress(OSError):
+            lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                if locked(lock):
+                    _remove(path)
+            finally:
+                os.close(lock)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink()
 
 
 def save(file: Path, content: str | bytes) -> None:

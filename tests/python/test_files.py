@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from aqmlab.errors import HostError
-from aqmlab.files import save, write_whole
+from aqmlab.files import locked, partial_directory, save, write_whole
 
 
 def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path):
@@ -49,3 +49,25 @@ def test_a_full_device_is_named_and_kept():
     with pytest.raises(HostError, match="cannot write `/dev/full`: No space left on device"):
         save(Path("/dev/full"), "x")
     assert Path("/dev/full").is_char_device()
+
+
+def test_what_killed_processes_left_is_removed_by_the_next_of_that_name(tmp_path):
+    left, held, other = (tmp_path / name for name in (".a.12-0123abcd", ".a.13-0123abcd", ".a.swp"))
+    for file in (left, held, other, tmp_path / ".ab.12-0123abcd"):
+        file.write_text("half", encoding="utf-8")
+    with held.open() as of_another:
+        assert locked(of_another.fileno())
+        write_whole(tmp_path / "a", "whole")
+    assert not left.exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"a", held.name, other.name, ".ab.12-0123abcd"}
+
+
+def test_partial_directories_are_removed_if_nobody_holds_them(tmp_path):
+    left = tmp_path / ".out.partial-abc_0123"
+    (left / "experiment").mkdir(parents=True)
+    with partial_directory(tmp_path, "out") as first:
+        assert not left.exists()
+        with partial_directory(tmp_path, "out") as second:
+            assert first.is_dir()
+            assert second != first
+    assert not list(tmp_path.iterdir())

@@ -15,77 +15,12 @@ import pytest
 
 from aqmlab.paths import load
 from living import FAITHFUL, NOT_FAITHFUL, begin_aqmlab, interfaces, the_router_of
+from remains import all_namespaces, began, family, namespaces_of, wait_until
 
 pytestmark = pytest.mark.slow
 
 KILLS = 20
 JUNK = 100_000
-
-
-def links(folder):
-    """The targets of the links in a folder of /proc; empty if its process has ended."""
-    try:
-        return {str(entry.readlink()) for entry in folder.iterdir()}
-    except OSError:
-        return set()
-
-
-def namespaces_of(pid):
-    """The namespaces of a process's threads, and those that it holds through a descriptor."""
-    process = Path(f"/proc/{pid}")
-    found = links(process / "ns") | links(process / "fd")
-    try:
-        tasks = list((process / "task").iterdir())
-    except OSError:
-        tasks = []
-    for task in tasks:
-        found |= links(task / "ns")
-    return {name for name in found if name.startswith(("net:", "user:", "mnt:"))}
-
-
-def everybody():
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-
-
-def all_namespaces():
-    return set().union(*map(namespaces_of, everybody()))
-
-
-def began(pid):
-    """The start time of a process, which distinguishes it from a later one with its number; ``None`` if it
-    has ended."""
-    try:
-        state, *rest = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    except OSError:
-        return None
-    # The process that adopts orphans may take some time to collect them.
-    return None if state in "ZX" else int(rest[18])
-
-
-def family(pid):
-    """A process and all its descendants, with their start times."""
-    found, todo = {}, [pid]
-    while todo:
-        one = todo.pop()
-        at = began(one)
-        if at is None:
-            continue
-        found[one] = at
-        try:
-            for task in Path(f"/proc/{one}/task").iterdir():
-                todo += map(int, (task / "children").read_text(encoding="ascii").split())
-        except OSError:
-            pass
-    return found
-
-
-def wait_until(condition, seconds=10.0):
-    until = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 @pytest.mark.parametrize("user", ["ordinary user", "root"], indirect=True)

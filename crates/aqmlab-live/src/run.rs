@@ -254,12 +254,14 @@ impl Run<'_> {
 
 /// Traffic comes next after the router, where that is permitted: hosts that wait for a processor are other
 /// hosts. It never spins, so it uses only the time that its packets need; on a single processor, spinning
-/// would delay the router. A router that is an ordinary thread has no traffic before it.
+/// would delay the router. Beside a router that is an ordinary thread it is one, too.
 fn favour_this_thread(control: &DataPlaneControl) {
-    if let Some(router) = control.priority()
-        && machine::processors().is_some_and(|processors| processors > 1)
-    {
-        priority::favour_traffic(router);
+    match control.priority() {
+        Some(router) if machine::processors().is_some_and(|processors| processors > 1) => {
+            priority::favour_traffic(router);
+        }
+        Some(_) => {}
+        None => priority::favour_ordinary(),
     }
 }
 

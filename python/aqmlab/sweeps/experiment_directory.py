@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import json
-import tempfile
 from collections.abc import Container, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import DamageError, HostError, UsageError
-from aqmlab.files import EXPERIMENT_FILE, save
+from aqmlab.files import EXPERIMENT_FILE, partial_directory, save
 from aqmlab.integrity import FORMAT_VERSION, read_json, sealed
 from aqmlab.manifest import PROGRAM
 from aqmlab.sweeps.place import Place
@@ -264,19 +263,22 @@ def begin_directory(output: Path | str | None, cases: Cases, files: Mapping[str,
         If the directory cannot be created.
     """
     if output is not None:
-        _make_directory(Path(output), files)
+        _make_directory(Path(output), Path(output).name, files)
         return Path(output)
     first = DEFAULT_PARENT / directory_name(cases)
     numbered = (first.with_name(f"{first.name}-{i}") for i in count(2))
     for directory in chain([first], numbered):
         with suppress(_TakenError):
-            _make_directory(directory, files)
+            _make_directory(directory, cases.name, files)
             return directory
     raise AssertionError("there is always another number")
 
 
-def _make_directory(directory: Path, files: Mapping[str, str]) -> None:
-    """Create a directory with these files by name, completely or not at all."""
+def _make_directory(directory: Path, called: str, files: Mapping[str, str]) -> None:
+    """Create a directory with these files by name, completely or not at all.
+
+    Until it is complete, a temporary directory has the name in `called`.
+    """
     taken = _TakenError(
         f"`{directory}` exists already; an experiment is never overwritten (`--resume` continues one)"
     )
@@ -284,10 +286,8 @@ def _make_directory(directory: Path, files: Mapping[str, str]) -> None:
         raise taken
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(
-            prefix=f".{directory.name}.partial-", dir=directory.parent
-        ) as parent:
-            partial = Path(parent) / "experiment"
+        with partial_directory(directory.parent, called) as parent:
+            partial = parent / "experiment"
             partial.mkdir()
             for name, content in files.items():
                 (partial / name).write_text(content, encoding="utf-8")

@@ -8,7 +8,6 @@ process ends): it distinguishes files of dead processes from files in use, on an
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.errors import DamageError, HostError
+from aqmlab.files import locked
 from aqmlab.stopping import raise_if_stopped
 from aqmlab.sweeps.captured import has_packets
 from aqmlab.sweeps.task import NO_CAPTURE, Capture
@@ -26,7 +26,6 @@ from aqmlab.sweeps.task import NO_CAPTURE, Capture
 if TYPE_CHECKING:
     from aqmlab.recording import Run
 
-_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
 _LOOK_S = 0.05
 """Between checks whether a lock is free."""
@@ -200,7 +199,7 @@ class Place(ABC):
             with suppress(OSError):
                 lock = os.open(file, os.O_RDWR)
                 try:
-                    if _locked(lock) and os.fstat(lock).st_nlink:
+                    if locked(lock) and os.fstat(lock).st_nlink:
                         shutil.rmtree(file.with_suffix(""), ignore_errors=True)
                         file.unlink()
                         removed += 1
@@ -224,7 +223,7 @@ def alone_in(directory: Path) -> Iterator[None]:
     lock = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
     try:
         # Where the file system has no locks, the last writer of equal tables wins.
-        while _locked(lock) is False:
+        while locked(lock) is False:
             raise_if_stopped()
             time.sleep(_LOOK_S)
         yield
@@ -240,23 +239,10 @@ def _own_directory(parent: Path) -> tuple[int, Path]:
         lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         # A process that cleans up may have found the lock before it was held: then it is gone or soon will
         # be.
-        if _locked(lock) is not False and os.fstat(lock).st_nlink:
+        if locked(lock) is not False and os.fstat(lock).st_nlink:
             directory.mkdir()
             return lock, directory
         os.close(lock)
-
-
-def _locked(file: int) -> bool | None:
-    """Take a lock if it is free; ``None`` where the file system has none."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        if error.errno in _NO_LOCKS:
-            return None
-        raise
-    return True
 
 
 __all__ = ["Needs", "Place", "alone_in"]

@@ -93,6 +93,9 @@ impl<D: Device> DataPlane<D> {
             control.set_priority(priority);
             report.locked = mlockall(MlockAllFlags::CURRENT).is_ok();
         }
+        if !report.realtime {
+            priority::favour_ordinary();
+        }
     }
 }
 

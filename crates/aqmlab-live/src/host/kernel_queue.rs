@@ -15,6 +15,7 @@ use super::refusal;
 use crate::data_plane::Device;
 use crate::error::LiveError;
 use crate::kernel_queue::{KernelPath, KernelState};
+use crate::sys;
 
 /// The interface through which packets enter the kernel, and the one with the discipline.
 const ENTRANCE: &str = "aqmlab1";
@@ -148,12 +149,9 @@ fn lacking(discipline: &str, words: &str) -> LiveError {
 /// Runs tc in the namespace of the calling thread.
 fn tc(words: &[&str]) -> Result<Output, LiveError> {
     let path = std::env::var("PATH").unwrap_or_default();
-    let outcome = Command::new("tc")
-        .args(words)
-        .env("PATH", format!("{path}:/usr/sbin:/sbin"))
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .output();
+    let mut tc = Command::new("tc");
+    tc.args(words).env("PATH", format!("{path}:/usr/sbin:/sbin")).env("LC_ALL", "C").stdin(Stdio::null());
+    let outcome = sys::end_with_this_thread(&mut tc).output();
     outcome.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => refusal::no_tc(),
         _ => LiveError::io("run", "tc")(error),
