@@ -35,7 +35,7 @@ extern crate std;
 
 /// The version of everything except the congestion controls, which have [their own](Congestion::version).
 /// Incremented whenever this changes a result.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 mod bits;
 mod congestion;
@@ -66,7 +66,7 @@ pub use event::StreamEvent;
 pub use profile::{
     AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin, HandshakeAck,
     IdleRestart, Increase, InitialSsthresh, NagleRule, PARAMS, PartialAck, Profile, ProfileInfo,
-    ProfileValue, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackPipe, TimeoutSsthresh,
+    ProfileValue, PromptAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackPipe, TimeoutSsthresh,
     profile_settings, profiles,
 };
 pub use sack::Sack;

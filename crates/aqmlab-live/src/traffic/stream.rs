@@ -118,7 +118,9 @@ impl Stream {
                 ToWrite::Bytes(left) => ZEROS.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
                 ToWrite::Endless => ZEROS.len(),
             };
-            match rustix::net::send(&self.socket, &ZEROS[..most], SendFlags::NOSIGNAL) {
+            // MORE: the kernel holds back what fills no segment, until the end of the stream comes with it.
+            let more = if self.closes { SendFlags::MORE } else { SendFlags::empty() };
+            match rustix::net::send(&self.socket, &ZEROS[..most], SendFlags::NOSIGNAL | more) {
                 Ok(taken) => self.took(taken as u64),
                 Err(Errno::AGAIN | Errno::INTR | Errno::NOTCONN) => return Ok(()),
                 Err(error) => return Err(error.into()),

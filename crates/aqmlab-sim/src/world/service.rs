@@ -363,6 +363,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             }
             connection.endpoint(end).on_segment(self.now, &segment, marked, profile);
             if sending == Sending::MayWait && connection.applications.is_some() {
+                connection.endpoint(end).acknowledge_apart(profile);
                 answered = self.reborrow().notify_session(opener, connection, id, at, end);
             }
         }

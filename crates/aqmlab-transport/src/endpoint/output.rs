@@ -6,7 +6,7 @@ use super::{
     CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION, SELECTIVE,
 };
 use crate::connection::State;
-use crate::profile::{Fin, HandshakeAck, IdleRestart, NagleRule, Profile, Recovery};
+use crate::profile::{Fin, HandshakeAck, IdleRestart, NagleRule, Profile, PromptAck, Recovery};
 use crate::sack::BLOCK_BYTES;
 use crate::segment::{Flags, Segment};
 use crate::sequence::to_wire;
@@ -201,6 +201,14 @@ impl Endpoint {
             return Some(segment);
         }
         None
+    }
+
+    /// The application is about to be notified of what has arrived: an acknowledgment that is due leaves
+    /// before its answer, unless data that waits carries it ([`Profile::prompt_ack`]).
+    pub fn acknowledge_apart(&mut self, profile: &Profile) {
+        if profile.prompt_ack == PromptAck::Apart && self.receiver.owes_ack() && !self.has_data() {
+            self.notes.set(HANDSHAKE_ACK);
+        }
     }
 
     /// Whether there is anything to send at `next`: a byte, or the FIN.

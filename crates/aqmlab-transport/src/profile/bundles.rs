@@ -226,6 +226,7 @@ static LINUX: &[ProfileValue] = &[
     value("sack_delay_slack", Time(Span::us(100)), "net.ipv4.tcp_comp_sack_slack_ns; measured: all of it passes"),
     value("delayed_ack_adapts", Flag(true), "TCP_ATO_MIN; measured: at 30 ms between segments it is more than 40 ms"),
     value("quick_acks", Integer(16), "TCP_MAX_QUICKACKS, at the start of a connection"),
+    value("prompt_ack", Choice("apart"), "tcp_input.c, tcp_ack_snd_check(): before the application runs; measured"),
     value("quick_acks_again", Integer(16), "measured: after a timeout of the sender, at CE and CWR, at what was sent again where ECN is in use"),
     value("nagle", Flag(true), "unless TCP_NODELAY is set"),
     value("nagle_rule", Choice("minshall"), "measured: the last 600 B leave behind a full segment"),

@@ -17,8 +17,8 @@ pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::PARAMS;
 pub use words::{
     AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin,
-    HandshakeAck, IdleRestart, Increase, InitialSsthresh, NagleRule, PartialAck, Recovery, RecoveryExit,
-    ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, TimeoutSsthresh,
+    HandshakeAck, IdleRestart, Increase, InitialSsthresh, NagleRule, PartialAck, PromptAck, Recovery,
+    RecoveryExit, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, TimeoutSsthresh,
 };
 
 /// All settings of an endpoint, resolved. Shared by all flows of a class and passed to each call, so
@@ -106,6 +106,8 @@ pub struct Profile {
     pub quick_acks_again: u32,
     pub quick_acks_growing: u32,
     pub handshake_ack: HandshakeAck,
+    /// Whether an application's answer carries an acknowledgment that is due at once.
+    pub prompt_ack: PromptAck,
     pub nagle: bool,
     pub nagle_rule: NagleRule,
     pub fin: Fin,
@@ -252,6 +254,7 @@ impl Profile {
             quick_acks_again: count(s, "quick_acks_again")?,
             quick_acks_growing: count(s, "quick_acks_growing")?,
             handshake_ack: HandshakeAck::read(s, "handshake_ack")?,
+            prompt_ack: PromptAck::read(s, "prompt_ack")?,
             nagle: s.flag("nagle")?,
             nagle_rule: NagleRule::read(s, "nagle_rule")?,
             fin: Fin::read(s, "fin")?,

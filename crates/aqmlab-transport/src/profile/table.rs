@@ -189,6 +189,8 @@ pub static PARAMS: &[Param] = &[
         "none in RFC 5681; Linux, where net.ipv4.tcp_rmem decides", "so many segments, from the first on, let the receive window of a Linux grow: each is acknowledged at once and uses up none of `quick_acks`; data beyond a hole counts with SACK; with `quick_acks_again`"),
     param("handshake_ack", Kind::Choice(words::HandshakeAck::WORDS), Choice("separate"), &[],
         "RFC 9293, 3.5", "whether waiting data may carry the third segment of the handshake"),
+    param("prompt_ack", Kind::Choice(words::PromptAck::WORDS), Choice("with_answer"), &[],
+        "RFC 1122, 4.2.3.2 (allows both); Linux", "whether the answer of an application carries an acknowledgment that is due at once, or this leaves before the application runs"),
     param("nagle", YES_NO, Flag(false), &[],
         "RFC 9293, 3.7.4", "hold a partial segment back while data is outstanding"),
     param("nagle_rule", Kind::Choice(words::NagleRule::WORDS), Choice("rfc1122"), &[],

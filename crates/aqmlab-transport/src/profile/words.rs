@@ -223,6 +223,16 @@ words! {
     }
 }
 words! {
+    /// An acknowledgment that is due when data arrives that an application answers at once.
+    pub enum PromptAck {
+        /// The answer carries it.
+        WithAnswer = "with_answer",
+        /// It leaves before the answer, because a kernel sends it before the application runs; data
+        /// that waited already carries it.
+        Apart = "apart",
+    }
+}
+words! {
     /// Reaction to an ECN echo at a congestion window of one segment.
     pub enum EcnAtOne {
         /// Restart the retransmission timer and send again when it fires (RFC 3168, section 6.1.2).

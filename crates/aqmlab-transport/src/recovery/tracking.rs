@@ -5,13 +5,22 @@ use aqmlab_units::{Instant, Span};
 use super::pace::Pace;
 use super::prr::Prr;
 use super::segments::Segments;
-use crate::profile::Profile;
+use crate::profile::{Profile, RttArithmetic};
 use crate::rto::Deviation;
 
 /// TLP.max_ack_delay (RFC 8985, section 7.2).
 const MAX_ACK_DELAY: Span = Span::ms(200);
 /// The probe timeout without a measurement of the round trip (RFC 8985, section 7.2).
 const FIRST_PROBE: Span = Span::s(1);
+
+/// The longest that an acknowledgment is expected to wait. Linux takes its least timeout, which is this long
+/// unless it is set.
+fn longest_ack_delay(profile: &Profile) -> Span {
+    match profile.rtt_arithmetic {
+        RttArithmetic::Linux => profile.min_rto,
+        RttArithmetic::Rfc6298 | RttArithmetic::Ns2 => MAX_ACK_DELAY,
+    }
+}
 
 /// The sender's reaction to congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,7 +169,7 @@ impl Tracking {
     pub(crate) fn probe_timeout(&self, srtt: Option<Span>, profile: &Profile) -> Span {
         let Some(srtt) = srtt else { return FIRST_PROBE };
         let alone = self.segments.outstanding() == 1;
-        srtt.saturating_mul(2) + if alone { MAX_ACK_DELAY } else { profile.patience() }
+        srtt.saturating_mul(2) + if alone { longest_ack_delay(profile) } else { profile.patience() }
     }
 
     /// Whether the window is being reduced gradually.

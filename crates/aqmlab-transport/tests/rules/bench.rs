@@ -143,8 +143,14 @@ pub fn sack() -> (&'static str, Value) {
 
 /// A sender that tracks each segment individually, with these switches on.
 pub fn by_segments(window: u64, switches: &[&'static str]) -> Bench {
+    by_segments_with(window, switches, &[])
+}
+
+/// The same with these values.
+pub fn by_segments_with(window: u64, switches: &[&'static str], values: &[(&'static str, Value)]) -> Bench {
     let mut given = vec![sack(), iw(window), ("sack_pipe", Value::Choice("segments"))];
     given.extend(switches.iter().map(|name| (*name, Value::Flag(true))));
+    given.extend_from_slice(values);
     Bench::established(&given)
 }
 

@@ -144,6 +144,23 @@ fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     assert_eq!(b.arrive(Segment { ect: true, ..segment(next + 200, 1, 100) }).len(), 0);
 }
 
+/// The kernel answers before the application runs, except with data that waited already.
+#[test]
+fn an_acknowledgment_that_is_due_leaves_before_the_answer() {
+    for (rule, waiting, sent) in
+        [("with_answer", 0, vec![300]), ("apart", 0, vec![0, 300]), ("apart", 50, vec![350])]
+    {
+        let mut b =
+            Bench::accepted(&[("quick_acks", Value::Integer(16)), ("prompt_ack", Value::Choice(rule))]);
+        b.endpoint.write(waiting);
+        b.endpoint.on_segment(b.now, &segment(1, 1, 100), false, &b.profile);
+        b.endpoint.acknowledge_apart(&b.profile);
+        b.endpoint.write(300);
+        let lens: Vec<u32> = b.drain().iter().map(|s| s.len).collect();
+        assert_eq!(lens, sent, "{rule}");
+    }
+}
+
 /// A segment that had arrived before is the first of sixteen; data beyond a hole also ends a pause.
 #[test]
 fn segments_are_acknowledged_each_from_a_repetition_on() {

@@ -1,8 +1,9 @@
 //! RACK-TLP (RFC 8985).
 
+use aqmlab_params::Value;
 use aqmlab_units::Span;
 
-use crate::bench::{by_segments, ms, numbers};
+use crate::bench::{by_segments, by_segments_with, ms, numbers};
 
 /// Rules: 8985 6.2 step 5; 8985 6.2 reo_wnd
 #[test]
@@ -110,4 +111,17 @@ fn the_probe_of_a_lone_segment_waits_for_a_delayed_acknowledgment() {
     let mut b = by_segments(1, &["tail_loss_probe"]);
     assert_eq!(b.fire().len(), 1);
     assert_eq!(b.now, ms(100 + 2 * 100 + 200));
+}
+
+/// Linux has no such number of its own: it takes the least timeout, and a probe leaves no later than the timeout would.
+#[test]
+fn the_probe_of_a_lone_segment_waits_as_long_as_linux_expects() {
+    let arithmetic = ("rtt_arithmetic", Value::Choice("linux"));
+    for (min_rto, waits) in [(30, 2 * 100 + 30), (1000, 100 + 1000)] {
+        let least = ("min_rto", Value::Span(Span::ms(min_rto)));
+        let mut b = by_segments_with(1, &["tail_loss_probe"], &[arithmetic.clone(), least]);
+        assert_eq!(b.fire().len(), 1);
+        assert_eq!(b.now, ms(100 + waits), "{min_rto} ms");
+        assert_eq!(b.endpoint.counters().timeouts, 0);
+    }
 }
