@@ -114,6 +114,8 @@ fn the_probe_of_a_lone_segment_waits_for_a_delayed_acknowledgment() {
 }
 
 /// Linux has no such number of its own: it takes the least timeout, and a probe leaves no later than the timeout would.
+///
+/// Rules: 8985 7.2 delayed
 #[test]
 fn the_probe_of_a_lone_segment_waits_as_long_as_linux_expects() {
     let arithmetic = ("rtt_arithmetic", Value::Choice("linux"));
