@@ -89,7 +89,10 @@ def partial_directory(parent: Path, called: str) -> Iterator[Path]:
     _remove_abandoned(parent, rf"{re.escape(prefix)}\w{{8}}")
     while True:
         directory = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        lock = os.open(directory, os.O_RDONLY)
+        try:
+            lock = os.open(directory, os.O_RDONLY)
+        except FileNotFoundError:
+            continue  # another process took it for abandoned before it was locked
         if _is_ours(lock):
             break
         os.close(lock)

@@ -1,6 +1,7 @@
 """Files are written completely, or the old ones remain."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,19 @@ def test_partial_directories_are_removed_if_nobody_holds_them(tmp_path):
             assert first.is_dir()
             assert second != first
     assert not list(tmp_path.iterdir())
+
+
+def test_a_directory_that_another_process_removes_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    made, original = [], tempfile.mkdtemp
+
+    def mkdtemp(**options):
+        made.append(original(**options))
+        if len(made) == 1:
+            Path(made[0]).rmdir()
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", mkdtemp)
+    with partial_directory(tmp_path, "out") as directory:
+        assert directory.is_dir()
+        assert str(directory) == made[1]
+    assert list(tmp_path.iterdir()) == []

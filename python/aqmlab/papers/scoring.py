@@ -182,10 +182,19 @@ def explanation(scored: ScoredFinding) -> str:
     if scored.status == "holds":
         return ""
     finding = scored.finding
-    said = [finding.note] if finding.note else []
-    for cause, verdict in zip(finding.causes, scored.explained, strict=False):
-        reading = ", ".join(f"{name}: {label}" for name, label in cause.items())
-        said.append(f"With another reading ({reading}), all else the same, it {_verb(verdict.status)}.")
+    said = [" ".join(finding.note.split())] if finding.note else []
+    tried = [
+        (", ".join(f"{name}: {label}" for name, label in cause.items()), _verb(verdict.status))
+        for cause, verdict in zip(finding.causes, scored.explained, strict=False)
+    ]
+    if len(tried) == 1:
+        said += [
+            f"With another reading ({reading}), all else the same, it {outcome}."
+            for reading, outcome in tried
+        ]
+    elif tried:
+        outcomes = "; ".join(f"with {reading}, it {outcome}" for reading, outcome in tried)
+        said.append(f"Other settings, all else the same: {outcomes}.")
     return " ".join(said) or "No cause is known."
 
 
