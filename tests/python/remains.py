@@ -77,7 +77,7 @@ def wait_until(condition, seconds=10.0):
 
 
 def marked(mark):
-    """The processes that have a variable of this value in their environment, whoever their parent is now."""
+    """Processes with a variable of this value in their environment, also those that lost their parent."""
     found = []
     for pid in everybody():
         with suppress(OSError):
