@@ -196,6 +196,16 @@ impl Connection {
             && self.applications.as_ref().is_none_or(|of| of.wakes_at > due)
     }
 
+    /// Returns when the timer of an open end fires, if that is before `due` and before the applications act.
+    pub fn timer_before(&self, end: End, due: Instant) -> Option<Instant> {
+        let endpoint = match end {
+            End::Client => &self.sender,
+            End::Server => &self.receiver,
+        };
+        let first = self.applications.as_ref().map_or(due, |of| of.wakes_at.min(due));
+        endpoint.deadline().filter(|at| *at < first && endpoint.state() == State::Established)
+    }
+
     /// Returns whether this end only waits for late packets.
     pub fn lets_stragglers_pass(&mut self, end: End) -> bool {
         self.endpoint(end).state() == State::TimeWait

@@ -137,6 +137,15 @@ impl Flow {
             }
     }
 
+    /// Returns when the timer of a host fires, if that is before the next arrival there, at `due`, and nothing
+    /// else happens there before.
+    pub fn timer_before(&self, end: End, due: Instant) -> Option<Instant> {
+        match &self.body {
+            Body::Tcp(connection) if self.pending.is_none() => connection.timer_before(end, due),
+            _ => None,
+        }
+    }
+
     /// Returns the flow's counts so far.
     pub fn counts(&self) -> FlowCounts {
         let ends = self.counts_of(End::Client).plus(self.counts_of(End::Server));

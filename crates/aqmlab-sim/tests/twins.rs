@@ -71,6 +71,10 @@ fn every_ready_made_scenario() {
     assert!(seen >= 6, "{seen}");
 }
 
+/// A sender that tracks each segment, with all its timers.
+const SEGMENTS: &str = "recovery = \"sack\", sack_pipe = \"segments\", rack = true, tail_loss_probe = true, \
+                        prr = true, frto = true, timestamps = true, dsack = true";
+
 #[derive(Clone, Debug)]
 struct Small {
     rate_kbit: u64,
@@ -122,7 +126,12 @@ fn small() -> impl Strategy<Value = Small> {
     let delay = prop_oneof![3 => 0u64..30_000, 1 => Just(10_000)];
     let rtt = prop_oneof![3 => (1u64..80, 0u64..200), 1 => (Just(40), Just(0))];
     let network = (rate, delay, queue, 1u32..12, rtt, 1u32..4);
-    let recovery = prop_oneof![Just("reno"), Just("newreno"), Just("sack")];
+    let recovery = prop_oneof![
+        1 => Just(r#"recovery = "reno""#),
+        1 => Just(r#"recovery = "newreno""#),
+        1 => Just(r#"recovery = "sack""#),
+        2 => Just(SEGMENTS),
+    ];
     let mss = prop_oneof![Just(536u32), Just(960), Just(1000), Just(1460)];
     let flows = (mss, prop::option::of(1u32..200_000), any::<bool>(), recovery);
     let rest = (
@@ -318,7 +327,7 @@ fn text(s: &Small) -> String {
         start = {start}
         {access_at}
         {until}
-        tcp = {{ profile = "{profile}", mss = "{mss}B", ecn = {ecn}, recovery = "{recovery}", time_wait = "100ms", {endpoint} }}
+        tcp = {{ profile = "{profile}", mss = "{mss}B", ecn = {ecn}, {recovery}, time_wait = "100ms", {endpoint} }}
         {back}
         [[traffic]]
         name = "udp"

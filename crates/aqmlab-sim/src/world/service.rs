@@ -120,8 +120,9 @@ impl<Q: EventQueue> World<'_, Q> {
     ) {
         let end = last.end();
         let FlowId { slot, class, .. } = packet.flow();
-        let (generation, flow) = self.in_transit.flows.tenant(slot);
-        let class = &mut self.classes[usize::from(class)];
+        let number = usize::from(class);
+        let (mut generation, mut flow) = self.in_transit.flows.tenant(slot);
+        let mut class = &mut self.classes[number];
         let passage = flow.own_links().pass(&mut class.serialisers, last, at, packet.wire_len());
         let (due, turn) = passage.expect("the last access link does not lose");
         // Leaves the queue's link and passes this one.
@@ -130,27 +131,71 @@ impl<Q: EventQueue> World<'_, Q> {
         if self.serves_ahead {
             let in_time = due <= class.served_until;
             let ordinary = in_time && packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended);
-            // The next observation of flows sees a packet that opens or closes a connection, so
-            // such a packet waits for it.
-            if ordinary || in_time && due <= self.next_snapshot && flow.changes_alone(end, due) {
-                if due > self.next_snapshot {
-                    let [warmup_end, sample] = [Milestone::WarmupEnd, Milestone::SampleFlows];
-                    let sampled = class.opener.is_list;
-                    let looks = [warmup_end, sample].map(|next| self.schedule.at(next));
-                    keep_snapshots(flow, end, due, looks, sampled);
+            if !ordinary {
+                if !in_time || !self.can_be_served_after_all(packet, end, due, attended) {
+                    self.in_transit.flows.of_packet(slot).pending.one_more();
+                    self.scheduler.arrival_from_own_link(due, last, turn, *packet);
+                    return;
                 }
-                self.done_as_of = self.done_as_of.max(due);
-                let mut hosts = hosts!(self, due, None);
-                let outcome =
-                    hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended });
-                if outcome != Served::default() {
-                    self.conclude(slot, outcome);
-                }
-                return;
+                (generation, flow) = self.in_transit.flows.tenant(slot);
+                class = &mut self.classes[number];
             }
-            flow.pending.one_more();
+            if due > self.next_snapshot {
+                let [warmup_end, sample] = [Milestone::WarmupEnd, Milestone::SampleFlows];
+                let sampled = class.opener.is_list;
+                let looks = [warmup_end, sample].map(|next| self.schedule.at(next));
+                keep_snapshots(flow, end, due, looks, sampled);
+            }
+            self.done_as_of = self.done_as_of.max(due);
+            let mut hosts = hosts!(self, due, None);
+            let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended });
+            if outcome != Served::default() {
+                self.conclude(slot, outcome);
+            }
+            return;
         }
         self.scheduler.arrival_from_own_link(due, last, turn, *packet);
+    }
+
+    /// Returns whether a packet can be processed ahead of time although it, or its flow, is not in
+    /// the ordinary state: once the host's timers that precede it have fired, or because nothing else
+    /// changes there and flows are not observed before.
+    #[inline(never)]
+    fn can_be_served_after_all(
+        &mut self,
+        packet: &SimPacket,
+        end: End,
+        due: Instant,
+        attended: bool,
+    ) -> bool {
+        let slot = packet.flow().slot;
+        loop {
+            let flow = self.in_transit.flows.of_packet(slot);
+            // The next observation of flows sees a packet that opens or closes a connection, so such
+            // a packet waits for it.
+            if packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended)
+                || due <= self.next_snapshot && flow.changes_alone(end, due)
+            {
+                return true;
+            }
+            let Some(at) = flow.timer_before(end, due) else { return false };
+            self.fire_ahead(slot, end, at);
+        }
+    }
+
+    /// Lets the timer of a host fire now, for its instant.
+    fn fire_ahead(&mut self, slot: u32, end: End, at: Instant) {
+        let (generation, flow) = self.in_transit.flows.tenant(slot);
+        let class = &mut self.classes[usize::from(flow.id.class)];
+        if at > self.next_snapshot {
+            let looks = [Milestone::WarmupEnd, Milestone::SampleFlows].map(|next| self.schedule.at(next));
+            keep_snapshots(flow, end, at, looks, class.opener.is_list);
+        }
+        self.done_as_of = self.done_as_of.max(at);
+        flow.connection().endpoint(end).on_timer(at, class.profile());
+        let mut hosts = hosts!(self, at, None);
+        let outcome = hosts.serve(class, flow, FlowRef { slot, generation }, end, None, Sending::MayWait);
+        self.conclude(slot, outcome);
     }
 
     /// Processes an endpoint after a change without an arrival: a timer, or the application.
