@@ -226,7 +226,11 @@ class Answer(Framed):
     def chance_note(self) -> str:
         """Return a sentence about :meth:`without_chance`, empty if there are no such arms."""
         fixed = self.without_chance()
-        return f"nothing is drawn at random in {', '.join(fixed)}: all seeds gave the same" if fixed else ""
+        return (
+            f"nothing is drawn at random in {', '.join(fixed)}: all seeds gave the same values"
+            if fixed
+            else ""
+        )
 
     @property
     def classes(self) -> tuple[str, ...]:

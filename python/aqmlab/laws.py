@@ -226,8 +226,8 @@ def _check_name(name: str, possible: Sequence[str]) -> None:
     if name not in possible:
         curves, responses = (", ".join(f"`{p}`" for p in names) for names in (CURVES, RESPONSES))
         raise UsageError(
-            f"`{name}` has no law of this kind to draw; by average queue there are {curves},"
-            f" over time {responses}"
+            f"`{name}` has no law of this kind to draw; laws by average queue: {curves};"
+            f" over time: {responses}"
         )
 
 
@@ -256,10 +256,11 @@ def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Benc
     begin, end = bench.step_s
     if not 0 <= bench.load < bench.step_load <= 10:
         step = f"from `{bench.load:g}` to `{bench.step_load:g}` of the rate"
-        raise UsageError(f"a load {step} is no step; let 0 <= load < step <= 10")
+        raise UsageError(f"a load {step} is not a step; let 0 <= load < step <= 10")
     if not 0 < bench.duration_s <= LONGEST_S:
         raise UsageError(
-            f"`{bench.duration_s:g}` s is no duration for a response; give at most {LONGEST_S:g} s"
+            f"`{bench.duration_s:g}` s is not a duration of a response; give more than 0 s, at most"
+            f" {LONGEST_S:g} s"
         )
     rate_bps = _core.quantity(bench.rate, "bps")
     extra = bench.step_load - bench.load

@@ -150,7 +150,7 @@ def read_manifest(folder: Path, plans: MutableMapping[str, Plan] | None = None) 
         if key not in content:
             raise DamageError([f"`{file}` is incomplete: `{key}` is missing"])
         if not isinstance(content[key], kind):
-            raise DamageError([f"`{file}` is corrupt: `{key}` is no {kind.__name__}"])
+            raise DamageError([f"`{file}` is corrupt: `{key}` is not of type {kind.__name__}"])
     known: MutableMapping[str, Plan] = {} if plans is None else plans
     digest = content["plan_digest"]
     if digest not in known:

@@ -78,7 +78,7 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
     chosen = _format(output, format)
     about = resolve(scenario)
     if about["axes"]:
-        raise UsageError("vectors are of one case: write the scenario of a case, without its [sweep]")
+        raise UsageError("vectors cover one case: write the scenario of a case, without its [sweep]")
     run = None if recording is None else _run(recording, about, arm, seed)
     arms = _arms(about["arms"], arm if run is None else run.arm)
     seed = about["seeds"][0] if seed is None else whole(seed, "`seed`")
@@ -114,7 +114,7 @@ def _format(output: Path, given: str | None) -> str:
         if output.suffix == ending:
             return word
     endings = ", ".join(f"`{ending}` ({word})" for word, ending in FORMATS.items())
-    raise UsageError(f"the ending of `{output}` names no format; there are {endings}, or write `--format`")
+    raise UsageError(f"the extension of `{output}` names no format; use {endings}, or give `--format`")
 
 
 def _arms(arms: Sequence[Mapping[str, Any]], wanted: str | None) -> list[Mapping[str, Any]]:
@@ -141,7 +141,7 @@ def _run(path: Path | str, about: Mapping[str, Any], arm: str | None, seed: int 
 
     runs = [run for run in load_recording(path).runs if arm in (None, run.arm) and seed in (None, run.seed)]
     if len(runs) != 1:
-        found = "none that was" if not runs else f"{len(runs)} runs that were"
+        found = "no run that was" if not runs else f"{len(runs)} runs that were"
         raise UsageError(f"`{path}` has {found} asked for; name a single run, by `--arm` and `--seed`")
     (run,) = runs
     digests = {of["name"]: of["digest"] for of in about["arms"]}

@@ -167,7 +167,7 @@ def _other_content(run: Run) -> Iterator[str]:
             yield f"`{file}` is corrupt: {str(error).splitlines()[0]}"
         else:
             if not same:
-                yield f"`{file}` is corrupt: its content is not what the manifest says"
+                yield f"`{file}` is corrupt: its content does not match the manifest"
 
 
 __all__ = ["Verified", "verify"]

@@ -187,7 +187,7 @@ def test_a_load_that_does_not_follow_its_value_is_remarked(calibrate):
     found = calibrate(users, target="90 %", keep="bottleneck")
     assert not found.proportional
     assert re.search(
-        r"not proportional: that of one user of `web` changes by −[0-9.]+ % from [0-9]+ to [0-9]+ users;",
+        r"not proportional: the load of one user of `web` changes by −[0-9.]+ % from [0-9]+ to [0-9]+ users;",
         found.remarks[0],
     )
     assert found.spread.mean.mean == pytest.approx(9e6, rel=0.02)
@@ -293,7 +293,7 @@ def test_a_case_is_named_where_they_differ(calibrate):
         ({"target": "nan %"}, "the target `nan %` is not a share"),
         ({"target": "35"}, "the target `35` has no unit; .* or a share of the link such as"),
         ({"target": "120 %"}, "is 120.0 % of the rate of `bottleneck` .10Mbit.; .* `--allow-overload`"),
-        ({"target": "400 %", "allow_overload": True}, "above 30 % it is not uncongested; give `--faster 14`"),
+        ({"target": "400 %", "allow_overload": True}, "a link is uncongested up to 30 %; give `--faster 14`"),
         ({"classes": "wbe"}, "there is no class `wbe`; did you mean `web`?"),
         (
             {"classes": "ftp"},
@@ -303,8 +303,8 @@ def test_a_case_is_named_where_they_differ(calibrate):
         ({"on": "bottlneck"}, "there is no link `bottlneck`; did you mean `bottleneck`?"),
         ({"direction": "back"}, "there is no direction `back`"),
         ({"count": "packets"}, "there is no count `packets`"),
-        ({"faster": 0.5}, "links `0.5` times as fast are not faster"),
-        ({"faster": math.nan}, "links `nan` times as fast are not faster"),
+        ({"faster": 0.5}, "a factor of `0.5` does not make links faster"),
+        ({"faster": math.nan}, "a factor of `nan` does not make links faster"),
         ({"keep": "acess"}, "there is no link `acess`"),
         ({"others": "cbr"}, "there is no class `cbr`"),
         ({"runs": 1}, "`1` seeds have no interval; give at least 2"),
@@ -510,7 +510,7 @@ def test_a_copy_that_would_miss_its_files_is_refused(calibrate, tmp_path):
     file = tmp_path / "traced.toml"
     file.write_text(tomli_w.dumps(scenario))
     (tmp_path / "other").mkdir()
-    with pytest.raises(UsageError, match=r"would be wrong as `.*copy\.toml`"):
+    with pytest.raises(UsageError, match=r"would be invalid as `.*copy\.toml`"):
         calibrate(file, write=tmp_path / "other" / "copy.toml")
     # Files next to the scenario are found, even if a class that reads one also sends.
     assert calibrate(file, others="mail", write=tmp_path / "copy.toml").values["web"] > 0

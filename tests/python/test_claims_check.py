@@ -139,7 +139,7 @@ def test_what_can_be_said(text):
         ("band_percent{from=10} > 0", 19, "`10` is not a time for `from`"),
         ("band_percent{from=10s, window=1s-2s} > 0", 1, "exclude each other"),
         ("band_percent{lo=9} > 0", 14, "there is no parameter of `band_percent` `lo`; did you mean `low`?"),
-        ("band_percent{low=9ms} > 0", 18, "`9ms` is a time; `low` is a number of packets"),
+        ("band_percent{low=9ms} > 0", 18, "`9ms` is a time; `low` must be a number of packets"),
         ("band_percent{low=x} > 0", 18, "`x` is not a number for `low`"),
         # units
         ("queueing_delay_mean_s < 10Mbit", 25, "is a time and `10Mbit` is a rate: they cannot be compared"),
@@ -159,10 +159,10 @@ def test_what_can_be_said(text):
         (
             "slope(goodput_bps over arm) > 0",
             24,
-            "the labels of `arm` are no numbers with one unit; use `change`",
+            "the labels of `arm` are not numbers with one unit; use `change`",
         ),
         # levels
-        ("1 < 2", 1, "two constants are compared, but no measured value"),
+        ("1 < 2", 1, "two constants are compared; one side must be a measured value"),
         ("goodput_bps > 1Mbit and 1 < 2", 25, "two constants are compared"),
         ("increasing(5 over limit)", 12, "not a measured value"),
         ("max(5 over limit) > 4", 5, "not a measured value"),
@@ -171,16 +171,32 @@ def test_what_can_be_said(text):
         (
             "goodput_bps + mean(goodput_bps) > 0",
             1,
-            "is of each seed and is joined with a figure over the seeds",
+            "has a value per seed and is joined with a figure over the seeds",
         ),
-        ("mean(mean(goodput_bps)) > 0", 6, "is over the seeds already; `mean` takes a value of each seed"),
-        ("std(5) > 0", 5, "is a number; `std` takes a value of each seed"),
+        (
+            "mean(mean(goodput_bps)) > 0",
+            6,
+            "is computed over the seeds already; `mean` takes one value per seed",
+        ),
+        ("std(5) > 0", 5, "is a number; `std` takes one value per seed"),
         ("share(goodput_bps > mean(goodput_bps)) > 0", 21, "here each seed is evaluated separately"),
-        ("share(any(goodput_bps > 0)) > 0", 7, "`any` is over the seeds, but here each seed is evaluated"),
-        ("share(no_trend(goodput_bps over limit, 1kbit)) > 0", 7, "`no_trend` is over the seeds"),
+        (
+            "share(any(goodput_bps > 0)) > 0",
+            7,
+            "`any` is computed over the seeds, but here each seed is evaluated",
+        ),
+        ("share(no_trend(goodput_bps over limit, 1kbit)) > 0", 7, "`no_trend` is computed over the seeds"),
         ("defined(hurst)", 1, "`defined` is evaluated for each seed"),
-        ("rank_correlation(mean(goodput_bps) over limit) > 0", 18, "`rank_correlation` is seed by seed"),
-        ("correlation(goodput_bps over limit, mean(goodput_bps)) > 0", 37, "`correlation` is seed by seed"),
+        (
+            "rank_correlation(mean(goodput_bps) over limit) > 0",
+            18,
+            "`rank_correlation` is computed seed by seed",
+        ),
+        (
+            "correlation(goodput_bps over limit, mean(goodput_bps)) > 0",
+            37,
+            "`correlation` is computed seed by seed",
+        ),
         ("correlation(goodput_bps over limit, 5) > 0", 37, "`5` is a constant, not a measured value"),
         ("correlation(goodput_bps over limit in (4p), jain_index) > 0", 30, "needs at least two labels"),
         ("argmax(goodput_bps over limit) + 1 < 2", 1, "`argmax` returns a label"),
@@ -201,13 +217,13 @@ def test_what_cannot(text, at, message):
 def test_an_open_cell_is_refused_with_what_is_open():
     with pytest.raises(ScenarioError) as caught:
         check("goodput_bps{count=2} > 0")
-    assert "for `arm` (RED, Drop Tail, BLUE) and `limit` (4p, 12p, 36p, 72p) are open" in str(caught.value)
+    assert "because `arm` (RED, Drop Tail, BLUE) and `limit` (4p, 12p, 36p, 72p) are open" in str(caught.value)
     assert "fix it in braces, in `where`, or by `for all`" in str(caught.value)
     check("goodput_bps > 0", names=Names(("RED",), (Axis("a", "a", (), ("only",)),)))
 
 
 def test_a_neighbour_is_of_something_that_is_bound():
-    with pytest.raises(ScenarioError, match="`next` of `limit`: no enclosing `for` or `over` runs over it"):
+    with pytest.raises(ScenarioError, match="`next` of `limit` needs an enclosing `for` or `over`"):
         check("goodput_bps{limit=next, count=2, arm=RED} > 0")
 
 

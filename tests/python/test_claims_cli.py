@@ -129,13 +129,13 @@ def test_a_class_or_queue_is_that_of_the_network(aqmlab_cli, recording, tmp_path
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "there is no [[claim]] in it"),
-        ("claim = 5", "there is no [[claim]] in it"),
+        ("", "it has no [[claim]]"),
+        ("claim = 5", "it has no [[claim]]"),
         ("[[claim", "c.toml:1: Expected ']]'"),
         ("claim = [5]", "claim 1: it is not a table"),
         ("[[claim]]\nexpect = 5 %\n", "c.toml:2:12: Expected newline"),
-        ('[[claim]]\nname = "a"', "claim 1: `expect` is missing or no text"),
-        ('[[claim]]\nexpect = "a"', "claim 1: `name` is missing or no text"),
+        ('[[claim]]\nname = "a"', "claim 1: `expect` is missing or is not a text"),
+        ('[[claim]]\nexpect = "a"', "claim 1: `name` is missing or is not a text"),
         (
             '[[claim]]\nname = "a"\nexpect = "a > 0"\nexpct = ""',
             "there is no key `expct`; did you mean `expect`?",

@@ -367,7 +367,7 @@ def test_a_signal_keeps_finished_runs_and_nothing_half_done(number, code, small,
         out, err = process.communicate()
     assert (process.returncode, out) == (code, "")
     assert err == (
-        f"interrupted; finished runs are kept in `{directory}`; `--resume -o {directory}` goes on\n"
+        f"interrupted; finished runs are kept in `{directory}`; `--resume -o {directory}` continues\n"
     )
     assert not [path for path in directory.rglob("*") if "partial" in path.name]
     rest = aqmlab_process("report", directory)
@@ -395,7 +395,7 @@ def test_where_nothing_is_random_the_table_says_so(aqmlab, tmp_path):
     file = tmp_path / "fixed.toml"
     file.write_text(tomli_w.dumps(scenario), encoding="utf-8")
     ended = aqmlab("run", file, "-o", tmp_path / "out", "-q")
-    assert "nothing is drawn at random in main: all seeds gave the same" in ended.stdout
+    assert "nothing is drawn at random in main: all seeds gave the same values" in ended.stdout
     assert ".00000" not in ended.stdout, "rounding of a mean is no spread"
 
 

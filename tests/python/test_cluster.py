@@ -102,7 +102,10 @@ def test_the_command_takes_an_address_a_file_or_the_environment(cluster, scenari
             "`--scheduler` applies to a Dask cluster; add `--executor dask`",
         ),
         (["--executor", "dask"], "give `--scheduler tcp://HOST:8786`"),
-        (["--executor", "dask", "--scheduler", "tcp://a:1", "--jobs", "2"], "`--jobs 2` is of this machine"),
+        (
+            ["--executor", "dask", "--scheduler", "tcp://a:1", "--jobs", "2"],
+            "`--jobs 2` applies to this machine",
+        ),
         (["--executor", "dusk"], "there is no executor `dusk`; did you mean `dask`?"),
         (["--executor", "dask", "--scheduler", "tcp://a:1", "--bring", "all"], "there is no choice `all`"),
         (["--executor", "dask", "--scheduler", "tcp://a:1", "--tls-key", "/no/key"], "no file `/no/key`"),
@@ -213,7 +216,7 @@ def test_a_run_without_a_scheduler_leaves_no_directory(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("does", [aqmlab.run, aqmlab.run_both, aqmlab.sweep])
 def test_a_number_of_jobs_is_refused_with_a_cluster(does):
-    with pytest.raises(aqmlab.UsageError, match="`--jobs 2` is of this machine"):
+    with pytest.raises(aqmlab.UsageError, match="`--jobs 2` applies to this machine"):
         does(tiny(), executor=aqmlab.Cluster("tcp://127.0.0.1:1"), jobs=2)
 
 

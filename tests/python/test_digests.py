@@ -171,7 +171,7 @@ def test_a_recording_of_an_early_version_is_read_and_verified_by_its_content(cop
     file, other = (copied / "droptail" / f"seed-{seed}" / "histograms.parquet" for seed in (1, 2))
     file.write_bytes(other.read_bytes())
     (reason,) = aqmlab.verify(copied).damaged
-    assert reason == f"`{file}` is corrupt: its content is not what the manifest says"
+    assert reason == f"`{file}` is corrupt: its content does not match the manifest"
 
 
 def run_of(sweep, place=0):
@@ -192,7 +192,7 @@ def test_a_sweep_makes_damaged_runs_anew(swept, spoilt, aqmlab_cli):
     stamps = {file: file.stat().st_mtime_ns for file in spoilt.parent.parent.glob("runs/*/*/manifest.json")}
     ended = aqmlab_cli("sweep", spoilt / "scenario.toml", "--store", spoilt.parent.parent, "--no-report")
     assert ended.returncode == 0
-    assert all(f"made anew: `{file}` is corrupt" in ended.stderr for file in broken)
+    assert all(f"repeated: `{file}` is corrupt" in ended.stderr for file in broken)
     assert sweep_tables(spoilt) == sweep_tables(swept)
     assert aqmlab.verify(spoilt.parent.parent).damaged == []
     redone = {file for file, stamp in stamps.items() if file.stat().st_mtime_ns != stamp}

@@ -129,7 +129,7 @@ def test_no_list_table_link_or_block_is_broken():
     "text",
     [
         "3. The fixed candidate stays. 4. **More seeds** for the best.",
-        "- It was found by looking. - Its error is small.",
+        "- It was found by a search. - Its error is small.",
         "- One. -\n  Two.",
         "it takes none and\n\n- is lost, or - continues",
         "The limits:\n- one",

@@ -194,10 +194,13 @@ FIT, TEST = 'fit = { table = "I", columns = ["one"] }', 'test = { table = "I", c
             "fit 1: there is no key `row`; did you mean `rows`",
         ),
         ('fit = { findings = ["F3"] }\ntest = { findings = ["F2"] }', "fit 1: there is no finding `F3`"),
-        (f'fit = {{ table = "I", findings = ["F1"] }}\n{TEST}', "fit 1: write either `table`, with `rows`"),
+        (f'fit = {{ table = "I", findings = ["F1"] }}\n{TEST}', "fit 1: write either `table` with its `rows`"),
         (f"{FIT}\n{TEST}\nsettings = ['rat']", "settings: there is no setting `rat`; did you mean `rate`"),
         (f'{FIT}\n{TEST}\ndistance = "far"', "`distance`: there is no value `far`"),
-        (f"{FIT}\n{TEST}\nseeds = 1", "`seeds` is 1; give at least 2: noise is seen between seeds"),
+        (
+            f"{FIT}\n{TEST}\nseeds = 1",
+            "`seeds` is 1; give at least 2: the noise is estimated from their spread",
+        ),
         (f"{FIT}\n{TEST}\nminutes = 0", "`minutes` is 0; write a number above 0"),
         (f"{FIT}\n{TEST}\nminutes = true", "`minutes` is True; write a number above 0"),
         (f"{FIT}\n{TEST}\nsteps = 3", "there is no key `steps`"),
@@ -213,7 +216,10 @@ def test_a_wrong_section_is_told_with_file_and_line(tmp_path, infer, message):
 def test_a_published_zero_needs_a_floor(tmp_path):
     zero = EXPECTED.replace("[[2.89, 2.89]]", "[[0, 2.89]]")
     said = refused(tmp_path, infer=f"{FIT}\n{TEST}", expected=zero)
-    assert "table I, all, one: 0 is published, which has no distance; give the table `both_below`" in said
+    assert (
+        "table I, all, one: the published value is 0, from which no distance is defined; give the table"
+        " `both_below`" in said
+    )
     head, _, _ = PAPER.partition("[infer]")
     zero = zero.replace('unit = "Mbit/s"', 'unit = "Mbit/s"\nboth_below = 0.5')
     assert read_paper(folder(tmp_path, f"{head}[infer]\n{FIT}\n{TEST}", zero)).inference.fit
@@ -292,7 +298,7 @@ def test_the_true_candidate_is_found_and_the_others_say_nothing(tmp_path, monkey
     assert words == [
         "for 3 Mbit/s, against all others",
         "nothing: no candidate differs beyond the noise",
-        "not asked: nothing that is fitted depends on it",
+        "not varied: no fitted result depends on it",
     ]
     parts = content["parts"]
     assert parts["fit"]["fixed"]["mean"] == pytest.approx(0.409, abs=0.01)
@@ -361,7 +367,7 @@ def test_runs_of_the_search_may_be_shorter_and_those_of_the_last_look_are_whole(
     assert found.reading == {"rate": "3 Mbit/s"}
     content = inference_json(found, MADE)
     assert content["shorter"] == {"duration": "8s"}
-    assert "shorter than those that are scored" in inference_markdown(content)
+    assert "shorter than the scored ones" in inference_markdown(content)
     (wrong,) = problems(replaced(paper, shorter={"duration": "1s"}))
     assert wrong.startswith("setting length of the search's runs, shorter: link.toml: ")
 
@@ -398,13 +404,13 @@ def test_findings_are_so_or_not_in_each_seed(tmp_path, monkeypatch):
     assert content["reading"] == {"rate": "3 Mbit/s"}
     assert [part["items"][0]["fixed"]["mean"] for part in content["parts"].values()] == [0.0, 1.0]
     assert [part["items"][0]["inferred"]["mean"] for part in content["parts"].values()] == [1.0, 1.0]
-    assert "share of findings that are not so in a seed taken alone" in inference_markdown(content)
+    assert "share of findings that do not hold in that seed alone" in inference_markdown(content)
 
 
 def test_nothing_to_search_is_refused(tmp_path, monkeypatch):
     runs = FakeRuns(monkeypatch)
     only = PAPER + 'settings = ["rate of nobody"]\n'
-    with pytest.raises(UsageError, match="nothing that is fitted of paper `known` depends on a setting"):
+    with pytest.raises(UsageError, match="no fitted result of paper `known` depends on a setting"):
         infer(read_paper(folder(tmp_path, only)), store=tmp_path / "store")
     with pytest.raises(UsageError, match="`1` seeds are too few"):
         infer(read_paper(folder(tmp_path)), store=tmp_path / "store", seeds=1)
@@ -417,7 +423,7 @@ def test_a_gap_between_two_recordings_is_refused(tmp_path, monkeypatch):
     gap = f'expect = "cdf_gap({", ".join(sides)}) > 5 %"'
     expected = EXPECTED.replace('expect = "utilisation_percent{arm=one} > 90 %"', gap)
     head, _, _ = PAPER.partition("[infer]")
-    with pytest.raises(UsageError, match="F1: `cdf_gap` is of two recordings, and --infer keeps none"):
+    with pytest.raises(UsageError, match="F1: `cdf_gap` compares two recordings, and --infer keeps none"):
         infer(read_paper(folder(tmp_path, head, expected)), store=tmp_path / "store")
     assert not runs.made
 

@@ -211,7 +211,9 @@ def test_ctrl_c_ends_with_130_and_nothing_left(router, tiny_file, tmp_path, aqml
     monkeypatch.setattr(ProgressLine, "update", live_worlds.interrupt_when_it_runs())
     ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 130
-    assert "stopping: packets in flight are still forwarded; Ctrl-C again ends it at once" in ended.stderr
+    assert (
+        "stopping: packets in flight are still forwarded; Ctrl-C again ends the run at once" in ended.stderr
+    )
     assert ended.stderr.endswith("interrupted\n")
     assert not (tmp_path / "out").exists()
 
@@ -225,7 +227,7 @@ def test_what_an_interrupted_run_has_left_is_kept_and_called_that(
     assert ended.returncode == 130
     out = tmp_path / "out"
     assert ended.stderr.endswith(
-        f"interrupted; finished runs are kept in `{out}`; `--resume -o {out}` goes on\n"
+        f"interrupted; finished runs are kept in `{out}`; `--resume -o {out}` continues\n"
     )
     report = aqmlab_cli("report", tmp_path / "out")
     assert "the run of seed 1 was interrupted at 3.0 s" in report.stdout

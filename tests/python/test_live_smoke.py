@@ -87,7 +87,7 @@ def test_ctrl_c_keeps_what_there_is_and_leaves_nothing(user, live_folder):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert err.endswith("interrupted; finished runs are kept in `out`; `--resume -o out` goes on\n"), err
+    assert err.endswith("interrupted; finished runs are kept in `out`; `--resume -o out` continues\n"), err
     assert not Path(f"/proc/{router}").exists()
     (run,) = load(live_folder / "out").runs
     assert run.manifest.stopped_by == "interrupted"
@@ -116,12 +116,12 @@ def test_a_killed_router_is_told_and_leaves_nothing(user, live_folder):
             3,
             "no congestion control `nosuch`",
         ),
-        ('rate = "10Mbit"', 'rate = "1Tbit"', 3, "or run it all the same with `--force`"),
+        ('rate = "10Mbit"', 'rate = "1Tbit"', 3, "or run it anyway with `--force`"),
         (
             "count = 3",
             "count = 1100000",
             2,
-            "up to 1100001 connections at one time, and there is room for 1048576",
+            "up to 1100001 connections at one time, but there is room only for 1048576",
         ),
     ],
     ids=["congestion control", "rate", "flows"],
@@ -157,7 +157,7 @@ def test_more_users_than_the_machine_holds_are_refused_with_the_estimate(user, l
     ended = run_aqmlab(user, "live", "live.toml", "-o", "out", cwd=live_folder, within=within)
     assert ended.returncode == 3, ended.stderr
     # Two round trips of 404 ms of every 908 ms: 8899 connections of two sockets each, and other descriptors.
-    assert "17884 sockets and files are needed at a time, and the process may have 1024" in ended.stderr
+    assert "17884 sockets and files are needed at a time, but the process may have only 1024" in ended.stderr
     assert "choose fewer flows" in ended.stderr
     assert not (live_folder / "out").exists()
 

@@ -96,7 +96,7 @@ def test_the_newest_values_are_kept_where_batches_do_not_divide_evenly():
 def test_a_series_too_short_for_batches_has_none():
     short = batch_means(np.zeros(99))
     assert short.estimate is None
-    assert short.interval.reason == "20 batches need 100 values at least"
+    assert short.interval.reason == "20 batches need at least 100 values"
     assert batch_means(np.zeros(100)).interval.low == 0
 
 

@@ -85,7 +85,7 @@ def test_a_claim_needs_the_cells_that_it_asks_about(expect, where, expected):
 def test_a_label_beyond_the_end_of_an_axis_is_told_without_a_run():
     claim = Claim("c", "for all limit: jain_index{limit=next} > 0", where={"arm": "RED", "count": "2"})
     claim.check(NAMES)
-    with pytest.raises(ScenarioError, match="`72p` of `limit` has no next one"):
+    with pytest.raises(ScenarioError, match="`72p` of `limit` has no next label"):
         claim.asks(NAMES)
 
 

@@ -60,7 +60,7 @@ def test_a_scorecard_says_what_a_threshold_rests_on(toy, tmp_path):
 @pytest.mark.parametrize("threshold", ["5 % is ours", "mine: 5 %", "ours:", "unknown: 5 %"])
 def test_a_threshold_says_whose_it_is(tmp_path, threshold):
     old = "ours: nothing is less than 0.001 %"
-    with pytest.raises(ScenarioError, match=r"finding `T2`: `threshold` is .*; write whose it is") as refused:
+    with pytest.raises(ScenarioError, match=r"finding `T2`: `threshold` is .*; write its origin") as refused:
         read_paper(edited(tmp_path, "expected.toml", old, threshold))
     assert '"given: ..." or "inferred: ..." or "ours: ..."' in str(refused.value)
 

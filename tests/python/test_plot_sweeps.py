@@ -157,7 +157,7 @@ def test_flows_are_compared_by_their_goodput(experiment):
     assert [text.get_text() for text in box.axes[0].get_xticklabels()] == ["ftp", "cbr"]
     with pytest.raises(UsageError, match="flows are compared by their goodput only"):
         aqmlab.figure(experiment.path, "box", over="flows", metrics=["drop_percent"])
-    with pytest.raises(UsageError, match="`packets` is nothing to compare over"):
+    with pytest.raises(UsageError, match="boxes and bars cannot be over `packets`"):
         aqmlab.figure(experiment.path, "box", over="packets")
 
 
@@ -210,7 +210,7 @@ def test_twelve_arms_have_twelve_looks():
         ("differences", View(arms=["RED"]), "a difference needs two arms"),
         ("delay-cdf", View(x="rate"), "this figure has no axis of the sweep along it"),
         ("goodput-delay", View(metrics=[DELAY]), "leave out the metric"),
-        ("box", View(over="arms"), "`arms` is nothing to compare over"),
+        ("box", View(over="arms"), "boxes and bars cannot be over `arms`"),
     ],
 )
 def test_what_makes_no_sense_is_told(grid, tmp_path, kind, view, message):

@@ -298,7 +298,7 @@ def test_areas_and_shares_of_size_bands_are_asked_for_in_claims(recorded):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cdf_gap(jain_index, jain_index) < 5 %", "is of two distribution functions; write"),
+        ("cdf_gap(jain_index, jain_index) < 5 %", "compares two distribution functions; write"),
         ("cdf_gap(response_time_within_percent, 5 %) < 5 %", "not `5 %`"),
         (
             "cdf_gap(response_time_within_percent{within=1s}, response_time_within_percent{within=2s}) < 5 %",

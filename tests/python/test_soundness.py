@@ -276,7 +276,7 @@ def test_missing_runs_are_serious(damaged):
     shutil.rmtree(damaged / "red" / "seed-2")
     doubt = only(checks_of(damaged)["finished"])
     assert doubt.severity == "serious"
-    assert doubt.sentence == "with RED: 1 of 2 runs is missing, the first of seed 2 (not run)"
+    assert doubt.sentence == "with RED: 1 of 2 runs is missing, the first with seed 2 (not run)"
     assert [cell.arm for cell in doubt.cells] == ["RED"]
     assert doubts(load(damaged))[0] == doubt  # the most serious first
 

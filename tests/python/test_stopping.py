@@ -83,7 +83,7 @@ def test_a_signal_ends_a_reproduction_whatever_it_is_at(store, tmp_path, phase):
         _, errors = process.communicate()
     assert time.monotonic() - sent < SOON_S
     assert process.returncode == code
-    assert errors == f"interrupted; finished runs are kept in `{store}`: the same request goes on\n"
+    assert errors == f"interrupted; finished runs are kept in `{store}`; the same command continues\n"
     assert manifests(store) | there == manifests(store)
     assert every_table(store) | known == every_table(store)
     assert left_over(store) == []

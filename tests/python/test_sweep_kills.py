@@ -278,7 +278,7 @@ def test_a_corrupt_recording_is_named_and_made_anew(undisturbed, tmp_path):
     said = [word for word in command(file, store) if word != "-q"]
     done = subprocess.run(said, check=False, capture_output=True, text=True)
     assert done.returncode == 0
-    assert "made anew: " in done.stderr
+    assert "repeated: " in done.stderr
     assert str(Path(digest) / "summary.parquet") in done.stderr
     assert tables(store / "sweeps" / path.name) == tables(path)
 
@@ -299,7 +299,7 @@ def test_a_store_is_made_in_a_directory_that_can_be_made(tmp_path):
     file.write_text("")
     for path in (file, file / "below"):
         with pytest.raises(
-            aqmlab.UsageError, match="is not a store, but a file, or in one: name a directory"
+            aqmlab.UsageError, match="is a file, or inside one, not a store: name a directory"
         ):
             Store.made(path)
     with pytest.raises(aqmlab.HostError, match="cannot make the store `/proc/here`: No such file"):

@@ -101,7 +101,7 @@ def test_what_linux_does_otherwise_is_named():
     )
     assert line.spec in [entry["spec"] for entry in SENT]
     assert "`gentle`: true here, false in Linux" in line.remarks
-    assert "`limit`: 100p here, 150kB in Linux, of whatever packets" in line.remarks
+    assert "`limit`: 100p here, 150kB in Linux, whatever the sizes of packets" in line.remarks
     assert "`uniformisation`: `paper` here, `linux` in Linux" in line.remarks
     # The end of marking is the same: harddrop.
     assert not any("ecn_region" in remark for remark in line.remarks)
@@ -114,7 +114,7 @@ def test_certain_drops_are_none_for_tc():
     line = line_of({"kind": "red", "limit": "100p", "max_p": 1.0})
     assert line.spec is not None
     assert "probability 0.99999" in line.spec
-    assert any("takes `probability 1` for 0" in remark for remark in line.remarks)
+    assert any("reads `probability 1` as 0" in remark for remark in line.remarks)
 
 
 def test_the_rise_of_a_small_probability_over_far_thresholds_is_rounded():
@@ -161,14 +161,14 @@ def test_every_discipline_has_a_line_or_a_reason():
     [
         ("fq_codel", "a discipline of Linux without a counterpart here"),
         ("rde limit 3", "`rde` is not a queue discipline (`red`?)"),
-        ("red limit 400000 avpkt 1000 nodrop", "no parameter stands for `nodrop`"),
+        ("red limit 400000 avpkt 1000 nodrop", "`nodrop` has no parameter here"),
         ("red limit 400000", "`avpkt` must be given"),
         ("red limit 400000 avpkt", "`avpkt` has no value"),
         ("red limit 400000 avpkt 1000 burst 20 min 30000", "burst `20` is too small for min_th"),
         ("codel limit 100p", "`100p` is not a whole number"),
         ("codel limit 09", "octal"),
         ("codel target 10ns", "`10ns` is not a time"),
-        ("codel ce_threshold 1ms", "no parameter stands for `ce_threshold`"),
+        ("codel ce_threshold 1ms", "`ce_threshold` has no parameter here"),
         ("pfifo", "takes the device's txqueuelen"),
         ("tc qdisc add dev eth0 root", "there is no discipline"),
         ("", "there is no discipline"),

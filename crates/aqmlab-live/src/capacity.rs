@@ -77,7 +77,7 @@ impl Capacity {
                 self.cost().as_secs_f64() * 1e6,
                 100.0 * MOST_DUTY
             ),
-            remedy: "lower the rate, choose larger segments, or run it all the same with `--force`".into(),
+            remedy: "lower the rate, choose larger segments, or run it anyway with `--force`".into(),
         })
     }
 }

@@ -144,7 +144,7 @@ fn kernel(machine: &Machine) -> Finding {
             name: "kernel",
             severity: Severity::Fail,
             finding,
-            remedy: format!("a kernel from {}.{} on", FIRST_KERNEL.0, FIRST_KERNEL.1),
+            remedy: format!("a kernel of version {}.{} or newer", FIRST_KERNEL.0, FIRST_KERNEL.1),
         },
         _ => Finding::ok("kernel", finding),
     }
@@ -156,7 +156,7 @@ fn processor_count(count: Option<usize>) -> Finding {
         count.is_some_and(|count| count < 2),
         "processors",
         finding,
-        "two: the router has one for itself, the hosts' TCP another",
+        "two: one for the router, one for the hosts' TCP",
     )
 }
 
@@ -189,7 +189,7 @@ fn load(load: Option<f64>, processors: Option<usize>) -> Finding {
     let finding =
         load.map_or_else(|| "not known".into(), |load| format!("load {load:.1} in the last minute"));
     let much = load.zip(processors).is_some_and(|(load, processors)| load > 0.5 * processors as f64);
-    Finding::unless(much, "other programs", finding, "end what else runs on this machine")
+    Finding::unless(much, "other programs", finding, "end other programs on this machine")
 }
 
 fn governor(name: Option<&str>) -> Finding {
@@ -205,7 +205,7 @@ fn real_time(machine: &Machine) -> Finding {
         Some(priority) => Finding::ok("SCHED_FIFO", format!("allowed, priority {priority}{limit}")),
         None => Finding::warning(
             "SCHED_FIFO",
-            "refused: whatever else runs makes packets late",
+            "refused: other programs make packets late",
             "`YOU - rtprio 50` in /etc/security/limits.conf and a new login; or run as root",
         ),
     }
@@ -243,7 +243,7 @@ fn wake_ups(late: &[Span]) -> Finding {
         p99 > LATE,
         "wake-ups",
         finding,
-        "allow SCHED_FIFO, or end what else runs on this machine",
+        "allow SCHED_FIFO, or end other programs on this machine",
     )
 }
 
@@ -348,7 +348,9 @@ fn tun(file: &File) -> Vec<Finding> {
 fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
     const NAME: &str = "offloads";
     match on {
-        Ok(on) if on.is_empty() => Finding::ok(NAME, "none: the kernel segments and sums what it hands over"),
+        Ok(on) if on.is_empty() => {
+            Finding::ok(NAME, "none: the kernel computes segments and checksums itself")
+        }
         Ok(on) => Finding {
             name: NAME,
             severity: Severity::Fail,
@@ -356,7 +358,7 @@ fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
                 "a new TUN interface has {}: packets are longer than the MTU, or without checksum",
                 on.join(", ")
             ),
-            remedy: "a kernel whose TUN interfaces begin without; report this one to us".into(),
+            remedy: "a kernel whose new TUN interfaces have none; report this one to us".into(),
         },
         Err(error) => Finding::ok(NAME, format!("not known ({error})")),
     }

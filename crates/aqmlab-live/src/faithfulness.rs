@@ -179,11 +179,11 @@ impl fmt::Display for Faithfulness {
 fn carried(observed: &Observed, interrupted: bool) -> Check {
     let passed = observed.left > 0;
     let sentence = if passed {
-        format!("{} packets were carried while it was measured", observed.left)
+        format!("{} packets were carried in the measured interval", observed.left)
     } else if interrupted && observed.measured.is_zero() {
         "interrupted in the warm-up, nothing was measured".to_owned()
     } else {
-        "no packet was carried while it was measured".to_owned()
+        "no packet was carried in the measured interval".to_owned()
     };
     Check { name: "carried", passed, sentence, value: observed.left as f64, limit: 1.0, unit: "packets" }
 }

@@ -22,7 +22,7 @@ const OTHERS: u64 = 64;
 pub fn check(plan: &Plan) -> Result<(), LiveError> {
     if plan.classes.len() > Addresses::MOST_CLASSES {
         return Err(LiveError::Unsupported(format!(
-            "it has {} classes of traffic, and there are addresses for {}",
+            "it has {} classes of traffic, but there are addresses only for {}",
             plan.classes.len(),
             Addresses::MOST_CLASSES
         )));

@@ -45,7 +45,7 @@ pub fn check_memory(plan: &Plan, available: Option<u64>) -> Result<(), LiveError
     match available {
         Some(available) if needed > available => Err(LiveError::Machine {
             what: format!(
-                "{ports} client ports and {} connections at a time take about {} MiB, and {} MiB are free",
+                "{ports} client ports and {} connections at a time take about {} MiB, but only {} MiB are free",
                 expected(plan),
                 needed >> 20,
                 available >> 20

@@ -181,7 +181,7 @@ fn given_up(mut run: LiveRun, packets: u64) {
     assert!(ports.values().all(|port| port.packets == 0), "{ports:?}");
     assert_eq!(ports.values().map(|port| port.missed).sum::<u64>(), packets);
     let stopped = live.capture_failure.expect("it says why");
-    assert_eq!(stopped.reason, "the disk is full, and the tables needed its room");
+    assert_eq!(stopped.reason, "the disk is full, and the tables needed its space");
     assert_eq!(stopped.at_ns, run.recording.manifest.t1.as_ns());
     assert_eq!(run.captured, None);
 }

@@ -203,7 +203,7 @@ impl ParamError {
 
     /// Returns the error that `word` is none of the `words` of the choice `name`.
     pub fn no_such_word(name: &'static str, word: &str, words: &[&str]) -> Self {
-        ParamError::new(name, format!("{name} `{word}` is none of {words:?}"))
+        ParamError::new(name, format!("{name} `{word}` is not one of {words:?}"))
     }
 
     /// Returns the same error for a table that the parameter `name` holds, or that is this item of
@@ -329,5 +329,5 @@ impl Settings {
 
 fn mismatch(name: &'static str, what: &str, found: Option<&Value>) -> ParamError {
     let found = found.map_or_else(|| "missing".to_string(), |v| format!("`{v}`"));
-    ParamError::new(name, format!("{name} must be {what}, it is {found}"))
+    ParamError::new(name, format!("{name} must be {what}, but it is {found}"))
 }

@@ -11,7 +11,7 @@ use crate::errors::HostError;
 pub(crate) const ENGINE: Option<aqmlab_network::Engine> = None;
 
 fn refusal() -> PyErr {
-    HostError::new_err("live runs need Linux: they are made of its network namespaces and TUN interfaces")
+    HostError::new_err("live runs need Linux, because they use its network namespaces and TUN interfaces")
 }
 
 /// Refuses.

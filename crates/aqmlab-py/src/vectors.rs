@@ -46,7 +46,7 @@ pub(crate) fn vectors(
             vectors_tmix(class, vectors).map(String::into_bytes).map_err(UsageError::new_err)
         }
         ("tmix", _) => Err(UsageError::new_err(
-            "a file for Tmix holds one class, for it has no names of classes; choose one with `--class`",
+            "a file for Tmix holds one class because it has no class names; choose one with `--class`",
         )),
         _ => Err(UsageError::new_err(format!(
             "there is no format `{format}`; there are `csv`, `parquet` and `tmix`"

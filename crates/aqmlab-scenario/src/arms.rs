@@ -84,7 +84,7 @@ fn name(item: &Node, table: &Table, report: &mut Report<'_>) -> Option<String> {
             report.error(
                 &node.at,
                 "arm.name",
-                format!("{name:?} is no name; an arm's name has 1 to 64 printable characters"),
+                format!("{name:?} is not a name; an arm's name has 1 to 64 printable characters"),
             );
         }
         Err(message) => report.error(&node.at, "arm.name", message),

@@ -4,11 +4,13 @@
 /// file names and columns.
 pub(crate) fn name_flaw(name: &str) -> Option<&'static str> {
     if name.is_empty() || name.chars().count() > 64 {
-        return Some("is no name; a name has 1 to 64 characters");
+        return Some("is not a name; a name has 1 to 64 characters");
     }
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | ' ');
     if !name.chars().all(fits) || name.trim() != name {
-        return Some("is no name; a name has letters, digits, \"_\", \"-\", \"+\" and blanks between them");
+        return Some(
+            "is not a name; a name has letters, digits, \"_\", \"-\", \"+\" and blanks between them",
+        );
     }
     None
 }

@@ -111,7 +111,7 @@ impl Pass<'_, '_> {
         let path = format!("{}.{QUEUE_KIND}", draft.queue_path);
         if !draft.faults.drop.is_empty() || !draft.faults.mark.is_empty() {
             let message =
-                "packets to drop or to mark are chosen in front of queues of ours; a kernel's queue has none";
+                "packets to drop or to mark can be chosen only in front of our own queues, not of a kernel's";
             self.error(&named.at, &path, message);
         }
         let message = "the simulator has no queue of the kernel: run this arm with `aqmlab live`, or `--arm` the others; a \
@@ -203,7 +203,7 @@ impl Pass<'_, '_> {
                 self.error(
                     &named.at,
                     &kind_path,
-                    "a queue of the kernel is that of a link, and inside no other",
+                    "a queue of the kernel belongs to a link and cannot be inside another",
                 );
                 return None;
             }

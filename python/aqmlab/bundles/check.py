@@ -136,7 +136,7 @@ def _unpacked(file: Path, folder: Path) -> Mapping[str, Any]:
     except FileNotFoundError:
         raise RecordingError(f"no bundle at `{file}`: there is no such file") from None
     except zipfile.BadZipFile as error:
-        raise DamageError([f"`{file}` is not a ZIP file, or a damaged one: {error}"]) from error
+        raise DamageError([f"`{file}` is not a ZIP file, or is damaged: {error}"]) from error
     except OSError as error:
         raise RecordingError(f"cannot read `{file}`: {error.strerror or error}") from error
     if reasons:
@@ -167,7 +167,9 @@ def _index(file: Path, index: Path) -> Mapping[str, Any]:
 def _repeated(place: Path, again: Path, seed: int | None) -> tuple[Repeated, ...]:
     results = load(place)
     if results.runs[0].manifest.host == LIVE:
-        raise UsageError("the runs are live: the kernel takes part in their decisions, so no two are equal")
+        raise UsageError(
+            "live runs cannot be repeated exactly, because the kernel takes part in their decisions"
+        )
     seeds = results.finished_seeds
     if seed is not None and seed not in seeds:
         raise unknown("seed", str(seed), map(str, seeds))

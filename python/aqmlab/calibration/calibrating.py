@@ -172,7 +172,7 @@ def _interval(case: Case, warmup: str | None, duration: str | None) -> tuple[int
 def _check_links(network: Uncongested, case: Case, asked: Load) -> None:
     """Check that the links can be made this fast, and that the load is small enough relative to them."""
     if not (math.isfinite(network.faster) and network.faster >= 1):
-        raise UsageError(f"links `{network.faster:g}` times as fast are not faster; give 1 or more")
+        raise UsageError(f"a factor of `{network.faster:g}` does not make links faster; give 1 or more")
     for pattern in network.keep:
         if not any(fnmatchcase(each.name, pattern) for each in case.plan.links):
             raise unknown("link", pattern, [each.name for each in case.plan.links])
@@ -181,13 +181,13 @@ def _check_links(network: Uncongested, case: Case, asked: Load) -> None:
     if network.is_kept(link.name):
         if asked.bps > rate_bps:
             raise UsageError(
-                f"`{link.name}` keeps its rate, and the target is more; leave it out of `--keep`"
+                f"`{link.name}` keeps its rate, which is below the target; leave it out of `--keep`"
             )
     elif asked.bps > MOST_BUSY * rate_bps:
         least = math.ceil(asked.bps / MOST_BUSY / link.rate_bps)
         raise UsageError(
-            f"the target is {number(100 * asked.bps / rate_bps, 3)} % of `{link.name}`, also when it is"
-            f" {network.faster:g} times as fast: above {100 * MOST_BUSY:.0f} % it is not uncongested;"
+            f"the target is {number(100 * asked.bps / rate_bps, 3)} % of `{link.name}`, even if that is"
+            f" {network.faster:g} times as fast; a link is uncongested up to {100 * MOST_BUSY:.0f} %;"
             f" give `--faster {least}` or more"
         )
 
@@ -223,7 +223,7 @@ def _remarks(first: Population, answer: Found, asked: Load) -> Iterator[str]:
     if not wide.proportional:
         one = "one user" if first.closed else "one connection per second"
         yield (
-            f"The load is not proportional: that of {one} of `{first.name}` changes by"
+            f"The load is not proportional: the load of {one} of `{first.name}` changes by"
             f" {change_text(wide.change.mean)} from {first.digits(wide.least)} to {first.text(wide.most)};"
             " the value holds for this target only."
         )

@@ -100,7 +100,7 @@ class Calibration:
             [f"{one.digits(self.values[one.name])} {one.unit} of `{one.name}`" for one in self.classes]
         )
         low, high = self.fit.low, self.fit.high
-        interval = "no interval: that of the slope reaches zero"
+        interval = "no interval: the interval of the slope includes zero"
         if low is not None and high is not None:
             interval = f"95 % interval {shortest(low)} to {shortest(high)}, n = {self.runs} seeds"
         return f"A load of {self.asked}, {counted}, takes {what} ({interval})."
@@ -132,9 +132,11 @@ class Calibration:
             return f"{now}; {takes}."
         narrower = number(100 * 10 ** -narrowing(self.tail), 2)
         return (
-            f"{now}; {takes}. Sizes have a Pareto tail of index {self.tail:.3g} and no variance: ten times"
-            f" the time narrows the interval of one run to {narrower} % only, longer runs offer more because"
-            " larger transfers fit into them, and intervals of few seeds cover less than they state."
+            f"{now}; {takes}. Sizes have a Pareto tail of index {self.tail:.3g} and infinite variance: ten"
+            " times"
+            f" the time narrows the interval of one run only to {narrower} %, longer runs offer more load"
+            " because"
+            " larger transfers fit into them, and intervals over few seeds cover less than they state."
         )
 
     def write(self, text: str, arm: str | None, file: Path) -> None:

@@ -110,7 +110,7 @@ def _pilot(trials: Trials, value: float) -> float:
         factor = target_bps / load if load else _GREATEST_STEP
         value *= min(max(factor, 1 / _GREATEST_STEP), _GREATEST_STEP)
     raise UsageError(
-        f"no load of {trials.asked} was found in {_MOST_PILOTS} attempts, the next of which would be"
+        f"no load of {trials.asked} was found in {_MOST_PILOTS} attempts; the next would be"
         f" {trials.first.text(value)}; run longer (`--duration`), to have more connections"
     )
 

@@ -35,7 +35,7 @@ def check_destination(text: str, source: Path | None, destination: Path) -> None
     try:
         _core.Sweep(text, str(destination))
     except AqmlabError as error:
-        raise UsageError(f"the scenario would be wrong as `{destination}`: {error}") from error
+        raise UsageError(f"the scenario would be invalid as `{destination}`: {error}") from error
 
 
 def write_values(text: str, values: Values, arm: str | None, destination: Path) -> None:

@@ -149,11 +149,11 @@ class _Checker:
         self._level(left, right)
         levels = {left[1].level, right[1].level}
         if levels == {Level.CONSTANT}:
-            raise MisplacedError(node.at, "two constants are compared, but no measured value")
+            raise MisplacedError(node.at, "two constants are compared; one side must be a measured value")
         if scope.of_seed and Level.SEEDS in levels:
             wrong = left[0] if left[1].level == Level.SEEDS else right[0]
             raise MisplacedError(
-                wrong.at, f"`{wrong}` is over the seeds, but here each seed is evaluated separately"
+                wrong.at, f"`{wrong}` is computed over the seeds, but here each seed is evaluated separately"
             )
 
     def _best(self, node: BestIs, scope: _Scope) -> None:
@@ -164,9 +164,7 @@ class _Checker:
         listed = [self._names.resolve(self._names.key(choice.axis), label) for label in node.labels]
         for label, meant in zip(node.labels, listed, strict=True):
             if meant not in options:
-                raise MisplacedError(
-                    label.at, f"`{meant}` is not among the labels that `{call.function}` is over"
-                )
+                raise MisplacedError(label.at, f"`{meant}` is not among the labels of `{call.function}`")
         if set(listed) >= set(options):
             raise MisplacedError(node.at, f"`{call.function}` always returns one of these labels")
 
@@ -175,7 +173,7 @@ class _Checker:
         if function.domain == "seeds":
             if scope.of_seed:
                 raise MisplacedError(
-                    node.at, "`any` is over the seeds, but here each seed is evaluated separately"
+                    node.at, "`any` is computed over the seeds, but here each seed is evaluated separately"
                 )
             self._of_seed(node.arguments[0], scope)
             if len(node.arguments) > 1:
@@ -188,15 +186,15 @@ class _Checker:
             raise MisplacedError(body.at, f"`{body}` is a constant, not a measured value")
         if node.function == "defined" and not scope.of_seed:
             raise MisplacedError(
-                node.at, "`defined` is evaluated for each seed: `share(defined(...)) > 90 %`"
+                node.at, "`defined` is evaluated for each seed; write `share(defined(...)) > 90 %`"
             )
         if node.function == "defined" and kind.level == Level.SEEDS:
             raise MisplacedError(
-                body.at, f"`{body}` is over the seeds, but `defined` is evaluated for each seed"
+                body.at, f"`{body}` is computed over the seeds, but `defined` is evaluated for each seed"
             )
         if node.function == "no_trend" and scope.of_seed:
             raise MisplacedError(
-                node.at, "`no_trend` is over the seeds, but here each seed is evaluated separately"
+                node.at, "`no_trend` is computed over the seeds, but here each seed is evaluated separately"
             )
         if node.over and len(self._names.options(node.over[0])) < 2:
             raise MisplacedError(node.over[0].at, f"`{node.function}` needs at least two labels")
@@ -275,7 +273,7 @@ class _Checker:
                 known = ", ".join(f"`{each.name}`" for each in all_metrics() if each.cdf is not None)
                 raise MisplacedError(
                     part.at,
-                    f"`{node.function}` is of two distribution functions; write {known}, not `{part}`",
+                    f"`{node.function}` compares two distribution functions; write {known}, not `{part}`",
                 )
             of = metric.parameters[0]
             given = [s for s in part.settings if s.key.text == of.name]
@@ -283,13 +281,15 @@ class _Checker:
         if places[0] != places[1]:
             raise MisplacedError(
                 node.arguments[1].at,
-                f"`{of.name}` of the two differs; `{node.function}` is of both up to the same time",
+                f"`{of.name}` of the two differs; `{node.function}` compares them up to the same time",
             )
         return kind
 
     def _pointwise(self, node: Call, unit: Unit) -> Unit:
         if node.function == "log" and not unit.pure:
-            raise MisplacedError(node.at, f"`{node}` is a logarithm of {unit.name()}; divide it by one")
+            raise MisplacedError(
+                node.at, f"`{node}` is a logarithm of {unit.name()}; divide by {unit.name()} first"
+            )
         if node.function == "log":
             return PURE
         if node.function == "sqrt":
@@ -319,7 +319,7 @@ class _Checker:
             if scale is None:
                 raise MisplacedError(
                     choice.at,
-                    f"the labels of `{choice.axis.text}` are no numbers with one unit; use `change`",
+                    f"the labels of `{choice.axis.text}` are not numbers with one unit; use `change`",
                 )
             return ValueKind(kind.unit.times(scale[1], -1), kind.level)
         return replace(kind, bare=False)
@@ -334,13 +334,14 @@ class _Checker:
                 raise MisplacedError(part.at, f"`{part}` is a constant, not a measured value")
             if level == Level.SEEDS:
                 raise MisplacedError(
-                    part.at, f"`{part}` is over the seeds; `{node.function}` is seed by seed"
+                    part.at,
+                    f"`{part}` is computed over the seeds, but `{node.function}` is computed seed by seed",
                 )
 
     def _over_seeds(self, node: Call, scope: _Scope) -> ValueKind:
         if scope.of_seed:
             raise MisplacedError(
-                node.at, f"`{node}` is over the seeds, but here each seed is evaluated separately"
+                node.at, f"`{node}` is computed over the seeds, but here each seed is evaluated separately"
             )
         if node.function == "share":
             self._of_seed(node.arguments[0], scope)
@@ -348,8 +349,8 @@ class _Checker:
         body = _expression(node.arguments[0])
         kind = self.expression(body, scope)
         if kind.level != Level.SEED:
-            what = "a number" if kind.level == Level.CONSTANT else "over the seeds already"
-            raise MisplacedError(body.at, f"`{body}` is {what}; `{node.function}` takes a value of each seed")
+            what = "a number" if kind.level == Level.CONSTANT else "computed over the seeds already"
+            raise MisplacedError(body.at, f"`{body}` is {what}; `{node.function}` takes one value per seed")
         if node.function == "quantile":
             self._share(node.arguments[1], scope)
         return ValueKind(kind.unit, Level.SEEDS)
@@ -388,7 +389,7 @@ class _Checker:
             )
             raise MisplacedError(
                 node.at,
-                f"`{node}` applies to several cells, for {listed}"
+                f"`{node}` applies to several cells because {listed}"
                 f" {'is' if len(still) == 1 else 'are'} open: fix"
                 " it in braces, in `where`, or by `for all`",
             )
@@ -472,7 +473,7 @@ class _Checker:
             wrong = left[0] if left[1].level == Level.SEED else right[0]
             raise MisplacedError(
                 wrong.at,
-                f"`{wrong}` is of each seed and is joined with a figure over the seeds; write mean(...)",
+                f"`{wrong}` has a value per seed and is joined with a figure over the seeds; write mean(...)",
             )
         return max(levels)
 

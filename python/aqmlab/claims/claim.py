@@ -171,9 +171,9 @@ def read_claims(file: Path | str) -> tuple[Claim, ...]:
         raise UsageError(f"cannot read `{path}`: {error.strerror}") from error
     entries = content.get("claim")
     if not isinstance(entries, list) or not entries:
-        raise ScenarioError(f"{path}: there is no [[claim]] in it")
+        raise ScenarioError(f"{path}: it has no [[claim]]")
     if len(entries) > MOST_CLAIMS:
-        raise ScenarioError(f"{path}: it has {len(entries)} claims; {MOST_CLAIMS} are the most")
+        raise ScenarioError(f"{path}: it has {len(entries)} claims; at most {MOST_CLAIMS} are allowed")
     claims: list[Claim] = []
     wrong: list[ScenarioError] = []
     for i, entry in enumerate(entries):
@@ -199,7 +199,7 @@ def _wrong_with(entry: object) -> Iterator[str]:
             yield str(unknown("key", key, KEYS))
     for key in ("name", "expect"):
         if not isinstance(entry.get(key), str) or not entry[key].strip():
-            yield f"`{key}` is missing or no text"
+            yield f"`{key}` is missing or is not a text"
     for key in ("text", "source", "strength"):
         if key in entry and not isinstance(entry[key], str):
             yield f"`{key}` is not a text"

@@ -59,7 +59,7 @@ _ALL = (
         "curves",
         2,
         2,
-        "the greatest vertical gap between two distribution functions, from 0 to where they are asked",
+        "the greatest vertical gap between two distribution functions, up to the time given",
     ),
     Function(
         "cdf_crossing",
@@ -83,7 +83,7 @@ _ALL = (
         1,
         "the rise of the least-squares line from the smallest label to the largest; over their"
         " positions where"
-        " they are no numbers",
+        " they are not numbers",
         single=True,
     ),
     Function(

@@ -113,7 +113,7 @@ def parameter_value(metric: Metric, setting: Matcher) -> float:
     if given != unit:
         wanted = unit.name() if unit != PURE else "a number without unit"
         raise MisplacedError(
-            setting.value.at, f"`{setting.value.text}` is {given.name()}; `{parameter.name}` is {wanted}"
+            setting.value.at, f"`{setting.value.text}` is {given.name()}; `{parameter.name}` must be {wanted}"
         )
     return value / factor
 

@@ -150,19 +150,22 @@ class Names:
             return every[0]
         if key not in bound:
             raise MisplacedError(
-                given.at, f"`{given.text}` of `{self.short(key)}`: no enclosing `for` or `over` runs over it"
+                given.at,
+                f"`{given.text}` of `{self.short(key)}` needs an enclosing `for` or `over` that runs over it",
             )
         place = every.index(bound[key]) + (1 if given.text == "next" else -1)
         if not 0 <= place < len(every):
             raise MisplacedError(
-                given.at, f"`{bound[key]}` of `{self.short(key)}` has no {given.text} one; leave it out"
+                given.at, f"`{bound[key]}` of `{self.short(key)}` has no {given.text} label; leave it out"
             )
         return every[place]
 
     def _picked(self, key: str, pick: Pick | Every) -> Sequence[str]:
         if isinstance(pick, Every):
             if key != WINDOW:
-                raise MisplacedError(pick.at, f"`every` makes windows; `{self.short(key)}` is none")
+                raise MisplacedError(
+                    pick.at, f"`every` makes windows and does not apply to `{self.short(key)}`"
+                )
             return _every(pick)
         first = self.resolve(key, pick.first)
         if pick.last is None:
@@ -170,7 +173,9 @@ class Names:
         every = self.labels(key)
         last = self.resolve(key, pick.last)
         if not every:
-            raise MisplacedError(pick.at, f"`to` goes along an axis, and `{self.short(key)}` is none")
+            raise MisplacedError(
+                pick.at, f"`to` goes along an axis and does not apply to `{self.short(key)}`"
+            )
         begin, end = every.index(first), every.index(last)
         if begin > end:
             raise MisplacedError(pick.at, f"`{first}` comes after `{last}`")

@@ -105,7 +105,7 @@ class _Parser:
             with self._deeper():
                 at = self._s.peek().at
                 inner = self._unit()
-            return Not(token.at, self._as_condition(inner, at, "`not` is of a condition"))
+            return Not(token.at, self._as_condition(inner, at, "`not` applies to a condition"))
         if self._s.takes("for"):
             return self._for(token)
         return self._comparison()
@@ -121,7 +121,7 @@ class _Parser:
         while self._s.takes(","):
             choices.append(self._choice())
         self._s.expect(":")
-        return For(begin.at, quantifier, tuple(choices), self._condition("`for` is about a condition"))
+        return For(begin.at, quantifier, tuple(choices), self._condition("`for` applies to a condition"))
 
     def _comparison(self) -> Either:
         at = self._s.peek().at
@@ -206,7 +206,7 @@ class _Parser:
     def _check_label(self, label: Label) -> None:
         if not label.quoted and label.text in WORDS:
             raise self._s.wrong(
-                label.at, f"`{label.text}` is a word of the grammar; as a label put it in quotes"
+                label.at, f"`{label.text}` is a word of the grammar; to use it as a label, put it in quotes"
             )
 
     # --- expressions
@@ -287,7 +287,7 @@ class _Parser:
     def _function(self, name: Token, given: int, over: list[Choice]) -> Function:
         function = function_of(name.text, over=bool(over))
         if function is None and over:
-            raise self._s.wrong(name.at, f"`{name.text}` is over no axis")
+            raise self._s.wrong(name.at, f"`{name.text}` takes no axis")
         if function is None or (not over and given == 1 < function.least and "axis" in FUNCTIONS[name.text]):
             raise self._s.wrong(name.at, f"`{name.text}` needs an axis; write `{name.text}(x over AXIS)`")
         if not function.least <= given <= function.most:
@@ -306,7 +306,7 @@ class _Parser:
     def _check_arguments(self, name: Token, function: Function, arguments: list[Either]) -> None:
         for i, argument in enumerate(arguments):
             if i == 0 and function.condition:
-                self._as_condition(argument, argument.at, f"`{name.text}` is of a condition")
+                self._as_condition(argument, argument.at, f"`{name.text}` takes a condition")
             else:
                 self._as_expression(argument, argument.at, f"is an argument of `{name.text}`")
 
@@ -319,7 +319,7 @@ class _Parser:
 
     def _as_expression(self, node: Either, at: int, why: str) -> Expression:
         if not isinstance(node, Expression):
-            raise self._s.wrong(at, f"what {why} is a value, and this is a condition")
+            raise self._s.wrong(at, f"this {why} and must be a value, but it is a condition")
         return node
 
     def _is_name(self, word: str) -> bool:
@@ -330,6 +330,6 @@ class _Parser:
     def _deeper(self) -> Iterator[None]:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise self._s.wrong(self._s.peek().at, f"more than {DEEPEST} levels are inside each other")
+            raise self._s.wrong(self._s.peek().at, f"more than {DEEPEST} levels are nested")
         yield
         self._depth -= 1

@@ -131,7 +131,7 @@ class Scanner:
         self._at = 0
         self._next: Token | None = None
         if len(text) > LONGEST:
-            raise self.wrong(LONGEST, f"it has {len(text)} characters; {LONGEST} is the most")
+            raise self.wrong(LONGEST, f"it has {len(text)} characters; at most {LONGEST} are allowed")
 
     def wrong(self, at: int, message: str) -> ScenarioError:
         """Return an error about the character ``at``."""

@@ -282,7 +282,7 @@ def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = Fals
     used = np.log(replicates) if logarithmic and (replicates > 0).all() else replicates
     if np.isnan(used).any() or (logarithmic and used is replicates):
         return Interval(
-            None, None, None, n, confidence, method, "it depends on a single seed whether it is defined"
+            None, None, None, n, confidence, method, "whether it is defined depends on a single seed"
         )
     pseudo = n * used[0] - (n - 1) * used[1:]
     middle = float(used[0])

@@ -172,9 +172,7 @@ app.command()(cite)
 def schema(
     of: Annotated[
         str,
-        typer.Argument(
-            help="scenario; plan: what one resolves to; manifest: what a run records about itself."
-        ),
+        typer.Argument(help="scenario; plan: its resolved form; manifest: the description of a run."),
     ] = "scenario",
 ) -> None:
     """Print the JSON Schema of scenarios, plans or manifests."""

@@ -133,7 +133,7 @@ def both(
 
 def tell_stopping() -> None:
     """Notify a user who has interrupted a live run."""
-    say("stopping: packets in flight are still forwarded; Ctrl-C again ends it at once")
+    say("stopping: packets in flight are still forwarded; Ctrl-C again ends the run at once")
 
 
 __all__ = ["both", "live", "tell_stopping"]

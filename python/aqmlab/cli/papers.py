@@ -229,7 +229,7 @@ def _draw(done: Reproduction, folder: Path) -> None:
             file = draw_figure(figure, results, figures_folder(done, folder), _core.__version__)
         except (ScenarioError, UsageError) as error:
             if done.live is not None:
-                say(f"figure     {figure.name} cannot be drawn of the faithful runs: {error}")
+                say(f"figure     {figure.name} cannot be drawn from the faithful runs: {error}")
                 continue
             if not done.quick:
                 raise

@@ -20,7 +20,9 @@ Width = Annotated[
     typer.Option("--width", metavar="LENGTH", help="88mm, 9cm, 3.5in, 252pt, or 1col of a two-column paper."),
 ]
 Height = Annotated[str | None, typer.Option("--height", metavar="LENGTH", help="As for --width.")]
-FontSize = Annotated[float | None, typer.Option("--font-size", metavar="POINTS", help="Of all letters.")]
+FontSize = Annotated[
+    float | None, typer.Option("--font-size", metavar="POINTS", help="The size of all letters.")
+]
 NoTitle = Annotated[bool, typer.Option("--no-title", help="Omit the title, for figures with a caption.")]
 Style = Annotated[
     str | None,
@@ -96,7 +98,9 @@ def plot_recording(
     ] = None,
     begin: Annotated[
         str | None,
-        typer.Option("--from", metavar="TIME", help="Show flows, or response and page times, from then on."),
+        typer.Option(
+            "--from", metavar="TIME", help="Show flows, or response and page times, from this time on."
+        ),
     ] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until then.")] = None,
     metric: Metrics = None,
@@ -178,7 +182,7 @@ def plot_law(
     ] = None,
     rate: Annotated[str, typer.Option("--rate", help="The link's rate.")] = "10Mbit",
     delay: Annotated[
-        str, typer.Option("--delay", help="The link's one-way delay; the path's RTT is twice.")
+        str, typer.Option("--delay", help="The link's one-way delay; the path's RTT is twice that.")
     ] = "40ms",
     load: Annotated[
         float, typer.Option("--load", help="Load before and after the step, relative to the rate.")

@@ -161,7 +161,7 @@ def _say_what_begins(under_way: Sweep) -> None:
     from aqmlab.cli.progress import duration_text
 
     for reason in dict.fromkeys(r for reasons in under_way.damaged.values() for r in reasons):
-        say(f"made anew: {reason}")
+        say(f"repeated: {reason}")
     if under_way.lasts_s:
         say(f"live runs: {duration_text(under_way.lasts_s)} in real time, one after the other")
 
@@ -192,8 +192,8 @@ def _print(under_way: Sweep, *, whole: bool) -> None:
         print_verdict(_verdicts(under_way))
         asked = len(results.cells) * len(results.seeds)
         say(
-            f"{asked - len(results.missing)} of {counted(asked, 'run')} are there; when all shards are,"
-            " `aqmlab merge` makes the tables"
+            f"{asked - len(results.missing)} of {counted(asked, 'run')} are present; when all shards are,"
+            " `aqmlab merge` writes the tables"
         )
 
 
@@ -353,7 +353,9 @@ def merge(
     else:
         for found in merged.sweeps:
             tell_results(short_answer(found.results), found.claims, as_json=False)
-    say(f"store      {merged.store.path}: {counted(merged.added, 'run')} added, {merged.present} were there")
+    say(
+        f"store      {merged.store.path}: {counted(merged.added, 'run')} added, {merged.present} were present"
+    )
     for found in merged.sweeps:
         lacking = len(found.results.missing)
         say(f"sweep      {found.results.path}" + (f": {counted(lacking, 'run')} missing" if lacking else ""))

@@ -49,7 +49,7 @@ def verify(
     if damaged:
         raise DamageError(
             damaged,
-            "`aqmlab sweep SCENARIO` makes damaged runs of a store anew,"
+            "`aqmlab sweep SCENARIO` repeats damaged runs of a store,"
             " `aqmlab run SCENARIO --resume -o DIR` those of an experiment",
         )
 

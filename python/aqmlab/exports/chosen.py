@@ -50,7 +50,7 @@ def choose(results: Results, arms: Sequence[str], seed: int | None, queue: str |
         if seed in (None, run.seed)
     ]
     if not wanted:
-        raise UsageError("no finished run is of these arms and this seed")
+        raise UsageError("there is no finished run of these arms with this seed")
     stems = [f"{slug(str(cell))}-seed-{run.seed}" for cell, run in wanted]
     several = Counter(stems)
     # Names that differ only in special characters get a number.

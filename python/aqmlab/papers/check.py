@@ -108,7 +108,7 @@ def _settings(paper: Paper) -> Iterator[str]:
                     continue
                 changed |= digests != base[experiment.file]
             if changed and label == setting.chosen:
-                yield f"setting {setting.name}: {label} is said to be chosen, but the files do not hold it"
+                yield f"setting {setting.name}: {label} is marked as chosen, but the files do not contain it"
             if not changed and label != setting.chosen:
                 yield f"setting {setting.name}: {label} changes nothing"
 

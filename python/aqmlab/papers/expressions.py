@@ -29,7 +29,9 @@ def of_each_seed(
     tree = claim.tree
     assert isinstance(tree, Compare)
     if kind_of(tree.first, names, bound).level > Level.SEED:
-        raise ScenarioError(f"{what}: `{expression}` is a figure of all seeds; write what one seed has")
+        raise ScenarioError(
+            f"{what}: `{expression}` is a figure of all seeds; write a value of a single seed"
+        )
     return tree.first, bound
 
 

@@ -157,7 +157,7 @@ def _run(figure: PaperFigure, results: Results, arm: str, where: Mapping[str, st
     cells: tuple[Cell, ...] = results.select(arm, where)
     if len(cells) != 1:
         raise ScenarioError(
-            f"figure {figure.name}: `where` leaves {len(cells)} cells of `{arm}`; let it name one label of"
+            f"figure {figure.name}: `where` leaves {len(cells)} cells of `{arm}`; it must name one label of"
             f" each of {', '.join(axis.short for axis in results.axes)}"
         )
     runs = results.runs_of(cells[0])

@@ -104,10 +104,10 @@ def read_paper(path: Path) -> Paper:
     live = {experiment.file for experiment in experiments if experiment.live}
     for entry, finding in zip(expected.tables("finding", "id"), findings, strict=True):
         if len({part.experiment in live for part in finding.parts}) > 1:
-            raise entry.error("a finding is about experiments that run live, or about others")
+            raise entry.error("a finding must be about live experiments only, or about others only")
     for entry, setting in zip(about.tables("setting", "name"), settings, strict=True):
         if not live.isdisjoint(setting.experiments) and not live.issuperset(setting.experiments):
-            raise entry.error("a setting is about experiments that run live, or about others")
+            raise entry.error("a setting must be about live experiments only, or about others only")
     paper = Paper(
         path=path,
         key=about.need("key", str),
@@ -162,7 +162,9 @@ def _setting(entry: TomlTable, files: list[str]) -> Setting:
     candidates = entry.need("candidates", dict)
     for label, keys in candidates.items():
         if not isinstance(keys, dict):
-            raise entry.error("a candidate must be a table of scenario keys; empty for what the files hold")
+            raise entry.error(
+                "a candidate must be a table of scenario keys; an empty one keeps the files as they are"
+            )
         _candidate(entry, label, keys, files)
     experiments = entry.texts("experiments")
     for file in experiments:
@@ -234,7 +236,7 @@ def _threshold(entry: TomlTable, mark: str) -> Threshold:
     text = entry.need("threshold", str)
     basis, _, what = (part.strip() for part in text.partition(":"))
     if basis not in THRESHOLD_BASES or not what:
-        raise entry.error(f"`threshold` is `{text}`; write whose it is, and what: {_STATED}")
+        raise entry.error(f"`threshold` is `{text}`; write its origin and its meaning: {_STATED}")
     return Threshold(basis, what)
 
 
@@ -333,7 +335,7 @@ def _multiverse(entry: TomlTable) -> Multiverse:
     if 0 < thinned.runs < LEAST_SEEDS:
         raise entry.error(
             f"`runs` is {thinned.runs}, and no finding is decided with fewer than {LEAST_SEEDS} seeds;"
-            f" give at least {LEAST_SEEDS}, or leave it out for as many as are scored"
+            f" give at least {LEAST_SEEDS}, or leave it out to use as many as are scored"
         )
     return Multiverse(
         entry.choice("design", DESIGNS, "one_at_a_time"),

@@ -223,7 +223,8 @@ def infer(  # noqa: PLR0913 (keyword arguments)
 def _checked(seeds: int | None) -> int | None:
     if seeds is not None and seeds < LEAST_SEEDS:
         raise UsageError(
-            f"`{seeds}` seeds are too few; give at least {LEAST_SEEDS}: noise is seen between them"
+            f"`{seeds}` seeds are too few; give at least {LEAST_SEEDS}: the noise is estimated from their"
+            " spread"
         )
     return seeds
 
@@ -259,7 +260,7 @@ def _searched(looker: _Looker) -> tuple[tuple[SearchedSetting, ...], tuple[str, 
             untouched.append(setting.name)
     if not searched:
         raise UsageError(
-            f"nothing that is fitted of paper `{looker.paper.key}` depends on a setting that is searched"
+            f"no fitted result of paper `{looker.paper.key}` depends on a setting that is searched"
         )
     return tuple(searched), tuple(untouched)
 
@@ -295,7 +296,7 @@ def _budget(looker: _Looker, told: Callable[[str], object]) -> tuple[Budget, int
     told(
         f"{len(levels)} settings with {sum(levels) - len(levels)} other candidates; a reading with"
         f" {spec.seeds} seeds takes {one_s:.1f} s, the whole search about {search_s / 60:.0f} min, the last"
-        f" look at two readings with {final_seeds} seeds {last_s / 60:.1f} min; the budget is"
+        f" comparison of two readings with {final_seeds} seeds {last_s / 60:.1f} min; the budget is"
         f" {spec.minutes:g} min"
     )
     return Budget(max(total_s - last_s, 0.0)), final_seeds

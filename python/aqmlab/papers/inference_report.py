@@ -16,9 +16,9 @@ Content = Mapping[str, Any]
 """The contents of ``inference.json``."""
 
 CAUTION = (
-    "The fixed reading is the one that is scored. The inferred one was found by looking. Its error on the"
-    " part that the search has not seen is out of sample for these cells or findings, and not for the model:"
-    " who wrote the scenarios and the candidates had read the whole paper."
+    "The fixed reading is the one that is scored. The inferred one was found by a search. Its error on the"
+    " part that the search has not seen is out of sample for these cells or findings, but not for the model:"
+    " the authors of the scenarios and the candidates had read the whole paper."
 )
 _PARTS = {"fit": "fitted", "test": "not seen"}
 
@@ -83,16 +83,16 @@ def how_it_was_done(content: Content) -> str:
     design = content["design"]
     said = [
         f"How the two parts were chosen: {content['rule'] or 'not said'}.",
-        f"{content['readings']} readings were looked at with {content['seeds']} seeds each, the better ones"
+        f"{content['readings']} readings were evaluated with {content['seeds']} seeds each, the better ones"
         f" and the fixed one with up to {content['final_seeds']}; the budget was {content['minutes']:g} min.",
     ]
     if content.get("shorter"):
         said.append(
-            "The runs of the search are shorter than those that are scored; those of the last look are not."
+            "The runs of the search are shorter than the scored ones; those of the final comparison are not."
         )
     if design:
         kind = "a folded Plackett-Burman design" if design["folded"] else "a Plackett-Burman design"
-        ended = "" if design["used"] else "; it was begun, and too little of it was done to say anything"
+        ended = "" if design["used"] else "; too little of it was completed for a conclusion"
         said.append(f"The screening was {kind} of {design['readings']} readings{ended}.")
     else:
         said.append("There was no screening: the budget is too small for a design.")
@@ -126,18 +126,19 @@ def _sign(difference: Content) -> int:
 def _error_words(content: Content) -> str:
     if content["of"] == "findings":
         return (
-            "The error is the share of findings that are not so in a seed taken alone, half a one where that"
-            " is not defined; its mean over the seeds, with the 95 % interval. It is no verdict: those are"
-            " made of all seeds together."
+            "The error of a seed is the share of findings that do not hold in that seed alone; a finding that"
+            " is not defined counts half. The table has the mean over the seeds with the 95 % interval. It is"
+            " not a verdict: verdicts use all seeds together."
         )
     far = number(math.exp(FARTHEST["log"]), 2)
     words = {
-        "log": f"the logarithm of the ratio to the published number, without sign, at most that of {far}",
-        "relative": "the difference from the published number by that number, without sign, at most 1",
+        "log": f"the absolute logarithm of the ratio to the published number, at most that of {far}",
+        "relative": "the absolute difference from the published number, divided by that number, at most 1",
     }[content["distance"]]
     return (
-        f"The error of a cell is {words}; it is the mean over the cells in each seed, and of these the mean"
-        " over the seeds, with the 95 % interval. Values below a table's `both_below` count as that."
+        f"The error of a cell is {words}. The table has its mean over the cells, then over the seeds, with"
+        " the"
+        " 95 % interval. Values below a table's `both_below` count as `both_below`."
     )
 
 
@@ -172,12 +173,12 @@ def setting_text(of: Content) -> str:
     """Return the evidence for a setting, in words."""
     others = {says: [c["label"] for c in of["candidates"] if c["says"] == says] for says in _SAID}
     if of["says"] == UNTOUCHED:
-        return "not asked: nothing that is fitted depends on it"
+        return "not varied: no fitted result depends on it"
     if of["says"] == NOTHING:
         return f"nothing: no candidate differs beyond the noise{_elsewhere(of)}"
     if of["says"] == NOT_ASKED:
         alike = f"; like the inferred one: {_listed(others['alike'])}" if others["alike"] else ""
-        return f"not asked of {_listed(others[NOT_ASKED])}: the budget ended, or it cannot be run{alike}"
+        return f"not evaluated for {_listed(others[NOT_ASKED])}: the budget ended, or it cannot be run{alike}"
     if of["says"] == FOR:
         against = "all others" if len(others["worse"]) > 1 else others["worse"][0]
         return f"for {of['inferred']}, against {against}"
@@ -190,12 +191,12 @@ _SAID = {
     "worse": "against",
     "better": "better still, but seen after the search:",
     "alike": "like the inferred one:",
-    NOT_ASKED: "not asked of",
+    NOT_ASKED: "not evaluated for",
 }
 
 
 def _elsewhere(of: Content) -> str:
-    return "; in other readings it matters (screening)" if of["screened"] else ""
+    return "; it matters in other readings (screening)" if of["screened"] else ""
 
 
 def _listed(labels: list[str]) -> str:
@@ -204,12 +205,12 @@ def _listed(labels: list[str]) -> str:
 
 def _settings_words(content: Content) -> str:
     return (
-        "Each candidate was put in place of the inferred one, all else as inferred, with"
+        "Each candidate replaced the inferred one, with all other settings as inferred and with"
         f" {content['profile_seeds']} seeds that the search had not used. It differs beyond the noise if the"
-        " interval of the paired difference excludes zero; the noise is that between seeds, of all these"
-        " readings together, and a setting's candidates share the 5 % (Bonferroni). What two settings do"
-        " together is seen only as far as the search has come by it: `best seen` is the least error of any"
-        " reading with that candidate."
+        " interval of the paired difference excludes zero; the noise is the spread between seeds, pooled over"
+        " all these readings, and a setting's candidates share the 5 % (Bonferroni). The joint effect of two"
+        " settings is known only from readings that the search evaluated: `best seen` is the least error of"
+        " any reading with that candidate."
     )
 
 

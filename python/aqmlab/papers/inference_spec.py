@@ -79,7 +79,9 @@ def table_of(target: Target, tables: Sequence[PublishedTable]) -> PublishedTable
 def _seeds(entry: TomlTable, key: str, default: int) -> int:
     seeds = entry.get(key, int, default)
     if seeds < LEAST_SEEDS:
-        raise entry.error(f"`{key}` is {seeds}; give at least {LEAST_SEEDS}: noise is seen between seeds")
+        raise entry.error(
+            f"`{key}` is {seeds}; give at least {LEAST_SEEDS}: the noise is estimated from their spread"
+        )
     return seeds
 
 
@@ -107,7 +109,7 @@ def _targets(
         part = TomlTable(inner, f"{entry.place}: {key} {number}")
         part.only("table", "rows", "columns", "findings")
         if part.has("table") == part.has("findings"):
-            raise part.error("write either `table`, with `rows` and `columns` of it, or `findings`")
+            raise part.error("write either `table` with its `rows` and `columns`, or `findings`")
         yield from _findings(part, findings) if part.has("findings") else _cells(part, tables)
 
 
@@ -127,7 +129,7 @@ def _cells(part: TomlTable, tables: Sequence[PublishedTable]) -> Iterator[Target
     if table is None:
         raise part.error(str(unknown("table", name, [table.name for table in tables])))
     if table.mark not in SCORED_MARKS:
-        raise part.error(f"table `{name}` is only {table.mark}: nothing is fitted to it or tested by it")
+        raise part.error(f"table `{name}` is only {table.mark}: nothing is fitted to it or tested against it")
     rows, columns = (_places(part, key, getattr(table, key)) for key in ("rows", "columns"))
     for row, column in product(rows, columns):
         if table.published[row][column] is not None:
@@ -167,6 +169,7 @@ def _check_parts(
         table = table_of(target, tables)
         if not table.published[target.row][target.column] and not table.both_below:
             raise entry.error(
-                f"{target_name(target, tables)}: 0 is published, which has no distance; give the table"
+                f"{target_name(target, tables)}: the published value is 0, from which no distance is"
+                " defined; give the table"
                 " `both_below`, below which values count as equal"
             )

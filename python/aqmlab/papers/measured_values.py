@@ -117,7 +117,7 @@ class _ValuesOnly:
             Always.
         """
         raise UsageError(
-            f"`{function}` is of two recordings, and --infer keeps none; leave it out of `fit` and `test`"
+            f"`{function}` compares two recordings, and --infer keeps none; leave it out of `fit` and `test`"
         )
 
 
@@ -273,7 +273,7 @@ class Measurer:
             yield replace(self.runner, store=directory, _done={})
         except KeyboardInterrupt as stop:
             # The runs of this reading are not kept, whatever the sweep reports about its store.
-            stop.__notes__ = [f"what was measured is kept in `{self._known.file}`: the same request goes on"]
+            stop.__notes__ = [f"measured values are kept in `{self._known.file}`; the same command continues"]
             raise
         finally:
             shutil.rmtree(directory, ignore_errors=True)

@@ -40,13 +40,15 @@ def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
     lines = [
         f"# Multiverse: {paper.title}",
         "",
-        f"{len(ran)} readings ({paper.multiverse.design.replace('_', ' ')}), each a choice of what the paper"
-        " does not state. The scored reading is the first, fixed before scoring; the others tell how much its"
+        f"{len(ran)} readings ({paper.multiverse.design.replace('_', ' ')}), each of which chooses what the"
+        " paper does not state. The scored reading is the first, fixed before scoring; the others show how"
+        " much its"
         f" score depends on the choices. Made on {made['date']} by aqmlab {made['version']}"
         f" (commit {made['commit']}) with {_thinned(paper)}.",
         "",
         f"Firm findings that hold: {table.held(table.universes[0])} of {firm} in the fixed reading,"
-        f" {table.held(best)} in the best one ({best.label}), which was found by looking and is not a score.",
+        f" {table.held(best)} in the best one ({best.label}), which was picked after scoring and is not a"
+        " score.",
         "",
         "| finding | strength | holds in | fails in | undecided in | fixed reading |",
         "|---|---|---|---|---|---|",

@@ -105,7 +105,7 @@ def _cell(of: Names, labels: Mapping[str, Any]) -> Cell:
             fixed[axis.name] = str(label)
     still = [axis.short for axis in of.axes if axis.name not in fixed and len(axis.labels) > 1]
     if still:
-        raise UsageError(f"a curve of `{arm}` is of several cells: name a label of {', '.join(still)}")
+        raise UsageError(f"a curve of `{arm}` covers several cells: name a label of {', '.join(still)}")
     return Cell(tuple((axis.name, fixed.get(axis.name, axis.labels[0])) for axis in of.axes), arm)
 
 

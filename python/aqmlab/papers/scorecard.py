@@ -71,8 +71,9 @@ def _command(done: Reproduction) -> str:
 
 _HOW_SCORED = (
     "A finding holds or fails if the 95 % interval of what it states lies on one side of its threshold;"
-    " otherwise it is undecided. Of what was measured the comparisons that decide are shown: the clearest"
-    " failures of a finding that fails, those nearest to failing of one that holds. Differences of"
+    " otherwise it is undecided. The measurements shown are the comparisons that decide: the clearest"
+    " failures"
+    " of a finding that fails, or the narrowest successes of one that holds. Differences of"
     " percentages are in percentage points."
 )
 
@@ -99,7 +100,7 @@ def headline(done: Reproduction) -> str:
         said.append(f"{sum(k for k, _ in cells)} of {scored} published numbers agree within their tolerance")
     small = ", the quick version: not to be quoted" if done.quick else ""
     seeds = f"{done.seeds} to {done.most_seeds}" if done.most_seeds > done.seeds else str(done.seeds)
-    return f"{'; '.join(said) or 'nothing was to be scored'} ({seeds} seeds per cell{small})."
+    return f"{'; '.join(said) or 'nothing is scored'} ({seeds} seeds per cell{small})."
 
 
 def _counts_text(strength: str, found: Mapping[str, int]) -> str:
@@ -180,7 +181,7 @@ def _drawn(folder: Path) -> list[Path]:
 
 def _reading_head(paper: Paper) -> str:
     fixed = f" It was fixed before anything was scored: {paper.fixed}" if paper.fixed else ""
-    return f"What the paper does not state, and what was chosen for it.{fixed}"
+    return f"What the paper does not state, and the value chosen for it.{fixed}"
 
 
 def _markdown_row(scored: ScoredFinding, twin: ScoredFinding | None = None) -> str:
@@ -221,7 +222,7 @@ def _markdown_table(filled: FilledTable) -> list[str]:
     if any(_two_ways(cell) for row in filled.cells for cell in row):
         lines += [
             "",
-            "In braces, where seeds go two ways: the mean of either, with their shares.",
+            "Where seeds split into two groups, braces show the mean and the share of each.",
         ]
     return lines
 
@@ -251,7 +252,7 @@ def _share(branch: Branch) -> str:
 def _duration(done: Reproduction) -> str:
     minutes, seconds = divmod(round(done.wall_s), 60)
     long = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
-    return f"{long} for {done.runs} runs" if done.runs else f"{long}, because all runs were there"
+    return f"{long} for {done.runs} runs" if done.runs else f"{long}, because all runs were in the store"
 
 
 def as_html(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:

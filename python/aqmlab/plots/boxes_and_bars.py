@@ -99,7 +99,7 @@ def _compared(
 ) -> tuple[PanelGrid, Callable[[Panel], list[Group]]]:
     """Return the values of boxes or bars."""
     if view.over not in (SEEDS, FLOWS):
-        raise UsageError(f"`{view.over}` is nothing to compare over; there are `{SEEDS}` and `{FLOWS}`")
+        raise UsageError(f"boxes and bars cannot be over `{view.over}`; choose `{SEEDS}` or `{FLOWS}`")
     if view.over == SEEDS:
         several = (DELAY, GOODPUT)
         grid = panel_grid(results, view, queue, metrics=several)

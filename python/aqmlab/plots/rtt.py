@@ -61,7 +61,7 @@ def _points(results: Results, view: View, queue: str) -> Points:
     points = rtt_points(results.measured(), [run.arm for run in view.runs(results)], queue)
     if not points:
         raise UsageError(
-            f"no flow that reacts to congestion lives through the measured interval and crosses"
+            f"no flow that reacts to congestion lasts through the measured interval and crosses"
             f" `{queue}`: there is no goodput to draw against RTT"
         )
     return points

@@ -52,8 +52,8 @@ def packets_of(results: Results, run: Run, view: View, most: int) -> list[tuple[
     found = [(flow, journeys(results.tables, run, flow)) for flow in flows]
     if not any(packets for _, packets in found):
         raise UsageError(
-            f"`{run.path}` has packets at links only: choose `flows` in `packets` of [record], so that it is"
-            " recorded when hosts send"
+            f"`{run.path}` has packets at links only: choose `flows` in `packets` of [record], so that"
+            " the times at which hosts send are recorded"
         )
     return found
 

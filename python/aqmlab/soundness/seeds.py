@@ -32,7 +32,7 @@ def finished(results: Results) -> Check:
         if lost:
             verb = "is" if len(lost) == 1 else "are"
             sentence = (
-                f"{len(lost)} of {counted(asked, 'run')} {verb} missing, the first of seed {lost[0].seed}"
+                f"{len(lost)} of {counted(asked, 'run')} {verb} missing, the first with seed {lost[0].seed}"
                 f" ({lost[0].reason})"
             )
             findings.append(CellDoubt(cell, "serious", sentence, _RUN_AGAIN, len(lost)))

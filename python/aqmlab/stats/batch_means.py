@@ -57,7 +57,7 @@ class BatchMeans:
         """The interval, if the batches are independent; else without ends, with the reason."""
         method = "batch means"
         if self.estimate is None:
-            reason = f"{self.batches} batches need {self.batches * LEAST_IN_A_BATCH} values at least"
+            reason = f"{self.batches} batches need at least {self.batches * LEAST_IN_A_BATCH} values"
             return Interval(None, None, None, 0, CONFIDENCE, method, reason)
         if not self.independent:
             reason = f"the batches depend on each other (correlation {self.lag1:.2f}): the run is too short"

@@ -122,7 +122,7 @@ def catalogue(path: Path) -> Catalogue:
         return _of_sweeps(store, store.sweeps(), only=False)
     if (path / "experiment.json").is_file() or (path / "manifest.json").is_file():
         return _of_experiment(path)
-    raise RecordingError(f"`{path}` is not a store, and no directory of a sweep, an experiment or a run")
+    raise RecordingError(f"`{path}` is neither a store nor the directory of a sweep, an experiment or a run")
 
 
 def _of_sweeps(store: Store, sweeps: Sequence[Path], *, only: bool) -> Catalogue:

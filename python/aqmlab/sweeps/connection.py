@@ -116,7 +116,7 @@ class Cluster:
                 "the executor `dask` needs the package distributed: `pip install aqmlab[cluster]`"
             )
         if self.address and self.scheduler_file:
-            raise UsageError("an address and a scheduler file are given; give one of them")
+            raise UsageError("an address and a scheduler file are both given; give only one of them")
         if not (self.address or self.scheduler_file or _configured()):
             raise UsageError(
                 "the address of the scheduler is unknown: give `--scheduler tcp://HOST:8786` or"
@@ -207,8 +207,8 @@ class Connection:
         except (OSError, ValueError) as error:
             if now - self._lost_s > self._cluster.patience_s:
                 raise HostError(
-                    f"{self._cluster} has been gone for {now - self._lost_s:.0f} s: {error}; the same request"
-                    " goes on when there is one"
+                    f"{self._cluster} has been gone for {now - self._lost_s:.0f} s: {error}; the same command"
+                    " continues once there is one"
                 ) from error
         return True
 

@@ -96,7 +96,7 @@ class ExperimentDirectory(Place):
         """Return what an interrupt leaves, and how to continue."""
         if not any(self.path.glob("*/seed-*/manifest.json")):
             return ""
-        return f"finished runs are kept in `{self.path}`; `--resume -o {self.path}` goes on"
+        return f"finished runs are kept in `{self.path}`; `--resume -o {self.path}` continues"
 
     def sweep_out(self) -> int:
         """Remove unfinished files of dead processes, and their directory once it is empty."""

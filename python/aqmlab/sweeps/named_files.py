@@ -49,8 +49,8 @@ def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> M
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts:
             raise UsageError(
-                f"`{file_name}` names the file `{name}`, which cannot be {goes}: put it next to the"
-                " scenario, or below, and name it so"
+                f"`{file_name}` names the file `{name}`, which cannot be {goes}: put it in the"
+                " scenario's folder and name it relative to that"
             )
         try:
             found[name] = (Path(file_name).parent / name).read_bytes()
@@ -60,7 +60,7 @@ def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> M
     if size > MOST_BYTES:
         raise UsageError(
             f"`{file_name}` names files of {size / 1e6:.3g} MB; at most {MOST_BYTES / 1e6:.3g} MB are {goes}:"
-            " make them smaller, or use them where they lie"
+            " make them smaller, or use them in place"
         )
     return found
 

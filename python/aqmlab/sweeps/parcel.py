@@ -67,7 +67,7 @@ def unpack(files: Mapping[str, bytes], directory: Path) -> None:
     directory.mkdir()
     for name, content in files.items():
         if Path(name).name != name:
-            raise ValueError(f"`{name}` is not a name of a file")
+            raise ValueError(f"`{name}` is not a file name")
         with (directory / name).open("xb") as out:
             out.write(content)
             out.flush()

@@ -62,7 +62,7 @@ def _lacking(run: Run, needs: Needs) -> Iterator[str]:
         yield f"`{run.path}` is not faithful"
     if not has_packets(run.path, needs.capture, len(run.links)):
         ports = ", ".join(f"`{port}`" for port in needs.capture.ports)
-        yield f"`{run.path}` lacks packets that are asked for: {needs.capture.bytes} bytes of each at {ports}"
+        yield f"`{run.path}` lacks requested packets: {needs.capture.bytes} bytes of each at {ports}"
 
 
 class Place(ABC):

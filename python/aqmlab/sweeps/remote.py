@@ -73,9 +73,7 @@ def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str,
     worker = get_worker()
     asked = json.loads(request)
     if asked["format"] != FORMAT:
-        found = (
-            f"it has aqmlab {release()}; install {asked['release']}, as it is where the request comes from"
-        )
+        found = f"it has aqmlab {release()}; install {asked['release']}, the version that made the request"
         return _refused(found, worker.address)
     found = _differences(asked["task"]["parts"], asked["release"])
     if found:

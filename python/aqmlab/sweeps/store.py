@@ -84,7 +84,7 @@ class Store(Place):
                 write_whole(path / STORE_FILE, json.dumps({"format_version": FORMAT_VERSION}) + "\n")
             except (FileExistsError, NotADirectoryError):
                 raise UsageError(
-                    f"`{path}` is not a store, but a file, or in one: name a directory"
+                    f"`{path}` is a file, or inside one, not a store: name a directory"
                 ) from None
             except OSError as error:
                 raise HostError(f"cannot make the store `{path}`: {error.strerror or error}") from error
@@ -144,7 +144,7 @@ def store_path(path: Path | str | None) -> Path:
 
 def kept_in(store: Path) -> str:
     """The state of a store after an interrupt, and how to continue."""
-    return f"finished runs are kept in `{store}`: the same request goes on"
+    return f"finished runs are kept in `{store}`; the same command continues"
 
 
 def _directories(path: Path) -> list[Path]:

@@ -500,7 +500,8 @@ def cluster_of(
         executor = Cluster()
     if jobs is not None:
         raise UsageError(
-            f"`--jobs {jobs}` is of this machine: a Dask cluster does as many runs at a time as its workers"
+            f"`--jobs {jobs}` applies to this machine; a Dask cluster does as many runs at a time as its"
+            " workers"
             " have threads; leave it (or `AQMLAB_JOBS`) out"
         )
     return replace(executor.checked(), bring=executor.bring or bring)

@@ -143,8 +143,9 @@ def _do(
     if _core.run_digest(made["plan_digest"], task.seed, made["parts"]) != task.digest:
         shutil.rmtree(staged)
         raise RunError(
-            "this machine makes another plan of the scenario, or by other versions of its parts, than the one"
-            f" that has the digest `{task.digest}`"
+            "this machine resolves the scenario differently, or has other versions of its parts, than the"
+            " machine"
+            f" that asked for the digest `{task.digest}`"
         )
     place.put(staged, task.name, replace=replace)
     return {"status": "finished", **json.loads(took)}

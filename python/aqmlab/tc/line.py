@@ -107,7 +107,7 @@ def _red(link: Link) -> tuple[str, list[str]]:
     probability = settings["max_p"]
     if probability > _AS_ONE:
         probability = _AS_ONE
-        remarks.append("tc takes `probability 1` for 0: the line has the largest that it keeps")
+        remarks.append("tc reads `probability 1` as 0; the line has the largest value that tc keeps")
     words = [
         *("red limit", sizes["limit"], "min", sizes["min_th"], "max", sizes["max_th"], "avpkt", mean),
         *("burst", _burst(link, sizes), "probability", repr(probability), "bandwidth", f"{link.rate_bps}bit"),
@@ -125,7 +125,9 @@ def _slope(sizes: Mapping[str, int], probability: float) -> list[str]:
     kept = max(1, int(steps)) / steps
     if abs(kept - 1.0) < 1e-3:
         return []
-    return [f"Linux keeps the probability's rise per byte in units of 2^-32: {100 * kept:.1f} % of it"]
+    return [
+        f"Linux keeps the probability's rise per byte in units of 2^-32, which gives {100 * kept:.1f} % of it"
+    ]
 
 
 def _burst(link: Link, sizes: Mapping[str, int]) -> int:
@@ -190,7 +192,7 @@ def _other_unit(name: str, value: int, unit: str, kernels: Mapping[str, Any]) ->
     other = "bytes" if unit == "packets" else "packets"
     there = kernels[f"{name}_{other}"]
     here = quantity_text(value, unit)
-    return f"`{name}`: {here} here, {quantity_text(there, other)} in Linux, of whatever packets"
+    return f"`{name}`: {here} here, {quantity_text(there, other)} in Linux, whatever the sizes of packets"
 
 
 def _text(key: str, value: object) -> str:
@@ -216,7 +218,8 @@ NONE_IN_LINUX = {
     "fred": "Linux has no FRED",
     "redpd": "Linux has no RED-PD",
     "policer": "tc polices in filters (`action police`), not in a queue discipline",
-    "classes": "tc divides links by `prio` or `drr` with filters that choose the class, more than one line",
+    "classes": "tc divides links by `prio` or `drr` with filters that choose the class, which takes more"
+    " than one line",
 }
 """Why there is no line for a discipline."""
 

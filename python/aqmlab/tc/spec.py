@@ -106,10 +106,10 @@ def _given(kind: str, words: Sequence[str], grammar: _Grammar) -> Iterator[tuple
             except UsageError as error:
                 raise UsageError(f"{kind} {word}: {error}") from None
         elif word in grammar.refused:
-            raise UsageError(f"{kind}: no parameter stands for `{word}`: {grammar.refused[word]}")
+            raise UsageError(f"{kind}: `{word}` has no parameter here: {grammar.refused[word]}")
         else:
             known = ", ".join(f"`{name}`" for name in (*grammar.values, *grammar.flags))
-            raise UsageError(f"{kind}: `{word}` is not a word of it; there are {known}")
+            raise UsageError(f"{kind}: `{word}` is not an option; the options are {known}")
 
 
 def _no_discipline(kind: str) -> str:
@@ -162,7 +162,7 @@ def _fifo(given: Given, unit: str) -> tuple[Queue, int | None, Sequence[str]]:
     return queue, None, [HEADERS] if unit == "bytes" else []
 
 
-IDLE = "behind a shaper such as htb Linux never finds RED's queue idle, and its average does not age"
+IDLE = "behind a shaper such as htb, Linux never finds RED's queue idle, and its average does not age"
 HEADERS = "behind Ethernet, Linux counts 14 bytes of header with each packet; here it is not counted"
 
 
@@ -186,7 +186,7 @@ _GRAMMARS = {
         },
         flags={word: (word, True) for word in ("ecn", "harddrop", "adaptive")},
         refused={
-            "nodrop": "here what cannot be marked is dropped",
+            "nodrop": "here packets that cannot be marked are dropped",
             "qevent": "actions on packets are the kernel's own",
         },
         queue=_red,

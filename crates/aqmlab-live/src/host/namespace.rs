@@ -122,7 +122,7 @@ pub fn apply(settings: &[Sysctl]) -> Result<Applied, LiveError> {
                 applied.values.insert(setting.dotted(), value.trim().replace('\t', " ").into());
             }
             Err(error) if is_unknown(&error) => applied.remarks.extend(setting.without.map(|without| {
-                format!("this kernel does not take `{} = {}`: {without}", setting.dotted(), setting.value)
+                format!("this kernel does not accept `{} = {}`: {without}", setting.dotted(), setting.value)
             })),
             Err(error) => return Err(refusal::sysctl(&path, error)),
         }

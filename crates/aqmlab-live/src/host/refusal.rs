@@ -160,7 +160,7 @@ pub fn mtu(mtu: u32, error: &io::Error) -> LiveError {
 /// Returns the error for more sockets than the process may have.
 pub fn descriptors(needed: u64, allowed: u64) -> LiveError {
     machine(
-        format!("{needed} sockets and files are needed at a time, and the process may have {allowed}"),
+        format!("{needed} sockets and files are needed at a time, but the process may have only {allowed}"),
         format!(
             "allow more: `YOU - nofile {needed}` in /etc/security/limits.conf and a new login, or choose fewer flows"
         ),

@@ -155,13 +155,13 @@ impl Stack {
         let (header, least) = (udp_header(ip), least_mtu(ip));
         if most.get() > MOST_MTU {
             return Err(LiveError::Unsupported(format!(
-                "class `{}` sends packets of {most}, and the largest there are have {MOST_MTU} bytes",
+                "class `{}` sends packets of {most}, but no packet may exceed {MOST_MTU} bytes",
                 class.name
             )));
         }
         if most.get() < u64::from(header) {
             return Err(LiveError::Unsupported(format!(
-                "class `{}` sends packets of {most}, and IP and UDP headers alone have {header} bytes",
+                "class `{}` sends packets of {most}, but IP and UDP headers alone have {header} bytes",
                 class.name
             )));
         }
@@ -178,7 +178,7 @@ impl Stack {
         let mut remarks = kernels_own(class, settings);
         if tcp.header != header {
             remarks.push(format!(
-                "class `{}`: segments have headers of {header} bytes, and not of the {} in `header`",
+                "class `{}`: segments have headers of {header} bytes, not of the {} in `header`",
                 class.name, tcp.header
             ));
         }
@@ -212,12 +212,12 @@ impl Translation<'_> {
         let tcp = self.tcp;
         let flag = |on: bool| u8::from(on);
         let mut sysctls = vec![
-            Sysctl::wanted("ipv4/tcp_ecn", flag(tcp.ecn), "ECN is as the kernel has it"),
+            Sysctl::wanted("ipv4/tcp_ecn", flag(tcp.ecn), "ECN follows the kernel's setting"),
             Sysctl::new("ipv4/tcp_ecn_fallback", flag(tcp.ecn_fallback != EcnFallback::Off)),
             Sysctl::wanted(
                 "ipv4/tcp_sack",
                 flag(tcp.recovery == Recovery::Sack),
-                "SACK is as the kernel has it",
+                "SACK follows the kernel's setting",
             ),
             // Can be switched off only before Linux 6.17.
             Sysctl::new("ipv4/tcp_recovery", flag(tcp.rack)),
@@ -229,7 +229,11 @@ impl Translation<'_> {
             ),
             Sysctl::new("ipv4/tcp_comp_sack_delay_ns", tcp.sack_delay.as_ns()),
             Sysctl::new("ipv4/tcp_comp_sack_slack_ns", tcp.sack_delay_slack.as_ns()),
-            Sysctl::wanted("ipv4/tcp_timestamps", flag(timestamps), "time stamps are as the kernel has them"),
+            Sysctl::wanted(
+                "ipv4/tcp_timestamps",
+                flag(timestamps),
+                "time stamps follow the kernel's setting",
+            ),
             Sysctl::new("ipv4/tcp_slow_start_after_idle", flag(tcp.idle_restart != IdleRestart::Off)),
             Sysctl::new("ipv4/tcp_reordering", tcp.dupthresh.max(1)),
             Sysctl::new("ipv4/tcp_max_reordering", tcp.dupthresh.max(1)),
@@ -240,7 +244,7 @@ impl Translation<'_> {
             Sysctl::wanted(
                 "ipv4/tcp_rmem",
                 receive_buffers(tcp),
-                "receive buffers are as the kernel has them",
+                "receive buffers follow the kernel's setting",
             ),
         ];
         sysctls.extend(self.max_rto());
@@ -260,7 +264,7 @@ impl Translation<'_> {
     fn max_rto(&mut self) -> Option<Sysctl> {
         let ms = self.tcp.max_rto.as_ns().div_ceil(1_000_000);
         if ms > 120_000 {
-            self.remark(format!("`max_rto` is {}, and kernels have 120s at most", self.tcp.max_rto));
+            self.remark(format!("`max_rto` is {}, and kernels allow at most 120s", self.tcp.max_rto));
         }
         let value = ms.clamp(1_000, 120_000);
         // It is what kernels without the setting have.
@@ -279,7 +283,7 @@ impl Translation<'_> {
             self.remark(format!("`abc_limit` is {}, and kernels have no limit", tcp.abc_limit));
         }
         match tcp.recovery {
-            Recovery::Reno => self.remark("`recovery` is `reno`, and without SACK kernels have NewReno"),
+            Recovery::Reno => self.remark("`recovery` is `reno`, and without SACK kernels use NewReno"),
             Recovery::Sack if !tcp.rack => self.remark(
                 "losses are found by the kernel's own rules for SACK: RFC 6675 before Linux 6.17, RACK (RFC 8985) since",
             ),
@@ -290,7 +294,7 @@ impl Translation<'_> {
         }
         if !matches!(tcp.idle_restart, IdleRestart::Off | IdleRestart::Rfc2861) {
             self.remark(format!(
-                "`idle_restart` is `{}`, and kernels have `rfc2861` or `off`: it is `rfc2861`",
+                "`idle_restart` is `{}`, and kernels have only `rfc2861` and `off`: `rfc2861` applies",
                 tcp.idle_restart.word()
             ));
         }
@@ -344,7 +348,7 @@ fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
         let plan = settings.get(kernel.name)?;
         (*plan != kernel.value).then(|| {
             format!(
-                "class `{}`: `{}` is `{plan}`, and a kernel has no setting for it; as known of Linux it is `{}`",
+                "class `{}`: `{}` is `{plan}`, and a kernel has no setting for it; Linux is known to use `{}`",
                 class.name, kernel.name, kernel.value
             )
         })
@@ -453,7 +457,7 @@ mod tests {
             assert!(!stack.remarks.iter().any(concerns), "{:?}", stack.remarks);
         }
         let own = stack("profile = \"linux\", congestion = \"cubic\", cubic_beta = 0.8");
-        let remark = "class `c`: `cubic_beta` is `0.8`, and a kernel has no setting for it; as known of Linux it is `0.7`";
+        let remark = "class `c`: `cubic_beta` is `0.8`, and a kernel has no setting for it; Linux is known to use `0.7`";
         assert!(own.remarks.iter().any(|r| r == remark), "{:?}", own.remarks);
     }
 

@@ -497,7 +497,7 @@ fn check_pipes(plan: &Plan, routes: &Routes) -> Result<(), LiveError> {
     let pipes = |class| routes.pipes(class).len();
     let Some(class) = (0..plan.classes.len()).find(|&class| pipes(class) > MOST_PIPES) else { return Ok(()) };
     Err(LiveError::Unsupported(format!(
-        "each flow of class \"{}\" has {} access links and delay stages to itself, and may have {MOST_PIPES}",
+        "each flow of class \"{}\" has {} access links and delay stages of its own, but may have at most {MOST_PIPES}",
         plan.classes[class].name,
         pipes(class)
     )))

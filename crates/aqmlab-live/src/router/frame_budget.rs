@@ -72,7 +72,7 @@ pub fn client_ports(plan: &Plan) -> Result<Vec<u32>, LiveError> {
     let most = MOST_PORTS.min(MOST_CLIENT_PORTS.into());
     if sum > most {
         return Err(LiveError::Unsupported(format!(
-            "its classes have up to {sum} connections at one time, and there is room for {most}; choose fewer flows or users"
+            "its classes have up to {sum} connections at one time, but there is room only for {most}; choose fewer flows or users"
         )));
     }
     Ok(rows.into_iter().map(|rows| rows as u32).collect())

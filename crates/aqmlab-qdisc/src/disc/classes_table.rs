@@ -334,7 +334,7 @@ fn names(classes: &[Settings]) -> Result<Vec<String>, ParamError> {
         let wrong = |message: String| Err(ParamError::new("name", message).under("class", Some(i)));
         let Ok(name) = class.text("name") else { return wrong("`name` is missing; write a text".into()) };
         if name.is_empty() || name.contains(['/', '*']) {
-            return wrong(format!("`{name}` is no name of a class; write a text without `/` and `*`"));
+            return wrong(format!("`{name}` is not a name for a class; write a text without `/` and `*`"));
         }
         if names.contains(&name) {
             return wrong(format!("two classes are called `{name}`"));

@@ -218,7 +218,7 @@ static FRED: &[Param] = &[
         default: Default::Auto("2 min_th"),
         aliases: &[],
         source: "Lin and Morris 1997, figure 6 (recalled)",
-        help: "average queue from which on every arrival is lost, unless many_flows says otherwise",
+        help: "average queue at and above which every arrival is lost, unless many_flows says otherwise",
     },
     Param {
         name: "max_p",

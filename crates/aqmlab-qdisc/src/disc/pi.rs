@@ -352,7 +352,7 @@ pub(super) const PI_PRESETS: &[Preset] = &[
     },
     Preset {
         name: "le2003",
-        title: "Le, Aikat, Jeffay and Smith 2003 with q_ref 24; their gains are lost, and those of ns-2 stand in",
+        title: "Le, Aikat, Jeffay and Smith 2003 with q_ref 24; their gains are not known, and those of ns-2 replace them",
         values: &[packets("q_ref", 24), ("w", Value::Number(170.0)), word("byte_mode", "mean")],
     },
 ];

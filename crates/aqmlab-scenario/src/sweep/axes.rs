@@ -90,7 +90,7 @@ impl Reader<'_, '_> {
         let name = self.name(item, table, ZIP)?;
         if !is_axis_name(&name) {
             let message = format!(
-                "{name:?} is no name of an axis; it has 1 to 64 letters, digits, \"_\" or \"-\", begins with a letter, and is \
+                "{name:?} is not a name for an axis; it has 1 to 64 letters, digits, \"_\" or \"-\", begins with a letter, and is \
                  none of {}",
                 listed(crate::names::RESERVED.iter().copied())
             );
@@ -141,7 +141,7 @@ impl Reader<'_, '_> {
         if items.len() != count {
             let at = table.get("labels").map_or_else(|| first.node.at.clone(), |n| n.at.clone());
             let message = format!(
-                "`labels` has {} for {}; write one each",
+                "`labels` has {} for {}; write one for each",
                 count_of(items, "label"),
                 counted(count as u64, "value")
             );
@@ -164,7 +164,8 @@ impl Reader<'_, '_> {
             let Some(name) = self.name(item, table, CASE) else { continue };
             let at = name_at(item, table);
             if !is_name(&name) {
-                let message = format!("{name:?} is no name; a case's name has 1 to 64 printable characters");
+                let message =
+                    format!("{name:?} is not a name; a case's name has 1 to 64 printable characters");
                 self.error(&at, "sweep.case.name", message);
             } else if axis.labels.contains(&name) {
                 self.error(&at, "sweep.case.name", format!("two cases are called {name:?}"));
@@ -273,7 +274,7 @@ impl Reader<'_, '_> {
         let mut differ = Some(());
         for (i, label) in labels.iter().enumerate() {
             let message = if !is_name(label) {
-                format!("{label:?} is no label; a label has 1 to 64 printable characters")
+                format!("{label:?} is not a label; a label has 1 to 64 printable characters")
             } else if labels[..i].contains(label) {
                 format!("{label:?} occurs twice; the labels of an axis must differ")
             } else {

@@ -72,7 +72,7 @@ impl Pass<'_, '_> {
         let section = self.section(item, "claim", CLAIM)?;
         let mut name = self.text(&section, "name");
         if let Some(wrong) = name.take_if(|name| !is_name(name)) {
-            let message = format!("{wrong:?} is no name; a claim's name has 1 to 64 printable characters");
+            let message = format!("{wrong:?} is not a name; a claim's name has 1 to 64 printable characters");
             self.error(&section.at("name"), "claim.name", message);
         }
         let mut expect = self.text(&section, "expect");

@@ -57,9 +57,8 @@ pub(super) fn rows_of_parquet<C, R>(
     columns: impl FnOnce(&[&str]) -> Result<C, String>,
     mut row: impl FnMut(&C, &[Cell<'_>]) -> Result<R, String>,
 ) -> Result<Vec<R>, String> {
-    let whole = |error: &dyn std::fmt::Display| {
-        format!("{what} `{file}` is no Parquet file that can be read: {error}")
-    };
+    let whole =
+        |error: &dyn std::fmt::Display| format!("{what} `{file}` is not a readable Parquet file: {error}");
     let reader = SerializedFileReader::new(bytes::Bytes::from(content)).map_err(|e| whole(&e))?;
     let schema = reader.metadata().file_metadata().schema_descr();
     let names: Vec<&str> = schema.root_schema().get_fields().iter().map(|field| field.name()).collect();

@@ -148,7 +148,7 @@ impl Connection {
             ("<", true) => self.sent(Sends::Acceptor, whole(words, 1)?),
             ("I", false) => self.alternate(Sends::Initiator, words),
             ("A", false) => self.alternate(Sends::Acceptor, words),
-            _ => Err(format!("`{}` is no line of this format of Tmix; {WANTED}", words.join(" "))),
+            _ => Err(format!("`{}` is not a line of this format of Tmix; {WANTED}", words.join(" "))),
         }
     }
 

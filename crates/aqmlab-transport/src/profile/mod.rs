@@ -486,10 +486,10 @@ fn congestion(s: &Settings) -> Result<Option<Congestion>, ParamError> {
     let refused = |message| Err(ParamError::new("congestion", message));
     match s.get("congestion") {
         Some(Value::Text(name)) if name.len() > LONGEST_CONGESTION => refused(format!(
-            "{name:?} is no congestion control: the names of kernels have at most {LONGEST_CONGESTION} letters"
+            "{name:?} is not a congestion control: the names of kernels have at most {LONGEST_CONGESTION} letters"
         )),
         Some(Value::Text(name)) if !is_word(name) => refused(format!(
-            "{name:?} is no congestion control; write one of {:?}, or a name that the kernel knows, such as `bbr`",
+            "{name:?} is not a congestion control; write one of {:?}, or a name that the kernel knows, such as `bbr`",
             Congestion::WORDS
         )),
         Some(Value::Text(_)) => Ok(None),
@@ -513,7 +513,7 @@ fn limit(s: &Settings, name: &'static str) -> Result<u32, ParamError> {
 fn bytes(s: &Settings, name: &'static str) -> Result<u32, ParamError> {
     match s.size(name)? {
         Size::Bytes(b) => narrow(name, b.get()),
-        other => Err(ParamError::new(name, format!("{name} must be in bytes, it is `{other}`"))),
+        other => Err(ParamError::new(name, format!("{name} must be in bytes, but it is `{other}`"))),
     }
 }
 
