@@ -253,7 +253,7 @@ def test_live_runs_are_not_repeated(made, aqmlab_cli, tmp_path):
     file = aqmlab.bundle(tmp_path / "live", tmp_path / "live.zip")
     ended = aqmlab_cli("bundle", "--check", "--rerun", file)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert "the runs are live" in ended.stderr
+    assert "live runs cannot be repeated" in ended.stderr
 
 
 @pytest.mark.parametrize(

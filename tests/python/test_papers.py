@@ -415,7 +415,7 @@ MAX_P = '"topology.queue.max_p" = '
         ("paper.toml", 'y = "drop_percent"', 'y = "drop_precent"', "did you mean"),
         ("paper.toml", '"signals"]', '"signal"]', "figure 2b: rows: there is no row `signal`; did you mean"),
         ("paper.toml", 'from = "3s"', 'from = "3"', "figure 2b: `from` is `3`; write a time"),
-        ("paper.toml", f'"1 s" = {{ {RTO}"1s" }}', f'"1 s" = {{ {RTO}"2s" }}', "the files do not hold it"),
+        ("paper.toml", f'"1 s" = {{ {RTO}"1s" }}', f'"1 s" = {{ {RTO}"2s" }}', "the files do not contain it"),
         ("paper.toml", f'"0.02" = {{ {MAX_P}0.02 }}', f'"0.02" = {{ {MAX_P}0.1 }}', "0.02 changes nothing"),
         ("paper.toml", 'runs = 5, keep = { limit = ["8p", "80p"] } }', 'keep = { limit = ["9p"] } }', "`9p`"),
     ],

@@ -305,9 +305,9 @@ def test_areas_and_shares_of_size_bands_are_asked_for_in_claims(recorded):
             "`within` of the two differs",
         ),
         ("cdf_gap(response_time_within_percent) < 5 %", "takes 2 arguments; 1 are given"),
-        ("cdf_crossing(jain_index, jain_index) < 5 %", "`cdf_crossing` is of two distribution functions"),
-        ("response_time_within_percent{within=5p} < 5 %", "`within` is a time"),
-        ("response_time_within_percent{below=5s} < 5 %", "`below` is an amount of data"),
+        ("cdf_crossing(jain_index, jain_index) < 5 %", "`cdf_crossing` compares two distribution functions"),
+        ("response_time_within_percent{within=5p} < 5 %", "`within` must be a time"),
+        ("response_time_within_percent{below=5s} < 5 %", "`below` must be an amount of data"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_its_place(text, message):

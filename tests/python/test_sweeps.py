@@ -431,8 +431,8 @@ def test_a_recording_of_another_plan_does_not_enter_the_store(tmp_path):
     assert outcome_of(executor).status == "finished"
     executor.close(now=False)
     assert outcome.status == "failed"
-    assert "resolves the scenario differently, or has other versions of its parts" in outcome.reason
-    assert outcome.reason.endswith(f"the one that has the digest `{other.digest}`")
+    assert "plan of the scenario, or a version of its parts" in outcome.reason
+    assert outcome.reason.endswith(f"does not match the digest `{other.digest}`")
     assert store.digests() == [other.digest]
     assert left_over(store.path) == []
 
