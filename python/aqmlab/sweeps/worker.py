@@ -143,9 +143,8 @@ def _do(
     if _core.run_digest(made["plan_digest"], task.seed, made["parts"]) != task.digest:
         shutil.rmtree(staged)
         raise RunError(
-            "this machine resolves the scenario differently, or has other versions of its parts, than the"
-            " machine"
-            f" that asked for the digest `{task.digest}`"
+            "this machine's plan of the scenario, or a version of its parts, does not match the digest"
+            f" `{task.digest}`"
         )
     place.put(staged, task.name, replace=replace)
     return {"status": "finished", **json.loads(took)}
