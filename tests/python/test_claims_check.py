@@ -217,7 +217,9 @@ def test_what_cannot(text, at, message):
 def test_an_open_cell_is_refused_with_what_is_open():
     with pytest.raises(ScenarioError) as caught:
         check("goodput_bps{count=2} > 0")
-    assert "because `arm` (RED, Drop Tail, BLUE) and `limit` (4p, 12p, 36p, 72p) are open" in str(caught.value)
+    assert "because `arm` (RED, Drop Tail, BLUE) and `limit` (4p, 12p, 36p, 72p) are open" in str(
+        caught.value
+    )
     assert "fix it in braces, in `where`, or by `for all`" in str(caught.value)
     check("goodput_bps > 0", names=Names(("RED",), (Axis("a", "a", (), ("only",)),)))
 

@@ -109,7 +109,10 @@ def test_the_command_takes_an_address_a_file_or_the_environment(cluster, scenari
         (["--executor", "dusk"], "there is no executor `dusk`; did you mean `dask`?"),
         (["--executor", "dask", "--scheduler", "tcp://a:1", "--bring", "all"], "there is no choice `all`"),
         (["--executor", "dask", "--scheduler", "tcp://a:1", "--tls-key", "/no/key"], "no file `/no/key`"),
-        (["--executor", "dask", "--scheduler", "tcp://a:1", "--scheduler-file", "x"], "give only one of them"),
+        (
+            ["--executor", "dask", "--scheduler", "tcp://a:1", "--scheduler-file", "x"],
+            "give only one of them",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_refused(scenario, tmp_path, options, message):

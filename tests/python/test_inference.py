@@ -194,7 +194,10 @@ FIT, TEST = 'fit = { table = "I", columns = ["one"] }', 'test = { table = "I", c
             "fit 1: there is no key `row`; did you mean `rows`",
         ),
         ('fit = { findings = ["F3"] }\ntest = { findings = ["F2"] }', "fit 1: there is no finding `F3`"),
-        (f'fit = {{ table = "I", findings = ["F1"] }}\n{TEST}', "fit 1: write either `table` with its `rows`"),
+        (
+            f'fit = {{ table = "I", findings = ["F1"] }}\n{TEST}',
+            "fit 1: write either `table` with its `rows`",
+        ),
         (f"{FIT}\n{TEST}\nsettings = ['rat']", "settings: there is no setting `rat`; did you mean `rate`"),
         (f'{FIT}\n{TEST}\ndistance = "far"', "`distance`: there is no value `far`"),
         (
