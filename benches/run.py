@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures speed and memory: our event loop, each discipline alone, and peers in the same run.
 
-    python3 benches/run.py                  everything (about half an hour); goes on where it was interrupted
+    python3 benches/run.py                  everything (about half an hour); continues where it was interrupted
     python3 benches/run.py --quick          fewer flows, shorter runs
     python3 benches/run.py --only hops/red  items whose name begins so (`--list` prints the names)
     python3 benches/run.py --write-docs     also write the tables of docs/performance.md

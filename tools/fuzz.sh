@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes the live router's parser and the router itself, so many seconds each (60 if not given). A finding ends it: the input
+# Fuzzes the live router's parser and the router itself, for this many seconds each (60 if not given). A finding ends it: the input
 # lies in fuzz/artifacts, and `cargo +nightly fuzz run TARGET FILE` replays it. What was learnt stays in fuzz/corpus.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -55,7 +55,7 @@ def of_metric(entry: Mapping[str, Any]) -> Iterator[str]:
     yield wrapped(f"**{entry['label']}**{unit}{BETTER[entry['better']]}: {entry['definition']}.")
     yield f"\n```text\n{entry['formula']}\n```\n\n"
     over, asked = entry["over"].replace(", ", "`, `"), ", ".join(entry["asked_of"])
-    yield wrapped(f"Over `{over}`. Asked of: {asked}. Source: {entry['source']}.")
+    yield wrapped(f"Over `{over}`. Scope: {asked}. Source: {entry['source']}.")
     if entry["parameters"]:
         yield "\n"
     for told in entry["parameters"]:

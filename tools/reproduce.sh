@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All papers again, scorecards and figures into their folders. What is interrupted goes on where it was.
+# All papers again, scorecards and figures into their folders. An interrupted run continues where it stopped.
 # Arguments go to `aqmlab reproduce`: --quick, --multiverse, --infer, --jobs.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -30,7 +30,7 @@ fn repaired(bytes: &[u8]) -> Option<Vec<u8>> {
 fn look_at(bytes: &[u8]) {
     let Ok(headers) = parse(bytes) else { return };
     let packet = &bytes[..usize::from(headers.total_len)];
-    assert_eq!(parse(packet), Ok(headers), "what follows the packet is not looked at");
+    assert_eq!(parse(packet), Ok(headers), "bytes after the packet are ignored");
     assert_eq!(traffic_class(packet), headers.traffic_class);
     another_reader_agrees(packet, &headers);
     // Each ECN field, and a class that depends on the packet.

@@ -249,7 +249,7 @@ class Answer(Framed):
         """Return the queue and the traffic of the figures, in words."""
         if self.by_class:
             if self.asked_queue == EVERY_QUEUE:
-                return "each class on its whole way"
+                return "each class over its whole path"
             return f"queue {self.asked_queue}, the classes whose data cross it"
         of_whom = "" if self.class_name == EVERY_CLASS else f", class {self.class_name}"
         if self.asked_queue == EVERY_QUEUE:

@@ -127,7 +127,7 @@ def test_the_command_prints_a_row_for_each_class(mixed, aqmlab_cli):
     assert told.returncode == 0
     for name in ("ftp", "sack", "udp"):
         assert sum(f" {name} " in line for line in told.stdout.splitlines()) == 2
-    assert "each class on its whole way; mean ± 95 % t interval over 3 seeds (1 to 3)" in told.stdout
+    assert "each class over its whole path; mean ± 95 % t interval over 3 seeds (1 to 3)" in told.stdout
     assert (mixed.path / "report.html").is_file()
     one = aqmlab_cli("report", mixed.path, "--by", "class", "--metric", "jain_index", "--json")
     found = json.loads(one.stdout)
@@ -244,7 +244,7 @@ def test_the_report_says_whose_figures_it_has(tmp_path):
 def test_the_table_of_classes_is_short_in_a_session_and_a_frame(mixed):
     table = aqmlab.answer(mixed, "goodput_bps", by="class")
     assert repr(table).startswith(
-        "<Answer of 'Mixed': 1 metric of ftp, sack, udp; each class on its whole way"
+        "<Answer of 'Mixed': 1 metric of ftp, sack, udp; each class over its whole path"
     )
     assert len(repr(table)) < 200
     assert "<td" in table._repr_html_()

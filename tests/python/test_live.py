@@ -247,7 +247,7 @@ def test_both_compares_arm_by_arm_and_says_that_one_run_has_no_interval(
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert page.index("faithful: 2 of 2 runs") < page.index("<h1>")
     assert "One run of each (seed 1): no interval, so a difference may be chance." in page
-    assert "not measured live" in page, "timeouts, of which the stand-in's kernel does not tell"
+    assert "not measured live" in page, "timeouts, which the stand-in's kernel does not report"
     # The stand-in's live run is the simulation: nothing differs.
     assert "goodput differs by 0.0\u00a0%" in page
     for name in ("simulated", "live"):

@@ -41,7 +41,7 @@ fn check_access(plan: &Plan) -> Result<(), LiveError> {
             && rate > access.rate
         {
             return Err(LiveError::Unsupported(format!(
-                "a flow of `{}` sends `{rate}` in the mean over access links of `{}`, and what waits there has no limit; \
+                "a flow of `{}` sends `{rate}` on average over access links of `{}`, where any number of packets may wait; \
                  choose a larger `access_rate`, `access_rate = \"none\"` or a lower rate",
                 class.name, access.rate
             )));

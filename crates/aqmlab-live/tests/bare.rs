@@ -148,7 +148,7 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
         in_time(&outcome, &rows);
     } else {
         eprintln!(
-            "the machine was late by up to {} ms, packets lay for up to {} ms: when things happened is not looked at",
+            "the machine was late by up to {} ms, packets lay for up to {} ms: the times of events are not checked",
             latest / 1_000_000,
             gap.as_ns() / 1_000_000
         );

@@ -142,7 +142,7 @@ fn captured(ip: u32) -> Result<(), LiveError> {
     let live = run.recording.manifest.live.as_ref().expect("a live run reports on itself");
     let counts = live.capture.clone().expect("its ports");
     let summary = run.recording.table("summary").expect("every recording has a summary");
-    // Rows: all classes and each of the two, of each queue. The drain, after the end, is not on the books.
+    // Each queue has a row for all classes and one for each of the two. The drain after the end is not counted.
     for (port, row) in [(0, 0), (1, 3)] {
         let book = |column: &str| total(summary, column, row);
         let here: Vec<_> = packets.iter().filter(|packet| packet.interface == port).collect();

@@ -217,7 +217,7 @@ fn packets_of_no_flow_are_forwarded_with_the_mean_delay() {
         router.accept(ms(0), CLIENT, &octets, &mut out).unwrap();
     }
     router.advance(ms(500), &mut out);
-    // Base RTT 70 ms in the mean: 35 ms, a microsecond on each access link, 100 us at the queue. They come in a train.
+    // Base RTT 70 ms on average: 35 ms, a microsecond on each access link, 100 us at the queue. They come in a train.
     let first = ms(35) + Span::us(102);
     assert_eq!(instants(&out), [0, 1, 2, 3].map(|n| first + Span::us(100) * n));
     assert!(out.0.iter().all(|(_, to, flow, _)| *to == SERVER && flow.is_none()));
@@ -473,7 +473,7 @@ fn a_run_ends_early_by_its_condition_or_by_command() {
 // --- client ports that connections have in turn -------------------------------------------------------------------
 
 /// Two users on a link of 10 Mbit/s, 5 ms long. Users have access links of their own at their end: the first
-/// 10 ms away from the network, the second 20 ms, in the mean 15 ms.
+/// 10 ms away from the network, the second 20 ms: 15 ms on average.
 fn users() -> Plan {
     plan(
         r#"

@@ -126,6 +126,6 @@ fn last_before(stop: Span) -> Instant {
 fn planned(source: FlowSource) -> Vec<PlannedExchange> {
     match source {
         FlowSource::Session(session) => session.planned(),
-        FlowSource::Stream | FlowSource::Packets(_) => unreachable!("its class has been looked at"),
+        FlowSource::Stream | FlowSource::Packets(_) => unreachable!("its class has been checked"),
     }
 }

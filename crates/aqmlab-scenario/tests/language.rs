@@ -298,7 +298,7 @@ fn what_is_suspicious_is_told() {
     let text = queue("\"red\", ecn = true").replace("kind = \"bulk\"\n", requests) + back;
     assert!(text.contains("requests"), "{text}");
     assert_eq!(warnings(&text), "");
-    // An accident marks as well as a queue does.
+    // A fault marks as well as a queue does.
     let marked =
         |traffic: &str| SMALL.replace("[[traffic]]", "faults = { mark = [9] }\n[[traffic]]") + traffic;
     assert_eq!(warnings(&marked("tcp = { ecn = true }\n")), "");

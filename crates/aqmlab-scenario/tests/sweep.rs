@@ -137,7 +137,7 @@ fn explicit_cases_have_their_own_keys() {
 #[test]
 fn the_text_of_a_case_is_the_same_scenario() {
     round_trip(&sweep(PRODUCT), "test.toml");
-    // Tables, shorthands, lists and words; an arm that sets beside what is swept, and one that sets a whole of which a part is.
+    // Tables, shorthands, lists and words; an arm that sets a key next to a swept one, and one that sets a table with a swept key.
     round_trip(
         &sweep(
             "[record]\ntrace = [\"ftp\"]\nqueues = \"50ms\"\n[[arm]]\nname = \"[\\\"quoted\\\"]\"\n\

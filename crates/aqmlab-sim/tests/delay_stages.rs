@@ -80,7 +80,7 @@ fn draws_belong_to_the_flow() {
     let (few, many) = (of(5), of(200));
     assert_eq!(few, many[..5]);
     let mean = many.iter().sum::<u128>() as f64 / 200.0 / 1e6;
-    // 20 ms and two uniform draws: 120 in the mean, with a deviation of 41.
+    // 20 ms and two uniform draws: 120 on average, with a deviation of 41.
     assert!((mean - 120.0).abs() < 4.0 * 41.0 / 200f64.sqrt(), "{mean}");
 }
 

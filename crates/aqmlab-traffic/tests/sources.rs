@@ -107,7 +107,7 @@ fn a_stationary_beginning_has_no_transient() {
             .sum();
         sum as f64 / n as f64
     };
-    // 20 packets fit the window, half of them in the mean; a source's count has a deviation of 10 at most.
+    // 20 packets fit the window, half of them on average; a source's count has a deviation of 10 at most.
     let error = 4.0 * 10.0 / (n as f64).sqrt();
     for from in [Span::ZERO, Span::s(1), Span::s(30)] {
         assert!((busy(Begin::Stationary, from) - 10.0).abs() < error, "{from}");
@@ -191,7 +191,7 @@ fn an_empirical_distribution_follows_its_points() {
         let found = values.iter().filter(|v| **v <= limit).count() as f64 / n as f64;
         assert!((found - share).abs() < 5.0 * 0.5 / (n as f64).sqrt() + 0.005, "{limit}: {found}");
     }
-    // 0.2 of 100, 0.4 of 150 in the mean, 0.4 of 600.
+    // 0.2 of 100, 0.4 of 150 on average, 0.4 of 600.
     assert_eq!((empirical.least(), empirical.mean()), (Bytes::new(100), Bytes::new(320)));
 }
 

@@ -1,16 +1,16 @@
-// Small charts in SVG: scales, axes, and marks that pointer and arrow keys find.
+// Small charts in SVG: scales, axes, and marks that the pointer and arrow keys reach.
 // Every figure of a report is drawn here: a dozen panels or ten thousand points take less than a tenth of a second,
-// the keyboard reaches every mark, and paper shows sharp lines. Knows nothing of cases and arms.
+// the keyboard reaches every mark, and printed lines are sharp. This file knows no cases and arms.
 window.aqmlab = (function () {
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";
   // Pixels below the plot for the texts of the axis.
   const [LEVEL, TURNED] = [24, 62];
-  // Height of a line of text, and the width of its letters, about.
+  // Approximate height of a line of text, and width of its letters.
   const [LINE, LETTER] = [16, 6.3];
   let clips = 0;
 
-  // Elements: texts go in as texts, never as markup.
+  // Elements: texts are inserted as text, never as markup.
   function element(name, attributes, ...children) {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes || {})) {
@@ -92,11 +92,11 @@ window.aqmlab = (function () {
 
   // One chart: axes, a group to draw into, and marks with texts.
   class Chart {
-    // `height` is that of the whole, or else `tall` that of the plot alone. `legend` has lines of { text, color, dash, mark },
+    // `height` is that of the whole chart; `tall`, if given instead, that of the plot alone. `legend` has lines of { text, color, dash, mark },
     // `across` and `up` are the names of the axes. With `upright` the pointer finds the mark that is nearest along x.
     constructor({ width, height, tall, title, label, x, y, left, legend = [], across = "", up = "", upright = false }) {
       this.x = x(left, width - 10);
-      // Texts that are wider than their place are turned.
+      // Texts wider than their place are rotated.
       const step = this.x.step || (width - 10 - left) / Math.max(this.x.ticks.length, 1);
       this.turned = Math.max(...this.x.ticks.map((t) => t.text.length), 0) * 6 > step - 6;
       const rows = legendRows(legend, width - left - 10);
@@ -106,7 +106,7 @@ window.aqmlab = (function () {
       const whole = height ?? top + tall + below;
       Object.assign(this, { marks: [], current: -1, upright, box: { left, right: width - 10, top, bottom: whole - below } });
       this.svg = svg("svg", { width, height: whole, viewBox: `0 0 ${width} ${whole}`, class: "plot", tabindex: 0, role: "group" });
-      this.svg.setAttribute("aria-label", `${label}. Arrow keys go from mark to mark.`);
+      this.svg.setAttribute("aria-label", `${label}. Arrow keys move from mark to mark.`);
       if (title) {
         this.svg.append(svg("text", { x: left, y: 14, class: "panel-title" }, ...fitted(title, (width - left) / 7)));
       }
@@ -174,7 +174,7 @@ window.aqmlab = (function () {
       this.svg.classList.add("zooms");
     }
 
-    // A place that pointer and keys find, with what is said there.
+    // A place that the pointer and the keys reach, with its text.
     mark(x, y, text) {
       this.marks.push({ x, y, text });
     }
@@ -251,7 +251,7 @@ window.aqmlab = (function () {
     });
   }
 
-  // A text, or as many of its letters as there is room for; then the whole of it is shown on pointing at it.
+  // A text, or as many of its letters as fit; the whole text is then shown on hovering.
   function fitted(text, most) {
     if (text.length <= most) return [text];
     return [svg("title", {}, text), `${text.slice(0, Math.max(1, Math.floor(most) - 1))}…`];

@@ -1,4 +1,4 @@
-// Courses over time of one run: charts with one time axis, of which an interval is chosen for all.
+// Series of one run: charts that share one time axis and the interval chosen on it.
 (function (page) {
   "use strict";
   if (page.report === undefined || page.report.data.courses === null) return;
@@ -19,7 +19,7 @@
 
   const known = new Map(runs.map((run) => [run.cell, run]));
 
-  // The lines of a chart that a run has anything of: [line, the tables that it is drawn from].
+  // The lines of a chart for which a run has data: [line, the tables that it is drawn from].
   function linesOf(chart, run) {
     const found = chart.lines.map((line) => [line, run.tables[line.of].filter((table) => table[line.y]?.some(Number.isFinite))]);
     return found.filter(([, tables]) => tables.length > 0);
@@ -60,7 +60,7 @@
     });
   }
 
-  // Shows an interval that lies within the run, of at least a thousandth of it.
+  // Shows an interval within the run, of at least a thousandth of the run.
   function choose(figure, chosen, used) {
     const [low, high] = chosen ?? [0, end];
     const span = Math.min(end, Math.max(high - low, end / 1000));
@@ -148,7 +148,7 @@
     return made;
   }
 
-  // One mark per sample of the last line (the mean, where there are lines of flows), which says what all lines have there.
+  // One mark per sample of the last line (the mean, where flows have lines), with the values of all lines there.
   function addMarks(chart, found, inside) {
     const [main, [table]] = found.at(-1);
     for (const i of inside(table)) {
@@ -161,7 +161,7 @@
     }
   }
 
-  // The place of the value that is nearest in an ascending column.
+  // The index of the nearest value in an ascending column.
   function nearest(column, value) {
     let [low, high] = [0, column.length - 1];
     while (high - low > 1) {

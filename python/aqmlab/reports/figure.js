@@ -1,4 +1,4 @@
-// What the figures of a report share: the data of the page, the arms that are shown, and choosers of axes.
+// Shared by the figures of a report: the data of the page, the arms shown, and the selectors of axes.
 (function (page) {
   "use strict";
   const holder = document.getElementById("report-data");
@@ -25,7 +25,7 @@
   }
 
   const AXES = data.axes.map((axis) => axis.name);
-  // The metric that figures begin with.
+  // The first metric of figures.
   const FIRST = (metric("queueing_delay_p95_s") || data.metrics[0])?.name;
 
   // One figure: its choosers, its drawing and the rows that are downloaded. `draw` returns those rows.
@@ -39,7 +39,7 @@
       this.root.append(this.bar, this.body);
       figures.push(this);
       this.redraw();
-      // What is drawn in pixels is drawn again for another width.
+      // Drawings in pixels are redrawn for another width.
       new ResizeObserver(() => {
         const width = this.body.clientWidth;
         if (width > 0 && Math.abs(width - this.width) > 4) this.redraw();
@@ -79,7 +79,7 @@
       return made;
     }
 
-    // An axis by its number, as the choosers have it; another one where it is taken already.
+    // An axis by its number, as in the selectors; another one if it is taken.
     axisChooser(key, label, { taken = [], none = false } = {}) {
       const free = data.axes.map((axis, i) => [String(i), axis.short]).filter(([i]) => !taken.includes(i));
       const options = none ? [[NONE, "nothing"], ...free] : free;
@@ -117,7 +117,7 @@
       return labels.map((text, label) => ({ label, title: `${short} ${text}` }));
     }
 
-    // Width and height of each of so many panels side by side.
+    // Width and height of each of this many panels side by side.
     panelSize(count, least = 250) {
       const columns = Math.max(1, Math.min(count, 4, Math.floor(this.width / least)));
       const width = Math.max(220, Math.min(720, Math.floor((this.width - 12 * (columns - 1)) / columns)));
@@ -129,7 +129,7 @@
     }
   }
 
-  // The legend: what is not ticked is not drawn.
+  // The legend: arms that are not ticked are not drawn.
   document.querySelectorAll("input[data-arm]").forEach((box) => {
     box.addEventListener("change", () => {
       if (box.checked) shown.add(Number(box.dataset.arm));
@@ -161,7 +161,7 @@
   }
 
   const tools = { area, arms, caseText, cellAt, curve, marker, metric, metrics, settings, shape, titled };
-  // Kept once all figures are drawn.
+  // Set once all figures are drawn.
   page.ready = Promise.resolve();
   page.report = { AXES, EVERY, FIRST, Figure, NONE, data, figures, ...tools };
 })(window.aqmlab);

@@ -150,7 +150,7 @@
   }
 
   function noteOf(of, shown) {
-    const fuller = `Mean over seeds of ${titled(shown)}; the fuller the colour, the more.`;
+    const fuller = `Mean over seeds of ${titled(shown)}; the stronger the colour, the larger the value.`;
     if (of.startsWith("a")) return fuller;
     const pair = Number(of.slice(1));
     const [arm, other] = data.pairs[pair].map((i) => data.arms[i].name);
@@ -171,7 +171,7 @@
     return (value) => mixed(value < 0 ? LOWER : HIGHER, Math.abs(value) / most);
   }
 
-  // Never more than so much of the colour that the page's ink can be read on it, light or dark.
+  // The colour stays weak enough for the text on it to be readable, light or dark.
   function mixed(color, share) {
     return `color-mix(in srgb, ${color} ${Math.round(6 + 49 * share)}%, var(--ground))`;
   }

@@ -76,7 +76,7 @@
     });
     figure.note(
       `Mean over seeds of ${titled(shown)} against ${data.axes[Number(x)].short}; bands are 95 % Student t intervals.` +
-        " The values of the axis stand evenly spaced.",
+        " The values of the axis are evenly spaced.",
     );
     return rows;
   }

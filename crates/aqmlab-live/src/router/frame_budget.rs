@@ -44,7 +44,7 @@ impl FrameBudget {
         let frames = wanted.min(needed.max(AMPLE / slot.max(1)));
         if frames * slot > MOST {
             return Err(LiveError::Unsupported(format!(
-                "its queues and links hold {frames} packets, and room for so many of up to {slot} bytes takes {} MiB, of at most \
+                "its queues and links hold {frames} packets, and room for that many of up to {slot} bytes takes {} MiB, of at most \
                  {}; choose shorter queues or smaller segments",
                 (frames * slot).div_ceil(1 << 20),
                 MOST >> 20

@@ -253,7 +253,7 @@ fn lost_syns_by_profile() {
 #[test]
 fn acknowledgments_by_profile() {
     // ACKs of the first 20 segments, and the delay of one for a single segment more.
-    // Linux's 40 ms are ticks, of which the one under way does not count.
+    // Linux counts 40 ms in ticks, without the current one.
     for (profile, acks, delay) in
         [("rfc", 10, 200), ("ns2", 20, 0), ("freebsd4", 10, 100), ("linux", 16 + 2, 41)]
     {

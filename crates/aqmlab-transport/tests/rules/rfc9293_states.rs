@@ -95,7 +95,7 @@ fn a_reset_in_each_state() {
         };
         assert_eq!((b.endpoint.state(), b.endpoint.poll_event()), (after, event), "{}", state.name());
         assert!(after == State::Listen || b.endpoint.deadline().is_none());
-        // Anywhere else in the window it is challenged, outside it is nothing.
+        // Anywhere else in the window it is challenged; outside the window it is ignored.
         for (seq, answers) in [(next + 1, 1), (next.wrapping_sub(1), 0), (next + (1 << 30), 0)] {
             if !is_open(state) {
                 continue;
