@@ -98,7 +98,7 @@ def test_with_nothing_but_the_checks_there_is_a_verdict_and_a_report(experiment,
     assert "0.0" not in shown, "what is not known is no zero"
     page = render(bare)
     assert "NOT FAITHFUL" in page
-    for heading in ("<h3>Stalls", "What this machine could do", "<summary>The machine"):
+    for heading in ("<h3>Stalls", "The limits of this machine", "<summary>The machine"):
         assert heading not in page
 
 
