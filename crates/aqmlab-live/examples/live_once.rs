@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(target) = arguments.iter().find_map(|argument| argument.strip_prefix("out=")) {
         run.recording.write(target.as_ref())?;
     }
-    let mut live = run.recording.manifest.live.clone().expect("a live run reports on itself");
+    let mut live = run.recording.manifest.live.clone().expect("a live run has a report");
     live.lateness.bins.clear();
     live.generator.lateness.bins.clear();
     println!("{}", serde_json::to_string_pretty(&live)?);

@@ -70,7 +70,7 @@ impl SelfTest {
     /// Returns the result as data, for programs and for the text shown to people.
     pub fn to_json(&self) -> Value {
         let run = |run: &LiveRun| {
-            let live = run.recording.manifest.live.as_deref().expect("a live run reports on itself");
+            let live = run.recording.manifest.live.as_deref().expect("a live run has a report");
             json!({
                 "verdict": run.faithfulness.to_string(),
                 "faithful": run.faithfulness.is_faithful(),

@@ -56,7 +56,7 @@ fn run(plan: &Plan, carried: bool) -> Result<(Outcome, Vec<Counters>, Span), Liv
         let carriers: Vec<_> = pairs.map(|pair| scope.spawn(|| carry(pair, ended, u64::MAX))).collect();
         let outcome = Generator::new(plan, 7, &hosts, clock, &run_end).and_then(Generator::run);
         ended.store(true, Ordering::Release);
-        let carried = carriers.into_iter().map(|carrier| carrier.join().expect("to carry does not panic"));
+        let carried = carriers.into_iter().map(|carrier| carrier.join().expect("carrying does not panic"));
         (outcome, carried.collect::<Result<Vec<_>, _>>())
     });
     let longest = carried?.iter().map(|carried| carried.longest_gap).max().unwrap_or(Span::ZERO);

@@ -158,7 +158,7 @@ fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
             std::thread::yield_now();
         }
     }
-    assert!(writer.missed() > 0, "the ring is full, and we are here");
+    assert!(writer.missed() > 0, "the ring is full, and this thread continues");
     assert_eq!(sink.0.lock().unwrap().len(), 0, "nothing has been written");
     drop(release);
     let report = writer.finish(Instant::ZERO).unwrap();

@@ -208,13 +208,17 @@ fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
         script.release(if spec == "codel" { 0 } else { 3 }, false);
         router.collect(ms(11), 0, &mut out).unwrap();
         router.advance(ms(12), &mut out);
-        assert_eq!(router.held(), held + 1, "{spec}: and one under way");
+        assert_eq!(router.held(), held + 1, "{spec}: and one in flight");
         if spec == "fq_codel" {
             script.lose(0);
             script.release(1, false);
             router.collect(ms(13), 0, &mut out).unwrap();
             router.advance(ms(14), &mut out);
-            assert_eq!(router.held(), 3, "the first of flow 0 was dropped; flow 1 waits, two are under way");
+            assert_eq!(
+                router.held(),
+                3,
+                "the first packet of flow 0 was dropped, flow 1 waits, and two are in flight"
+            );
         }
         script.release(0, false);
         router.collect(ms(15), 0, &mut out).unwrap();

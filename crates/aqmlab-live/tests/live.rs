@@ -78,7 +78,7 @@ fn marked(ip: u32) -> Result<(), LiveError> {
                    [[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\nrate = \"400kbit\"\nsize = \"500B\"\n";
     let plan = plan(&head, RED, traffic);
     let run = run(&plan, |_| false)?;
-    let live = run.recording.manifest.live.as_ref().expect("a live run reports on itself");
+    let live = run.recording.manifest.live.as_ref().expect("a live run has a report");
     assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Time);
     assert_eq!(run.recording.manifest.parts, aqmlab_live::ENGINE.parts(&plan));
     // Books that do not balance would have been an error. Marks: what was delivered, the receivers' kernels have seen.
@@ -139,7 +139,7 @@ fn captured(ip: u32) -> Result<(), LiveError> {
     let run = live_captured(&plan, 1, &Options::default(), capture, &mut |_| {}, &cancel)?;
     println!("  {}", run.faithfulness);
     let packets = read(&sink.0.lock().unwrap());
-    let live = run.recording.manifest.live.as_ref().expect("a live run reports on itself");
+    let live = run.recording.manifest.live.as_ref().expect("a live run has a report");
     let counts = live.capture.clone().expect("its ports");
     let summary = run.recording.table("summary").expect("every recording has a summary");
     // Each queue has a row for all classes and one for each of the two. The drain after the end is not counted.
@@ -176,7 +176,7 @@ fn captured(ip: u32) -> Result<(), LiveError> {
 fn given_up(mut run: LiveRun, packets: u64) {
     let (operation, path, source) = ("write", "run.parquet".into(), io::ErrorKind::StorageFull.into());
     run.give_up_capture(&RecordingError::Io { operation, path, source });
-    let live = run.recording.manifest.live.expect("a live run reports on itself");
+    let live = run.recording.manifest.live.expect("a live run has a report");
     let ports = live.capture.expect("its ports");
     assert!(ports.values().all(|port| port.packets == 0), "{ports:?}");
     assert_eq!(ports.values().map(|port| port.missed).sum::<u64>(), packets);
@@ -278,7 +278,7 @@ fn populations() -> Result<(), LiveError> {
     let [received, delivered] =
         ["received_bytes", "delivered_bytes"].map(|column| sum(&run, "flows", column));
     assert!(received >= delivered && delivered > 5_000 * completed, "{received} and {delivered} bytes");
-    let live = run.recording.manifest.live.as_ref().expect("a live run reports on itself");
+    let live = run.recording.manifest.live.as_ref().expect("a live run has a report");
     let trouble: Vec<_> = live.generator.trouble.iter().filter(|(_, count)| **count > 0).collect();
     assert!(trouble.is_empty(), "{trouble:?}");
     assert_eq!(live.frames.of_no_flow, 0, "every connection has been announced");
@@ -311,7 +311,7 @@ fn pages() -> Result<(), LiveError> {
     let took = sum(&run, "page_sample", "page_time_ns");
     assert!(took > completed * 75_000_000, "{took}");
     assert_eq!(run.recording.table("flows").expect("there are flows").rows(), 8, "users are flows");
-    let live = run.recording.manifest.live.as_ref().expect("a live run reports on itself");
+    let live = run.recording.manifest.live.as_ref().expect("a live run has a report");
     let trouble: Vec<_> = live.generator.trouble.iter().filter(|(_, count)| **count > 0).collect();
     assert!(trouble.is_empty(), "{trouble:?}");
     assert_eq!(live.frames.of_no_flow, 0, "every connection has been announced");
@@ -329,7 +329,7 @@ fn clouds() -> Result<(), LiveError> {
     assert!((20..150).contains(&pages), "{pages} pages");
     // The document and its objects, and what the cloud asks for besides.
     assert!(requests > pages + 50, "{requests} requests, {pages} pages");
-    let live = run.recording.manifest.live.as_ref().expect("a live run reports on itself");
+    let live = run.recording.manifest.live.as_ref().expect("a live run has a report");
     let trouble: Vec<_> = live.generator.trouble.iter().filter(|(_, count)| **count > 0).collect();
     assert!(trouble.is_empty(), "{trouble:?}");
     assert_eq!(live.frames.of_no_flow, 0, "every connection has been announced");

@@ -150,7 +150,7 @@ fn a_mark_is_in_the_octets_and_on_the_books() {
     }
     router.advance(ms(100), &mut out);
     let classes: Vec<u8> = out.0.iter().map(|(.., octets)| octets[1] & 3).collect();
-    assert_eq!(classes, [0, 3, 3, 3], "what is not ECN-capable is not marked; the fourth is lost");
+    assert_eq!(classes, [0, 3, 3, 3], "packets that are not ECN-capable are not marked; the fourth is lost");
     assert!(out.0.iter().all(|(.., octets)| internet_checksum(&octets[..20]) == 0));
     let record = router.finish().unwrap();
     let host = record.hosts[SERVER.number()];

@@ -154,7 +154,7 @@ fn a_shared_buffer_refuses_whatever_arrives_when_it_is_full() {
     let total = port.books().total();
     let arrived: u64 = port.books().inner().iter().map(|inner| inner.books.total().arrived().packets).sum();
     assert_eq!((total.arrived().packets, total.dropped_total().packets), (47, 11));
-    assert_eq!(arrived, 47 - 10, "what is refused for want of a shared buffer comes to no class");
+    assert_eq!(arrived, 47 - 10, "packets that the shared limit refuses reach no class");
 }
 
 /// Capacity that one class does not need goes to the other.
@@ -218,7 +218,7 @@ fn a_policed_class_gets_its_rate_and_its_burst() {
                 assert!((sent / allowed - 1.0).abs() < 0.01, "{sent} of {allowed}");
                 assert_eq!(books.dropped_total(), books.all_kinds().1.dropped[Reason::Forced as usize]);
             }
-            _ => assert_eq!(books.dropped_total().packets, 0, "what is re-marked goes on"),
+            _ => assert_eq!(books.dropped_total().packets, 0, "re-marked packets pass"),
         }
     }
 }
@@ -360,7 +360,10 @@ fn a_port_with_one_class_decides_as_its_queue_does_alone() {
             ]);
             let with_class = build("classes", &given, &LINK, draws);
             let alone = build(kind, &settings(&values), &LINK, Stream::new(draws.at(0), "all"));
-            assert!(!with_class.settles_at_enqueue(), "what a scheduler sends next is not known at arrival");
+            assert!(
+                !with_class.settles_at_enqueue(),
+                "the next packet of a scheduler is not known at arrival"
+            );
             let run = |discipline| {
                 let mut port: Port<Pkt> = Port::new(discipline, LINK.rate, Bytes::ZERO, 3);
                 let (mut load, mut fates, mut now) =
@@ -383,7 +386,7 @@ fn a_port_with_one_class_decides_as_its_queue_does_alone() {
                 (sent, fates, port.books().total(), port.books().backlog_packets())
             };
             let (inside, outside) = (run(with_class), run(alone));
-            assert!(outside.1.0.len() > 100, "{kind} has something to decide");
+            assert!(outside.1.0.len() > 100, "{kind} makes decisions");
             assert!(inside == outside, "{kind} with {scheduler}");
         }
     }

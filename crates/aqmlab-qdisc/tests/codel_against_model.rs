@@ -249,7 +249,7 @@ fn a_million_packets_meet_the_fate_that_the_rfcs_pseudo_code_has_for_them() {
         println!(
             "ecn {ecn}: {chosen} drops, {marks} marks, {overflows} overflows, {states} states, {resumed} resumed"
         );
-        assert!(chosen > 5_000 && overflows > 5_000 && states > 200 && resumed > 20, "all of it is met");
+        assert!(chosen > 5_000 && overflows > 5_000 && states > 200 && resumed > 20, "all cases occur");
         assert_eq!(marks > 1_000, ecn);
     }
 }

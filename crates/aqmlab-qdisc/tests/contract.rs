@@ -323,7 +323,7 @@ fn the_kit_catches_a_fault_in_each_item_and_names_it() {
         assert!(!items.is_empty(), "{fault:?} was not caught");
         assert!(items.iter().all(|i| *i == item), "{fault:?} was taken for {items:?}");
     }
-    assert_eq!(caught(Fault::None, false), [], "what keeps the contract passes");
+    assert_eq!(caught(Fault::None, false), [], "a discipline that keeps the contract passes");
 }
 
 #[test]

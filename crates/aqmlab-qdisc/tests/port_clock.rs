@@ -25,7 +25,7 @@ fn arrivals_during_a_train_do_not_shift_it_and_each_train_is_exact() {
         let mut end = port.arrive(start, Pkt::new(0), &mut lost);
         for n in 1..=1000 {
             assert_eq!(end, Some(exact_end(start, n)), "train {train}, packet {n}");
-            let now = end.expect("the train goes on");
+            let now = end.expect("the train continues");
             if n < 1000 {
                 port.arrive(Instant::from_ns(now.as_ns() - 1), Pkt::new(n), &mut lost);
             }

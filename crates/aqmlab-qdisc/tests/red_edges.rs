@@ -57,7 +57,7 @@ fn self_configuring_red_stops_at_probability_one() {
     assert_eq!([10.0, 16.0, 10.0, 16.0, 4.0].map(&mut max_p), [0.5, 1.0, 1.0, 1.0, 1.0 / 3.0]);
     for _ in 0..2000 {
         max_p(10.0);
-        assert!(max_p(4.0) > 0.0, "from 0 no factor leads back");
+        assert!(max_p(4.0) > 0.0, "no factor raises 0 again");
     }
 }
 

@@ -54,7 +54,7 @@ fn coin(name: &'static str, forgets: bool) -> Entry<TestPacket> {
         info: Info {
             name,
             title: "Coin",
-            summary: "a coin for every arrival",
+            summary: "a draw for every arrival",
             version: 1,
             applies: &[],
             maturity: Maturity::Experimental,

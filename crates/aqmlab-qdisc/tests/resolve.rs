@@ -205,7 +205,7 @@ fn the_design_rule_takes_flows_and_round_trip_time_of_the_link() {
     assert!((pi.number("w_g").unwrap() / pole - 1.0).abs() < 1e-6);
     assert!((pi.number("w").unwrap() - 100.0 * pole).abs() < 6e-4);
     let written_out: Vec<_> = pi.iter().map(|s| (s.name, s.value.clone())).collect();
-    assert_eq!(effective("pi", &written_out).number("a"), pi.number("a"), "in full it is the same");
+    assert_eq!(effective("pi", &written_out).number("a"), pi.number("a"), "the full text is the same");
     let few = effective("pi", &[("gains", Value::Choice("auto")), ("flows", Value::Integer(1))]);
     assert_eq!(few.number("w"), Ok(160.0), "a slow loop is sampled no more slowly than the paper's");
     let many = effective("pi", &[("gains", Value::Choice("auto")), ("flows", Value::Integer(1000))]);

@@ -165,7 +165,7 @@ fn a_full_disk_is_told_at_the_end() {
     assert_eq!(failure.to_string(), "cannot write `seed-1/packets.pcapng`: the disk is full");
     assert_eq!(failure.error.reason(), "the disk is full");
     let told = CapturedPackets { port: "q".into(), written: 0, missed: 10_003 };
-    assert_eq!(failure.ports, [told], "what was written before is not there either");
+    assert_eq!(failure.ports, [told], "the earlier content is gone, too");
 }
 
 /// A disk that fills up when the last blocks are written is as full as one that does before.

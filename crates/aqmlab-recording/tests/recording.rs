@@ -284,5 +284,5 @@ fn an_expected_name_is_no_row() {
     table.push([1u64.into(), "bottleneck".into(), "p".into(), 0.5.into()]);
     let mut plain = Table::new(&schema::LAW);
     plain.push([1u64.into(), "bottleneck".into(), "p".into(), 0.5.into()]);
-    assert_eq!(table.digest(), plain.digest(), "the order in which names were met is no content");
+    assert_eq!(table.digest(), plain.digest(), "the order of names is not content");
 }

@@ -98,7 +98,7 @@ fn what_ends_in_the_measured_interval_counts_whenever_it_began() {
     );
     assert_eq!((numbers(&histograms, "low")[2], numbers(&histograms, "high")[2]), (70, 70));
     assert_eq!(numbers(&histograms, "response_low_bytes"), [0, 0, 0, 1000]);
-    assert_eq!(numbers(&sample, "user"), [1, 2], "a sample is of what was completed");
+    assert_eq!(numbers(&sample, "user"), [1, 2], "a sample contains completed requests");
     assert_eq!(numbers(&sample, "response_time_ns"), [t0 + 1 - 500, t1 - 500]);
 }
 
@@ -132,7 +132,7 @@ fn bin_of_rank(bins: &[(u64, u64, u64)], rank: u64) -> (u64, u64) {
         sum += weight;
         sum >= rank
     });
-    found.map(|&(low, high, _)| (low, high)).expect("there are so many")
+    found.map(|&(low, high, _)| (low, high)).expect("there are enough bands")
 }
 
 /// Exponential times over seven decades: the bin of each quantile is narrow and contains the value found by

@@ -77,11 +77,11 @@ fn params(out: &mut String, title: &str, params: &[Param]) {
 fn profiles(out: &mut String) {
     for profile in aqmlab_transport::profiles().iter().filter(|p| !p.values.is_empty()) {
         write!(out, "\n### TCP profile `{}`\n\nStands for {}.\n\n", profile.name, profile.summary)
-            .expect("a string takes any text");
+            .expect("a String accepts any text");
         out.push_str("| key | value | source |\n|---|---|---|\n");
         for value in profile.values {
             writeln!(out, "| `{}` | {} | {} |", value.name, shown(&value.value), value.source)
-                .expect("a string takes any text");
+                .expect("a String accepts any text");
         }
     }
 }
@@ -93,13 +93,13 @@ fn header(out: &mut String, title: &str, help: &str) {
         "### {}\n\n{help}| key | value | if not written | meaning |\n|---|---|---|---|\n",
         capital(title)
     )
-    .expect("a string takes any text");
+    .expect("a String accepts any text");
 }
 
 fn row(out: &mut String, name: &str, form: &str, default: &str, help: &str) {
     let cell = |text: &str| text.replace('|', "\\|");
     writeln!(out, "| `{name}` | {} | {} | {} |", cell(form), cell(default), cell(help))
-        .expect("a string takes any text");
+        .expect("a String accepts any text");
 }
 
 fn shown(default: &Default) -> String {

@@ -33,12 +33,12 @@ pub(crate) fn document(root: &Table) -> String {
 
 fn section(out: &mut String, header: &str, table: &Table) {
     let gap = if out.is_empty() { "" } else { "\n" };
-    writeln!(out, "{gap}{header}").expect("a string takes any text");
+    writeln!(out, "{gap}{header}").expect("a String accepts any text");
     table.entries.iter().for_each(|entry| line(out, entry));
 }
 
 fn line(out: &mut String, entry: &Entry) {
-    writeln!(out, "{} = {}", key(&entry.key), value(&entry.node)).expect("a string takes any text");
+    writeln!(out, "{} = {}", key(&entry.key), value(&entry.node)).expect("a String accepts any text");
 }
 
 fn value(node: &Node) -> String {
@@ -78,7 +78,7 @@ fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             c if c.is_control() => {
-                write!(out, "\\u{:04X}", u32::from(c)).expect("a string takes any text");
+                write!(out, "\\u{:04X}", u32::from(c)).expect("a String accepts any text");
             }
             c => out.push(c),
         }

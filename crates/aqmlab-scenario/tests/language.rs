@@ -162,7 +162,7 @@ fn every_parameter_has_an_origin_a_source_and_help() {
             paths.sort_unstable();
             let all = paths.len();
             paths.dedup();
-            assert_eq!(paths.len(), all, "a path stands twice");
+            assert_eq!(paths.len(), all, "a path is listed twice");
         }
     }
 }
@@ -333,7 +333,7 @@ fn memory_is_the_callers_to_grant() {
 #[test]
 fn a_file_full_of_mistakes_is_refused_in_time_that_grows_with_it() {
     // Quadratic work on a megabyte would take minutes, and the test would be seen to hang.
-    let error = parse(&"[[traffic]]\n".repeat(80_000), "f").expect_err("nothing is there but headers");
+    let error = parse(&"[[traffic]]\n".repeat(80_000), "f").expect_err("there are only headers");
     assert_eq!(error.problems.len(), 2, "no duration, no topology: {error}");
     let text = format!("{SMALL}{}", "[[traffic]]\nkind = \"bluk\"\n".repeat(8_000));
     let error = parse(&text, "f").expect_err("no such kind");

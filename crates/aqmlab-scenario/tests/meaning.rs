@@ -76,7 +76,7 @@ fn a_hop_overrides_the_parking_lot() {
             ("hop3", Rate::mbit(10), "droptail")
         ]
     );
-    assert_eq!(plan.links[3].rate, Rate::mbit(4), "the way back of a hop is as fast as the way there");
+    assert_eq!(plan.links[3].rate, Rate::mbit(4), "both directions of a hop are equally fast");
     assert_eq!(link_names(&plan, &plan.classes[0].path), ["hop3-reverse", "hop2-reverse"]);
     assert_eq!(link_names(&plan, &plan.classes[0].return_path), ["hop2", "hop3"]);
 }
@@ -93,7 +93,7 @@ fn a_graph_has_named_links_both_ways_unless_told_otherwise() {
     );
     let names: Vec<&str> = plan.links.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(names, ["a-b", "b-a", "bc", "bc-reverse", "a-c"]);
-    assert_eq!(link_names(&plan, &plan.classes[0].path), ["a-c"], "one hop, however long");
+    assert_eq!(link_names(&plan, &plan.classes[0].path), ["a-c"], "one hop of any length");
     assert_eq!(link_names(&plan, &plan.classes[0].return_path), ["bc-reverse", "b-a"]);
     assert!(plan.classes[0].access.is_none());
     let of_the_way_back = |link: &str| {
@@ -101,7 +101,7 @@ fn a_graph_has_named_links_both_ways_unless_told_otherwise() {
         plan.parameters.iter().filter(|p| p.path.starts_with(&of_link)).count()
     };
     assert!(of_the_way_back("bc") > 0);
-    assert_eq!(of_the_way_back("a-c"), 0, "what is not there has no values");
+    assert_eq!(of_the_way_back("a-c"), 0, "a missing table has no values");
     // 9 ms there, 2 ms back: what a bandwidth-delay product is made of without access links.
     assert_eq!(plan.links[4].queue.link().rtt, Some(Span::ms(11)));
 }
@@ -144,7 +144,7 @@ fn flows_and_packets_to_record_are_as_written() {
     assert!(!plan.record.trace[0].holds(1, 3));
     let packets = plan.record.packets.expect("packets are chosen");
     assert_eq!(packets.flows, Some(vec![FlowChoice { class: 1, indices: None }]));
-    assert_eq!(packets.links, [0, 1], "both ways of the dumbbell");
+    assert_eq!(packets.links, [0, 1], "both directions of the dumbbell");
     assert_eq!(packets.events, [PacketEvent::Send, PacketEvent::Mark]);
     assert_eq!((packets.from, packets.until), (Span::s(1), Some(Span::s(2))));
 }

@@ -197,7 +197,7 @@ fn traces_are_read_once_and_found_beside_the_file() {
     let sweep = Sweep::read(&text, file).unwrap_or_else(|e| panic!("{e}"));
     round_trip(&sweep, file);
     let before = digests(&case(&sweep, 1).experiment);
-    std::fs::write(folder.join("web.csv"), "changed while the sweep is used").expect("a trace");
+    std::fs::write(folder.join("web.csv"), "changed while the sweep is in use").expect("a trace");
     assert_eq!(digests(&case(&sweep, 1).experiment), before, "all cases of a sweep have the same trace");
     std::fs::remove_dir_all(&folder).expect("it can be removed");
 }
@@ -239,7 +239,7 @@ fn what_the_first_values_make_wrong_elsewhere_names_them() {
 fn what_only_two_values_together_make_wrong_is_told_with_the_case() {
     let sweep = sweep("[sweep]\nduration = [\"60s\", \"20s\"]\nwarmup = [\"5s\", \"30s\"]\n");
     assert!((0..3).all(|i| sweep.case(i).is_ok()));
-    let error = sweep.case(3).expect_err("nothing is left of the run").to_string();
+    let error = sweep.case(3).expect_err("the whole run is gone").to_string();
     assert_eq!(error, "test.toml:14:17: warmup: warmup `30s` leaves nothing of the run of `20s`; write less");
 }
 

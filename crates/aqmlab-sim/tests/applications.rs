@@ -160,7 +160,7 @@ fn a_greedy_sender_is_silent_while_it_is_off() {
         }
     }
     assert_eq!(summary(&r, "bottleneck", "*", "dropped_overflow_packets"), 0);
-    assert_eq!(flows(&r, "x", "retransmitted_segments"), [0], "what is withdrawn was never sent");
+    assert_eq!(flows(&r, "x", "retransmitted_segments"), [0], "withdrawn data was never sent");
 }
 
 #[test]

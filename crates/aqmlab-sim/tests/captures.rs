@@ -257,7 +257,7 @@ fn sack_blocks_are_those_of_the_receiver() {
             }
         }
         blocks_seen[blocks.len()] += 1;
-        assert!(blocks.is_empty() || ip.source()[2] == 1, "only one class speaks SACK");
+        assert!(blocks.is_empty() || ip.source()[2] == 1, "only one class uses SACK");
         assert!(packet.len == 40 || packet.len == 52 || !blocks.is_empty());
         for (left, right) in blocks {
             let far = sent[&(ip.destination(), tcp.destination_port())];

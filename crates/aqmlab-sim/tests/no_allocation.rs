@@ -86,7 +86,7 @@ fn assert_steady(text: &str, from: u64) {
     let (short, few) = allocations(text, from);
     let (long, many) = allocations(text, from + 10);
     assert!(many > few + 40_000, "{few} and {many} packet-hops");
-    assert!(short > 50, "the counter sees the tables being made: {short}");
+    assert!(short > 50, "the counter sees the allocation of the tables: {short}");
     assert_eq!(long, short, "{} packet-hops more", many - few);
 }
 

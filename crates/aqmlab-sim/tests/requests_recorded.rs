@@ -116,7 +116,7 @@ fn each_request_has_a_row_if_that_is_asked_for_and_every_row_is_in_the_sums() {
     let sums = ["completed", "failed", "censored"].map(|column| total(&asked, column));
     assert_eq!(asked.streamed[0].rows, sums.iter().sum::<u64>());
     assert!(sums[0] > 4000 && sums[2] > 0, "{sums:?}");
-    assert_eq!(total(&plain, "completed"), sums[0], "asking for rows changes nothing else");
+    assert_eq!(total(&plain, "completed"), sums[0], "recording rows changes nothing else");
     assert_eq!(table(&asked, "request_sample").rows(), 100);
     assert_eq!(table(&asked, "request_summary").rows(), 3);
     // Each completed response has been delivered, and what was delivered besides is of responses under way.

@@ -54,7 +54,7 @@ fn pollaczek_khinchine(lambda: f64, mean: f64, second: f64) -> f64 {
 fn assert_inside(name: &str, (mean, half_width): (f64, f64), exact: f64) {
     println!("{name}: {mean:.6e} +- {half_width:.1e}, exact {exact:.6e}");
     assert!((mean - exact).abs() <= half_width, "{name}: {mean} +- {half_width} misses {exact}");
-    assert!(half_width < 0.05 * exact, "{name}: the interval says little: {half_width} of {exact}");
+    assert!(half_width < 0.05 * exact, "{name}: the interval is too wide: {half_width} of {exact}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn what_is_not_persistent_carries_one_object_each_and_what_is_carries_the_rest_o
     assert_eq!(of(1.0, 1, 4), [4, 2]);
     assert_eq!(of(1.0, 4, MANY), [2, 2, 1, 1], "servers share the objects evenly");
     assert_eq!(of(1.0, 4, 1), [1; 6]);
-    assert_eq!(of(1.0, 100, MANY), [1; 6], "no server has nothing");
+    assert_eq!(of(1.0, 100, MANY), [1; 6], "every server has an object");
 }
 
 #[test]
@@ -97,7 +97,11 @@ fn variables_of_a_page_are_independent_draws() {
     };
     let (without, with) = (of(0.0), of(0.5));
     for ((few, a), (many, b)) in without.iter().zip(&with) {
-        assert_eq!((few.iter().sum::<u32>(), a), (many.iter().sum::<u32>(), b), "what a page has stays");
+        assert_eq!(
+            (few.iter().sum::<u32>(), a),
+            (many.iter().sum::<u32>(), b),
+            "the contents of a page stay"
+        );
     }
     for parallel in 2..=4 {
         let count = without.iter().filter(|page| page.1 == parallel).count();
@@ -233,7 +237,7 @@ fn a_page_without_its_document_ends_and_one_without_another_object_goes_on() {
     let reaction = population.on_event(after(1), second, done(0, true));
     assert_eq!(opened(&mut population, reaction).len(), 2);
     let failed = population.on_event(after(2), of(7), ConnectionEvent::Failed);
-    assert_eq!(opened(&mut population, failed), [(9, Some(1))], "the next in its place");
+    assert_eq!(opened(&mut population, failed), [(9, Some(1))], "the next one replaces it");
     let mut ended = None;
     for (serial, ms) in [(9, 3), (8, 4), (11, 5), (10, 6)] {
         let reaction = population.on_event(after(ms), of(serial), done(0, true));

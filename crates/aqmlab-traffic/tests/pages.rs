@@ -250,7 +250,7 @@ fn a_user_fetches_wave_after_wave_over_a_connection_for_each_origin() {
         let what: Vec<_> = second.iter().map(|(what, of, _)| (what.as_str(), of.serial)).collect();
         assert_eq!((what, next), (vec![("ask", 0), ("open", 1)], None));
         let wake = arrive(population, &second, at_ms(50), backwards).wake.expect("a third wave");
-        assert_eq!(wake.at, at_ms(55), "whatever came last, it came at 50 ms");
+        assert_eq!(wake.at, at_ms(55), "the last event came at 50 ms");
         let (third, _) = turns(population, wake);
         assert!(third.iter().all(|(what, ..)| what == "ask"), "{third:?}");
         let objects: usize = [&document, &second, &third].into_iter().flatten().map(|said| said.2).sum();
@@ -298,7 +298,7 @@ fn kept_connections_carry_the_next_page_and_one_that_fails_ends_the_page() {
         assert_eq!(population.on_event(wake.at + Span::ms(2), *first, done()), Reaction::default());
     }
     let reaction = population.on_event(wake.at + Span::ms(1), *other, ConnectionEvent::Failed);
-    let page = reaction.page.expect("nothing is under way any more");
+    let page = reaction.page.expect("nothing is in flight any more");
     assert!(page.failed && !page.opened_connection);
     assert_eq!((page.number, page.at), (1, wake.at + Span::ms(2)));
     let (document, _) = turns(&mut population, reaction.wake.expect("the next page"));

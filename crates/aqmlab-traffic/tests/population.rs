@@ -31,7 +31,7 @@ fn users(think: Distribution, starts: Vec<(Instant, u32)>) -> Population {
 }
 
 fn opening(woken: Woken) -> Opening {
-    let Woken::Opens(opening) = woken else { panic!("nobody asks again: {woken:?}") };
+    let Woken::Opens(opening) = woken else { panic!("no user requests again: {woken:?}") };
     opening
 }
 
@@ -73,7 +73,7 @@ fn poisson_arrivals_have_exponential_gaps_of_the_mean_and_serials_without_end() 
     let gaps = Gaps::Exponential { per_s: 100.0 };
     let mut arrivals = Population::Arrivals(Arrivals::new(gaps, start, Stream::new(5, "gap")));
     let n = 40_000u32;
-    let mut wake = arrivals.begin().expect("a process goes on");
+    let mut wake = arrivals.begin().expect("a process continues");
     assert!(wake.at > start, "the first is one gap after the start");
     let mut before = start;
     let (mut sum, mut squares) = (0.0, 0.0);
@@ -86,9 +86,9 @@ fn poisson_arrivals_have_exponential_gaps_of_the_mean_and_serials_without_end() 
         assert_eq!(
             arrivals.on_event(before, turn.open, ConnectionEvent::Failed).wake,
             None,
-            "it waits for nothing"
+            "it does not wait"
         );
-        wake = turn.wake.expect("a process goes on");
+        wake = turn.wake.expect("a process continues");
     }
     let (mean, square) = (sum / f64::from(n), squares / f64::from(n));
     // Four standard errors; the square of an exponential gap has mean 2 m^2 and deviation sqrt(20) m^2.
@@ -114,7 +114,7 @@ fn a_user_thinks_after_the_last_exchange_and_opens_the_next_connection() {
     assert_eq!(
         one.on_event(at_ms(39), turn.open, ConnectionEvent::Closed).wake,
         None,
-        "that was the one before"
+        "that was the previous one"
     );
     let after_failure = one.on_event(at_ms(50), second.open, ConnectionEvent::Failed).wake;
     assert_eq!(after_failure, Some(Wake { at: at_ms(80), user: 0 }), "he tries again");
@@ -144,5 +144,5 @@ fn what_users_draw_does_not_depend_on_the_order_in_which_others_are_heard() {
     };
     let found = thinks(&[0, 1, 2]);
     assert_eq!(found, thinks(&[2, 0, 1]));
-    assert!(found[0].at != found[1].at && found[1].at != found[2].at, "each has draws of his own");
+    assert!(found[0].at != found[1].at && found[1].at != found[2].at, "each has its own draws");
 }

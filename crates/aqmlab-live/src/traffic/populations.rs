@@ -231,7 +231,7 @@ mod tests {
     }
 
     fn opening(woken: Woken) -> Opening {
-        let Woken::Opens(opening) = woken else { panic!("nobody asks again: {woken:?}") };
+        let Woken::Opens(opening) = woken else { panic!("no user requests again: {woken:?}") };
         opening
     }
 

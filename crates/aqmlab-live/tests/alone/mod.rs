@@ -53,7 +53,7 @@ pub fn main(cases: &[Case]) -> ExitCode {
 /// Runs a case in a separate process, as another user if that user may run this program; returns the user and
 /// the outcome.
 fn run(name: &str, user: Option<u32>) -> (&'static str, Option<i32>) {
-    let program = std::env::current_exe().expect("a process knows its program");
+    let program = std::env::current_exe().expect("a process knows its executable");
     let mut command = Command::new(&program);
     command.args(["--alone", name]);
     if let Some(user) = user {

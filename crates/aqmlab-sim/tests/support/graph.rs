@@ -14,7 +14,7 @@ pub fn graph(duration: &str, links: &[Link<'_>], streams: &[Stream<'_>]) -> Stri
     let mut text = format!("duration = {duration:?}\n[topology]\nkind = \"graph\"\naccess_rate = \"none\"\n");
     let nodes: BTreeSet<&str> = links.iter().flat_map(|link| [link.0, link.1]).collect();
     for node in nodes {
-        writeln!(text, "[[node]]\nname = {node:?}").expect("a string takes any text");
+        writeln!(text, "[[node]]\nname = {node:?}").expect("a String accepts any text");
     }
     for (from, to, rate, delay, room) in links {
         let queue = room.map(|n| format!("queue = {{ kind = \"droptail\", limit = \"{n}p\" }}\n"));
@@ -23,7 +23,7 @@ pub fn graph(duration: &str, links: &[Link<'_>], streams: &[Stream<'_>]) -> Stri
             "[[link]]\nfrom = {from:?}\nto = {to:?}\nrate = {rate:?}\ndelay = {delay:?}\n{}",
             queue.unwrap_or_default()
         )
-        .expect("a string takes any text");
+        .expect("a String accepts any text");
     }
     for (name, from, to, rate, start) in streams {
         write!(
@@ -31,7 +31,7 @@ pub fn graph(duration: &str, links: &[Link<'_>], streams: &[Stream<'_>]) -> Stri
             "[[traffic]]\nname = {name:?}\nkind = \"cbr\"\nfrom = {from:?}\nto = {to:?}\nrate = {rate:?}\n\
              size = \"1000B\"\nstart = {start:?}\n"
         )
-        .expect("a string takes any text");
+        .expect("a String accepts any text");
     }
     text
 }

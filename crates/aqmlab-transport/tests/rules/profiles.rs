@@ -81,12 +81,12 @@ fn a_fin_apart_waits_until_nothing_is_outstanding() {
     let (mut b, sent) = closed(MSS + 500, "apart");
     assert_eq!(ends(&sent), [(MSS, false), (500, false)]);
     assert_eq!(b.ack(5), [], "500 bytes are outstanding");
-    assert_eq!(ends(&b.fire()), [(500, false)], "they left without it, and do so again");
+    assert_eq!(ends(&b.fire()), [(500, false)], "they left without it, and leave so again");
     assert_eq!(ends(&b.arrive(segment(1, 1 + 5 * MSS + 500, 0))), [(0, true)]);
     assert_eq!(ends(&b.fire()), [(0, true)]);
 
     let (mut b, _) = closed(500, "apart");
-    assert_eq!(ends(&b.fire()), [(500, true)], "it left with them, and does so again");
+    assert_eq!(ends(&b.fire()), [(500, true)], "it left with them, and leaves so again");
 }
 
 /// Minshall's rule sends the last part of a message after its full segments, and delays a second small part.
@@ -226,7 +226,7 @@ fn a_delay_follows_the_gaps_between_segments() {
         assert_eq!(
             (b.fire().len(), b.now - came),
             (1, Span::ms(100.min(2 * waits))),
-            "it has waited in vain"
+            "its wait has had no effect"
         );
     }
 }

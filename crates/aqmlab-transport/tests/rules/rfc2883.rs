@@ -25,7 +25,7 @@ fn a_segment_that_arrives_twice_is_the_first_block_of_one_acknowledgment() {
     let mut b = receiver(true);
     assert_eq!(report(&mut b, 1, 100), (101, vec![(1, 101)]));
     assert_eq!(report(&mut b, 101, 100), (201, vec![]));
-    assert_eq!(report(&mut b, 151, 100), (251, vec![(151, 201)]), "the part that is here already");
+    assert_eq!(report(&mut b, 151, 100), (251, vec![(151, 201)]), "the part that has arrived");
     let mut without = receiver(false);
     assert_eq!(report(&mut without, 1, 100), (101, vec![]));
 }

@@ -34,7 +34,7 @@ fn loss_and_mark_in_one_window_are_one_reduction() {
     for _ in 0..3 {
         b.arrive(echo(1));
     }
-    assert!(b.endpoint.is_recovering(), "what is missing is retransmitted");
+    assert!(b.endpoint.is_recovering(), "missing segments are retransmitted");
     assert_eq!((b.endpoint.ssthresh(), b.endpoint.cwnd()), (8.0, 8.0));
     let mut b = Bench::established(&ecn());
     for _ in 0..3 {
@@ -208,7 +208,7 @@ fn a_reset_in_answer_to_an_ecn_setup_syn_may_bring_one_without() {
         let answer = b.arrive(reset);
         if word == "timeout_or_reset" {
             assert_eq!(answer.iter().map(|s| s.flags).collect::<Vec<_>>(), [Flags::SYN]);
-            assert_eq!(b.arrive(reset), [], "this one is meant");
+            assert_eq!(b.arrive(reset), [], "this reset counts");
         } else {
             assert_eq!(answer, []);
         }
@@ -224,7 +224,7 @@ fn a_plain_syn_after_one_that_asked_ends_it() {
     assert_eq!(b.arrive(syn(SETUP))[0].flags, Flags::SYN | Flags::ACK | Flags::ECE);
     assert_eq!(b.arrive(syn(SETUP))[0].flags, Flags::SYN | Flags::ACK | Flags::ECE, "the same once more");
     assert_eq!(b.arrive(syn(Flags::SYN))[0].flags, Flags::SYN | Flags::ACK);
-    assert_eq!(b.arrive(syn(SETUP))[0].flags, Flags::SYN | Flags::ACK, "an old one brings nothing back");
+    assert_eq!(b.arrive(syn(SETUP))[0].flags, Flags::SYN | Flags::ACK, "an old one restores nothing");
     b.arrive(segment(1, 1, 0));
     assert!(!b.endpoint.uses_ecn());
 }
@@ -243,7 +243,7 @@ fn every_reduction_is_told_on_the_first_new_data() {
     let mut b = Bench::established(&ecn());
     let mut sent = b.fire();
     (1..=16).for_each(|n| sent.extend(b.ack(n)));
-    assert_eq!(told(&sent), [16], "after a timeout; what is sent again does not tell");
+    assert_eq!(told(&sent), [16], "after a timeout; a retransmission gives no sample");
 }
 
 /// Rules: 3168 6.1.2 lost CWR
@@ -339,7 +339,7 @@ fn a_syn_is_ecn_capable_only_where_it_asks_for_ecn_and_may_be() {
         let settings = [("ecn", Value::Flag(ecn)), ("ect_on_syn", Value::Flag(on_syn))];
         let mut b = Bench::of("rfc", Role::Active, &settings);
         assert_eq!(b.connect().ect, expected, "ecn {ecn}, ect_on_syn {on_syn}");
-        assert_eq!(b.fire()[0].ect, expected, "so is the one that is sent again");
+        assert_eq!(b.fire()[0].ect, expected, "so is the retransmitted one");
         let mut b = Bench::of("rfc", Role::Passive, &settings);
         let syn_ack = b.arrive(Segment { flags: SETUP, ack: 0, ..segment(0, 0, 0) })[0];
         assert!(!syn_ack.ect, "the SYN-ACK has a parameter of its own");

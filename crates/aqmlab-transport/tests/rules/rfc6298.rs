@@ -78,7 +78,7 @@ fn the_timer_runs_while_data_is_outstanding_and_from_the_last_news() {
     assert_eq!(b.endpoint.deadline(), Some(ms(500) + rto), "it runs already");
     b.now = ms(700);
     b.ack(0);
-    assert_eq!(b.endpoint.deadline(), Some(ms(500) + rto), "no news in a duplicate");
+    assert_eq!(b.endpoint.deadline(), Some(ms(500) + rto), "a duplicate reports nothing new");
     b.ack(1);
     assert_eq!(b.endpoint.deadline(), Some(ms(700) + b.endpoint.rto(&b.profile)));
     b.ack(2);
@@ -92,7 +92,7 @@ fn a_timeout_sends_the_earliest_segment_again_and_starts_the_timer_with_the_doub
     b.now = ms(200);
     b.ack(1);
     let rto = b.endpoint.rto(&b.profile);
-    assert_eq!(numbers(&b.fire()), [1], "the earliest, and nothing but it");
+    assert_eq!(numbers(&b.fire()), [1], "the earliest one only");
     assert_eq!(b.endpoint.deadline(), Some(b.now + rto.saturating_mul(2)));
 }
 

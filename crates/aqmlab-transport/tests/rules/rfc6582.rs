@@ -55,7 +55,7 @@ fn slow_but_steady_restarts_the_timer_each_time() {
 fn duplicates_of_segments_sent_before_a_timeout_do_not_retransmit() {
     let mut b = Bench::established(&[iw(6)]);
     assert_eq!(numbers(&b.fire()), [0]);
-    assert_eq!(numbers(&b.ack(1)), [1, 2], "slow start from one segment, from there on");
+    assert_eq!(numbers(&b.ack(1)), [1, 2], "slow start from one segment");
     // Segments 1 and 2 had arrived the first time: their repetition brings duplicates.
     for _ in 0..3 {
         b.ack(1);

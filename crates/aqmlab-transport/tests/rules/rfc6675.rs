@@ -48,7 +48,7 @@ fn a_duplicate_is_an_acknowledgment_with_news() {
         b.arrive_with(segment, blocks);
         assert_eq!(b.endpoint.counters().duplicate_acks, counted, "row {i}");
         b.arrive_with(segment, blocks);
-        assert_eq!(b.endpoint.counters().duplicate_acks, counted, "told before: row {i}");
+        assert_eq!(b.endpoint.counters().duplicate_acks, counted, "reported before: row {i}");
     }
 }
 

@@ -63,7 +63,7 @@ fn in_state(state: State) -> Bench {
         _ => {}
     }
     while b.endpoint.poll_event().is_some() {}
-    assert_eq!(b.endpoint.state(), state, "the way to {}", state.name());
+    assert_eq!(b.endpoint.state(), state, "the path to {}", state.name());
     b
 }
 

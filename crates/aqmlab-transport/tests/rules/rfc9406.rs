@@ -55,7 +55,7 @@ fn a_round_trip_that_has_grown_slows_slow_start_for_five_rounds() {
     r.round(Span::ms(89), Span::ZERO);
     assert_eq!(r.cwnd(), 40.0, "an eighth of 80 ms is 10");
     r.round(Span::ms(89), Span::ZERO);
-    assert_eq!(r.cwnd(), 80.0, "no growth since the round before");
+    assert_eq!(r.cwnd(), 80.0, "no growth since the previous round");
     r.round(Span::ms(101), Span::ZERO); // 89 + 11.1
     let eighth = 80.0 + 7.0 + 73.0 / 4.0;
     assert!((r.cwnd() - eighth).abs() < 1e-9, "the eighth sample is the first that says so: {}", r.cwnd());

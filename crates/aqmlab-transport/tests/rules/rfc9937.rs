@@ -60,7 +60,7 @@ fn without_sack_each_duplicate_ack_counts_as_a_segment_that_has_arrived() {
     assert_eq!((b.endpoint.ssthresh(), b.endpoint.is_recovering()), (10.0, true));
     assert_eq!(numbers(&b.ack(5)), [5], "nine have arrived since the third duplicate, and four have left");
     b.ack(22);
-    assert!(b.endpoint.is_recovering(), "duplicates of this may come from what was sent again needlessly");
+    assert!(b.endpoint.is_recovering(), "duplicates of this may come from needless retransmissions");
     b.ack(23);
     assert_eq!((b.endpoint.cwnd().floor(), b.endpoint.is_recovering()), (10.0, false));
 }

@@ -70,7 +70,7 @@ fn tests_of(file: &Path) -> Vec<(String, Vec<String>)> {
             if std::mem::take(&mut is_test) {
                 found.push((format!("{module}::{name}"), std::mem::take(&mut rules)));
             }
-            assert!(rules.is_empty(), "{module}: rules stand at tests only");
+            assert!(rules.is_empty(), "{module}: only tests have rules");
         }
     }
     found

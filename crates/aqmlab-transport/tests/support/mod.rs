@@ -213,8 +213,7 @@ impl Pair {
             }
         }
         if delays && this.send_at.is_none() && this.endpoint.wants_to_send(&self.profile) {
-            let delay =
-                this.delays.pop_front().expect("a delay for each time that there is something to send");
+            let delay = this.delays.pop_front().expect("a delay each time that data is to be sent");
             this.send_at = Some(self.now + delay);
         }
         while let Some(event) = this.endpoint.poll_event() {
