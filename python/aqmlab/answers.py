@@ -179,7 +179,7 @@ class Answer(Framed):
         Raises
         ------
         UsageError
-            As of :meth:`by_seed`.
+            As for :meth:`by_seed`.
         """
         return estimate(self.by_seed(of, metric, class_name).values())
 

@@ -136,7 +136,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
     Parameters
     ----------
     scenario, output, seed, runs, arms, pcap, pcap_bytes, progress, report, resume
-        As of :func:`run`.
+        As for :func:`run`.
     force
         Whether to run even if the router expects the load to exceed this machine's capacity.
     interrupted
@@ -189,16 +189,16 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
     Parameters
     ----------
     scenario, output, seed, runs, arms, jobs, pcap, pcap_bytes, progress, report, resume
-        As of :func:`run`.
+        As for :func:`run`.
     executor
         The executor of the simulation, as in :func:`run`; live runs use this machine.
     force, interrupted
-        As of :func:`run_live`.
+        As for :func:`run_live`.
 
     Raises
     ------
     AqmlabError
-        As of both.
+        As for both.
     """
     cluster = cluster_of(executor, jobs, RECORDINGS)
     wishes = _Wishes(resume, job_count(jobs), cluster, progress, force, interrupted)

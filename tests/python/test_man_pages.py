@@ -1,4 +1,4 @@
-"""The manual pages: one per command, with every option that its help has, and correct for their readers."""
+"""The manual pages: one per command, with every option of its help, and without errors for man."""
 
 from __future__ import annotations
 

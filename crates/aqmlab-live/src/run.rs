@@ -252,9 +252,9 @@ impl Run<'_> {
     }
 }
 
-/// Traffic comes next after the router, where that is permitted: hosts that wait for a processor are other
-/// hosts. It never spins, so it uses only the time that its packets need; on a single processor, spinning
-/// would delay the router. Beside a router that is an ordinary thread it is one, too.
+/// Gives the traffic the priority next to the router, where that is permitted: hosts that wait for a
+/// processor differ from those of the plan. Traffic never spins, so it uses only the time that its packets
+/// need; on a single processor, spinning would delay the router. If the router is an ordinary thread, so is the traffic.
 fn favour_this_thread(control: &DataPlaneControl) {
     match control.priority() {
         Some(router) if machine::processors().is_some_and(|processors| processors > 1) => {

@@ -273,7 +273,7 @@ fn so_they_do_behind_delay_stages_and_losses() {
         "#;
     let routed = compare_network(DISCIPLINES[1], exit, 3);
     assert!(routed.flows.iter().map(|f| f.all[0].lost).sum::<u64>() > 100);
-    // Where hosts are at the routers, a stage stands alone; where they are there at one end, links are at the other.
+    // Where both hosts are at routers, a stage is alone; where one host is, the other end has links.
     let bare = compare_network(
         DISCIPLINES[1],
         "[[delay]]\nclass = \"back\"\nat = \"exit\"\ndelay = \"9ms\"\nloss = 0.1\n",
@@ -335,7 +335,7 @@ fn code_points_lead_to_the_same_queues() {
     assert_eq!(sum, arrived("hop1", "*"));
 }
 
-// --- connections: what a simulated queue got, a router's gets ------------------------------------------------------
+// --- connections: the router's queues get what the simulated ones got -----------------------------------------
 
 fn connections(queue: &str) -> Plan {
     let queue = queue.replace("CLASS", "ftp");
@@ -426,7 +426,7 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
         let simulated = run(&plan, seed, &Control::default()).unwrap();
         let arrivals = arrivals(&plan, &simulated);
         assert!(arrivals.len() > 5_000, "{queue}: {}", arrivals.len());
-        // The same network without what lies in front of its queues.
+        // The same network without the elements in front of its queues.
         plan.classes.iter_mut().for_each(|class| class.access = None);
         let mut router =
             Router::new(&plan, seed, &Registry::builtin(), &frame_budget(&plan, 20_000)).unwrap();
@@ -494,7 +494,7 @@ fn web(traffic: &str, more: &str) -> Plan {
         {more}
         "#
     ));
-    // The hosts of all connections: those that open while the run goes on have the numbers behind all flows.
+    // The hosts of all connections: those that open during the run are numbered after all flows.
     plan.record.requests.each = true;
     plan.record.limit = 10_000_000;
     let all = |class, indices| FlowChoice { class, indices };

@@ -150,7 +150,7 @@ fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
     let (release, wait): (SyncSender<()>, _) = mpsc::sync_channel(0);
     let sink = Sink::default();
     let (mut observer, writer) = start(Box::new(Stuck(wait, sink.clone())), 1 << 16);
-    // Half a megabyte and more: beyond what is buffered in front of the disk, which would be the place to wait.
+    // Half a megabyte and more: more than the buffer in front of the disk holds, which is where a writer would wait.
     const PACKETS: u64 = 20_000;
     for n in 0..PACKETS {
         observe(&mut observer, &scripted(n, 100), n);
@@ -229,7 +229,7 @@ fn the_packets_of_a_port_are_its_books() {
     router.observe_ports(Box::new(observer));
     let (mut out, mut draws, mut at) = (Kept::default(), Stream::new(3, "arrivals"), 0);
     for n in 0u64.. {
-        // Now and then a train that comes at once: the average has not seen it yet.
+        // Occasionally a train arrives at once, before the average reflects it.
         at += if n % 400 < 25 { 0 } else { draws.below(1_400_000) };
         if at > 7_000_000_000 {
             break;
@@ -261,7 +261,7 @@ fn the_packets_of_a_port_are_its_books() {
         let left: Vec<_> = here.iter().filter(|packet| packet.leaves()).collect();
         assert_eq!(left.len() as u128, book("departures_packets"));
         assert_eq!(left.iter().map(|packet| packet.waited_ns()).sum::<u128>(), book("sojourn_sum_ns"));
-        // A millisecond to send, five on the way; and not a bit of the header changes in between.
+        // A millisecond to send, five to propagate; and not a bit of the header changes in between.
         let to = if port == 0 { End::Server } else { End::Client };
         let arrived: Vec<_> = out.0.iter().filter(|(_, host, ..)| host.side == to).collect();
         assert_eq!(arrived.len(), left.len());

@@ -1,5 +1,5 @@
 //! The data plane on this machine's clock, between sockets. The assertions hold on the busiest machine:
-//! nothing is early, nothing is lost unrecorded, books balance.
+//! nothing is early, no loss is unrecorded, books balance.
 #![cfg(target_os = "linux")]
 mod support;
 
@@ -67,7 +67,7 @@ fn echoes(wait: Wait, realtime: bool, packets: u16) -> Vec<Span> {
             assert_eq!(buffer[..length], back);
             times.push(clock.now() - sent);
         }
-        // What is no packet is refused, and nothing comes of it.
+        // A frame that is not a packet is refused, without consequences.
         client.send(&[0; 100]).unwrap();
         control.end_at(clock.now(), StoppedBy::Interrupted);
         while control.ended().is_none() || control.held() > 0 {

@@ -63,7 +63,7 @@ impl Recipe {
         self.fragment.is_some_and(|(offset, more)| offset != 0 || more)
     }
 
-    /// The header above IP and what follows it.
+    /// The header above IP and its payload.
     fn datagram(&self) -> Vec<u8> {
         let mut octets = match self.protocol {
             6 => {
@@ -262,7 +262,7 @@ proptest! {
             let header = Ipv4HeaderSlice::from_slice(&after).unwrap();
             prop_assert_eq!(header.header_checksum(), header.to_header().calc_header_checksum());
         }
-        // Nothing else has changed: put back, the packet is what it was.
+        // Nothing else has changed: with the old values restored, the packet is the original.
         set_traffic_class(&mut after, recipe.class);
         prop_assert_eq!(after, before);
     }

@@ -81,7 +81,7 @@ fn marked(ip: u32) -> Result<(), LiveError> {
     let live = run.recording.manifest.live.as_ref().expect("a live run has a report");
     assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Time);
     assert_eq!(run.recording.manifest.parts, aqmlab_live::ENGINE.parts(&plan));
-    // Books that do not balance would have been an error. Marks: what was delivered, the receivers' kernels have seen.
+    // Books that do not balance would have been an error. The receivers' kernels have seen all delivered marks.
     let marks = live.marks;
     assert_eq!(marks.ce_delivered, marks.ce_received);
     assert_eq!(marks.ce_delivered, marks.marked, "no sender sets CE");
@@ -96,7 +96,7 @@ fn marked(ip: u32) -> Result<(), LiveError> {
     assert_eq!(frames.read, frames.let_in);
     assert_eq!((frames.fragments, frames.malformed["checksum"]), (0, 0));
     assert!(live.most_held > 5, "{live:#?}");
-    // What the machine can do at best: nobody is there and back in a microsecond.
+    // The limit of the machine: no round trip takes less than a microsecond.
     let ping = &live.ping;
     assert!((1..=100).contains(&ping.count), "{ping:#?}");
     assert!(ping.p50_ns > 1_000 && ping.p50_ns <= ping.p99_ns, "{ping:#?}");
@@ -104,8 +104,8 @@ fn marked(ip: u32) -> Result<(), LiveError> {
     let stack = Stack::of(&plan.classes[0], plan.live.ip)?;
     let route = &live.routes["tcp"];
     assert_eq!((route.mtu, route.quick_ack), (stack.mtu, stack.metrics.quick_ack));
-    // Four connections share 10 Mbit/s with the datagrams. Even a busy machine gets a tenth of it through, and none more
-    // than leaves in 3 s: what waited for a reader is measured when it is read.
+    // Four connections share 10 Mbit/s with the datagrams. Even a busy machine carries a tenth of it, and none carries more
+    // than leaves in 3 s: data that waited for a reader is measured when it is read.
     let delivered = sum(&run, "flows", "measured_delivered_bytes");
     assert!((300_000..=3_750_000).contains(&delivered), "{delivered} bytes in 2.5 s");
     assert!(sum(&run, "flows", "ce_received") <= marks.ce_delivered, "some arrive in the drain");
@@ -237,7 +237,7 @@ fn completed() -> Result<(), LiveError> {
     assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Completed);
     let flows = run.recording.tables.iter().find(|t| t.name == "flows").expect("there are flows");
     let Some(ColumnData::NullableU64(ends)) = flows.column("end_ns") else { panic!() };
-    // The traffic knows of the twentieth at once, and goes no further.
+    // The traffic knows of the twentieth at once, and opens no more.
     assert_eq!(ends.iter().flatten().count(), 20, "{ends:?}");
     Ok(())
 }
@@ -327,7 +327,7 @@ fn clouds() -> Result<(), LiveError> {
     let requests = sum(&run, "request_summary", "completed");
     // A page takes two round trips at least and 300 ms to read: 10 users have at most 150 in five seconds.
     assert!((20..150).contains(&pages), "{pages} pages");
-    // The document and its objects, and what the cloud asks for besides.
+    // The document and its objects, and the further requests of the cloud.
     assert!(requests > pages + 50, "{requests} requests, {pages} pages");
     let live = run.recording.manifest.live.as_ref().expect("a live run has a report");
     let trouble: Vec<_> = live.generator.trouble.iter().filter(|(_, count)| **count > 0).collect();
@@ -360,7 +360,7 @@ fn condition() -> Result<(), LiveError> {
     // Twice the rate of the link: half of it is dropped once the queue is full.
     let end = run.recording.manifest.t1.as_secs_f64();
     assert!((0.2..10.0).contains(&end), "{end}");
-    // What a kernel has no name for is nothing for datagrams, not unknown.
+    // A count that the kernel does not name is zero for datagrams, not unknown.
     assert_eq!(sum(&run, "flows", "fast_retransmits"), 0);
     Ok(())
 }

@@ -526,7 +526,7 @@ fn a_client_port_goes_from_one_connection_to_the_next() {
     // The next one is announced, and its SYN has not come: the port is still the first one's.
     announce(0);
     router.accept(ms(200), CLIENT, &of_client(966, false), &mut out).unwrap();
-    // A segment of the first is on the link when the second's SYN comes, and what comes after that is the second's.
+    // A segment of the first is on the link when the second's SYN comes; later segments are the second's.
     router.accept(ms(300), CLIENT, &of_client(1926, false), &mut out).unwrap();
     router.accept(ms(300), CLIENT, &of_client(1000, true), &mut out).unwrap();
     router.accept(ms(308), CLIENT, &of_client(1001, false), &mut out).unwrap();

@@ -5,7 +5,7 @@ use aqmlab_qdisc::law::{ByteMode, PiLaw, PiParams, RemLaw, RemParams, Sampling};
 use aqmlab_units::{Instant, Span};
 use proptest::prelude::*;
 
-/// A time span in which a number of packets wait, and at whose end a number arrive.
+/// A time span during which some packets wait; at its end, some arrive.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     span: Span,

@@ -202,7 +202,7 @@ impl Pair {
     }
 }
 
-/// Phases of 50 ms to 5 s, each with its own load (a fiftieth to three times the link), sizes and bursts.
+/// Phases of 50 ms to 5 s, each with its own load (a fiftieth of the link's rate to three times it), sizes and bursts.
 fn compare(seed: u64, packets: u64, ecn: bool) -> Pair {
     let mut draws = Stream::new(seed, "load");
     // 1500 B take 120 us to 12 ms.

@@ -1,4 +1,4 @@
-//! The embedding example does what it claims.
+//! The embedding example works as described.
 
 #[allow(dead_code)] // its `main` prints
 #[path = "../examples/embed.rs"]

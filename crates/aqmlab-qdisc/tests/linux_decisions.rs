@@ -199,7 +199,7 @@ fn codel_decides_as_the_kernel() {
     }
 }
 
-/// The RFC's arithmetic decides otherwise wherever much is chosen: the cases tell the two apart.
+/// The RFC's arithmetic decides differently where many packets are chosen: the cases distinguish the two.
 #[test]
 fn exact_arithmetic_is_not_the_kernels() {
     for (case, mut given) in codel_cases() {
@@ -251,7 +251,7 @@ fn red(max_p: f64, harddrop: bool) -> RedParams {
     }
 }
 
-/// Of an arrival at RED: the instant, what waits, its size, whether it is ECN-capable, and its
+/// An arrival at RED: the instant, the packets waiting, its size, whether it is ECN-capable, and its
 /// fate.
 struct Arrival {
     now: Instant,
@@ -449,7 +449,7 @@ fn the_average_is_the_kernels() {
     assert!(states > 1000 && most < 1.5, "largest difference {most} B");
 }
 
-/// The average at the last arrival, which is what the kernel reports while the link is idle.
+/// The average at the last arrival, which the kernel reports while the link is idle.
 fn arrived_average(law: &RedLaw) -> f64 {
     law.average().at(Instant::ZERO)
 }

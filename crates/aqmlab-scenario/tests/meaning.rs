@@ -102,7 +102,7 @@ fn a_graph_has_named_links_both_ways_unless_told_otherwise() {
     };
     assert!(of_the_way_back("bc") > 0);
     assert_eq!(of_the_way_back("a-c"), 0, "a missing table has no values");
-    // 9 ms there, 2 ms back: what a bandwidth-delay product is made of without access links.
+    // 9 ms there, 2 ms back: the components of a bandwidth-delay product without access links.
     assert_eq!(plan.links[4].queue.link().rtt, Some(Span::ms(11)));
 }
 
@@ -327,7 +327,7 @@ fn automatic_parameters_count_data_whichever_way_it_flows() {
     assert_eq!(queue.link().flows, Some(16), "12 of responses, 4 of bulk data");
     assert_eq!(queue.link().mean_packet.get(), (12 * users + 4 * bulk + 8) / 16);
     assert_eq!(queue.integer("flows"), Ok(16));
-    // The other way: requests are data as well, and the acknowledgments of bulk data are none.
+    // In the other direction: requests are data as well, but the acknowledgments of bulk data are not.
     let back = plan.links[1].queue.link();
     assert_eq!((back.flows, back.mean_packet.get()), (Some(12), users));
 }

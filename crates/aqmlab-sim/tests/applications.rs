@@ -151,7 +151,7 @@ fn a_greedy_sender_is_silent_while_it_is_off() {
     let (times, counts) = (integers(queues, "t_ns"), integers(queues, "arrivals_packets"));
     for i in (0..queues.rows()).filter(|&i| at[i] == "bottleneck") {
         let ms = times[i] / MS;
-        // What the sample counts lies in (ms - 100, ms]; a flight may still be on its own link for a moment.
+        // The sample counts events in (ms - 100, ms]; a flight may still be on its own link for a moment.
         let within = (ms - 100) % 3000;
         if within < 1000 {
             assert!(counts[i] > 0, "on at {ms} ms");

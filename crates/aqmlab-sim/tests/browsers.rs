@@ -145,7 +145,7 @@ fn a_page_takes_two_round_trips_for_each_connection_in_a_row_and_one_more_for_ea
         ("persistent = 0.0\nparallel = 4", 2 + 4, 0),
         ("persistent = 0.0\nparallel = 100", 2 + 2, 0),
         ("persistent = 1.0\nparallel = 4", 7, 0),
-        // The first goes on with two objects, and the second opens beside it for the other three.
+        // The first continues with two objects, and a second opens for the other three.
         ("persistent = 1.0\nper_persistent = 3\nparallel = 2", 2 + 4, 0),
         ("persistent = 1.0\nper_persistent = 3\nparallel = 1", 4 + 4, 0),
         ("persistent = 1.0\nparallel = 4\nserver_delay = \"7ms\"", 7, 6),

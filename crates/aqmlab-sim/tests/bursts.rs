@@ -1,4 +1,4 @@
-//! Senders whose segments leave in bursts, as from hosts with segmentation offload (`burst`): what a queue sees of it.
+//! Senders whose segments leave in bursts, as from hosts with segmentation offload (`burst`): the effect on a queue.
 mod support;
 
 use support::{record, summary};
@@ -39,7 +39,7 @@ fn run(count: u32, limit: u32, tcp: &str) -> (f64, f64) {
     )
 }
 
-/// One flow, half of whose pipe its window fills: without bursts no packet waits. The n-th packet of a burst waits for
+/// One flow whose window fills half of its pipe: without bursts no packet waits. The n-th packet of a burst waits for
 /// those before it, on average for (N - 1) / 2 of them.
 #[test]
 fn packets_of_a_burst_wait_for_each_other() {

@@ -111,7 +111,7 @@ fn a_queue_marks_datagrams_that_say_they_may_be_marked() {
         let marked = flood(&format!("ecn = \"{word}\""));
         let of_queue = marks(&marked);
         assert!(of_queue > 100, "{word}: {of_queue} marks");
-        // What is marked arrives, but for what is still in the queue or on the way at the end.
+        // Marked packets arrive, except those still in the queue or in flight at the end.
         let received = flows(&marked, "x", "ce_received")[0];
         assert!((of_queue - 60..=of_queue).contains(&received), "{received} of {of_queue}");
     }

@@ -147,7 +147,7 @@ fn jitter_never_reorders() {
         1,
     );
     assert!(flows(&r, "x", "delivered_bytes").iter().all(|bytes| *bytes > 1_000_000));
-    // A packet out of order makes duplicate ACKs; nothing else could make anybody send again.
+    // A packet out of order causes duplicate ACKs; nothing else could cause a retransmission.
     assert_eq!(summary(&r, "bottleneck", "*", "dropped_overflow_packets"), 0);
     assert_eq!(flows(&r, "x", "fast_retransmits").iter().sum::<u128>(), 0);
 }
@@ -180,7 +180,7 @@ fn a_delay_difference_costs_a_class_its_share() {
     let r = record(text, 1);
     let of = |class: &str| flows(&r, class, "measured_delivered_bytes").iter().sum::<u128>() as f64;
     let ratio = of("near") / of("far");
-    // 180 ms against 80 ms with the queue: TCP's share goes with 1/RTT or its square root below.
+    // With the queue the RTTs are 180 ms and 80 ms: a share proportional to 1/RTT gives 2.25, its root 1.5.
     assert!((1.4..4.0).contains(&ratio), "{ratio}");
 }
 
@@ -335,7 +335,7 @@ fn a_receiver_may_be_at_the_exit_router() {
         assert_eq!(rtt, [100 * MS; 50], "{at}");
         assert!(took.iter().zip(&plain).all(|(a, b)| a < b && b - a < 30_000), "{at}: {took:?} {plain:?}");
         let (_, drawn) = of(&format!("access_at = \"{at}\""), "rtt = { uniform = [\"20ms\", \"200ms\"] }");
-        // Two links of a flow share what the path leaves, to the nanosecond.
+        // Two links of a flow share the remaining delay to the nanosecond.
         assert_eq!(drawn.len(), 50);
         assert!(drawn.iter().any(|rtt| *rtt < 60 * MS) && drawn.iter().any(|rtt| *rtt > 160 * MS));
     }

@@ -84,7 +84,7 @@ fn one_flow_more_leaves_all_other_draws_as_they_were() {
             assert_eq!(a[..n], b[..n], "{class} {column}");
         }
     }
-    // What a source sends depends on its own draws alone.
+    // The packets of a source depend only on its own draws.
     for column in ["sent_segments", "sent_bytes"] {
         assert_eq!(flows(&ten, "udp", column), flows(&eleven, "udp", column));
     }

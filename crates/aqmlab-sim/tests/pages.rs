@@ -179,7 +179,7 @@ fn pages_of_the_tables_add_up_with_their_requests() {
     assert_eq!(completed, pages as u128);
     let weighed = total(&recording, "page_summary", "page_bytes");
     let answered = total(&recording, "request_summary", "response_bytes");
-    // What is under way at the end has objects that have arrived.
+    // Pages in progress at the end have objects that have arrived.
     assert!(answered >= weighed, "{answered} {weighed}");
     assert!(column(&recording, "page_sample", "objects").iter().sum::<u128>() <= objects as u128);
     let under_way = total(&recording, "page_summary", "censored");

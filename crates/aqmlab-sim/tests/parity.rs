@@ -47,7 +47,7 @@ fn scenario(kind: &str) -> Plan {
     ))
 }
 
-/// Nobody else is told.
+/// No other observer is notified.
 struct Silent;
 impl<P> Observer<P> for Silent {
     fn dropped(&mut self, _: Instant, _: P, _: Cause) {}

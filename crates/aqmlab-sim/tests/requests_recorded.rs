@@ -119,7 +119,7 @@ fn each_request_has_a_row_if_that_is_asked_for_and_every_row_is_in_the_sums() {
     assert_eq!(total(&plain, "completed"), sums[0], "recording rows changes nothing else");
     assert_eq!(table(&asked, "request_sample").rows(), 100);
     assert_eq!(table(&asked, "request_summary").rows(), 3);
-    // Each completed response has been delivered, and what was delivered besides is of responses under way.
+    // Each completed response has been delivered, and the rest of the delivered data belongs to responses in progress.
     let delivered: u64 = numbers(&asked, "flows", "delivered_bytes").iter().sum();
     let completed = total(&asked, "response_bytes") + total(&asked, "request_bytes");
     assert!(completed <= delivered && delivered - completed < delivered / 10, "{completed} of {delivered}");

@@ -61,9 +61,9 @@ fn flows_of_one_host_share_its_link_in_their_order() {
         flows(&record(&lot("duration = \"5s\"", &traffic), 1), "file", "end_ns")
     };
     let shared = ends("");
-    // The first waits for nobody but its own ACK.
+    // The first waits only for its own ACK.
     assert_eq!(shared[0], 2 * crossing(40) + 80 * US + crossing(1000));
-    // The others' SYNs leave 80 us later each, and what follows waits: ACK and data take 2.08 ms at 4 Mbit/s.
+    // The others' SYNs leave 80 us later each, and later segments wait: ACK and data take 2.08 ms at 4 Mbit/s.
     assert_eq!([shared[1] - shared[0], shared[2] - shared[1]], [2_080 * US; 2]);
 }
 

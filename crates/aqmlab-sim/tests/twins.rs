@@ -56,11 +56,11 @@ fn every_ready_made_scenario() {
         let experiment = parse(&text, &name).unwrap_or_else(|e| panic!("{e}"));
         for plan in &experiment.arms {
             let mut plan = plan.clone();
-            // The twin is slow: the first 20 seconds tell, after as many at most that are not measured.
+            // The twin is slow: 20 seconds suffice, after at most as many that are not measured.
             plan.warmup = plan.warmup.min(aqmlab_units::Span::s(20));
             plan.stop.at = plan.stop.at.min(plan.warmup + aqmlab_units::Span::s(20));
             assert_twins(&plan, experiment.seeds[0], &format!("{name}, {}", plan.arm));
-            // Where nothing looks at flows, hosts are served ahead of time without regard to looks.
+            // Where flows are not sampled, hosts are served ahead of time without regard to samples.
             plan.record.flows = aqmlab_units::Span::ZERO;
             plan.record.trace.clear();
             plan.record.packets = None;
@@ -146,7 +146,7 @@ fn small() -> impl Strategy<Value = Small> {
             1 => Just(r#"condition = { queue = "hop1", drops = 5 }"#),
             1 => Just(r#"condition = { queue = "hop1", backlog = 3 }"#),
         ],
-        // What is recorded one by one is the same as well.
+        // The records of single packets and flows are the same, too.
         prop_oneof![
             4 => Just(""),
             1 => Just(r#"trace = ["tcp"]"#),

@@ -94,7 +94,7 @@ fn what_opens_of_its_own_accord_is_known_before_the_run() {
         let recording = record(&text, SEED);
         let found = recorded(&recording);
         assert!(compare(&found, &by_identity) > least, "{traffic}: {}", found.len());
-        // All that opened is there, but for what was under way at the end.
+        // All connections that opened are listed, except those in progress at the end.
         let begun = found.keys().filter(|(_, number)| *number == 0).count();
         let drawn = by_identity.len();
         assert!(begun <= drawn && begun * 10 > drawn * 9, "{begun} of {drawn}");

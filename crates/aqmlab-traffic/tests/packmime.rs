@@ -96,7 +96,7 @@ fn sizes_and_delays_have_the_quantiles_of_the_source() {
         &[(0.0, 0.2475, 0.002), (0.5, 28.98, 0.03), (0.9, 57.0, 0.04), (0.99, 335.0, 0.06)],
     );
     assert!((server.mean() / 40.5 - 1.0).abs() < 0.05, "{}", server.mean());
-    // What a path of 18 ms comes to: 123, 84 and 19 ms in the source's own runs.
+    // The times over a path of 18 ms: 123, 84 and 19 ms in the source's own runs.
     let rtt = Sample::new(
         opened.iter().map(|c| 18.0 + 2e3 * (c.carried.client_delay + c.carried.server_delay).as_secs_f64()),
     );

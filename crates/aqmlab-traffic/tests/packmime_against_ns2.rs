@@ -62,7 +62,7 @@ fn ours(rate: u32) -> Figures {
 
 /// The correlation of the logarithms of neighbours.
 fn lag1(values: &[f64]) -> f64 {
-    // Times are whole nanoseconds: the shortest gaps come to none.
+    // Times are whole nanoseconds: the shortest gaps are zero.
     let logs: Vec<f64> = values.iter().map(|&v| libm::log(v.max(1e-9))).collect();
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
     let variance: f64 = logs.iter().map(|x| (x - mean) * (x - mean)).sum();

@@ -47,7 +47,7 @@ fn deviations(values: &[u64], quantiles: [u64; 5]) -> [f64; 5] {
     for ((share, quantile), deviation) in SHARES.iter().zip(quantiles).zip(&mut result) {
         let below = values.iter().filter(|&&value| value < quantile).count() as f64;
         let at = values.iter().filter(|&&value| value == quantile).count() as f64;
-        // A whole number stands for all that is rounded to it.
+        // A whole number represents all values that are rounded to it.
         *deviation = (below + at / 2.0 - n * share) / (n * share * (1.0 - share)).sqrt();
     }
     result

@@ -156,7 +156,7 @@ impl Life {
     /// Segments that arrived at an open connection with no new data, byte by byte.
     fn duplicates(&self, side: usize) -> u32 {
         let first = self.net.profile.initial_sequence;
-        // Beside the stream's bytes its FIN, which takes a number too.
+        // The stream's bytes and its FIN, which takes a number, too.
         let mut held = vec![false; usize::try_from(self.bytes[1 - side]).expect("a small number") + 1];
         let mut duplicates = 0;
         for (state, seg) in &self.net.sides[side].received {

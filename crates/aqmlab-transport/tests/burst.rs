@@ -58,7 +58,7 @@ fn what_fits_the_window_leaves_in_bursts() {
     assert_eq!((four[0], &four[1..11]), (20, &[4; 10][..]));
 }
 
-/// 63 segments: the last burst is what is left.
+/// 63 segments: the last burst has the rest.
 #[test]
 fn the_last_data_waits_for_nothing() {
     let sent = bursts(&burst(4, Span::ZERO), 63);

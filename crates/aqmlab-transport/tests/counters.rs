@@ -41,7 +41,7 @@ fn losses_are_told_apart_by_window() {
         ("two of a window", &[2, 5], [1, 0, 2, 0, 1]),
         ("three of a window", &[2, 4, 6], [1, 0, 3, 0, 1]),
         ("one in each of two windows", &[2, 30], [2, 0, 2, 0, 0]),
-        // 41 is the last, whose loss no duplicate tells of.
+        // 41 is the last, whose loss no duplicate reveals.
         ("the last segment", &[41], [0, 1, 1, 0, 0]),
         ("the last but one and the last", &[40, 41], [0, 1, 2, 0, 1]),
     ];

@@ -121,7 +121,7 @@ fn profile(case: &Case, tick_phase: Span) -> Profile {
     Profile::resolve(&mut settings).expect("consistent")
 }
 
-/// Drops by number at the entrance; marks by number among what is left, at the second link.
+/// Drops by number at the entrance; marks by number among the remaining packets, at the second link.
 fn faults(drop: Vec<u64>, mark: Vec<u64>) -> Faults {
     let mut passed = 0;
     Box::new(move |n, _| {

@@ -13,7 +13,7 @@ fn reports(delay: Span, most: u64, gap: Span) -> Vec<Span> {
     reports_of(2, delay, most, gap)
 }
 
-/// The same where so many segments in order are acknowledged together.
+/// The same where this many segments in order are acknowledged together.
 fn reports_of(ack_every: u64, delay: Span, most: u64, gap: Span) -> Vec<Span> {
     let mut settings = profile_settings("modern").expect("built in");
     let given = [

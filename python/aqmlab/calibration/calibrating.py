@@ -104,7 +104,7 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     UsageError
         If the request is inconsistent or the load cannot be reached; nothing is written then.
     RunError, HostError, RecordingError
-        As of :func:`aqmlab.sweep`.
+        As for :func:`aqmlab.sweep`.
     """
     runs = whole(runs, "`runs`")
     if runs < 2:

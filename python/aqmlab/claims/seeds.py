@@ -78,12 +78,12 @@ class MetricValues(Protocol):
         """The cells that may have values."""
 
     def values(self, metric: str, cell: Cell, **part: Unpack[Part]) -> dict[int, float | None]:
-        """As of :meth:`aqmlab.Results.values`."""
+        """As for :meth:`aqmlab.Results.values`."""
 
     def of_curves(
         self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]
     ) -> dict[int, float | None]:
-        """As of :meth:`aqmlab.Results.of_curves`."""
+        """As for :meth:`aqmlab.Results.of_curves`."""
 
 
 class SeedLeaves(Leaves):

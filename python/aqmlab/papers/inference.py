@@ -184,7 +184,7 @@ def infer(  # noqa: PLR0913 (keyword arguments)
     store
         The place of measured values, from which an interrupted search is resumed.
     jobs, executor
-        As of :func:`aqmlab.sweep`.
+        As for :func:`aqmlab.sweep`.
     progress
         Receives the progress of a reading.
     told
@@ -343,7 +343,7 @@ class _Watch:
         self._told(f"{name}: {self._readings} readings so far")
 
     def errors(self, row: Row, begin: int, end: int) -> Measured:
-        """As of the looker."""
+        """As for the looker."""
         self._readings += 1
         found = self._looker.errors(row, begin, end)
         if found.errors:

@@ -150,7 +150,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     ScenarioError
         If the folder is wrong.
     RunError, HostError, RecordingError
-        As of :func:`aqmlab.sweep`.
+        As for :func:`aqmlab.sweep`.
     """
     begin = time.monotonic()
     if live:

@@ -93,7 +93,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
     Parameters
     ----------
     scenario, store, seed, runs, jobs, shard, host
-        As of :func:`aqmlab.sweeps.sweep.sweep`. Nothing is written.
+        As for :func:`aqmlab.sweeps.sweep.sweep`. Nothing is written.
     """
     workers = job_count(jobs)
     part = Shard.parse(shard) if isinstance(shard, str) else shard

@@ -152,7 +152,7 @@ class Keeper:
     Parameters
     ----------
     place, idle_s, silence_s
-        As of :class:`WorkerProcess`.
+        As for :class:`WorkerProcess`.
     """
 
     def __init__(self, place: Path, *, idle_s: float = 0.0, silence_s: float = SILENCE_S) -> None:

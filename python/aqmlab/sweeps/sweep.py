@@ -405,7 +405,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         ``"sim"``, or ``"live"`` for runs between this machine's TCP stacks, one at a time, which last as long
         as they say (:attr:`Sweep.lasts_s`).
     pcap, pcap_bytes
-        As of :func:`aqmlab.run`. An existing run without these packets is repeated.
+        As for :func:`aqmlab.run`. An existing run without these packets is repeated.
     shard
         ``"2/8"``: the second of eight parts of the runs; all of them if not given.
     among
@@ -477,7 +477,7 @@ def cluster_of(
     Parameters
     ----------
     executor
-        As of :func:`sweep`.
+        As for :func:`sweep`.
     jobs
         Runs in parallel, where that is given.
     bring

@@ -14,7 +14,7 @@ pub type Case = (&'static str, fn() -> Result<(), LiveError>);
 
 /// The exit code of a skipped test in automake.
 const SKIPPED: i32 = 77;
-/// An ordinary user who owns nothing.
+/// An ordinary user without privileges.
 const NOBODY: u32 = 65_534;
 
 /// Runs the cases whose name contains the command line's argument, or all; or the one for which this process
@@ -30,7 +30,7 @@ pub fn main(cases: &[Case]) -> ExitCode {
     let is_root = rustix::process::geteuid().is_root();
     let mut failed = 0;
     for (number, (name, _)) in cases.iter().enumerate().filter(|(_, (name, _))| wanted(name)) {
-        // Everything is for ordinary users; what needs no user namespace is the same but for that.
+        // All tests run as ordinary users; those without a user namespace differ only in that.
         let users: &[Option<u32>] = match (is_root, number) {
             (true, 0) => &[None, Some(NOBODY)],
             (true, _) => &[Some(NOBODY)],

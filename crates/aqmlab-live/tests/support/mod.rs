@@ -107,7 +107,7 @@ pub fn with_dscp(mut octets: Vec<u8>, dscp: Dscp) -> Vec<u8> {
     octets
 }
 
-/// Keeps what leaves.
+/// Keeps the packets that leave.
 #[derive(Default)]
 pub struct Kept(pub Vec<(Instant, HostId, Option<u32>, Vec<u8>)>);
 
@@ -117,7 +117,7 @@ impl FrameSink for Kept {
     }
 }
 
-/// Counts what leaves.
+/// Counts the packets that leave.
 #[derive(Default)]
 pub struct Counted(pub u64);
 

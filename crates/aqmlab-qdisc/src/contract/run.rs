@@ -14,7 +14,7 @@ use super::{Checks, Item, Operation, Subject, TestPacket, Violation};
 use crate::books::Tally;
 use crate::{Backlog, Cause, Ecn, LawSamples, Observer, Qdisc, Reason};
 
-/// Accesses to packets that every call may make, and again for each fate that it reports.
+/// Accesses to packets that a call may make, plus as many for each fate that it reports.
 const LOOKS_PER_CALL: usize = 64;
 const LOOKS_PER_FATE: usize = 16;
 /// Number of consecutive deadlines that a shaper may let pass without releasing a packet.

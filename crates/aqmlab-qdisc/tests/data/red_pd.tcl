@@ -48,9 +48,9 @@ for {set flow 0} {$flow < 60} {incr flow} {
     $ns connect $source($flow) $drain
 }
 
-# What the scripts print themselves they print to nobody.
+# The output of the scripts themselves is discarded.
 Class Shown -superclass REDPDSim
-# The time since a flow's last change is often just the sum that it is compared with. Rounding is not to decide.
+# The time since a flow's last change is often just the sum that it is compared with. Rounding must not decide.
 Shown instproc minLastChange {intervals} {
     return [expr {[$self next $intervals] - 1e-6}]
 }

@@ -65,7 +65,7 @@ fn the_third_duplicate_retransmits_and_halves() {
     assert_eq!(numbers(&sent), [0]);
     assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (5.0, 5.0), "half of ten, and no inflation");
     assert!(b.endpoint.is_recovering());
-    // RecoveryPoint is what had been sent: an acknowledgment of less does not end it.
+    // RecoveryPoint covers all data sent: an acknowledgment of less does not end recovery.
     b.ack(9);
     assert!(b.endpoint.is_recovering());
     b.ack(10);
@@ -137,7 +137,7 @@ fn the_pipe_decides_how_much_leaves() {
 #[test]
 fn lost_segments_are_sent_again_in_order_before_anything_new() {
     let mut b = ten();
-    // 0, 2 and 4 are lost; one acknowledgment says all of it. Pipe: none in flight above 5, so five may go.
+    // 0, 2 and 4 are lost; one acknowledgment reports all of it. Pipe: none in flight above 5, so five may go.
     let sent = b.ack_with(0, &[(5, 10), (3, 4), (1, 2)]);
     assert_eq!(numbers(&sent), [0, 2, 4, 10, 11]);
     // Each hole is sent once in a recovery (HighRxt).
@@ -179,7 +179,7 @@ fn without_new_data_such_a_hole_is_sent_again() {
 #[test]
 fn one_rescue_retransmission_at_the_end_of_what_is_outstanding() {
     let mut b = ten_in_all();
-    // 0, 8 and 9 are lost: nothing can tell of the last two.
+    // 0, 8 and 9 are lost: nothing reveals the last two.
     assert_eq!(numbers(&b.ack_with(0, &[(1, 8)])), [0], "HighACK is not greater than RescueRxt");
     assert_eq!(numbers(&b.ack(8)), [9]);
     assert!(b.endpoint.is_recovering());
@@ -215,7 +215,7 @@ fn after_a_timeout_holes_are_filled_and_no_recovery_begins() {
     assert_eq!(numbers(&b.ack_with(0, &[(1, 4)])), [0]);
     assert_eq!(numbers(&b.fire()), [0]);
     assert!(!b.endpoint.is_recovering());
-    // What arrived is told again, and is skipped; 4 and 7 are lost besides.
+    // Arrivals are reported again, and are skipped; 4 and 7 are lost, too.
     assert_eq!(numbers(&b.ack_with(4, &[(8, 10), (5, 7)])), [4, 7], "slow start: two segments");
     assert!(!b.endpoint.is_recovering(), "whatever IsLost says, before RecoveryPoint is acknowledged");
     // Beyond it there is another phase: 10 is lost.

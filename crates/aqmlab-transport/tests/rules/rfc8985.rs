@@ -113,7 +113,7 @@ fn the_probe_of_a_lone_segment_waits_for_a_delayed_acknowledgment() {
     assert_eq!(b.now, ms(100 + 2 * 100 + 200));
 }
 
-/// Linux has no such number of its own: it takes the least timeout, and a probe leaves no later than the timeout would.
+/// Linux has no separate value: it takes the least timeout, and a probe leaves no later than the timeout would.
 ///
 /// Rules: 8985 7.2 delayed
 #[test]

@@ -113,7 +113,7 @@ fn a_reset_in_each_state() {
 #[test]
 fn what_arrives_in_syn_sent() {
     let table = [
-        // An ACK of what was not sent is no ACK of the SYN.
+        // An ACK of data not sent is not an ACK of the SYN.
         (Segment { flags: Flags::SYN | Flags::ACK, ..segment(0, 2, 0) }, State::SynSent, 0),
         (Segment { flags: Flags::SYN | Flags::ACK, ..segment(0, 0, 0) }, State::SynSent, 0),
         (Segment { flags: Flags::RST | Flags::ACK, ..segment(0, 2, 0) }, State::SynSent, 0),

@@ -22,7 +22,7 @@ fn is_rule(text: &str) -> bool {
     number && words.next().is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// What stands between backticks.
+/// The text between backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
