@@ -117,7 +117,7 @@ def settings():
 
 
 def children_of(pid):
-    """The processes that a process has started, from whichever of its threads."""
+    """The processes that a process has started, from any of its threads."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with suppress(OSError):  # the thread has ended
             yield from (thread / "children").read_text(encoding="ascii").split()

@@ -29,7 +29,7 @@ NAMES = Names(("RED", "Drop Tail", "BLUE"), (BUFFER, COUNT), ("bottleneck", "r0-
 
 @pytest.fixture(autouse=True)
 def band(monkeypatch):
-    """A metric with a window and parameters, and one without, of nothing."""
+    """Register a metric with a window and parameters, and one without; both measure nothing."""
     known = dict(registry_module._METRICS)
     monkeypatch.setattr(registry_module, "_METRICS", known)
     registry_module.metric(

@@ -336,7 +336,7 @@ def test_how_far_a_run_is_comes_from_the_worker_while_it_goes_on(tmp_path):
 
 
 def certificates(folder):
-    """An authority, and a certificate and key that it has signed; those of another one."""
+    """An authority with a certificate and key that it has signed, and the same of another authority."""
     if shutil.which("openssl") is None:
         pytest.skip("the command openssl is not installed")
 

@@ -19,7 +19,7 @@ from sweeping import tables as sweep_tables
 from sweeping import tiny
 
 UNREAD = ("scenario.toml", "report.html")
-"""What no number comes from."""
+"""Files on which no number depends."""
 
 
 @pytest.fixture(scope="module")

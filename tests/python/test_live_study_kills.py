@@ -131,7 +131,7 @@ class Study:
     def kill(self, victim):
         """Kill it or part of it, and see that nothing of that remains on the machine.
 
-        After the death of a router the command goes on with the next run.
+        After the death of a router the command continues with the next run.
         """
         relatives, router = family(self.process.pid), self.router()
         if victim == "router" and router is None:
@@ -159,7 +159,7 @@ class Study:
         return victim, len(namespaces)
 
     def end(self, within_s=WAIT_S):
-        """Wait for its end; returns the exit status and what it said."""
+        """Wait for its end; returns the exit status and the output."""
         out, err = self.process.communicate(timeout=within_s)
         assert "Traceback" not in err, err
         return self.process.returncode, out + err
@@ -190,7 +190,7 @@ class Study:
 
 @pytest.fixture
 def studies():
-    """Makes studies; whatever becomes of the test, none runs on."""
+    """Makes studies; none of them outlives the test."""
     made = []
 
     def make(*about, **variables):
@@ -239,7 +239,7 @@ def test_a_study_killed_in_each_of_its_states_becomes_complete(user, live_folder
             assert study.process.returncode == INTERRUPTED
             assert left_over(study.store) == []
         if victim == "router":
-            # That run has failed; the command goes on, until it is killed in the next state.
+            # That run has failed; the command continues, until it is killed in the next state.
             study.until(lambda: study.router() is None)
     study.complete(4)
 

@@ -116,7 +116,7 @@ def test_a_coin_has_geometric_gaps_and_a_counter_has_not():
     assert 7 <= below <= 33
     every_fifth = np.arange(5000) % 5 == 0
     assert geometric_p_value(every_fifth) < 1e-6
-    # RED's even spacing: uniform gaps from 1 to 9 have the mean of a coin's of a fifth.
+    # RED's even spacing: uniform gaps from 1 to 9 have the same mean as draws with probability 1/5.
     uniform = np.zeros(6000, dtype=bool)
     uniform[np.cumsum(draws.integers(1, 10, 1000))] = True
     assert geometric_p_value(uniform) < 1e-6

@@ -87,7 +87,7 @@ LOT = {
 
 
 ROWS = 20 + 3 + 1
-"""Of `flows`. Connections of users have numbers from there on."""
+"""Rows of `flows`. Connections of users are numbered from this number on."""
 
 
 @pytest.fixture(scope="module")

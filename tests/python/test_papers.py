@@ -233,7 +233,7 @@ def test_a_figure_over_time_shows_the_part_that_it_is_asked_for(toy, monkeypatch
         ("probability", "p"),
         *(("queue [packets]", name) for name in ("queue", "average")),
     }
-    # The last, DropTail, has no average, but RED has.
+    # The last, DropTail, has no average, but RED does.
     assert [text.get_text() for text in other.get_legend().get_texts()] == ["queue", "average"]
     assert queue.get_xlim() == (0.0, 8.0)
     assert queue.get_ylim() == other.get_ylim()

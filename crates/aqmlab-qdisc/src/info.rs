@@ -38,7 +38,7 @@ impl Maturity {
 pub enum Decides {
     /// When a packet arrives.
     Enqueue,
-    /// When a packet is about to leave.
+    /// When a packet is about to Its rules are tables of arriving segments and required responses.
     Dequeue,
     /// At both ends.
     Both,

@@ -37,7 +37,7 @@ fn rows(page: &str) -> Vec<(String, Vec<String>)> {
             continue;
         }
         let [_, asks, tests] = cells[..] else { panic!("a row of rules has three cells: {line}") };
-        assert!(!asks.is_empty(), "{rule}: what does it ask?");
+        assert!(!asks.is_empty(), "{rule}: no requirement is given");
         found.push((rule.to_owned(), quoted(tests).map(str::to_owned).collect()));
     }
     found
