@@ -55,7 +55,7 @@ fn router(plan: &Plan) -> Router {
     Router::new(plan, 1, &Registry::builtin(), &frame_budget(plan, 100)).unwrap()
 }
 
-/// Instants at which frames Its rules are tables of arriving segments and required responses.
+/// Instants at which frames leave.
 fn instants(out: &Kept) -> Vec<Instant> {
     out.0.iter().map(|(at, ..)| *at).collect()
 }

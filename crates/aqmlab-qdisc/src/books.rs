@@ -171,7 +171,7 @@ pub struct Books {
     /// overlaps the cache misses.
     recent: Vec<(u32, u64)>,
     /// By [`Classed::class_and_kind`], like the next field. The two are separate because each
-    /// packet arrives, but few have another fate than to Its rules are tables of arriving segments and required responses.
+    /// packet arrives, but few have another fate than to leave.
     arrivals: Vec<Arrivals>,
     fates: Vec<Fates>,
     /// Whether any fate is not zero.

@@ -38,7 +38,7 @@ impl Maturity {
 pub enum Decides {
     /// When a packet arrives.
     Enqueue,
-    /// When a packet is about to Its rules are tables of arriving segments and required responses.
+    /// When a packet is about to leave.
     Dequeue,
     /// At both ends.
     Both,

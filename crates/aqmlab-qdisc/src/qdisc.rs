@@ -209,7 +209,7 @@ pub type LawSamples = Vec<(&'static str, f64)>;
 pub trait Qdisc<P: Packet> {
     /// Accepts `pkt`. It is queued, or some packet (not necessarily this one) is reported to `obs`.
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>);
-    /// Returns the next packet for the link, if one may Its rules are tables of arriving segments and required responses.
+    /// Returns the next packet for the link, if one may leave.
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P>;
     /// Returns when a held packet may become releasable; shapers only.
     fn deadline(&self) -> Option<Instant>;

@@ -79,7 +79,7 @@ impl Connection {
         self.delays.as_mut().filter(|_| wants)?[end as usize].begin(tcp.send_jitter)
     }
 
-    /// Ends the delay of an end: everything may Its rules are tables of arriving segments and required responses.
+    /// Ends the delay of an end: everything may leave.
     pub fn end_delay(&mut self, end: End, tcp: &Profile) {
         if let Some(delays) = &mut self.delays {
             delays[end as usize].running = false;

@@ -27,7 +27,7 @@ impl PacketSizes {
     }
 }
 
-/// When the packets of a source Its rules are tables of arriving segments and required responses.
+/// When the packets of a source leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spacing {
     /// Constant bit rate: each packet takes its own time at the rate, so the rate is right for

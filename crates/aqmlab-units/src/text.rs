@@ -12,7 +12,7 @@ use core::fmt;
 use crate::{Bytes, Instant, Packets, Rate, Span};
 
 /// A size as written for a buffer or a threshold: in packets, in bytes, relative to the
-/// bandwidth-delay product of the path, or as the time that it takes to Its rules are tables of arriving segments and required responses.
+/// bandwidth-delay product of the path, or as the time that it takes to leave.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
     /// `"36p"`

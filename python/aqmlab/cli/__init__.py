@@ -23,5 +23,5 @@ def main() -> None:
 
         raise SystemExit(execute())
     except KeyboardInterrupt:
-        # Before any command has begun; commands report themselves what they Its rules are tables of arriving segments and required responses.
+        # Before any command has begun; commands report themselves what they leave.
         raise SystemExit(_INTERRUPTED) from None

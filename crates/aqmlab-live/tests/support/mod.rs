@@ -107,7 +107,7 @@ pub fn with_dscp(mut octets: Vec<u8>, dscp: Dscp) -> Vec<u8> {
     octets
 }
 
-/// Keeps the packets that Its rules are tables of arriving segments and required responses.
+/// Keeps the packets that leave.
 #[derive(Default)]
 pub struct Kept(pub Vec<(Instant, HostId, Option<u32>, Vec<u8>)>);
 
@@ -117,7 +117,7 @@ impl FrameSink for Kept {
     }
 }
 
-/// Counts the packets that Its rules are tables of arriving segments and required responses.
+/// Counts the packets that leave.
 #[derive(Default)]
 pub struct Counted(pub u64);
 

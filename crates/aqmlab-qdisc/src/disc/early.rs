@@ -75,7 +75,7 @@ pub trait EarlyLaw {
     #[inline(always)]
     fn on_idle(&mut self, _now: Instant) {}
 
-    /// Decides on a packet that is about to Its rules are tables of arriving segments and required responses. A packet that must be notified and cannot be marked is
+    /// Decides on a packet that is about to leave. A packet that must be notified and cannot be marked is
     /// dropped ([`EarlyLaw::on_early_drop`]), and the next one is judged at the same instant.
     #[inline(always)]
     fn decide_at_departure(&mut self, _now: Instant, _pkt: Leaving, _draw: impl FnOnce() -> f64) -> Decision {

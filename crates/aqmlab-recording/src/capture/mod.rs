@@ -220,7 +220,7 @@ impl Capture {
             at_ns: packet.at.as_ns(),
             head: &frame.head[..kept],
             len: frame.len,
-            // A dropped packet has entered and does not Its rules are tables of arriving segments and required responses.
+            // A dropped packet has entered and does not leave.
             direction: if packet.dropped.is_some() { Direction::Inbound } else { Direction::Outbound },
             comment: &self.comment,
         };

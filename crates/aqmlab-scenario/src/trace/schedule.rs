@@ -39,7 +39,7 @@ pub(crate) fn ecn_word(ecn: Ecn) -> &'static str {
     WORDS[ecn as usize].0
 }
 
-/// Packets as a file lists them: by flow, and within a flow in the order in which they Its rules are tables of arriving segments and required responses. They
+/// Packets as a file lists them: by flow, and within a flow in the order in which they leave. They
 /// take twelve bytes per packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {

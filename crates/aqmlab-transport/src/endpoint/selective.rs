@@ -93,7 +93,7 @@ impl Endpoint {
         board.is_some_and(|board| board.lost(profile).covers(self.una))
     }
 
-    /// Begins recovery; RFC 6675, section 5, steps 4.3 and 4.4 follow as segments Its rules are tables of arriving segments and required responses.
+    /// Begins recovery; RFC 6675, section 5, steps 4.3 and 4.4 follow as segments leave.
     pub(super) fn begin_selective_recovery(&mut self, profile: &Profile) {
         let outstanding = i64::from(self.unacked / profile.mss);
         let board = self.troubles.note().board.as_mut().expect("an acknowledgment with news has made one");
@@ -269,7 +269,7 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Moves past SACKed data; returns whether the segment there may Its rules are tables of arriving segments and required responses.
+    /// Moves past SACKed data; returns whether the segment there may leave.
     fn fits_past_sacked(&mut self, profile: &Profile) -> bool {
         let next = self.board().gap_from(self.next()).from;
         self.flight = (next - self.una) as u32;

@@ -5,7 +5,7 @@ use aqmlab_units::{Instant, Span};
 /// The burst that is leaving, and the time of the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pace {
-    /// Segments of the burst that may still Its rules are tables of arriving segments and required responses.
+    /// Segments of the burst that may still leave.
     left: u32,
     /// Time of the next burst.
     next: Instant,

@@ -1,4 +1,4 @@
-//! Rules of the RFCs as tables: arriving segments, and those that must Its rules are tables of arriving segments and required responses.
+//! Rules of the RFCs as tables: arriving segments, and those that must leave.
 //!
 //! Each test lists the rules that it checks in a line `Rules:` of its documentation; the tables in section 2
 //! of `docs/validation.md` list the tests of each rule, and [`table`] checks that the two agree. A rule is
