@@ -1,4 +1,4 @@
-# Two commands on a fresh machine: `make demo` and `make test`. Everything they need beyond Debian 12,
+# Two commands on a fresh machine: `make demo` and `make test`. Everything that they need beyond Debian 12,
 # Python 3.11, a Rust toolchain, gcc and make is installed by them, into .venv and target.
 
 PYTHON ?= python3

@@ -10,7 +10,7 @@ rm -rf "$root/root/demo" "$root/root/env" "$root/dist" "$root/root/.cache"
 mkdir "$root/dist"
 cp "$wheel" "$root/dist"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
-# This machine's certificates and package index, where it has its own.
+# This machine's certificates and package index, if it has its own.
 [ ! -e /etc/ssl/certs/ca-certificates.crt ] || cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 for file in /etc/pip.conf "$HOME/.config/pip/pip.conf"; do [ ! -e "$file" ] || cp "$file" "$root/etc/pip.conf"; done
 unshare --mount --pid --fork chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin LANG=C.UTF-8 \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes the live router's parser and the router itself, for this many seconds each (60 if not given). A finding ends it: the input
-# lies in fuzz/artifacts, and `cargo +nightly fuzz run TARGET FILE` replays it. What was learnt stays in fuzz/corpus.
+# is in fuzz/artifacts, and `cargo +nightly fuzz run TARGET FILE` replays it. New inputs stay in fuzz/corpus.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -13,7 +13,7 @@ cargo fuzz --version >/dev/null 2>&1 || {
     echo "fuzzing needs cargo-fuzz: cargo install cargo-fuzz" >&2
     exit 3
 }
-# No code here is unsafe, so nothing needs an address sanitizer: without it ten times as much is tried.
+# No code here is unsafe, so nothing needs an address sanitizer: without it, ten times as many inputs are tried.
 for target in frame router; do
     mkdir -p "fuzz/corpus/$target" "fuzz/seeds/$target"
     echo "== $target, $seconds s"

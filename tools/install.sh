@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .venv with aqmlab built from this tree. Safe to repeat: what is up to date is left alone.
+# Makes .venv with aqmlab built from this tree. Safe to repeat: up-to-date parts are left alone.
 # Usage: tools/install.sh [extra ...]   (extras of pyproject.toml: test, site)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,7 +20,7 @@ if [ ! -x .venv/bin/python ]; then
         exit 3
     }
 fi
-# The Python packages come in one go; the stamp spares asking the index again.
+# The Python packages come in one go; the stamp avoids asking the index again.
 stamp=.venv/.deps-$( { cat pyproject.toml; echo "$extras"; } | sha256sum | cut -c1-16)
 if [ ! -e "$stamp" ]; then
     .venv/bin/python tools/requirements.py "$@" > .venv/requirements.txt

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and checks what a release consists of, into dist/: sdist, wheels, crates, SBOMs, hashes.
-# Resumable: finished steps of the same sources are not repeated. What a machine lacks is skipped and
+# Builds and checks the parts of a release in dist/: sdist, wheels, crates, SBOMs, hashes.
+# Resumable: finished steps of the same sources are not repeated. Steps for which a machine lacks a tool are skipped and
 # listed at the end; RELEASE_STRICT=1 makes that exit with 3.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -45,7 +45,7 @@ make_sdist() {
 
 build() { # TARGET FOLDER: from the sdist, so that it is known to be complete
     local more=()
-    # Chrono names CoreFoundation for time zones, which nothing here asks for; the linker has to know where it is.
+    # Chrono names CoreFoundation for time zones, which nothing here uses; the linker must find it.
     [[ $1 != *apple* ]] || more=(-- -C "link-arg=-F$root/tools/frameworks")
     (cd "$source" && CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} PATH=$tools/bin:$PATH \
         maturin build --quiet --release --locked --zig --target "$1" -o "$2" "${more[@]}")

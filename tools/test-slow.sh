@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The long lane: what takes too long for every change.
+# The long lane: checks that take too long for every change.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/install.sh test

@@ -6,7 +6,7 @@
 // those of the simulated time from mark_s to seconds, so that set-up is left out. With count=1 every device counts
 // the packets that it has sent; timed runs leave the counters out, the packets are the same.
 //
-// What differs from the other programs: two bytes of PPP header a packet and link; the queue is a RedQueueDisc or
+// Differences from the other programs: two bytes of PPP header per packet and link; the queue is a RedQueueDisc or
 // FifoQueueDisc above a device queue of one packet; loss recovery is TcpClassicRecovery. Time stamps are off (with
 // them a segment of 1460 bytes exceeds the MTU and every one is fragmented), and so is SACK. Routes are found by
 // NixVectorRouting: in static or global routing each packet searches a list as long as there are flows.
@@ -129,7 +129,7 @@ CountHop(Ptr<const Packet>)
     ++g_hops;
 }
 
-// A link; only a queue of one packet in the device where a queue disc stands above it.
+// A link; the device has a queue of only one packet if a queue disc is above it.
 NetDeviceContainer
 Connect(Ptr<Node> a, Ptr<Node> b, double rate_mbit, double delay_ms,
         const std::string& device_queue, bool count)
@@ -218,7 +218,7 @@ main(int argc, char** argv)
         address.Assign(left);
         address.NewNetwork();
         const auto addresses = address.Assign(right);
-        // One buffer a hop: an address brings a queue disc with it, which access links do without.
+        // One buffer per hop: an address adds a queue disc, which access links do not need.
         none.Uninstall(left);
         none.Uninstall(right);
         BulkSendHelper source("ns3::TcpSocketFactory", InetSocketAddress(addresses.GetAddress(1), port));

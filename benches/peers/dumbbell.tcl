@@ -6,7 +6,7 @@
 # those of the simulated time from mark_s to seconds, so that set-up is left out. With count=1 a monitor at each end
 # of the bottleneck counts packet-hops and drops; timed runs leave the monitors out, the packets are the same.
 #
-# What differs from the other programs: one-way agents (no handshake, no FIN); the retransmission timer counts in
+# Differences from the other programs: one-way agents (no handshake, no FIN); the retransmission timer counts in
 # ticks of 10 ms; for DropTail, ns-2's buffer includes the packet in transmission.
 
 foreach argument $argv {
@@ -39,7 +39,7 @@ Agent/TCP set singledup_           0
 Agent/TCP set minrto_              [expr {$scene(min_rto_ms) / 1000.0}]
 
 set ns [new Simulator]
-# Packets without the headers that nobody here reads: the smallest and fastest that ns-2 offers.
+# Packets without the headers that are not used here: the smallest and fastest that ns-2 offers.
 remove-all-packet-headers
 add-packet-header IP TCP Flags
 

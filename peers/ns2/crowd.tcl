@@ -23,7 +23,7 @@ if {$argc != 5} {
 }
 lassign $argv case flows seed end_s warmup_s
 
-# ---- the scene; every number of it stands here -------------------------------------------------------------------
+# ---- the scene: all its numbers are here -------------------------------------------------------------------
 
 set bottleneck_bps      10e6
 set bottleneck_delay_s  0.010
@@ -115,14 +115,14 @@ $monitor set-pkts-integrator  [new Integrator]
 $monitor set-bytes-integrator [new Integrator]
 $link attach-monitors [new SnoopQueue/In] [new SnoopQueue/Out] [new SnoopQueue/Drop] $monitor
 if {$discipline eq "RED"} {
-    # An early drop goes to a target of its own, so that it is counted apart from a full buffer.
+    # An early drop has its own target, so that it is counted separately from a full buffer.
     set early [new SnoopQueue/EDrop]
     $early set-monitor $monitor
     $early target [$ns set nullAgent_]
     $queue early-drop-target $early
 }
 
-# A second monitor watches the way back, to prove that no ACK was ever lost.
+# A second monitor on the reverse path proves that no ACK was lost.
 set back [$ns monitor-queue $right $left ""]
 
 proc access_link {ns a b delay_s} {
@@ -172,7 +172,7 @@ proc sample_average {} {
     $ns after $avg_sample_s sample_average
 }
 
-# Everything cumulative, now, as a flat list of name and value.
+# All cumulative counts at this time, as a flat list of name and value.
 proc snapshot {} {
     global ns monitor back flows tcp sink
     set now [$ns now]
@@ -215,7 +215,7 @@ proc report {} {
     foreach name [array names after] { set delta($name) [expr {$after($name) - $before($name)}] }
     set span [expr {double($end_s - $warmup_s)}]
 
-    # The sink counts wire bytes handed over in order; a SYN (40 B) inside the interval falls to the integer division.
+    # The sink counts wire bytes handed over in order; the integer division removes a SYN (40 B) inside the interval.
     set goodputs {}; set timeouts {}; set rtts {}; set starts {}
     set sum 0.0; set squares 0.0
     for {set i 0} {$i < $flows} {incr i} {

@@ -4,7 +4,7 @@
 #
 # The client sends `bulk` bytes, or a `request` which the server answers with `response` bytes and a close. Packets
 # numbered in `drop` (of the client's) and `drop_back` (of the server's) are lost, those in `mark` marked CE, the first
-# being number 0. Prints a line a packet: time, host (c or s), sequence number, payload, acknowledgment, flags.
+# being number 0. Prints a line per packet: time, host (c or s), sequence number, payload, acknowledgment, flags.
 #
 #   client --10 Mbit/s, 10 ms-- router --4 Mbit/s, 20 ms-- server
 

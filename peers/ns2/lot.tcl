@@ -3,12 +3,12 @@
 #
 #   ns lot.tcl NAME=VALUE..
 #
-# What can be given, and what is taken if it is not, stands in `given` below. Web users are Tmix with connection vectors
+# The parameters and their defaults are in `given` below. Web users are Tmix with connection vectors
 # from the folder `vectors` (lot.py writes them), or ns-2's own PackMime-HTTP. Prints one JSON object on one line, with
 # counts over [warmup_s, end_s] of each congested link, forward; Tmix logs what its connections do to standard error.
 #
-# R0..R7 are a chain of duplex links; congested are R1-R2, R3-R4 and R5-R6, as many as `queues` names. Traffic by the way
-# that its data goes, always from two nodes (_a and _b) to two others:
+# R0..R7 are a chain of duplex links; congested are R1-R2, R3-R4 and R5-R6, as many as `queues` names. Traffic by the route
+# of its data, always from two nodes (_a and _b) to two others:
 #   long     R0 -> R7   long_back   R7 -> R0   five long-lived flows from each node
 #   web      R0 -> R7   web_back    R7 -> R0   a cloud of web servers at each node
 #   crossN   R(2N-1) -> R(2N)  and crossN_back, the same, over congested link N
@@ -97,7 +97,7 @@ proc host {router rate} {
 
 # ---- traffic -----------------------------------------------------------------------------------------------------
 
-# The delays of a pair of nodes, at the routers where they hang.
+# The delays of a pair of nodes, at the routers to which they are connected.
 proc delays {name from to near far} {
     global r vectors ns
     if {$vectors eq ""} {
@@ -210,7 +210,7 @@ for {set n 1} {$n <= $congested} {incr n} {
     $monitor($n) set-bytes-integrator [new Integrator]
 }
 
-# Everything cumulative, now, as a flat list of name and value.
+# All cumulative counts at this time, as a flat list of name and value.
 proc snapshot {} {
     global ns monitor tcps class congested
     set now [$ns now]

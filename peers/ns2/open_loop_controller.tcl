@@ -1,4 +1,4 @@
-# One slow link of ns-2.35 with a PI or REM queue under an open load: packets at given instants, and nobody reacts to a
+# One slow link of ns-2.35 with a PI or REM queue under an open load: packets at given instants, and nothing reacts to a
 # drop or a mark.
 #
 #   ns open_loop_controller.tcl PI|REM LIMIT SEED ARRIVALS_FILE [NAME VALUE]..
@@ -6,7 +6,7 @@
 # Each line of ARRIVALS_FILE is `at_ns size ect`; NAME VALUE set the queue's variables (`w_ 160`). ECN-capable packets
 # come from a TCP sender whose window never ends and which never hears an answer, the others from UDP.
 #
-# Prints one line an arrival, `A at_ns packets bytes prob lost`: the queue before the arrival without the packet in
+# Prints one line per arrival, `A at_ns packets bytes prob lost`: the queue before the arrival without the packet in
 # transmission, the probability and how many packets have been lost after it. Then `R flags` for each packet that came
 # through, in order, and the uniform draws of the queue's generator, `U value`.
 
@@ -65,7 +65,7 @@ proc arrive {at_ns size ect} {
     puts "A $at_ns $packets $bytes [$queue set prob_] [$monitor set pdrops_]"
 }
 
-# Not earlier: making agents and routes takes draws too.
+# Not earlier: creating agents and routes also takes draws.
 $ns at 0.0 "$defaultRNG seed $seed"
 
 set arrivals 0
@@ -83,7 +83,7 @@ proc finish {} {
     while {[gets $file line] >= 0} {
         if {[lindex $line 0] eq "r"} { puts "R [lindex $line 6]" }
     }
-    # A draw an arrival at most, or two a departure.
+    # At most one draw per arrival, or two per departure.
     for {set i 0} {$i < 3 * $arrivals} {incr i} { puts "U [$twin uniform 0 1]" }
     exit 0
 }

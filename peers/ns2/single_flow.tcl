@@ -115,7 +115,7 @@ proc report {} {
     $defaultRNG seed 20061
     puts [format "# tick_phase_ns %.0f" [expr {[$defaultRNG uniform 0 [$tcp set tcpTick_]] * 1e9}]]
     if {$jitter > 0} {
-        # No more than the sender can have asked for: the SYN and each acknowledgment of a packet.
+        # At most as many as the sender can have caused: one for the SYN and one per acknowledged packet.
         set delays {}
         for {set i 0} {$i < [llength $sends] + 10} {incr i} {
             lappend delays [format "%.0f" [expr {[$defaultRNG uniform 0 $jitter] * 1e9}]]

@@ -330,7 +330,7 @@ def test_how_far_a_run_is_comes_from_the_worker_while_it_goes_on(tmp_path):
         where = aqmlab.Cluster(found.address)
         aqmlab.run(one, output=tmp_path / "one", executor=where, report=False, progress=seen.append)
     shares = [run.share for now in seen for run in now.under_way]
-    assert shares, "nothing was heard of the run while it went on"
+    assert shares, "no progress of the run was reported"
     assert shares == sorted(shares)
     assert 0 < shares[0] <= shares[-1] <= 1
 

@@ -1,6 +1,6 @@
 """Each part of the program has a version; a run's digest has those of the parts that its plan uses.
 
-``recordings/format-3`` is a store of one sweep, written when one version was all.
+``recordings/format-3`` is a store of one sweep, written when there was a single version.
 """
 
 from __future__ import annotations

@@ -247,7 +247,7 @@ fn the_packets_of_a_port_are_its_books() {
     assert_eq!(report.missed(), 0);
     let record = router.finish().unwrap();
     let packets = read(&sink.0.lock().unwrap());
-    // Rows: all classes and the one, of each queue.
+    // Each queue has a row for all classes and one for the class.
     for (port, row) in [(0, 0), (1, 2)] {
         let book = |column: &str| total(&record.ports.summary, column, row);
         let here: Vec<_> = packets.iter().filter(|packet| packet.interface == port).collect();

@@ -99,7 +99,7 @@ fn slug(name: &str) -> String {
 
 /// Returns the text of an answer.
 pub(crate) fn json_text(answer: &impl Serialize) -> String {
-    serde_json::to_string(answer).expect("answers have texts as keys and nothing that JSON lacks")
+    serde_json::to_string(answer).expect("answers have texts as keys and only values of JSON")
 }
 
 /// A scenario with its arms in the form `A`.

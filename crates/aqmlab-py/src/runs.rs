@@ -140,6 +140,6 @@ fn took(outcome: Outcome, run: &str) -> PyResult<String> {
         Outcome::Failed(error @ RunError::Memory { .. }) => Err(MemoryCapError::new_err(error.to_string())),
         Outcome::Failed(error) => Err(PythonRunError::new_err(format!("{run}: {error}"))),
         Outcome::Panicked(text) => Err(PythonRunError::new_err(format!("{run}: a defect of aqmlab: {text}"))),
-        Outcome::Cancelled => unreachable!("the one who cancels the run has an error to raise"),
+        Outcome::Cancelled => unreachable!("the caller that cancels the run raises its own error"),
     }
 }

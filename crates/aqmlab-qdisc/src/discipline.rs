@@ -117,7 +117,7 @@ fn build_policer<P: Arrived>(
 
 fn build_inner<P: Arrived>(s: &Effective, draws: Stream) -> Result<Discipline<P>, ParamError> {
     let inner = builders().find(|(info, _)| info.name == s.kind());
-    let (_, build) = inner.expect("what is inside was found in the catalogue when it was resolved");
+    let (_, build) = inner.expect("an inner queue was found in the catalogue when it was resolved");
     build(s, draws)
 }
 

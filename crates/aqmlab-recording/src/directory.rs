@@ -165,7 +165,7 @@ impl Staged {
             let directory = sync_directory(temporary).map_err(RecordingError::io("write", &self.target));
             for (wait, Written { file, target, .. }) in waits.into_iter().zip(&files) {
                 let synced = match wait {
-                    Ok(wait) => wait.join().expect("to wait for the disk does not panic"),
+                    Ok(wait) => wait.join().expect("waiting for the disk does not panic"),
                     // The system has no spare thread.
                     Err(_) => file.sync_all(),
                 };

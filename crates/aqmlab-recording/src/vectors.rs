@@ -106,7 +106,7 @@ const MOST_OF_NS2: u64 = i32::MAX as u64;
 /// # Errors
 /// If the format cannot hold a connection: a sentence without a full stop.
 pub fn vectors_tmix(class: &ClassPlan, vectors: &[ConnectionVector]) -> Result<String, String> {
-    let tcp = class.workload.tcp().expect("what has exchanges is a connection");
+    let tcp = class.workload.tcp().expect("a class with exchanges has connections");
     let window = u64::from(tcp.receive_window).min(u64::from(tcp.max_window) * u64::from(tcp.mss));
     let mut text = String::new();
     for (number, vector) in vectors.iter().enumerate() {

@@ -168,7 +168,7 @@ fn a_full_disk_is_told_at_the_end() {
     assert_eq!(failure.ports, [told], "the earlier content is gone, too");
 }
 
-/// A disk that fills up when the last blocks are written is as full as one that does before.
+/// A disk that fills up only at the last blocks counts as full, like one that fills up earlier.
 #[test]
 fn a_disk_that_fills_up_at_the_end_is_told_too() {
     let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else {

@@ -63,7 +63,7 @@ impl Pass<'_, '_> {
             None => {
                 self.derive(section, "model", &STAND_IN.0, "no `model` is written");
                 let (name, text) = STAND_IN;
-                (name.to_string(), self.read_model(name, text).expect("tests read the stand-in"))
+                (name.to_string(), self.read_model(name, text).expect("the stand-in is valid, by its tests"))
             }
             Some(_) => {
                 let file = self.text(section, "model")?;

@@ -107,7 +107,7 @@ impl ClassPlan {
             .map(|i| {
                 let after = match &self.seed_starts {
                     Some(starts) => {
-                        let starts = starts.of(seed).expect("`Plan::check_seed` has seen the seed");
+                        let starts = starts.of(seed).expect("`Plan::check_seed` has checked the seed");
                         starts[i as usize % starts.len()]
                     }
                     None => self.start.value(i, self.count, Stream::indexed(seed, &path, i)),
@@ -214,7 +214,7 @@ impl ClassPlan {
                 Sessions::Bursts(bursty) => Session::bursts(bursty.clone(), draws("burst"), draws("off")),
                 Sessions::Trace { trace, .. } => trace.session(index as usize),
                 Sessions::Web | Sessions::Pages => {
-                    unreachable!("what opens these connections says what they carry")
+                    unreachable!("a class that opens these connections determines their data")
                 }
                 Sessions::Requests(plan) => {
                     let family = |what| Stream::new(seed, format_args!("traffic/{}/{what}", self.name));

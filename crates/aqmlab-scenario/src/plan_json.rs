@@ -628,7 +628,7 @@ impl PlanJson {
     /// and origins.
     pub fn digest(&self) -> String {
         let mut plan =
-            serde_json::to_value(self).expect("a plan's keys are texts, and JSON has all of its values");
+            serde_json::to_value(self).expect("a plan's keys are texts and its values exist in JSON");
         if let Some(plan) = plan.as_object_mut() {
             plan.retain(|key, _| !matches!(key.as_str(), "title" | "arm" | "origins"));
         }

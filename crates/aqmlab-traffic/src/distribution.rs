@@ -89,7 +89,9 @@ impl<T: Quantity> Distribution<T> {
             Distribution::List(values) => values[(index % values.len() as u64) as usize],
             Distribution::Pareto { mean, .. } => mean.times(self.pareto().quantile(u)),
             Distribution::Empirical(points) => interpolated(points, u),
-            _ => unreachable!("a spread is over flows; uniform and exponential draws have ways of their own"),
+            _ => {
+                unreachable!("a spread is over flows; uniform and exponential draws have their own functions")
+            }
         }
     }
 
@@ -114,7 +116,9 @@ impl<T: Quantity> Distribution<T> {
 
     /// Returns the Pareto distribution in units of the mean.
     fn pareto(&self) -> Pareto {
-        let Distribution::Pareto { mean, shape, max } = self else { unreachable!("asked of a Pareto only") };
+        let Distribution::Pareto { mean, shape, max } = self else {
+            unreachable!("only for a Pareto distribution")
+        };
         Pareto::new(*shape, max.map(|max| max.units() as f64 / mean.units() as f64))
     }
 

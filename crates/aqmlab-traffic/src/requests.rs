@@ -271,9 +271,7 @@ impl Exchanges {
     fn exchange(&mut self, number: u32) -> PlannedExchange {
         match self {
             Exchanges::Drawn(drawn) => drawn.exchange(number),
-            Exchanges::Web(connection) => {
-                connection.next().expect("only the last exchange has none behind it")
-            }
+            Exchanges::Web(connection) => connection.next().expect("only the last exchange has no successor"),
             Exchanges::Listed(list, first) => list[*first + number as usize],
         }
     }

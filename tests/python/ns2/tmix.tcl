@@ -1,4 +1,4 @@
-# The connections of a file of Tmix, each with the delay that its line `r` says, over links that are never busy.
+# The connections of a file of Tmix, each with the delay in its line `r`, over links that are never busy.
 #
 #   ns tmix.tcl FILE SECONDS
 #

@@ -93,7 +93,7 @@ impl Receiver {
         let u32_at = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let u64_at = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| head[at + i]));
         self.bytes.resize(u32_at(4) as usize, 0);
-        self.ring.pop_entire_slice(&mut self.bytes).expect("a packet goes in as one piece");
+        self.ring.pop_entire_slice(&mut self.bytes).expect("a packet enters in one piece");
         let len = u32_at(8);
         let packet = PacketAtPort {
             port: u32_at(0),

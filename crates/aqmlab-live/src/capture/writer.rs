@@ -51,7 +51,7 @@ impl CaptureWriter {
         self.stop.store(true, Ordering::Release);
         let thread = self.thread.take().expect("a capture is finished once");
         thread.thread().unpark();
-        let file = thread.join().expect("to write a capture does not panic");
+        let file = thread.join().expect("writing a capture does not panic");
         let missed: Vec<u64> = self.missed.iter().map(|port| port.load(Ordering::Relaxed)).collect();
         file.finish(end, &missed)
     }

@@ -64,8 +64,7 @@ impl BlueControl {
             let unit = unit_from_bits(self.draws.at(FREEZE_DRAWS + self.updates));
             self.updates += 1;
             let seconds = 2.0 * unit * self.law.params().freeze_time.as_secs_f64();
-            self.law
-                .set_hold(Span::try_from_secs_f64(seconds).expect("twice a freeze time is a length of time"));
+            self.law.set_hold(Span::try_from_secs_f64(seconds).expect("twice a freeze time is a valid span"));
         }
     }
 }

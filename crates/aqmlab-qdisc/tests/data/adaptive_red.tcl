@@ -6,7 +6,7 @@
 # FENG 1 is Self-Configuring RED with the factors 3 and 2. The load is on for ON_S and off for OFF_S by turns (OFF_S 0:
 # always on).
 #
-# Prints one line an arrival, `A arrival_ns size waiting_bytes avg prob max_p fate`, then the generator's draws, `U value`.
+# Prints one line per arrival, `A arrival_ns size waiting_bytes avg prob max_p fate`, then the generator's draws, `U value`.
 
 lassign $argv load wait seed arrivals feng on_s off_s
 set tcl_precision 17

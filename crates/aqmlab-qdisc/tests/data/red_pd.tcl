@@ -3,7 +3,7 @@
 #
 #   ns red_pd.tcl SCRIPTS SEED ARRIVALS
 #
-# Prints one line an arrival, `A arrival_ns flow p avg fate` (p: the filter's probability for the flow before it, fate:
+# Prints one line per arrival, `A arrival_ns flow p avg fate` (p: the filter's probability for the flow before it, fate:
 # admitted, filter, early or full); one after each lowering, `R time_ns`, followed by each flow's probability and
 # whether it is taken for unresponsive; then the generator's draws, `U value`.
 
@@ -18,7 +18,7 @@ foreach {name value} {bytes_ false queue_in_bytes_ false gentle_ true thresh_ 5 
                       mean_pktsize_ 1000 wait_ false} {
     Queue/RED set $name $value
 }
-# A packet that the filter drops on an idle link makes ns-2 forget how long RED has been idle; so it drops none there.
+# A packet that the filter drops on an idle link makes ns-2 forget how long RED has been idle; so the filter drops none there.
 Queue/RED/PD set noidle_ true
 Agent/UDP set packetSize_ 1000
 
@@ -91,7 +91,7 @@ proc arrive {at_ns fid} {
 }
 
 # Flow 0 sends 40 % of all, then, for the last third, 4 %; flow 1 sends 20 %, flow 2 10 %; the others share the rest. (ns-2
-# keeps a flow's count of packets when it releases the flow, so no flow is to be released and monitored again.)
+# keeps a flow's count of packets when it releases the flow, so no flow must be released and monitored again.)
 set at_s 9.0
 for {set i 0} {$i < $arrivals} {incr i} {
     set at_s  [expr {$at_s - log(1.0 - [$gaps uniform 0 1]) / 700.0}]

@@ -44,7 +44,7 @@ impl<'f> Sweep<'f> {
         let mut report = Report::new(text);
         let sweep = read(text, file, limits, Traces::new(files), &mut report);
         let warnings = report.finish(file)?;
-        let mut sweep = sweep.expect("what cannot be read has been reported");
+        let mut sweep = sweep.expect("an unreadable file has been reported");
         sweep.warnings = warnings;
         Ok(sweep)
     }

@@ -181,7 +181,7 @@ impl Generator<'_> {
             FlowSource::Session(session) => Some(session),
             FlowSource::Stream => None,
         };
-        let options = stack.tcp.as_ref().expect("whatever is not datagrams is a connection");
+        let options = stack.tcp.as_ref().expect("a class without datagrams has connections");
         let socket = sockets::client(host, from, options)?;
         if let Some(network) = self.network.as_mut().filter(|_| !self.populations.is_list(class)) {
             let announced = network.announcer.announce(class, row, of.user, path);
