@@ -1,4 +1,4 @@
-//! Order of priority on a processor: the router, then the traffic, then everything ordinary.
+//! Order of priority on a processor: the router, then the traffic, then ordinary threads.
 
 use std::time::Duration;
 

@@ -23,5 +23,5 @@ def main() -> None:
 
         raise SystemExit(execute())
     except KeyboardInterrupt:
-        # Before any command has begun; commands report themselves what they leave.
+        # Before any command has begun; commands themselves report the files that they leave.
         raise SystemExit(_INTERRUPTED) from None

@@ -2,9 +2,10 @@
 
 The truncation rule of White (Simulation 69, 1997), by groups of five as White, Cobb and Spratt made
 it (Winter Simulation Conference 2000): of all truncation points, it selects the one after which the mean is
-known best. There the sum of squares about the mean of the rest, divided by the square of their number, is
-least. Points in the second half of the series do not count because the statistic of few values is small by
-chance. If the least value is there or at its edge, the series is too short for a decision.
+best known: the one with the smallest sum of squares about the mean of the remaining values, divided by the
+square of their number. Points in the second half of the series do not count because the statistic of few
+values is small by chance. If the smallest value is there or at its edge, the series is too short for a
+decision.
 """
 
 from __future__ import annotations
