@@ -40,29 +40,29 @@ impl<Q: EventQueue> World<'_, Q> {
     /// faster than one for both.)
     #[inline(never)]
     pub(super) fn at_server(&mut self, packet: &SimPacket, passed: u8) {
-        self.at_host(packet, passed, End::Server, false);
+        self.at_host(self.now, packet, Reached { end: End::Server, passed, attended: false });
     }
 
     /// Handles a packet that reaches the sending host.
     #[inline(never)]
     pub(super) fn at_client(&mut self, packet: &SimPacket, passed: u8) {
-        self.at_host(packet, passed, End::Client, false);
+        self.at_host(self.now, packet, Reached { end: End::Client, passed, attended: false });
     }
 
     /// Handles a packet that reaches a host where applications watch the position of their streams.
     #[inline(never)]
     pub(super) fn at_attended_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
-        self.at_host(packet, passed, end, true);
+        self.at_host(self.now, packet, Reached { end, passed, attended: true });
     }
 
     #[inline(always)]
-    fn at_host(&mut self, packet: &SimPacket, passed: u8, end: End, attended: bool) {
+    fn at_host(&mut self, now: Instant, packet: &SimPacket, reached: Reached) {
         let FlowId { slot, class, .. } = packet.flow();
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
         flow.pending.one_less();
-        let mut hosts = hosts!(self, self.now, None);
-        let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended });
+        let mut hosts = hosts!(self, now, None);
+        let outcome = hosts.arrive(class, flow, generation, packet, reached);
         if outcome != Served::default() {
             self.conclude(slot, outcome);
         }
@@ -120,65 +120,70 @@ impl<Q: EventQueue> World<'_, Q> {
     ) {
         let end = last.end();
         let FlowId { slot, class, .. } = packet.flow();
-        let number = usize::from(class);
-        let (mut generation, mut flow) = self.in_transit.flows.tenant(slot);
-        let mut class = &mut self.classes[number];
+        let (generation, flow) = self.in_transit.flows.tenant(slot);
+        let class = &mut self.classes[usize::from(class)];
         let passage = flow.own_links().pass(&mut class.serialisers, last, at, packet.wire_len());
         let (due, turn) = passage.expect("the last access link does not lose");
         // Leaves the queue's link and passes this one.
         packet.pass();
         packet.pass();
-        if self.serves_ahead {
-            let in_time = due <= class.served_until;
-            let ordinary = in_time && packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended);
-            if !ordinary {
-                if !in_time || !self.can_be_served_after_all(packet, end, due, attended) {
-                    self.in_transit.flows.of_packet(slot).pending.one_more();
-                    self.scheduler.arrival_from_own_link(due, last, turn, *packet);
-                    return;
-                }
-                (generation, flow) = self.in_transit.flows.tenant(slot);
-                class = &mut self.classes[number];
-            }
-            if due > self.next_snapshot {
-                let [warmup_end, sample] = [Milestone::WarmupEnd, Milestone::SampleFlows];
-                let sampled = class.opener.is_list;
-                let looks = [warmup_end, sample].map(|next| self.schedule.at(next));
-                keep_snapshots(flow, end, due, looks, sampled);
-            }
-            self.done_as_of = self.done_as_of.max(due);
-            let mut hosts = hosts!(self, due, None);
-            let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended });
-            if outcome != Served::default() {
-                self.conclude(slot, outcome);
-            }
+        let in_time = self.serves_ahead && due <= class.served_until;
+        if !(in_time && packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended)) {
+            self.leave_seldom(due, turn, packet, last, Reached { end, passed, attended });
             return;
+        }
+        if due > self.next_snapshot {
+            let [warmup_end, sample] = [Milestone::WarmupEnd, Milestone::SampleFlows];
+            let sampled = class.opener.is_list;
+            let looks = [warmup_end, sample].map(|next| self.schedule.at(next));
+            keep_snapshots(flow, end, due, looks, sampled);
+        }
+        self.done_as_of = self.done_as_of.max(due);
+        let mut hosts = hosts!(self, due, None);
+        let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended });
+        if outcome != Served::default() {
+            self.conclude(slot, outcome);
+        }
+    }
+
+    /// Schedules the arrival of a packet at its host at `due`, unless it can be processed now although
+    /// the packet, or its flow, is not in the ordinary state.
+    #[inline(never)]
+    fn leave_seldom(
+        &mut self,
+        due: Instant,
+        turn: u64,
+        packet: &SimPacket,
+        last: AccessLink,
+        reached: Reached,
+    ) {
+        let FlowId { slot, class, .. } = packet.flow();
+        if self.serves_ahead {
+            let in_time = due <= self.classes[usize::from(class)].served_until;
+            if in_time && self.can_be_served_after_all(packet, due, &reached) {
+                self.keep_for_looks(slot, reached.end, due);
+                return self.at_host(due, packet, reached);
+            }
+            self.in_transit.flows.of_packet(slot).pending.one_more();
         }
         self.scheduler.arrival_from_own_link(due, last, turn, *packet);
     }
 
-    /// Returns whether a packet can be processed ahead of time although it, or its flow, is not in
-    /// the ordinary state: once the host's timers that precede it have fired, or because nothing else
-    /// changes there and flows are not observed before.
-    #[inline(never)]
-    fn can_be_served_after_all(
-        &mut self,
-        packet: &SimPacket,
-        end: End,
-        due: Instant,
-        attended: bool,
-    ) -> bool {
-        let slot = packet.flow().slot;
+    /// Returns whether a packet can be processed ahead of time: because the host's timers that precede
+    /// it have now fired, or because nothing else changes there and flows are not observed before.
+    fn can_be_served_after_all(&mut self, packet: &SimPacket, due: Instant, reached: &Reached) -> bool {
+        let (slot, end) = (packet.flow().slot, reached.end);
         loop {
             let flow = self.in_transit.flows.of_packet(slot);
             // The next observation of flows sees a packet that opens or closes a connection, so such
             // a packet waits for it.
-            if packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended)
+            if packet.is_ordinary() && flow.can_be_served_ahead(end, due, reached.attended)
                 || due <= self.next_snapshot && flow.changes_alone(end, due)
             {
                 return true;
             }
             let Some(at) = flow.timer_before(end, due) else { return false };
+            self.keep_for_looks(slot, end, at);
             self.fire_ahead(slot, end, at);
         }
     }
@@ -187,15 +192,21 @@ impl<Q: EventQueue> World<'_, Q> {
     fn fire_ahead(&mut self, slot: u32, end: End, at: Instant) {
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(flow.id.class)];
-        if at > self.next_snapshot {
-            let looks = [Milestone::WarmupEnd, Milestone::SampleFlows].map(|next| self.schedule.at(next));
-            keep_snapshots(flow, end, at, looks, class.opener.is_list);
-        }
-        self.done_as_of = self.done_as_of.max(at);
         flow.connection().endpoint(end).on_timer(at, class.profile());
         let mut hosts = hosts!(self, at, None);
         let outcome = hosts.serve(class, flow, FlowRef { slot, generation }, end, None, Sending::MayWait);
         self.conclude(slot, outcome);
+    }
+
+    /// Keeps the state of an end that is about to be processed for `at`, if it is observed before.
+    fn keep_for_looks(&mut self, slot: u32, end: End, at: Instant) {
+        if at > self.next_snapshot {
+            let looks = [Milestone::WarmupEnd, Milestone::SampleFlows].map(|next| self.schedule.at(next));
+            let flow = self.in_transit.flows.of_packet(slot);
+            let sampled = self.classes[usize::from(flow.id.class)].opener.is_list;
+            keep_snapshots(flow, end, at, looks, sampled);
+        }
+        self.done_as_of = self.done_as_of.max(at);
     }
 
     /// Processes an endpoint after a change without an arrival: a timer, or the application.

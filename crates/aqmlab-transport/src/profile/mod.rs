@@ -334,6 +334,12 @@ impl Profile {
         self.timer_tick.saturating_mul(2)
     }
 
+    /// The shortest retransmission timeout.
+    #[inline]
+    pub(crate) fn least_rto(&self) -> Span {
+        self.min_rto.min(self.max_rto)
+    }
+
     /// Number of reported blocks that a receiver remembers.
     pub(crate) fn remembered_blocks(&self) -> usize {
         match self.sack_memory {

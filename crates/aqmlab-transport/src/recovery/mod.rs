@@ -9,16 +9,20 @@
 mod machine;
 #[cfg(test)]
 mod naive;
+mod news;
 mod pace;
 mod prr;
+mod rack;
 mod scoreboard;
 mod segments;
+mod sent;
 mod tracking;
 
 pub(crate) use machine::Machine;
+pub(crate) use news::News;
 pub(crate) use prr::Delivery;
 pub(crate) use scoreboard::{Hole, Scoreboard};
-pub(crate) use segments::{Found, News};
+pub(crate) use segments::Found;
 pub(crate) use tracking::{Frto, Phase, Probe, Timer, Tracking, Undo};
 
 /// Action for an acknowledgment.

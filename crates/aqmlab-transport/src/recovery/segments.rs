@@ -3,103 +3,15 @@
 //! (IsLost, RFC 6675, section 4); the pipe is a sum of counts.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use aqmlab_units::{Instant, Span};
 
+use super::news::News;
+use super::rack::Rack;
+use super::sent::{AGAIN, LOST, REPEATED, SACKED, Sent};
 use crate::profile::Profile;
 use crate::ranges::Ranges;
-
-/// A segment outstanding, in two words, because a flow has many. It begins where the one before it ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Sent {
-    /// One past its last offset.
-    end: u64,
-    /// When it left last, in nanoseconds, shifted by [`MARKS`] bits, and its marks.
-    left: u64,
-}
-
-/// Bits of the marks: a run has 36 years for its instants.
-const MARKS: u32 = 4;
-
-/// The other side has it.
-const SACKED: u8 = 1;
-/// It is considered lost. Does not change when it is retransmitted.
-const LOST: u8 = 1 << 1;
-/// It was retransmitted, and that copy is in flight.
-const AGAIN: u8 = 1 << 2;
-/// It has been retransmitted: Segment.retransmitted.
-const REPEATED: u8 = 1 << 3;
-
-impl Sent {
-    #[inline]
-    fn new(at: Instant, end: u64, marks: u8) -> Self {
-        debug_assert!(at.as_ns() >> (u64::BITS - MARKS) == 0, "a run is shorter than 36 years");
-        Sent { end, left: at.as_ns() << MARKS | u64::from(marks) }
-    }
-
-    /// When it left last: Segment.xmit_ts.
-    #[inline]
-    fn at(&self) -> Instant {
-        Instant::from_ns(self.left >> MARKS)
-    }
-
-    #[inline]
-    fn marks(&self) -> u8 {
-        self.left as u8 & ((1 << MARKS) - 1)
-    }
-
-    fn mark(&mut self, marks: u8) {
-        *self = Sent::new(self.at(), self.end, marks);
-    }
-
-    fn has(&self, marks: u8) -> bool {
-        self.marks() & marks != 0
-    }
-
-    /// Whether it is neither SACKed nor lost, or a copy of it is on its way.
-    fn may_arrive(&self) -> bool {
-        !self.has(SACKED) && self.marks() & (LOST | AGAIN) != LOST
-    }
-
-    /// Whether it left before `other`: RACK_sent_after (RFC 8985, section 5.1), reversed.
-    fn left_before(&self, other: &Latest) -> bool {
-        (self.at(), self.end) < (other.at, other.end)
-    }
-}
-
-/// The most recently sent segment of those that have arrived: RACK.xmit_ts, RACK.end_seq and RACK.rtt.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Latest {
-    at: Instant,
-    end: u64,
-    rtt: Span,
-}
-
-/// What an acknowledgment brought.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct News {
-    /// Segments that have arrived, cumulatively acknowledged or SACKed for the first time.
-    pub delivered: u32,
-    /// The round trip of the first segment that is acknowledged cumulatively and was not SACKed before, and whether
-    /// it was sent once.
-    pub first: Option<(Span, bool)>,
-    /// The same for the first that is SACKed and was sent once.
-    pub first_sacked: Option<Span>,
-    /// Some of the cumulatively acknowledged segments were retransmitted.
-    pub repeated: bool,
-    /// The round trip of the latest segment that is new and was sent once.
-    pub last_rtt: Option<Span>,
-    /// The least end of a segment that was sent only once.
-    pub original: Option<u64>,
-    /// Sequence numbers that are acknowledged cumulatively, bytes by which the window may open, an ECN echo.
-    pub acked: u32,
-    pub opens: u32,
-    pub echo: bool,
-    /// A duplicate arrival is reported (RFC 2883).
-    pub twice: bool,
-    /// The first copy of a retransmitted segment has arrived.
-    pub first_copy: bool,
-}
 
 /// What an acknowledgment of segments brings that were all sent once, and of which nothing else is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,6 +21,9 @@ pub(crate) struct Plain {
     pub first: Span,
     pub last: Span,
 }
+
+/// The newly lost segments, and the time after which more will be, unless they arrive.
+type Judgment = (Found, Option<Span>);
 
 /// Number of newly lost segments.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -125,7 +40,10 @@ pub(crate) struct Found {
 /// `copies`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Segments {
-    list: VecDeque<Sent>,
+    /// Places in it remain the same when the first segment is acknowledged.
+    list: Vec<Sent>,
+    /// The place of the first outstanding segment.
+    first: usize,
     /// Places before this one have segments that are SACKed or lost, or were sent again.
     judged: usize,
     /// Places before this one have no lost segment that was not sent again.
@@ -139,35 +57,15 @@ pub(crate) struct Segments {
     sacked: u32,
     lost: u32,
     again: u32,
-    latest: Option<Latest>,
-    /// The least round trip so far: min_RTT.
-    min_rtt: Span,
-    /// One past the highest offset that has arrived: RACK.fack.
-    highest: u64,
-    /// A segment that was sent once has arrived after one sent later: RACK.reordering_seen.
-    pub reordered: bool,
-    allowance: Allowance,
+    rack: Rack,
 }
-
-/// Number of quarters of a round trip allowed for reordering (RFC 8985, section 6.2, step 4).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Allowance {
-    /// RACK.reo_wnd_mult
-    quarters: u32,
-    /// RACK.reo_wnd_persist
-    recoveries: u32,
-    /// RACK.dsack_round
-    round: Option<u64>,
-}
-
-/// Recoveries after which the allowance is a quarter again (RFC 8985, section 6.2, step 4).
-const PERSIST: u32 = 16;
 
 impl Segments {
     /// The handshake has measured a round trip, or not.
     pub(crate) fn new(rtt: Option<Span>) -> Self {
         Segments {
-            list: VecDeque::new(),
+            list: Vec::new(),
+            first: 0,
             judged: 0,
             repaired: 0,
             sacked_to: 0,
@@ -176,46 +74,62 @@ impl Segments {
             sacked: 0,
             lost: 0,
             again: 0,
-            latest: None,
-            min_rtt: rtt.unwrap_or(Span::MAX),
-            highest: 0,
-            reordered: false,
-            allowance: Allowance { quarters: 1, recoveries: 0, round: None },
+            rack: Rack::new(rtt),
         }
     }
 
-    /// An acknowledgment of everything below `una` reports duplicates: once per round trip, the allowance
-    /// grows.
+    /// An acknowledgment of everything below `una` reports duplicates.
     pub(crate) fn arrived_twice(&mut self, una: u64, sent: u64) {
-        if self.allowance.round.is_none_or(|round| una >= round) {
-            let quarters = self.allowance.quarters.saturating_add(1);
-            self.allowance = Allowance { quarters, recoveries: PERSIST, round: Some(sent) };
-        }
+        self.rack.arrived_twice(una, sent);
     }
 
     /// A recovery is over.
     pub(crate) fn recovered(&mut self) {
-        self.allowance.recoveries = self.allowance.recoveries.saturating_sub(1);
-        if self.allowance.recoveries == 0 {
-            self.allowance.quarters = 1;
-        }
+        self.rack.recovered();
     }
 
     /// Records a new segment that ends at `end`.
     #[inline]
     pub(crate) fn sent(&mut self, now: Instant, end: u64) {
-        self.list.push_back(Sent::new(now, end, 0));
+        if self.list.len() == self.list.capacity() {
+            self.move_down();
+        }
+        self.list.push(Sent::new(now, end, 0));
+    }
+
+    /// Makes room, if half of the list is acknowledged: a segment then moves once at most for each that is sent.
+    #[cold]
+    fn move_down(&mut self) {
+        if 2 * self.first >= self.list.len() {
+            self.list.drain(..self.first);
+            for place in [&mut self.judged, &mut self.repaired, &mut self.sacked_to] {
+                *place = place.saturating_sub(self.first);
+            }
+            self.first = 0;
+        }
+    }
+
+    /// The places of the outstanding segments from this one on.
+    #[inline]
+    fn places(&self, from: usize) -> core::ops::Range<usize> {
+        from.max(self.first)..self.list.len()
+    }
+
+    #[inline]
+    fn front(&self) -> Option<&Sent> {
+        self.list.get(self.first)
     }
 
     /// Segments in the network: those that are neither SACKed nor lost, and copies of lost ones.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
-        self.list.len() as u32 + self.again - self.sacked - self.lost
+        self.outstanding() + self.again - self.sacked - self.lost
     }
 
     /// Segments that have not been acknowledged cumulatively.
+    #[inline]
     pub(crate) fn outstanding(&self) -> u32 {
-        self.list.len() as u32
+        (self.list.len() - self.first) as u32
     }
 
     /// Whether all outstanding segments are in flight, as far as is known, and none is a copy.
@@ -241,47 +155,27 @@ impl Segments {
     /// segments that were sent once.
     #[inline(always)]
     pub(crate) fn acknowledge_plain(&mut self, now: Instant, una: u64) -> Option<Plain> {
-        let first = *self.list.front().filter(|first| first.end <= una && first.marks() == 0)?;
-        let (mut last, mut segments) = (first, 1);
-        if first.end < una {
-            (last, segments) = self.more_plain(una)?;
-        }
-        for _ in 0..segments {
-            self.list.pop_front();
-        }
-        (self.judged, self.repaired) = (0, 0);
-        // Those in between left between these two.
-        let rtt = now - last.at();
-        self.min_rtt = self.min_rtt.min(rtt);
-        self.reordered |= first.end < self.highest;
-        self.highest = self.highest.max(last.end);
-        if self.latest.is_none_or(|latest| !last.left_before(&latest)) {
-            self.latest = Some(Latest { at: last.at(), end: last.end, rtt });
-        }
-        Some(Plain { segments, first: now - first.at(), last: rtt })
-    }
-
-    /// The last of the segments that end by `una`, and their number, if all were sent once.
-    #[inline(never)]
-    fn more_plain(&self, una: u64) -> Option<(Sent, u32)> {
-        let (mut last, mut segments) = (*self.list.front()?, 0);
-        for segment in self.list.iter().take_while(|segment| segment.end <= una) {
+        let first = *self.front()?;
+        let (mut last, mut next) = (first, self.first);
+        while let Some(segment) = self.list.get(next).filter(|segment| segment.end <= una) {
             if segment.marks() != 0 {
                 return None;
             }
-            (last, segments) = (*segment, segments + 1);
+            (last, next) = (*segment, next + 1);
         }
-        Some((last, segments))
+        let segments = (next - self.first) as u32;
+        if segments == 0 {
+            return None;
+        }
+        self.first = next;
+        let rtt = self.rack.originals_arrived(now, &first, &last);
+        Some(Plain { segments, first: now - first.at(), last: rtt })
     }
 
-    /// Everything below `una` has arrived.
+    /// Everything below `una` has arrived, which was not known.
     pub(crate) fn acknowledge(&mut self, now: Instant, una: u64, news: &mut News) {
-        while let Some(first) = self.list.front().filter(|first| first.end <= una) {
-            let segment = *first;
-            self.list.pop_front();
-            self.judged = self.judged.saturating_sub(1);
-            self.repaired = self.repaired.saturating_sub(1);
-            self.sacked_to = self.sacked_to.saturating_sub(1);
+        while let Some(segment) = self.front().copied().filter(|first| first.end <= una) {
+            self.first += 1;
             if segment.marks() != 0 {
                 self.unmark(&segment);
                 news.repeated |= segment.has(REPEATED);
@@ -290,7 +184,7 @@ impl Segments {
                 }
             }
             news.first = news.first.or(Some((now - segment.at(), !segment.has(REPEATED))));
-            self.arrived(now, &segment, news);
+            self.rack.arrived(now, &segment, news);
         }
         if !self.sacked_ranges.is_empty() {
             self.sacked_ranges.remove_below(una);
@@ -326,7 +220,7 @@ impl Segments {
 
     fn sack_new(&mut self, now: Instant, from: u64, to: u64, una: u64, news: &mut News) {
         let mut at = self.place_after(from);
-        let mut begin = if at == 0 { una } else { self.list[at - 1].end };
+        let mut begin = self.begin(at, una);
         while let Some(segment) = self.list.get(at).copied().filter(|segment| segment.end <= to) {
             if begin >= from && !segment.has(SACKED) {
                 self.unmark(&segment);
@@ -335,7 +229,7 @@ impl Segments {
                 if !segment.has(REPEATED) {
                     news.first_sacked = news.first_sacked.or(Some(now - segment.at()));
                 }
-                self.arrived(now, &segment, news);
+                self.rack.arrived(now, &segment, news);
             }
             begin = segment.end;
             at += 1;
@@ -344,147 +238,118 @@ impl Segments {
     }
 
     /// The place of the first segment that ends after `number`.
+    #[inline]
     fn place_after(&self, number: u64) -> usize {
-        let at = self.sacked_to;
-        let likely = at > 0 && self.list.get(at - 1).is_some_and(|before| before.end <= number);
-        if likely && self.list.get(at).is_none_or(|next| next.end > number) {
+        let at = self.sacked_to.max(self.first);
+        let ends_by = |at: usize| self.list.get(at).is_some_and(|segment| segment.end <= number);
+        if at <= self.list.len() && (at == self.first || ends_by(at - 1)) && !ends_by(at) {
             return at;
         }
-        self.list.partition_point(|segment| segment.end <= number)
+        self.first + self.list[self.first..].partition_point(|segment| segment.end <= number)
+    }
+
+    /// Where the segment at this place begins.
+    #[inline]
+    fn begin(&self, at: usize, una: u64) -> u64 {
+        if at == self.first { una } else { self.list[at - 1].end }
     }
 
     /// The round-trip time that an acknowledgment measures; with `stamped`, copies of a segment can be
     /// distinguished, unless it arrives too soon for the latest one.
     pub(crate) fn round_trip(&self, news: &News, stamped: bool) -> Option<Span> {
         let (first, once) = news.first.unzip();
-        let by_copy = || first.filter(|rtt| stamped && !self.is_too_soon(*rtt));
+        let by_copy = || first.filter(|rtt| stamped && !self.rack.is_too_soon(*rtt));
         first.filter(|_| once == Some(true) && !news.repeated).or(news.first_sacked).or_else(by_copy)
-    }
-
-    /// Clearly sooner than any other: the acknowledgment is of the first copy (RFC 8985, section 6.2, step 2).
-    fn is_too_soon(&self, rtt: Span) -> bool {
-        rtt + rtt.div(8) < self.min_rtt
     }
 
     /// When the first outstanding segment left last.
     pub(crate) fn first_left(&self) -> Option<Instant> {
-        self.list.front().map(|first| first.at())
-    }
-
-    /// A segment has arrived for the first time. RFC 8985, section 6.2, steps 1 to 3.
-    #[inline]
-    fn arrived(&mut self, now: Instant, segment: &Sent, news: &mut News) {
-        news.delivered += 1;
-        let rtt = now - segment.at();
-        if segment.has(REPEATED) {
-            // Time stamps would tell the copies apart. DEVIATES from RFC 3522, 3.2: what comes later than the least round
-            // trip is taken for the latest copy's, which a queue may make wrong.
-            news.first_copy |= rtt < self.min_rtt;
-            if self.is_too_soon(rtt) {
-                return;
-            }
-        } else {
-            self.min_rtt = self.min_rtt.min(rtt);
-            news.last_rtt = Some(rtt);
-            news.original = news.original.or(Some(segment.end));
-            self.reordered |= segment.end < self.highest;
-        }
-        self.highest = self.highest.max(segment.end);
-        if self.latest.is_none_or(|latest| !segment.left_before(&latest)) {
-            self.latest = Some(Latest { at: segment.at(), end: segment.end, rtt });
-        }
+        self.front().map(|first| first.at())
     }
 
     /// RFC 8985, section 6.2, steps 4 and 5: marks segments as lost that left long enough before one that has
-    /// arrived; `window` is the allowance for reordering. Returns their number, and the time to wait for
-    /// more.
-    pub(crate) fn find_lost_by_time(&mut self, now: Instant, window: Span) -> (Found, Option<Span>) {
-        let (mut found, mut wait) = (Found::default(), None);
-        let Some(latest) = self.latest else { return (found, wait) };
-        let least = latest.rtt + window;
-        let naive = cfg!(debug_assertions).then(|| self.late_ones(now, &latest, least));
-        self.judge_originals(now, &latest, least, &mut found, &mut wait);
-        self.judge_copies(now, &latest, least, &mut found, &mut wait);
-        debug_assert!(
-            naive.is_none_or(|naive| naive == (found, wait)),
-            "the short way and the full one agree"
-        );
-        (found, wait)
+    /// arrived. Returns their number, and the time to wait for more.
+    #[inline]
+    pub(crate) fn find_lost_by_time(
+        &mut self,
+        now: Instant,
+        recovering: bool,
+        srtt: Option<Span>,
+        profile: &Profile,
+    ) -> (Found, Option<Span>) {
+        let window = self.rack.window(recovering || self.sacked >= profile.dupthresh, srtt);
+        let naive = cfg!(debug_assertions).then(|| self.late_ones(now, window));
+        let mut judgment = (Found::default(), None);
+        self.judge_originals(now, window, &mut judgment);
+        if !self.copies.is_empty() {
+            self.judge_copies(now, window, &mut judgment);
+        }
+        debug_assert!(naive.is_none_or(|naive| naive == judgment), "the short way and the full one agree");
+        judgment
     }
 
     /// Judges segments that were sent once, up to the first that left after the latest one that has arrived.
-    fn judge_originals(
-        &mut self,
-        now: Instant,
-        latest: &Latest,
-        least: Span,
-        found: &mut Found,
-        wait: &mut Option<Span>,
-    ) {
-        for at in self.judged..self.list.len() {
+    #[inline]
+    fn judge_originals(&mut self, now: Instant, window: Span, judgment: &mut Judgment) {
+        for at in self.places(self.judged) {
             let segment = self.list[at];
             if segment.marks() == 0 {
-                if !segment.left_before(latest) {
+                if !self.rack.is_after(segment.at(), segment.end) {
                     break;
                 }
-                let due = segment.at().saturating_add(least);
-                if due > now {
-                    *wait = Some(due - now); // no earlier one's is longer
-                    continue;
-                }
-                self.mark_lost(at);
-                found.segments += 1;
+                self.judge(at, now, window, judgment);
             }
-            if wait.is_none() {
+            if judgment.1.is_none() {
                 self.judged = at + 1;
             }
         }
     }
 
     /// The same for copies that may be on their way.
-    fn judge_copies(
-        &mut self,
-        now: Instant,
-        latest: &Latest,
-        least: Span,
-        found: &mut Found,
-        wait: &mut Option<Span>,
-    ) {
+    #[inline(never)]
+    fn judge_copies(&mut self, now: Instant, window: Span, judgment: &mut Judgment) {
         let mut next = 0;
-        while let Some(&(left, end)) = self.copies.get(next).filter(|copy| **copy < (latest.at, latest.end)) {
-            let due = left.saturating_add(least);
-            match self.place_of_copy(left, end) {
-                Some(_) if due > now => {
-                    *wait = (*wait).max(Some(due - now));
-                    next += 1;
-                    continue;
-                }
-                Some(at) => {
-                    found.segments += 1;
-                    found.copies += u32::from(self.list[at].has(AGAIN));
-                    self.mark_lost(at);
-                }
-                None => {}
+        while let Some(&(left, end)) = self.copies.get(next).filter(|copy| self.rack.is_after(copy.0, copy.1))
+        {
+            let waits = self.place_of_copy(left, end).is_some_and(|at| self.judge(at, now, window, judgment));
+            if waits {
+                next += 1;
+            } else {
+                self.copies.remove(next);
             }
-            self.copies.remove(next);
         }
+    }
+
+    /// Judges one that left before the latest that has arrived; returns whether it may still arrive.
+    #[inline]
+    fn judge(&mut self, at: usize, now: Instant, window: Span, (found, wait): &mut Judgment) -> bool {
+        let segment = self.list[at];
+        let late_at = self.rack.late_at(segment.at(), window);
+        if late_at > now {
+            *wait = (*wait).max(Some(late_at - now));
+            return true;
+        }
+        found.segments += 1;
+        found.copies += u32::from(segment.has(AGAIN));
+        self.mark_lost(at);
+        false
     }
 
     /// Where the copy is that left then and ends there, unless it has arrived, is lost, or was sent again.
     fn place_of_copy(&self, left: Instant, end: u64) -> Option<usize> {
-        let at = self.list.partition_point(|segment| segment.end < end);
+        let at = self.first + self.list[self.first..].partition_point(|segment| segment.end < end);
         let segment = self.list.get(at).filter(|segment| (segment.at(), segment.end) == (left, end))?;
         segment.may_arrive().then_some(at)
     }
 
     /// What [`Segments::find_lost_by_time`] finds, segment by segment as in RFC 8985.
-    fn late_ones(&self, now: Instant, latest: &Latest, least: Span) -> (Found, Option<Span>) {
+    fn late_ones(&self, now: Instant, window: Span) -> Judgment {
         let (mut found, mut wait) = (Found::default(), None);
-        for segment in self.list.iter().filter(|segment| segment.may_arrive() && segment.left_before(latest))
-        {
-            let due = segment.at().saturating_add(least);
-            if due > now {
-                wait = wait.max(Some(due - now));
+        let outstanding = self.list[self.first..].iter().filter(|segment| segment.may_arrive());
+        for segment in outstanding.filter(|segment| self.rack.is_after(segment.at(), segment.end)) {
+            let late_at = self.rack.late_at(segment.at(), window);
+            if late_at > now {
+                wait = wait.max(Some(late_at - now));
             } else {
                 found.segments += 1;
                 found.copies += u32::from(segment.has(AGAIN));
@@ -497,7 +362,7 @@ impl Segments {
     /// segments.
     pub(crate) fn find_lost_by_count(&mut self, dupthresh: u32) -> Found {
         let (mut above, mut found) = (self.sacked, Found::default());
-        for at in 0..self.list.len() {
+        for at in self.places(0) {
             if above < dupthresh {
                 break;
             }
@@ -521,10 +386,10 @@ impl Segments {
 
     /// The first segment is lost, as duplicate ACKs or a partial ACK say.
     pub(crate) fn find_first_lost(&mut self) -> Found {
-        if self.list.front().is_none_or(|first| first.has(LOST)) {
+        if self.front().is_none_or(|first| first.has(LOST)) {
             return Found::default();
         }
-        self.mark_lost(0);
+        self.mark_lost(self.first);
         self.limit_duplicates();
         Found { segments: 1, copies: 0 }
     }
@@ -559,11 +424,10 @@ impl Segments {
     /// The retransmission timer has fired: everything that is not SACKed is lost; with RACK, only segments
     /// that are already late, and the first one (RFC 8985, section 6.3).
     pub(crate) fn find_lost_at_timeout(&mut self, now: Instant, rack: bool) {
-        let least = self.latest.filter(|_| rack).map(|latest| latest.rtt);
-        for at in 0..self.list.len() {
+        for at in self.places(0) {
             let segment = self.list[at];
-            let late = least.is_none_or(|least| segment.at().saturating_add(least) <= now);
-            if !segment.has(SACKED) && (at == 0 || late) {
+            let late = !rack || self.rack.late_at(segment.at(), Span::ZERO) <= now;
+            if !segment.has(SACKED) && (at == self.first || late) {
                 self.mark_lost(at);
             }
         }
@@ -571,24 +435,15 @@ impl Segments {
 
     /// A timeout was spurious: segments that were not retransmitted are in flight.
     pub(crate) fn none_lost(&mut self) {
-        for segment in self.list.iter_mut().filter(|segment| segment.marks() & (LOST | AGAIN) == LOST) {
+        let outstanding = &mut self.list[self.first..];
+        for segment in outstanding.iter_mut().filter(|segment| segment.marks() & (LOST | AGAIN) == LOST) {
             segment.mark(segment.marks() & !LOST);
             self.lost -= 1;
         }
         self.judged = 0;
-        let copies = self.list.iter().filter(|segment| segment.has(REPEATED) && segment.may_arrive());
+        let copies = outstanding.iter().filter(|segment| segment.has(REPEATED) && segment.may_arrive());
         self.copies = copies.map(|segment| (segment.at(), segment.end)).collect();
         self.copies.make_contiguous().sort_unstable();
-    }
-
-    /// The allowance for reordering (RFC 8985, section 6.2, step 4, RACK_update_reo_wnd).
-    pub(crate) fn reordering_window(&self, recovering: bool, srtt: Option<Span>, profile: &Profile) -> Span {
-        let ignored = !self.reordered && (recovering || self.sacked >= profile.dupthresh);
-        if ignored || self.min_rtt == Span::MAX {
-            return Span::ZERO;
-        }
-        let quarters = u64::from(self.allowance.quarters);
-        self.min_rtt.saturating_mul(quarters).div(4).min(srtt.unwrap_or(Span::MAX))
     }
 
     /// The position in the list of the first lost segment that is not in flight again.
@@ -596,8 +451,7 @@ impl Segments {
         if self.lost == self.again {
             return None;
         }
-        let mut places = self.repaired..self.list.len();
-        places.find(|at| self.list[*at].marks() & (LOST | AGAIN) == LOST)
+        self.places(self.repaired).find(|at| self.list[*at].marks() & (LOST | AGAIN) == LOST)
     }
 
     /// The same; the next search begins there.
@@ -610,8 +464,7 @@ impl Segments {
 
     /// The range of the segment at this position.
     pub(crate) fn bounds(&self, at: usize, una: u64) -> (u64, u64) {
-        let from = if at == 0 { una } else { self.list[at - 1].end };
-        (from, self.list[at].end)
+        (self.begin(at, una), self.list[at].end)
     }
 
     /// The segment at this position is retransmitted up to `end`, which is lower than before if segments have
@@ -643,12 +496,21 @@ impl Segments {
         while self.copies.front().is_some_and(|(left, end)| self.place_of_copy(*left, *end).is_none()) {
             self.copies.pop_front();
         }
-        let before = self.copies.iter().rposition(|earlier| *earlier <= copy);
-        self.copies.insert(before.map_or(0, |before| before + 1), copy);
+        let later = self.copies.iter().rev().take_while(|other| **other > copy).count();
+        self.copies.push_back(copy);
+        if later > 0 {
+            let end = self.copies.len();
+            self.copies.make_contiguous()[end - 1 - later..].rotate_right(1);
+        }
+    }
+
+    /// Whether this is the place of the first outstanding segment.
+    pub(crate) fn is_first(&self, at: usize) -> bool {
+        at == self.first
     }
 
     /// The place of the last segment that is not SACKed.
     pub(crate) fn last(&self) -> Option<usize> {
-        self.list.iter().rposition(|segment| !segment.has(SACKED))
+        self.places(0).rfind(|at| !self.list[*at].has(SACKED))
     }
 }

@@ -111,6 +111,8 @@ pub(crate) struct Tracking {
     pub prr: Prr,
     pub timer: Timer,
     pub probe: Option<Probe>,
+    /// When the timer was last set for a probe that is due before any timeout.
+    pub probe_set: Instant,
     /// A probe must leave now, whatever the window.
     pub probe_due: bool,
     /// So is the first lost segment (RFC 6675, section 5, step 4.3).
@@ -134,6 +136,7 @@ impl Tracking {
             prr: Prr::begin(1),
             timer: Timer::Timeout,
             probe: None,
+            probe_set: Instant::ZERO,
             probe_due: false,
             retransmission_due: false,
             frto: Frto::Off,

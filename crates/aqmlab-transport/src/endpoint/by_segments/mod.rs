@@ -1,0 +1,267 @@
+//! The sender that tracks each outstanding segment (`sack_pipe = "segments"`): loss detection by RFC 8985 or
+//! RFC 6675, gradual reductions by RFC 9937, probes by RFC 8985, spurious timeouts by RFC 5682, each if the
+//! profile has it. It replaces [`super::selective`] and most of the processing of acknowledgments in
+//! [`super::input`]. [`phases`] has its reactions to congestion, [`timers`] its timers, [`output`] what leaves.
+
+mod output;
+mod phases;
+mod timers;
+
+use alloc::boxed::Box;
+
+use aqmlab_units::{Instant, Span};
+
+use super::{Endpoint, SELECTIVE};
+use crate::congestion::Heard;
+use crate::profile::{Profile, RttArithmetic};
+use crate::recovery::{Found, News, Phase, Timer, Tracking};
+use crate::sack::Sack;
+use crate::sequence::from_wire;
+
+/// What else an acknowledgment says.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(in crate::endpoint) struct Signs {
+    /// An ECN echo.
+    pub echo: bool,
+    /// It is a duplicate, of a sender without SACK.
+    pub repeated: bool,
+}
+
+impl Endpoint {
+    /// Whether each outstanding segment is tracked.
+    #[inline]
+    pub(in crate::endpoint) fn tracks(&self, profile: &Profile) -> bool {
+        profile.by_segments() && (self.uses_sack() || self.troubles.tracking().is_some())
+    }
+
+    /// The connection is established: from now on segments are listed.
+    #[inline(never)] // keeps the way of other senders short
+    pub(in crate::endpoint) fn begin_tracking(&mut self, profile: &Profile) {
+        if profile.by_segments() && (self.uses_sack() || profile.count_duplicates) {
+            let (rtt, sent) = (self.rto.srtt(), self.sent());
+            self.troubles.note().tracking = Some(Box::new(Tracking::new(rtt, sent, profile)));
+            self.notes.put(SELECTIVE, self.has_data());
+        }
+    }
+
+    #[inline]
+    pub(in crate::endpoint) fn tracking(&self) -> &Tracking {
+        self.troubles.tracking().expect("made with the connection")
+    }
+
+    #[inline]
+    pub(in crate::endpoint) fn tracking_mut(&mut self) -> &mut Tracking {
+        self.troubles.tracking_mut().expect("made with the connection")
+    }
+
+    /// An acknowledgment of `bytes` that are new, and nothing else, while the list is settled.
+    #[inline(always)]
+    pub(in crate::endpoint) fn on_calm_ack(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+        let (una, sent) = (self.una + u64::from(bytes), self.sent());
+        let Some(plain) = self.tracking_mut().segments.acknowledge_plain(now, una) else {
+            self.on_ack_by_segments(now, una, &Sack::NONE, Signs::default(), profile);
+            return;
+        };
+        self.note_round_trip(plain.first, (una, sent), profile);
+        self.rto.acked(una);
+        self.advance_by(bytes, bytes);
+        if profile.hears {
+            let (segments, rtt) = (plain.segments, Some(plain.last));
+            self.hear(&Heard { now, bytes, segments, marked: false, una, sent, rtt }, profile);
+        }
+        self.open_window(now, bytes, profile);
+        self.note_activity_on_ack(now, profile);
+        self.rearm_calmly(now, true, profile);
+    }
+
+    /// The acknowledgment field and the blocks of a segment.
+    #[inline(never)] // keeps the way of other senders short
+    pub(in crate::endpoint) fn on_ack_by_segments(
+        &mut self,
+        now: Instant,
+        ack: u64,
+        sack: &Sack,
+        Signs { echo, repeated }: Signs,
+        profile: &Profile,
+    ) {
+        let ack = ack.max(self.una);
+        let (calm, orderly) = (self.tracking().is_calm(), self.tracking().segments.is_orderly());
+        let mut news = self.take_news(now, ack, sack, profile);
+        if profile.count_duplicates && !self.uses_sack() {
+            self.take_duplicates(ack, repeated, &mut news);
+        }
+        let orderly = orderly && self.tracking().segments.is_orderly();
+        news.acked = (ack - self.una) as u32;
+        news.echo = echo;
+        let bytes = if news.acked > 0 { self.advance(ack) } else { 0 };
+        news.opens = if orderly { bytes } else { news.delivered * profile.mss };
+        if profile.hears && news.delivered > 0 {
+            let (una, sent) = (self.una, self.sent());
+            let (segments, rtt) = (news.delivered, news.last_rtt);
+            self.hear(&Heard { now, bytes, segments, marked: echo, una, sent, rtt }, profile);
+        }
+        if !(calm && orderly && !echo) || news.twice {
+            self.take_measures(now, ack, &news, profile);
+            self.unsettled = !self.tracking().is_settled();
+        } else if news.acked > 0 {
+            self.open_window(now, bytes, profile);
+            self.note_activity_on_ack(now, profile);
+            self.rearm(now, true, profile);
+        }
+        if self.fin_is_acked() {
+            self.enter(now, self.state.fin_acked(), profile);
+        }
+    }
+
+    /// Responds to an acknowledgment up to `ack` while data is missing or a reaction to congestion is in
+    /// progress.
+    fn take_measures(&mut self, now: Instant, ack: u64, news: &News, profile: &Profile) {
+        let advances = news.acked > 0;
+        if !advances && news.delivered > 0 {
+            self.troubles.note().counts.duplicate_acks += 1;
+        }
+        if self.probe_has_repaired(ack, advances || news.delivered > 0, news.twice) {
+            self.reduce_at_once(news, profile);
+        }
+        self.judge_timeout(ack, news, profile);
+        self.judge_reduction(news, profile);
+        self.leave_phase(ack);
+        let (found, wait) = if self.uses_sack() {
+            self.find_lost(now, profile)
+        } else {
+            (self.find_lost_by_duplicates(ack, advances, profile), None)
+        };
+        self.enter_phase(found, news, profile);
+        self.reduce_window(news.delivered, advances && found.segments == 0, profile);
+        if advances {
+            if !news.echo && !self.tracking().reduces() {
+                self.open_window(now, news.opens, profile);
+            }
+            self.note_activity_on_ack(now, profile);
+        }
+        if let Some(wait) = wait {
+            self.rto.arm_by_ticks(now, wait + profile.patience(), profile);
+            self.tracking_mut().timer = Timer::Reordering;
+        } else if advances || self.sacked_is_older_than_first(now, news) {
+            self.rearm(now, true, profile);
+        }
+    }
+
+    /// Without SACK, what has arrived follows from the number of duplicate ACKs (RFC 9937, section 6). Before SND.UNA
+    /// advances.
+    #[cold]
+    fn take_duplicates(&mut self, ack: u64, repeated: bool, news: &mut News) {
+        let sent = self.sent();
+        let advances = ack > self.una;
+        let tracking = self.tracking_mut();
+        let before_recover = ack < tracking.recover;
+        if advances {
+            news.delivered = tracking.segments.settle_duplicates(news.delivered);
+            if news.repeated {
+                // Which of these were sent once, and when the latest arrived, is not known.
+                (news.last_rtt, news.original) = (None, None);
+            }
+            if tracking.phase != Phase::Recovery || !before_recover {
+                tracking.segments.forget_duplicates();
+            }
+            return;
+        }
+        let counts = match tracking.phase {
+            Phase::Open | Phase::Reduction => true,
+            Phase::Recovery => before_recover,
+            // What left before a timeout is lost.
+            Phase::Loss => before_recover && sent > tracking.recover,
+        };
+        if repeated && counts {
+            news.delivered = tracking.segments.count_duplicate();
+        }
+    }
+
+    /// The newly delivered segments, and the round trip that they measure.
+    #[inline]
+    fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, profile: &Profile) -> News {
+        let (una, sent) = (self.una, self.sent());
+        let Tracking { segments, undo, .. } = self.tracking_mut();
+        let mut news = News::default();
+        if ack > una {
+            segments.acknowledge(now, ack, &mut news);
+        }
+        let offset = |number| from_wire(profile.initial_sequence, number, una);
+        let mut blocks = sack.blocks();
+        if profile.dsack
+            && let Some((from, to)) = first_is_twice(blocks, ack, offset)
+        {
+            blocks = &blocks[1..];
+            news.twice = true;
+            segments.arrived_twice(ack, sent);
+            undo.reported(((to - from) as u32).div_ceil(profile.mss), to);
+        }
+        for (from, to) in blocks {
+            if let (Some(from), Some(to)) = (offset(*from), offset(*to)) {
+                segments.sack(now, from, to, ack, sent, &mut news);
+            }
+        }
+        if let Some(rtt) = segments.round_trip(&news, profile.timestamps) {
+            self.note_round_trip(rtt, (ack, sent), profile);
+        }
+        if ack > una {
+            self.rto.acked(ack);
+        }
+        news
+    }
+
+    #[inline]
+    fn note_round_trip(&mut self, rtt: Span, reach: (u64, u64), profile: &Profile) {
+        if profile.rtt_arithmetic == RttArithmetic::Linux {
+            let Endpoint { rto, troubles, .. } = self;
+            let tracking = troubles.tracking_mut().expect("made with the connection");
+            rto.measured_by_linux(rtt, &mut tracking.deviation, reach, profile);
+        } else {
+            self.rto.measured_besides(rtt, profile);
+        }
+    }
+
+    /// Marks lost segments; returns their number, and the time to wait for more.
+    #[inline(always)]
+    fn find_lost(&mut self, now: Instant, profile: &Profile) -> (Found, Option<Span>) {
+        let srtt = self.rto.srtt();
+        let tracking = self.tracking_mut();
+        let recovering = tracking.is_recovering();
+        let segments = &mut tracking.segments;
+        if segments.is_orderly() {
+            return (Found::default(), None);
+        }
+        if profile.rack {
+            segments.find_lost_by_time(now, recovering, srtt, profile)
+        } else {
+            (segments.find_lost_by_count(profile.dupthresh), None)
+        }
+    }
+
+    /// Without SACK, the first segment is lost after `dupthresh` duplicate ACKs, and after each partial ACK (RFC 6582,
+    /// section 3.2).
+    #[cold]
+    fn find_lost_by_duplicates(&mut self, ack: u64, advances: bool, profile: &Profile) -> Found {
+        let tracking = self.tracking_mut();
+        let due = match tracking.phase {
+            Phase::Open | Phase::Reduction => tracking.segments.sacked() >= profile.dupthresh,
+            Phase::Recovery => advances && ack < tracking.recover,
+            Phase::Loss => false,
+        };
+        if due { tracking.segments.find_first_lost() } else { Found::default() }
+    }
+}
+
+/// The range that the first block reports as received twice: below `ack`, or within the second block (RFC
+/// 2883, section 4).
+fn first_is_twice(
+    blocks: &[(u32, u32)],
+    ack: u64,
+    offset: impl Fn(u32) -> Option<u64>,
+) -> Option<(u64, u64)> {
+    let range = |(from, to): (u32, u32)| Some((offset(from)?, offset(to)?));
+    let (from, to) = range(*blocks.first()?).filter(|(from, to)| from < to)?;
+    let second = blocks.get(1).copied().and_then(range);
+    let within = second.is_some_and(|second| second.0 <= from && to <= second.1);
+    (from < ack || within).then_some((from, to))
+}

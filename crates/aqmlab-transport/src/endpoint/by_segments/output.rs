@@ -1,0 +1,154 @@
+//! What leaves: a probe, a lost segment, or new data.
+
+use aqmlab_units::Instant;
+
+use crate::endpoint::Endpoint;
+use crate::profile::Profile;
+use crate::recovery::{Frto, Phase, Probe, Timer};
+use crate::segment::Segment;
+
+impl Endpoint {
+    /// Returns the next segment: a probe, a lost segment, or new data.
+    #[inline(never)] // keeps the way of other senders short
+    pub(in crate::endpoint) fn transmit_by_segments(
+        &mut self,
+        now: Instant,
+        profile: &Profile,
+    ) -> Option<Segment> {
+        if !self.unsettled && self.unacked > 0 && !profile.pacing && profile.burst == 1 {
+            return self.transmit_calmly(now, profile);
+        }
+        if profile.pacing {
+            self.release_timer(now);
+        }
+        if core::mem::take(&mut self.tracking_mut().probe_due) {
+            return Some(self.transmit_probe(now, profile));
+        }
+        if self.unacked == 0 {
+            self.restart_after_idle(now, profile);
+        }
+        let usable = self.window.usable(0, profile);
+        let tracking = self.tracking_mut();
+        let urgent = core::mem::take(&mut tracking.retransmission_due);
+        if !urgent && u64::from(tracking.segments.in_flight()) >= usable {
+            return None;
+        }
+        let lost = tracking.segments.next_lost().filter(|_| tracking.frto != Frto::Second);
+        if lost.is_none() && !(self.has_data() && self.fits(self.reach(profile), profile)) {
+            return None;
+        }
+        let in_bursts = profile.burst > 1 && lost.is_none();
+        if in_bursts && !self.is_in_burst(now) && self.waits_for_burst(usable, profile) {
+            return None;
+        }
+        if profile.pacing && !urgent && self.waits_for_its_time(now) {
+            return None;
+        }
+        if in_bursts {
+            self.note_burst(now, profile);
+        }
+        let segment = match lost {
+            Some(place) => {
+                self.tracking_mut().undo.sent_again();
+                self.transmit_again(now, place, profile)
+            }
+            None => self.transmit_new(now, profile),
+        };
+        if profile.pacing {
+            self.note_pace(now, segment.len, profile);
+        }
+        self.burst -= 1;
+        if u64::from(self.tracking().segments.in_flight()) >= usable {
+            self.burst = 0; // what could open the window gives a new burst: the next call need not look
+        }
+        Some(segment)
+    }
+
+    /// The same while the list is settled: new data, if there is room for it.
+    #[inline(always)]
+    fn transmit_calmly(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        let usable = self.window.usable(0, profile);
+        let in_flight = u64::from(self.tracking().segments.outstanding());
+        if in_flight >= usable || !self.has_data() || !self.fits(self.reach(profile), profile) {
+            return None;
+        }
+        let segment = self.new_data(now, profile);
+        self.list_new(now, segment.len, profile);
+        if profile.tail_loss_probe && !self.probe_stands(now, in_flight, profile) {
+            self.rearm_calmly(now, false, profile);
+        }
+        self.burst = if in_flight + 1 < usable { self.burst - 1 } else { 0 }; // as above
+        Some(segment)
+    }
+
+    /// Whether [`Endpoint::transmit_by_segments`] would return a segment, unless the limit on bursts forbids
+    /// it.
+    pub(in crate::endpoint) fn wants_to_send_by_segments(&self, profile: &Profile) -> bool {
+        let tracking = self.tracking();
+        let room = u64::from(tracking.segments.in_flight()) < self.window.usable(0, profile);
+        let waits = profile.burst > 1 && self.waits_for_burst(self.window.usable(0, profile), profile);
+        let new = !waits && self.has_data() && self.fits(self.reach(profile), profile);
+        tracking.probe_due || room && (new || tracking.segments.first_lost().is_some())
+    }
+
+    fn transmit_new(&mut self, now: Instant, profile: &Profile) -> Segment {
+        let segment = self.new_data(now, profile);
+        self.list_new(now, segment.len, profile);
+        let tracking = self.tracking_mut();
+        tracking.prr.sent();
+        if profile.tail_loss_probe && tracking.timer != Timer::Reordering && tracking.phase == Phase::Open {
+            self.rearm(now, false, profile);
+        }
+        segment
+    }
+
+    /// A new segment with `len` bytes has left.
+    #[inline(always)]
+    fn list_new(&mut self, now: Instant, len: u32, profile: &Profile) {
+        let end = self.sent();
+        let tracking = self.tracking_mut();
+        tracking.segments.sent(now, end);
+        if 0 < len && len < profile.mss {
+            tracking.partial_end = end;
+        }
+    }
+
+    /// Whether a segment that was not full waits for its acknowledgment.
+    pub(in crate::endpoint) fn partial_is_outstanding(&self) -> bool {
+        self.tracking().partial_end > self.una
+    }
+
+    fn transmit_again(&mut self, now: Instant, place: usize, profile: &Profile) -> Segment {
+        let (from, to) = self.tracking().segments.bounds(place, self.una);
+        let most = (to - from) as u32;
+        let (segment, end) = self.data(now, (from - self.una) as u32, most, profile);
+        let end = self.una + u64::from(end);
+        let tracking = self.tracking_mut();
+        let first = tracking.segments.is_first(place);
+        tracking.segments.sent_again(now, place, end);
+        tracking.prr.sent();
+        if first && tracking.timer != Timer::Reordering && profile.fast_retransmit_restarts_timer {
+            tracking.timer = Timer::Timeout;
+            self.rto.start(now, profile);
+        }
+        segment
+    }
+
+    /// RFC 8985, section 7.3: new data if there is some, otherwise the last segment again.
+    fn transmit_probe(&mut self, now: Instant, profile: &Profile) -> Segment {
+        let new = self.has_data() && self.fits(self.reach(profile), profile);
+        let last = self.tracking().segments.last();
+        let segment = match last.filter(|_| !new) {
+            Some(place) => self.transmit_again(now, place, profile),
+            None => {
+                let segment = self.new_data(now, profile);
+                let end = self.sent();
+                self.tracking_mut().segments.sent(now, end);
+                segment
+            }
+        };
+        let end = self.sent();
+        self.tracking_mut().probe = Some(Probe { end, again: !new });
+        segment
+    }
+}

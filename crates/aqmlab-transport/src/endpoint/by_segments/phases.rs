@@ -1,0 +1,203 @@
+//! Reactions to congestion: recovery, reduction, and whether they were spurious.
+
+use crate::congestion::{Outstanding, Sign};
+use crate::endpoint::Endpoint;
+use crate::profile::Profile;
+use crate::recovery::{Delivery, Found, Frto, News, Phase, Tracking, Undo};
+
+impl Endpoint {
+    /// Whether an acknowledgment shows that a probe has repaired a loss (RFC 8985, section 7.4.2).
+    pub(super) fn probe_has_repaired(&mut self, ack: u64, news: bool, twice: bool) -> bool {
+        let tracking = self.tracking_mut();
+        let Some(probe) = tracking.probe.filter(|probe| ack >= probe.end) else { return false };
+        if !probe.again || !news || twice {
+            tracking.probe = None; // new data, or both copies have arrived
+            return false;
+        }
+        if ack > probe.end {
+            tracking.probe = None;
+            return true;
+        }
+        false
+    }
+
+    /// A loss that a probe has repaired is a sign of congestion, although nothing is missing any more.
+    pub(super) fn reduce_at_once(&mut self, news: &News, profile: &Profile) {
+        if matches!(self.tracking().phase, Phase::Open | Phase::Reduction) {
+            self.begin_phase(Phase::Reduction, Some(Sign::Mark), news.delivered, profile);
+            self.window.settle();
+            self.tracking_mut().phase = Phase::Open;
+        }
+    }
+
+    /// Whether a timeout was spurious (RFC 5682, section 3.1, steps 2 and 3).
+    pub(super) fn judge_timeout(&mut self, ack: u64, news: &News, profile: &Profile) {
+        if self.tracking().frto == Frto::Off || self.tracking().phase != Phase::Loss {
+            return;
+        }
+        let (sent, has_data) = (self.sent(), self.has_data() && self.fits(self.reach(profile), profile));
+        let advances = news.acked > 0;
+        let tracking = self.tracking_mut();
+        // What left after the timeout says nothing.
+        if news.original.is_some_and(|end| end <= tracking.recover) {
+            self.go_back(true);
+            return;
+        }
+        match tracking.frto {
+            Frto::First if advances && ack < tracking.recover && has_data => {
+                tracking.frto = Frto::Second;
+                tracking.recover = sent;
+            }
+            Frto::First if !advances && news.delivered == 0 => {}
+            _ => tracking.frto = Frto::Off,
+        }
+    }
+
+    /// Whether the latest reduction was spurious: the first copy of a retransmitted segment has arrived (RFC
+    /// 3522, 3.2), or both copies of all of them (RFC 3708, section 3).
+    pub(super) fn judge_reduction(&mut self, news: &News, profile: &Profile) {
+        let Tracking { undo, segments, phase, .. } = self.tracking();
+        let by_first_copy = profile.eifel
+            && profile.timestamps
+            && news.first_copy
+            && news.acked > 0
+            && undo.begin.is_some()
+            && segments.copies() == 0;
+        if by_first_copy {
+            self.go_back(true);
+        } else if profile.dsack_undo && undo.is_due() {
+            self.go_back(*phase == Phase::Loss);
+        }
+    }
+
+    /// Undoes a spurious reduction: restores the window, and with `none_lost` the segments that were
+    /// considered lost.
+    fn go_back(&mut self, none_lost: bool) {
+        let tracking = self.tracking_mut();
+        tracking.frto = Frto::Off;
+        if tracking.is_recovering() {
+            tracking.phase = Phase::Open;
+        }
+        if none_lost {
+            tracking.segments.none_lost();
+        }
+        self.undo_reduction();
+    }
+
+    /// Prepares for a reduction that may turn out to be spurious.
+    pub(super) fn remember_window(&mut self) {
+        let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
+        let begin = Some(self.una);
+        self.tracking_mut().undo = Undo { cwnd, ssthresh, begin, unreported: None };
+        self.troubles.note().control.remember();
+    }
+
+    /// It was spurious: restores everything that determines the window.
+    fn undo_reduction(&mut self) {
+        let Undo { cwnd, ssthresh, .. } = self.tracking().undo;
+        self.tracking_mut().undo.begin = None;
+        self.window.restore(cwnd, ssthresh);
+        self.troubles.note().control.restore();
+    }
+
+    /// The data that was outstanding at the start of the phase is acknowledged. A reduction for a mark
+    /// continues until data sent after the mark is acknowledged.
+    pub(super) fn leave_phase(&mut self, ack: u64) {
+        let by_sack = self.uses_sack();
+        let tracking = self.tracking_mut();
+        let over = match tracking.phase {
+            Phase::Open => false,
+            Phase::Reduction => ack > tracking.recover,
+            Phase::Recovery | Phase::Loss if by_sack => ack >= tracking.recover,
+            // What was sent again needlessly brings duplicate ACKs of exactly that (RFC 6582, section 3.2, step 2).
+            Phase::Recovery | Phase::Loss => ack > tracking.recover,
+        };
+        if over {
+            let settles = tracking.reduces();
+            if tracking.is_recovering() {
+                tracking.segments.recovered();
+            }
+            tracking.phase = Phase::Open;
+            tracking.frto = Frto::Off;
+            if settles {
+                self.window.settle();
+            }
+        }
+    }
+
+    /// A loss begins fast recovery (after a timeout, the loss of a copy); an echo begins only a reduction.
+    #[inline]
+    pub(super) fn enter_phase(&mut self, found: Found, news: &News, profile: &Profile) {
+        let tracking = self.tracking();
+        let lost = tracking.segments.lost() > 0;
+        match tracking.phase {
+            Phase::Open if lost => {
+                self.begin_phase(Phase::Recovery, Some(Sign::Loss), news.delivered, profile)
+            }
+            Phase::Reduction if lost => self.begin_phase(Phase::Recovery, None, news.delivered, profile),
+            Phase::Loss if found.copies > 0 => {
+                self.begin_phase(Phase::Recovery, Some(Sign::Loss), news.delivered, profile);
+            }
+            Phase::Open if news.echo => {
+                self.troubles.note().counts.ecn_reductions += 1;
+                self.begin_phase(Phase::Reduction, Some(Sign::Mark), news.delivered, profile);
+            }
+            _ => {}
+        }
+    }
+
+    /// Begins a phase, with a reduction if a `sign` of congestion has not caused one yet.
+    fn begin_phase(&mut self, phase: Phase, sign: Option<Sign>, delivered: u32, profile: &Profile) {
+        let (sent, by_sack) = (self.sent(), self.uses_sack());
+        self.troubles.note().counts.fast_retransmits += u32::from(phase == Phase::Recovery);
+        let tracking = self.tracking_mut();
+        // RFC 9937, section 6: RecoverFS.
+        let flight = tracking.segments.outstanding() - tracking.segments.sacked() + delivered;
+        let Some(sign) = sign else {
+            tracking.phase = phase;
+            if by_sack {
+                tracking.recover = sent;
+            } // else the reduction ends where it would have: measured in Linux
+            if profile.exact_echo {
+                self.halve_after_mark(flight, profile);
+            }
+            return;
+        };
+        if phase == Phase::Recovery {
+            self.remember_window();
+        } else {
+            self.tracking_mut().undo.begin = None;
+        }
+        let tracking = self.tracking_mut();
+        tracking.begin(phase, sent, flight);
+        tracking.retransmission_due = phase == Phase::Recovery && !profile.prr;
+        let outstanding = Outstanding { flight: flight * profile.mss, inflation: 0 };
+        let (window, algorithm) = self.congestion(profile);
+        window.lower(algorithm, sign, outstanding, profile);
+        if !profile.prr {
+            window.settle();
+        }
+        self.ecn.reduced();
+    }
+
+    /// A loss occurs while the window is reduced for a mark, by less than a loss requires (RFC 8257, 3.5).
+    #[cold]
+    fn halve_after_mark(&mut self, flight: u32, profile: &Profile) {
+        let outstanding = Outstanding { flight: flight * profile.mss, inflation: 0 };
+        let (window, algorithm) = self.congestion(profile);
+        window.lower(algorithm, Sign::Loss, outstanding, profile);
+    }
+
+    /// Advances a reduction in progress by the number of segments that have arrived.
+    #[inline]
+    pub(super) fn reduce_window(&mut self, delivered: u32, safe: bool, profile: &Profile) {
+        let ssthresh = self.window.ssthresh();
+        let tracking = self.tracking_mut();
+        if profile.prr && tracking.reduces() && delivered > 0 {
+            let in_flight = tracking.segments.in_flight();
+            let ack = Delivery { segments: delivered, in_flight, safe };
+            let segments = tracking.prr.window(ack, ssthresh as u32);
+            self.window.set(segments);
+        }
+    }
+}

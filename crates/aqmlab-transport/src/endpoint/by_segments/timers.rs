@@ -1,0 +1,132 @@
+//! The timer: a timeout, a probe, or the wait for reordered segments.
+
+use aqmlab_units::{Instant, Span};
+
+use crate::congestion::Outstanding;
+use crate::endpoint::Endpoint;
+use crate::profile::Profile;
+use crate::recovery::{Frto, News, Phase, Timer};
+
+impl Endpoint {
+    /// Whether newly SACKed data was sent before the first outstanding segment, which has been retransmitted
+    /// since then.
+    pub(super) fn sacked_is_older_than_first(&self, now: Instant, news: &News) -> bool {
+        let left = self.tracking().segments.first_left();
+        news.first_sacked.zip(left).is_some_and(|(rtt, left)| rtt > now.saturating_since(left))
+    }
+
+    /// The timer to be set: the probe's, or the retransmission timer. `anew`: an acknowledgment starts it;
+    /// otherwise, and if another timer precedes it, the first outstanding segment did.
+    pub(super) fn rearm(&mut self, now: Instant, anew: bool, profile: &Profile) {
+        let tracking = self.tracking();
+        let probes = self.uses_sack()
+            && tracking.probe.is_none()
+            && matches!(tracking.phase, Phase::Open | Phase::Reduction)
+            && tracking.segments.is_orderly();
+        self.rearm_with(now, anew, probes && profile.tail_loss_probe, profile);
+    }
+
+    /// The same while the list is settled.
+    #[inline(always)]
+    pub(super) fn rearm_calmly(&mut self, now: Instant, anew: bool, profile: &Profile) {
+        self.rearm_with(now, anew, profile.tail_loss_probe && self.uses_sack(), profile);
+    }
+
+    #[inline(always)]
+    fn rearm_with(&mut self, now: Instant, anew: bool, probes: bool, profile: &Profile) {
+        let Endpoint { rto, troubles, unacked, .. } = self;
+        let tracking = troubles.tracking_mut().expect("made with the connection");
+        if *unacked == 0 {
+            rto.stop();
+            tracking.timer = Timer::Timeout;
+            return;
+        }
+        let since_first = if probes { !anew } else { tracking.timer != Timer::Timeout };
+        let first = if since_first { tracking.segments.first_left() } else { None };
+        let timeout = |rto| first.unwrap_or(now).saturating_add(rto).saturating_since(now);
+        tracking.timer = if probes { Timer::Probe } else { Timer::Timeout };
+        let probe = if probes { tracking.probe_timeout(rto.srtt(), profile) } else { Span::MAX };
+        let wait = if probe <= timeout(profile.least_rto()) {
+            tracking.probe_set = now;
+            probe
+        } else {
+            probe.min(timeout(rto.rto(profile)))
+        };
+        rto.arm_by_ticks(now, wait, profile);
+    }
+
+    /// Whether the timer stands already where a new segment would put it: it was set for a probe just now, while
+    /// `outstanding` segments were, and the retransmission timeout is later in any case.
+    #[inline(always)]
+    pub(super) fn probe_stands(&self, now: Instant, outstanding: u64, profile: &Profile) -> bool {
+        let tracking = self.tracking();
+        let timeout = || tracking.segments.first_left().map(|left| left.saturating_add(profile.least_rto()));
+        tracking.timer == Timer::Probe
+            && tracking.probe_set == now
+            && outstanding > 1
+            && timeout() >= Some(self.rto.deadline())
+    }
+
+    /// The timer has fired: returns true if it was not for a timeout.
+    #[inline(never)] // keeps the way of other senders short
+    pub(in crate::endpoint) fn timer_was_no_timeout(&mut self, now: Instant, profile: &Profile) -> bool {
+        if profile.pacing && self.release_timer(now) && now < self.rto.deadline() {
+            return true;
+        }
+        match core::mem::replace(&mut self.tracking_mut().timer, Timer::Timeout) {
+            Timer::Timeout => return false,
+            Timer::Reordering => {
+                let (found, wait) = self.find_lost(now, profile);
+                if found.segments > 0 && self.tracking().phase != Phase::Recovery {
+                    let news = News { delivered: 1, ..News::default() };
+                    self.enter_phase(found, &news, profile);
+                    self.reduce_window(news.delivered, false, profile);
+                }
+                self.tracking_mut().timer = Timer::Reordering;
+                match wait {
+                    Some(wait) => self.rto.arm_by_ticks(now, wait + profile.patience(), profile),
+                    None => self.rearm(now, false, profile),
+                }
+            }
+            Timer::Probe => {
+                self.tracking_mut().probe_due = true;
+                self.unsettled = true;
+                self.rto.start(now, profile);
+            }
+        }
+        true
+    }
+
+    /// The retransmission timer has expired; with `again`, nothing was acknowledged since its last expiry.
+    #[inline(never)] // keeps the way of other senders short
+    pub(in crate::endpoint) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
+        let (una, sent) = (self.una, self.sent());
+        if !again {
+            self.remember_window();
+        }
+        self.troubles.note().counts.timeouts += 1;
+        self.unsettled = true;
+        let by_sack = self.uses_sack();
+        let tracking = self.tracking_mut();
+        let recovering = tracking.is_recovering();
+        let reduced = tracking.reduces() && una < tracking.recover;
+        let outstanding = tracking.segments.outstanding() - tracking.segments.sacked();
+        if !by_sack {
+            tracking.segments.forget_duplicates();
+        }
+        tracking.segments.find_lost_at_timeout(now, profile.rack);
+        tracking.phase = Phase::Loss;
+        tracking.recover = sent;
+        tracking.probe = None;
+        (tracking.probe_due, tracking.retransmission_due) = (false, false);
+        tracking.frto = if profile.frto && (!recovering || again) { Frto::First } else { Frto::Off };
+        let in_flight = tracking.segments.in_flight();
+        let outstanding = Outstanding { flight: outstanding * profile.mss, inflation: 0 };
+        let (window, algorithm) = self.congestion(profile);
+        window.timed_out(algorithm, outstanding, again, reduced, profile);
+        window.set(in_flight + 1);
+        self.ecn.reduced();
+        self.rto.back_off(profile);
+        self.rto.start(now, profile);
+    }
+}

@@ -1,0 +1,136 @@
+//! What arrivals say about those that are still missing: the state of RACK (RFC 8985, section 5.2).
+
+use aqmlab_units::{Instant, Span};
+
+use super::news::News;
+use super::sent::{REPEATED, Sent};
+
+/// The most recently sent segment of those that have arrived, the least round trip, and reordering.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Rack {
+    /// When that segment left, its end, and its round trip: RACK.xmit_ts, RACK.end_seq and RACK.rtt. Zero before
+    /// any.
+    at: Instant,
+    end: u64,
+    rtt: Span,
+    /// The least round trip so far: min_RTT.
+    min_rtt: Span,
+    /// One past the highest offset that has arrived: RACK.fack.
+    highest: u64,
+    /// A segment that was sent once has arrived after one sent later: RACK.reordering_seen.
+    reordered: bool,
+    allowance: Allowance,
+}
+
+/// Number of quarters of a round trip allowed for reordering (RFC 8985, section 6.2, step 4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Allowance {
+    /// RACK.reo_wnd_mult
+    quarters: u32,
+    /// RACK.reo_wnd_persist
+    recoveries: u32,
+    /// RACK.dsack_round
+    round: Option<u64>,
+}
+
+/// Recoveries after which the allowance is a quarter again (RFC 8985, section 6.2, step 4).
+const PERSIST: u32 = 16;
+
+impl Rack {
+    /// The handshake has measured a round trip, or not.
+    pub(super) fn new(rtt: Option<Span>) -> Self {
+        Rack {
+            at: Instant::ZERO,
+            end: 0,
+            rtt: Span::ZERO,
+            min_rtt: rtt.unwrap_or(Span::MAX),
+            highest: 0,
+            reordered: false,
+            allowance: Allowance { quarters: 1, recoveries: 0, round: None },
+        }
+    }
+
+    /// Whether what left then and ends there left before the latest segment that has arrived: RACK_sent_after
+    /// (RFC 8985, section 5.1), reversed.
+    #[inline]
+    pub(super) fn is_after(&self, left: Instant, end: u64) -> bool {
+        (left, end) < (self.at, self.end)
+    }
+
+    /// Segments have arrived, the `first` and the `last` of which left as given and were sent once, as were those
+    /// in between, which left between these two. Returns the round trip of the last.
+    #[inline]
+    pub(super) fn originals_arrived(&mut self, now: Instant, first: &Sent, last: &Sent) -> Span {
+        let rtt = now - last.at();
+        self.min_rtt = self.min_rtt.min(rtt);
+        self.reordered |= first.end < self.highest;
+        self.arrived_last(last, rtt);
+        rtt
+    }
+
+    #[inline]
+    fn arrived_last(&mut self, segment: &Sent, rtt: Span) {
+        self.highest = self.highest.max(segment.end);
+        if !self.is_after(segment.at(), segment.end) {
+            (self.at, self.end, self.rtt) = (segment.at(), segment.end, rtt);
+        }
+    }
+
+    /// A segment has arrived for the first time. RFC 8985, section 6.2, steps 1 to 3.
+    #[inline]
+    pub(super) fn arrived(&mut self, now: Instant, segment: &Sent, news: &mut News) {
+        news.delivered += 1;
+        if !segment.has(REPEATED) {
+            news.last_rtt = Some(self.originals_arrived(now, segment, segment));
+            news.original = news.original.or(Some(segment.end));
+            return;
+        }
+        // Time stamps would tell the copies apart. DEVIATES from RFC 3522, 3.2: what comes later than the least
+        // round trip is taken for the latest copy's, which a queue may make wrong.
+        let rtt = now - segment.at();
+        news.first_copy |= rtt < self.min_rtt;
+        if !self.is_too_soon(rtt) {
+            self.arrived_last(segment, rtt);
+        }
+    }
+
+    /// Clearly sooner than any other: the acknowledgment is of the first copy (RFC 8985, section 6.2, step 2).
+    pub(super) fn is_too_soon(&self, rtt: Span) -> bool {
+        rtt + rtt.div(8) < self.min_rtt
+    }
+
+    /// An acknowledgment of everything below `una` reports duplicates: once per round trip, the allowance
+    /// grows.
+    pub(super) fn arrived_twice(&mut self, una: u64, sent: u64) {
+        if self.allowance.round.is_none_or(|round| una >= round) {
+            let quarters = self.allowance.quarters.saturating_add(1);
+            self.allowance = Allowance { quarters, recoveries: PERSIST, round: Some(sent) };
+        }
+    }
+
+    /// A recovery is over.
+    pub(super) fn recovered(&mut self) {
+        self.allowance.recoveries = self.allowance.recoveries.saturating_sub(1);
+        if self.allowance.recoveries == 0 {
+            self.allowance.quarters = 1;
+        }
+    }
+
+    /// The allowance for reordering (RFC 8985, section 6.2, step 4, RACK_update_reo_wnd); `sure` in a recovery, or
+    /// when enough is SACKed.
+    #[inline]
+    pub(super) fn window(&self, sure: bool, srtt: Option<Span>) -> Span {
+        if !self.reordered && sure || self.min_rtt == Span::MAX {
+            return Span::ZERO;
+        }
+        let quarters = u64::from(self.allowance.quarters);
+        self.min_rtt.saturating_mul(quarters).div(4).min(srtt.unwrap_or(Span::MAX))
+    }
+
+    /// When a segment that left then is lost, unless it arrives: RFC 8985, section 6.2, step 5, with this
+    /// allowance.
+    #[inline]
+    pub(super) fn late_at(&self, left: Instant, window: Span) -> Instant {
+        left.saturating_add(self.rtt + window)
+    }
+}

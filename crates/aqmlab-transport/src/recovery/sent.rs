@@ -1,0 +1,56 @@
+//! One outstanding segment: when it left, and what is known of it.
+
+use aqmlab_units::Instant;
+
+/// A segment outstanding, in two words, because a flow has many. It begins where the one before it ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Sent {
+    /// One past its last offset.
+    pub end: u64,
+    /// When it left last, in nanoseconds, shifted by [`MARKS`] bits, and its marks.
+    left: u64,
+}
+
+/// Bits of the marks: a run has 36 years for its instants.
+const MARKS: u32 = 4;
+
+/// The other side has it.
+pub(super) const SACKED: u8 = 1;
+/// It is considered lost. Does not change when it is retransmitted.
+pub(super) const LOST: u8 = 1 << 1;
+/// It was retransmitted, and that copy is in flight.
+pub(super) const AGAIN: u8 = 1 << 2;
+/// It has been retransmitted: Segment.retransmitted.
+pub(super) const REPEATED: u8 = 1 << 3;
+
+impl Sent {
+    #[inline]
+    pub(super) fn new(at: Instant, end: u64, marks: u8) -> Self {
+        debug_assert!(at.as_ns() >> (u64::BITS - MARKS) == 0, "a run is shorter than 36 years");
+        Sent { end, left: at.as_ns() << MARKS | u64::from(marks) }
+    }
+
+    /// When it left last: Segment.xmit_ts.
+    #[inline]
+    pub(super) fn at(&self) -> Instant {
+        Instant::from_ns(self.left >> MARKS)
+    }
+
+    #[inline]
+    pub(super) fn marks(&self) -> u8 {
+        self.left as u8 & ((1 << MARKS) - 1)
+    }
+
+    pub(super) fn mark(&mut self, marks: u8) {
+        *self = Sent::new(self.at(), self.end, marks);
+    }
+
+    pub(super) fn has(&self, marks: u8) -> bool {
+        self.marks() & marks != 0
+    }
+
+    /// Whether it is neither SACKed nor lost, or a copy of it is on its way.
+    pub(super) fn may_arrive(&self) -> bool {
+        !self.has(SACKED) && self.marks() & (LOST | AGAIN) != LOST
+    }
+}
