@@ -253,7 +253,7 @@ def test_files_that_a_scenario_names_are_carried(secluded):
     traced["traffic"][0]["file"] = str(folder / "lists" / "web.csv")
     (folder / "absolute.toml").write_text(tomli_w.dumps(traced))
     with pytest.raises(
-        aqmlab.UsageError, match="which cannot be sent to a cluster: put it next to the scenario"
+        aqmlab.UsageError, match="which cannot be sent to a cluster: put it in the scenario's folder"
     ):
         swept(aqmlab.Cluster(secluded.address), folder / "there", folder / "absolute.toml", force=True)
 

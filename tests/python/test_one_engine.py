@@ -151,7 +151,9 @@ def test_a_capture_is_made_where_it_is_missing_and_changes_no_result(tmp_path):
     for kept_bytes, again in ((40, 4), (40, 0), (30, 0), (60, 4)):
         captured, _ = swept(store, pcap=["bottleneck"], pcap_bytes=kept_bytes)
         assert captured.progress.runs_done == again
-        assert all("lacks packets" in reason for reasons in captured.damaged.values() for reason in reasons)
+        assert all(
+            "lacks requested packets" in reason for reasons in captured.damaged.values() for reason in reasons
+        )
     assert len(captures(store)) == 4
     every, _ = swept(store, pcap="all")
     assert every.progress.runs_done == 4

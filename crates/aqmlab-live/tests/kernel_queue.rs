@@ -266,5 +266,5 @@ fn a_specification_begins_with_a_discipline_and_says_no_place() {
     let inside =
         r#"{ kind = "policer", rate = "1Mbit", burst = "9kB", queue = { kind = "tc", spec = "red" } }"#;
     let error = parse(&text(inside), "test.toml").unwrap_err().to_string();
-    assert!(error.contains("a queue of the kernel is that of a link"), "{error}");
+    assert!(error.contains("a queue of the kernel belongs to a link"), "{error}");
 }
