@@ -4,10 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 t0=$(date +%s)
 echo "setting up (.venv, target): a cold start takes some minutes" >&2
-cargo build --release --quiet -p aqmlab-sim
-t1=$(date +%s)
 tools/install.sh
-t2=$(date +%s)
+t1=$(date +%s)
 .venv/bin/aqmlab demo "$@"
-t3=$(date +%s)
-echo "build $((t1 - t0)) s, install $((t2 - t1)) s, run and report $((t3 - t2)) s" >&2
+t2=$(date +%s)
+echo "set-up $((t1 - t0)) s, run and report $((t2 - t1)) s" >&2

@@ -20,6 +20,12 @@ if [ ! -x .venv/bin/python ]; then
         exit 3
     }
 fi
+# The crates compile while pip installs: linking keeps one processor busy, installing waits for the network and the disk.
+crates=(-p aqmlab-sim)
+[ "$(uname)" != Linux ] || crates+=(-p aqmlab-live)
+cargo build --release --quiet "${crates[@]}" &
+compiling=$!
+trap 'kill "$compiling" 2>/dev/null || true' EXIT
 # The Python packages come in one go; the stamp avoids asking the index again.
 stamp=.venv/.deps-$( { cat pyproject.toml; echo "$extras"; } | sha256sum | cut -c1-16)
 if [ ! -e "$stamp" ]; then
@@ -27,4 +33,5 @@ if [ ! -e "$stamp" ]; then
     .venv/bin/python -m pip install --quiet --disable-pip-version-check -r .venv/requirements.txt
     touch "$stamp"
 fi
+wait "$compiling"
 .venv/bin/python tools/build.py
