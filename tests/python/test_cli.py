@@ -141,9 +141,9 @@ def test_a_corrupt_recording_is_exit_4(aqmlab, experiment, tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("seed", "x", "`seed` is no int"),
-        ("tables", 5, "`tables` is no dict"),
-        ("links", None, "`links` is no list"),
+        ("seed", "x", "`seed` is not of type int"),
+        ("tables", 5, "`tables` is not of type dict"),
+        ("links", None, "`links` is not of type list"),
         ("plan", {}, "incomplete in its plan: `links` is missing"),
         ("plan", {"links": 3}, "incomplete in its plan: 'int' object is not iterable"),
     ],

@@ -190,10 +190,10 @@ def test_a_read_only_store_is_refused_in_a_sentence_and_can_be_read(undisturbed,
     store = path.parent.parent
     done = in_a_namespace(
         'mount --bind "$STORE" "$STORE"; mount -o remount,bind,ro "$STORE"; set +e\n'
-        '$SWEEP; echo "code $?"; $QUERY; echo "code $?"; $REPORT >/dev/null; echo "code $?"',
+        '$SWEEP; echo "code $?"; $QUERY "from cells"; echo "code $?"; $REPORT >/dev/null; echo "code $?"',
         STORE=store,
         SWEEP=" ".join(command(file, store)),
-        QUERY=f"{sys.executable} -m aqmlab query --csv from(cells) --store {store}",
+        QUERY=f"{sys.executable} -m aqmlab query --csv --store {store}",
         REPORT=f"{sys.executable} -m aqmlab report {path} -q -o {tmp_path}/report.html",
     )
     assert done.stdout.startswith("code 3\n"), done.stderr
