@@ -8,10 +8,10 @@ use super::sent::{REPEATED, Sent};
 /// The most recently sent segment of those that have arrived, the least round trip, and reordering.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Rack {
-    /// When that segment left, its end, and its round trip: RACK.xmit_ts, RACK.end_seq and RACK.rtt. Zero before
-    /// any.
+    /// When that segment left, and its end: RACK.xmit_ts and RACK.end_seq. Zero before any.
     at: Instant,
     end: u64,
+    /// The round trip of the segment that has arrived last: RACK.rtt.
     rtt: Span,
     /// The least round trip so far: min_RTT.
     min_rtt: Span,
@@ -71,8 +71,9 @@ impl Rack {
     #[inline]
     fn arrived_last(&mut self, segment: &Sent, rtt: Span) {
         self.highest = self.highest.max(segment.end);
+        self.rtt = rtt;
         if !self.is_after(segment.at(), segment.end) {
-            (self.at, self.end, self.rtt) = (segment.at(), segment.end, rtt);
+            (self.at, self.end) = (segment.at(), segment.end);
         }
     }
 

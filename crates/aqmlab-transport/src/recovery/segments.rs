@@ -156,6 +156,9 @@ impl Segments {
     #[inline(always)]
     pub(crate) fn acknowledge_plain(&mut self, now: Instant, una: u64) -> Option<Plain> {
         let first = *self.front()?;
+        if !self.sacked_ranges.is_empty() {
+            return None; // a part of a segment
+        }
         let (mut last, mut next) = (first, self.first);
         while let Some(segment) = self.list.get(next).filter(|segment| segment.end <= una) {
             if segment.marks() != 0 {
@@ -212,17 +215,21 @@ impl Segments {
                 return;
             }
             let end = self.sacked_ranges.end_of_gap(from).map_or(to, |end| end.min(to));
-            self.sack_new(now, from, end, una, news);
             self.sacked_ranges.insert(from, end);
+            let run = self.sacked_ranges.run_of(from).expect("it has been put in");
+            self.sack_new(now, (from, end), run, una, news);
             from = end;
         }
     }
 
-    fn sack_new(&mut self, now: Instant, from: u64, to: u64, una: u64, news: &mut News) {
+    /// `[from, to)` is new; what is known now around it is the `run`, which may complete a segment at either end.
+    fn sack_new(&mut self, now: Instant, (from, to): (u64, u64), run: (u64, u64), una: u64, news: &mut News) {
         let mut at = self.place_after(from);
         let mut begin = self.begin(at, una);
-        while let Some(segment) = self.list.get(at).copied().filter(|segment| segment.end <= to) {
-            if begin >= from && !segment.has(SACKED) {
+        while begin < to
+            && let Some(segment) = self.list.get(at).copied().filter(|segment| segment.end <= run.1)
+        {
+            if begin >= run.0 && !segment.has(SACKED) {
                 self.unmark(&segment);
                 self.sacked += 1;
                 self.list[at].mark(segment.marks() & REPEATED | SACKED);
@@ -265,6 +272,11 @@ impl Segments {
     /// When the first outstanding segment left last.
     pub(crate) fn first_left(&self) -> Option<Instant> {
         self.front().map(|first| first.at())
+    }
+
+    /// Whether one that left after the first outstanding segment has arrived: a copy, if all are in flight.
+    pub(crate) fn first_is_overtaken(&self) -> bool {
+        self.front().is_some_and(|first| self.rack.is_after(first.at(), first.end))
     }
 
     /// RFC 8985, section 6.2, steps 4 and 5: marks segments as lost that left long enough before one that has

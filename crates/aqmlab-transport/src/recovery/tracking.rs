@@ -155,10 +155,13 @@ impl Tracking {
         self.prr = Prr::begin(flight);
     }
 
-    /// Whether nothing is known to be missing, and no reaction to congestion is in progress.
+    /// Whether nothing is known to be missing, or may be soon, and no reaction to congestion is in progress.
     #[inline]
     pub(crate) fn is_calm(&self) -> bool {
-        self.phase == Phase::Open && self.probe.is_none() && self.segments.is_orderly()
+        self.phase == Phase::Open
+            && self.probe.is_none()
+            && self.segments.is_orderly()
+            && self.timer != Timer::Reordering
     }
 
     /// Whether it is calm, and nothing is due: the next acknowledgment of new data, and the next segment, are

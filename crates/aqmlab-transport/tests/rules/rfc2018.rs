@@ -3,7 +3,7 @@
 use aqmlab_params::Value;
 use aqmlab_transport::{Flags, Recovery, Role, Segment};
 
-use crate::bench::{Bench, MSS, ack_of, iw, numbers, sack, segment};
+use crate::bench::{Bench, MSS, ack_of, by_segments, iw, ms, numbers, sack, segment};
 
 /// A receiver past its handshake whose peer permits SACK, and the byte before the first data.
 fn receiver(most: u64) -> Bench {
@@ -142,4 +142,25 @@ fn a_timeout_forgets_what_was_told() {
     // A new acknowledgment without blocks: 2 is sent again, although it was SACKed once.
     assert_eq!(numbers(&b.ack(1)), [1, 2]);
     assert_eq!(b.arrive(ack_of(1)), []);
+}
+
+/// A FIN that was SACKed alone leaves again with the last data: two blocks cover that segment.
+///
+/// Rules: 2018 5 not again
+#[test]
+fn a_segment_has_arrived_when_blocks_cover_it_together() {
+    let mut b = by_segments(7, &["rack", "prr"]);
+    b.endpoint.withdraw();
+    b.now = ms(200);
+    b.ack(1);
+    b.endpoint.close();
+    assert!(b.drain()[0].flags.has(Flags::FIN));
+    b.now = ms(300);
+    let fin = (7 * MSS, 7 * MSS + 1);
+    let sent = b.arrive_with_bytes(ack_of(1), &[fin, (5 * MSS, 6 * MSS), (2 * MSS, 4 * MSS)]);
+    assert_eq!(numbers(&sent), [1, 4, 6]);
+    assert!(sent[2].flags.has(Flags::FIN));
+    b.now = ms(400);
+    let sent = b.arrive_with_bytes(ack_of(1), &[(5 * MSS, fin.1), (2 * MSS, 4 * MSS)]);
+    assert_eq!(numbers(&sent), [1, 4], "6 left after them");
 }

@@ -3,7 +3,7 @@
 use aqmlab_params::Value;
 use aqmlab_units::Span;
 
-use crate::bench::{by_segments, by_segments_with, ms, numbers};
+use crate::bench::{MSS, by_segments, by_segments_with, ms, numbers};
 
 /// Rules: 8985 6.2 step 5; 8985 6.2 reo_wnd
 #[test]
@@ -71,6 +71,74 @@ fn a_retransmission_that_is_lost_is_found_by_what_left_after_it() {
     }
 }
 
+/// The blocks of a SACK option begin with the latest, and segments are judged in ascending order: what one
+/// acknowledgment reports has not been reordered.
+///
+/// Rules: 8985 6.2 ascending
+#[test]
+fn blocks_that_arrive_together_are_no_reordering() {
+    let mut b = by_segments(10, &["rack"]);
+    b.now = ms(200);
+    assert_eq!(numbers(&b.ack_with(0, &[(6, 7), (3, 4), (1, 2)]))[..1], [0], "three are SACKed");
+}
+
+/// RACK.rtt is the round trip of the segment delivered most recently, which an earlier departure makes longer than
+/// that of RACK.segment.
+///
+/// Rules: 8985 6.2 RACK.rtt
+#[test]
+fn the_round_trip_is_that_of_the_latest_delivery() {
+    let mut b = by_segments(10, &["rack", "prr"]);
+    b.now = ms(200);
+    assert_eq!(numbers(&b.ack_with(0, &[(1, 2)])), [10]);
+    b.now = ms(201);
+    assert_eq!(numbers(&b.ack_with(0, &[(1, 3)])), [11]);
+    b.now = ms(202);
+    assert_eq!(numbers(&b.ack_with(0, &[(1, 4)])), [0]);
+    b.now = ms(302);
+    let sent = numbers(&b.ack(11));
+    assert!(!sent.contains(&11), "it left at 201 ms, and the round trip of 10 took 102: {sent:?}");
+    assert_eq!(numbers(&b.fire())[..1], [11]);
+    assert_eq!(b.now, ms(303));
+}
+
+/// Step 5 concerns each segment outstanding, also where all were sent once and nothing above them is SACKed: a copy may
+/// have left after them.
+///
+/// Rules: 8985 6.2 step 5
+#[test]
+fn what_left_before_a_copy_that_has_arrived_is_judged_after_the_recovery() {
+    let mut b = by_segments(10, &["rack", "prr"]);
+    for (at, sacked, sent) in [(200, (1, 2), 10), (201, (1, 3), 11), (202, (1, 4), 0)] {
+        b.now = ms(at);
+        assert_eq!(numbers(&b.ack_with(0, &[sacked])), [sent]);
+    }
+    for (at, to, sent) in [
+        (203, 6, None),
+        (204, 7, Some(4)),
+        (205, 8, None),
+        (206, 9, None),
+        (207, 10, Some(12)),
+        (208, 11, Some(13)),
+    ] {
+        b.now = ms(at);
+        assert_eq!(numbers(&b.ack_with(0, &[(5, to), (1, 4)])).pop(), sent);
+    }
+    b.now = ms(303);
+    assert_eq!(numbers(&b.ack_with(0, &[(5, 12), (1, 4)])), [14]);
+    b.now = ms(304);
+    assert_eq!(numbers(&b.ack_with(0, &[(1, 12)]))[..1], [0], "its first copy left before that of 4");
+    for (at, to) in [(307, 13), (308, 14)] {
+        b.now = ms(at);
+        b.ack_with(0, &[(1, to)]);
+    }
+    b.now = ms(404);
+    let sent = numbers(&b.ack(14));
+    assert!(sent.iter().all(|n| *n > 14) && !sent.is_empty() && !b.endpoint.is_recovering(), "{sent:?}");
+    assert_eq!(numbers(&b.fire())[..1], [14]);
+    assert_eq!(b.now, ms(303 + 100 + 2), "10 took 8 ms");
+}
+
 /// A timeout declares all segments lost that are not SACKed.
 ///
 /// Rules: 6675 5.1 filling in
@@ -101,6 +169,25 @@ fn a_probe_leaves_after_two_round_trips() {
         b.fire();
         assert_eq!(b.endpoint.counters().timeouts, 1);
     }
+}
+
+/// Nagle's rule holds back the second small part, and not as a probe.
+///
+/// Rules: 8985 7.3 new data
+#[test]
+fn a_probe_is_new_data_also_where_nagle_would_wait() {
+    let nagle = [("nagle", Value::Flag(true)), ("nagle_rule", Value::Choice("minshall"))];
+    let mut b = by_segments_with(10, &["tail_loss_probe"], &nagle);
+    b.endpoint.withdraw();
+    b.now = ms(200);
+    b.ack(10);
+    let mut write = |bytes| {
+        b.endpoint.write(bytes);
+        b.drain().iter().map(|segment| segment.len).collect::<Vec<u32>>()
+    };
+    assert_eq!((write(300), write(200)), (vec![300], vec![]));
+    let probe: Vec<_> = b.fire().iter().map(|segment| (segment.seq, segment.len)).collect();
+    assert_eq!((probe, b.endpoint.counters().timeouts), (vec![(1 + 10 * MSS + 300, 200)], 0));
 }
 
 /// TLP.max_ack_delay: a lone segment may wait for a delayed acknowledgment.

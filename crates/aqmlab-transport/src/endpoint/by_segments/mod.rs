@@ -15,7 +15,7 @@ use super::{Endpoint, SELECTIVE};
 use crate::congestion::Heard;
 use crate::profile::{Profile, RttArithmetic};
 use crate::recovery::{Found, News, Phase, Timer, Tracking};
-use crate::sack::Sack;
+use crate::sack::{MAX_BLOCKS, Sack};
 use crate::sequence::from_wire;
 
 /// What else an acknowledgment says.
@@ -107,6 +107,7 @@ impl Endpoint {
             self.open_window(now, bytes, profile);
             self.note_activity_on_ack(now, profile);
             self.rearm(now, true, profile);
+            self.unsettled = !self.tracking().is_settled();
         }
         if self.fin_is_acked() {
             self.enter(now, self.state.fin_acked(), profile);
@@ -196,10 +197,13 @@ impl Endpoint {
             segments.arrived_twice(ack, sent);
             undo.reported(((to - from) as u32).div_ceil(profile.mss), to);
         }
-        for (from, to) in blocks {
-            if let (Some(from), Some(to)) = (offset(*from), offset(*to)) {
-                segments.sack(now, from, to, ack, sent, &mut news);
-            }
+        // "In ascending order" (RFC 8985, section 6.2, step 2): the first block is the latest (RFC 2018, section 4).
+        let mut ranges = [(0, 0); MAX_BLOCKS];
+        let known = blocks.iter().filter_map(|(from, to)| Some((offset(*from)?, offset(*to)?)));
+        let count = ranges.iter_mut().zip(known).map(|(place, range)| *place = range).count();
+        ranges[..count].sort_unstable();
+        for &(from, to) in &ranges[..count] {
+            segments.sack(now, from, to, ack, sent, &mut news);
         }
         if let Some(rtt) = segments.round_trip(&news, profile.timestamps) {
             self.note_round_trip(rtt, (ack, sent), profile);
@@ -228,7 +232,7 @@ impl Endpoint {
         let tracking = self.tracking_mut();
         let recovering = tracking.is_recovering();
         let segments = &mut tracking.segments;
-        if segments.is_orderly() {
+        if segments.is_orderly() && !(profile.rack && segments.first_is_overtaken()) {
             return (Found::default(), None);
         }
         if profile.rack {

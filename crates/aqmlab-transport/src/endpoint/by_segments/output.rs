@@ -136,14 +136,15 @@ impl Endpoint {
 
     /// RFC 8985, section 7.3: new data if there is some, otherwise the last segment again.
     fn transmit_probe(&mut self, now: Instant, profile: &Profile) -> Segment {
-        let new = self.has_data() && self.fits(self.reach(profile), profile);
+        let (len, reach) = (self.segment_len(self.next(), profile), self.reach(profile));
+        // Only the receive window counts, and not Nagle's rule.
+        let new = if len > 0 { u64::from(self.flight + len) <= reach } else { self.fits(reach, profile) };
         let last = self.tracking().segments.last();
         let segment = match last.filter(|_| !new) {
             Some(place) => self.transmit_again(now, place, profile),
             None => {
                 let segment = self.new_data(now, profile);
-                let end = self.sent();
-                self.tracking_mut().segments.sent(now, end);
+                self.list_new(now, segment.len, profile);
                 segment
             }
         };
