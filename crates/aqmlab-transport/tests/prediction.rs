@@ -107,7 +107,7 @@ impl Talk {
 fn the_short_way_and_the_full_one_agree_whatever_arrives() {
     let seeds = match std::env::var("AQMLAB_SEED") {
         Ok(seed) => seed.parse().map(|n| n..n + 1).expect("a number"),
-        Err(_) => 0..200,
+        Err(_) => 0..300,
     };
     let mut moved = 0;
     for seed in seeds {
