@@ -377,7 +377,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let endpoint = connection.endpoint(end);
         endpoint.on_segment_with_sack(self.now, &segment, &options.sack, marked, profile);
         let answered = match connection.applications {
-            Some(_) => self.reborrow().notify_session(opener, connection, &id, at, end),
+            Some(_) => {
+                connection.endpoint(end).acknowledge_apart(profile);
+                self.reborrow().notify_session(opener, connection, &id, at, end)
+            }
             None => 0,
         };
         let served = self.serve(class, flow, at, end, None, Sending::MayWait);
