@@ -230,6 +230,30 @@ fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
     }
 }
 
+/// A packet that the kernel has dropped stays with the mirror until a later one of its flow leaves, and longer than the
+/// numbers of packets last: those that have left are used again.
+#[test]
+fn packets_keep_their_order_when_numbers_are_used_again() {
+    let plan = of_spec("fq_codel");
+    let ((mut router, script), mut out) = (connected(&plan), Kept::default());
+    let small = |flow| datagram(CLIENT, Some(flow), Ecn::Ect0, 60);
+    router.accept(ms(1), CLIENT, &small(0), &mut out).unwrap();
+    script.lose(0);
+    let (mut at, mut left) = (ms(1), 0);
+    for waiting in std::iter::repeat_n(1, 65_533).chain([4]) {
+        for _ in 0..waiting {
+            router.accept(at, CLIENT, &small(1), &mut out).unwrap();
+        }
+        (0..waiting).for_each(|_| script.release(0, false));
+        router.collect(at, 0, &mut out).unwrap();
+        at += Span::ms(1);
+        router.advance(at, &mut out);
+        left += out.0.drain(..).count();
+    }
+    router.advance(at + Span::ms(10), &mut out);
+    assert_eq!((left + out.0.len(), router.held()), (65_533 + 4, 1));
+}
+
 /// A packet that comes out but never went in belongs to no flow.
 #[test]
 fn strays_are_counted_and_change_nothing() {
