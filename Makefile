@@ -1,5 +1,5 @@
-# Two commands on a fresh machine: `make demo` and `make test`. Everything that they need beyond Debian 12,
-# Python 3.11, a Rust toolchain, gcc and make is installed by them, into .venv and target.
+# Two commands on a fresh machine: `make demo` and `make test`. They install everything that they need beyond Debian 12,
+# Python 3.11, a Rust toolchain, gcc and make, into .venv and target.
 
 PYTHON ?= python3
 VENV   := .venv

@@ -22,7 +22,7 @@ Item = tuple[str, Callable[[], dict]]
 
 # simulated seconds of the short and of the long run; many flows start slowly
 SPANS = {10: (5, 25), 100: (5, 25), 1000: (5, 25), 10_000: (10, 20), 100_000: (20, 30)}
-# What is sampled; "10ms-queues" for many flows, whose own samples would outnumber the packets.
+# What is sampled; "10ms-queues" is for many flows, whose own samples would outnumber the packets.
 RECORD = {
     "off": {},
     "10ms": {"record_ms": 10, "record_flows_ms": 500},
@@ -44,7 +44,8 @@ VARIANTS = {
         "profile": "linux",
     },
 }
-# What is lost on the dumbbell: windows of 20 segments, for which the buffer has room; or as RED drops.
+# Losses on the dumbbell: none, with windows of 20 segments, for which the buffer has room; or those that RED
+# causes.
 LOSSES = {
     "none": (100, "droptail", {"max_window": 20, "limit": 10_000}),
     "light": (100, "red", {}),
@@ -98,7 +99,7 @@ class Campaign:
     # --- our event loop -----------------------------------------------------------------------------------
 
     def dumbbells(self) -> Iterator[Item]:
-        """The dumbbell by flows, discipline and recording; with many flows a larger link, too."""
+        """The dumbbell by flows, discipline and recording; with many flows also a larger link."""
         most = 1000 if self.quick else 100_000
         for flows, (begin, end) in SPANS.items():
             if flows > most:
@@ -146,7 +147,7 @@ class Campaign:
     # --- parts --------------------------------------------------------------------------------------------
 
     def disciplines(self) -> Iterator[Item]:
-        """Each discipline alone, by itself and in its port."""
+        """Each discipline without a simulator, by itself and in its port."""
         for name in DISCIPLINES:
             for where in ("", "port/"):
                 for backlog in (100, 10_000):

@@ -5,8 +5,8 @@
     python3 benches/cluster.py runs --away           the same, whose workers do not see the store
     python3 benches/cluster.py tasks --workers 200   tasks that do nothing, with the real messages
 
-`runs` prints wall time, overhead a run and whether the bytes of results.csv, answer.csv and claims.json are the
-same, and the scheduler's memory. `tasks` has a scheduler in one process and all workers in another: its
+`runs` prints wall time, overhead per run and whether the bytes of results.csv, answer.csv and claims.json are
+the same, and the scheduler's memory. `tasks` runs a scheduler in one process and all workers in another: its
 result is a lower bound of a scheduler's capacity.
 """
 

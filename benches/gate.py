@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Fails if a packet-hop has become more expensive.
 
-Counts the instructions of four fixed scenarios, a long run less a short one, and compares instructions per
+Counts the instructions of four fixed scenarios, a long run minus a short one, and compares instructions per
 packet-hop with benches/baseline.json, which has figures for each way of counting (perf, callgrind). Fails
-when one has risen by more than 3 %. Another compiler generates other instructions: the program then compares
-but does not fail.
+when one has risen by more than 3 %. A different compiler generates different instructions: the program then
+compares but does not fail.
 
     python3 benches/gate.py                                compare
     python3 benches/gate.py --can-count                    exit 0 if this machine can count, 1 if not
@@ -67,7 +67,7 @@ def measure_lot(how: str) -> float:
 
 
 def compare(found: dict[str, float], baseline: dict[str, float]) -> list[str]:
-    """Prints the comparison; the names of the scenarios that have become too expensive."""
+    """Prints the comparison; returns the names of the scenarios that have become too expensive."""
     worse = []
     for name, now in found.items():
         if name not in baseline:
@@ -100,9 +100,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--update", action="store_true", help="write the baseline instead")
     parser.add_argument(
-        "--counter", choices=("perf", "callgrind"), help="how to count; perf where it works if not given"
+        "--counter", choices=("perf", "callgrind"), help="how to count; by default perf if it works"
     )
-    parser.add_argument("--can-count", action="store_true", help="tell whether this machine can count")
+    parser.add_argument("--can-count", action="store_true", help="report whether this machine can count")
     options = parser.parse_args()
     if options.can_count:
         return can_count()
@@ -120,7 +120,7 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
-    # A missing count of one method is compared with that of the other: they differ by a percent at most.
+    # If the count of one method is missing, that of the other is used: they differ by one percent at most.
     baseline = {name: per_hop for known in stored.values() for name, per_hop in known.items()} | stored[how]
     worse = compare(found, baseline)
     if worse and compiler() != stored[how].get("compiler"):

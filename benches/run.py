@@ -3,13 +3,13 @@
 
     python3 benches/run.py                  everything (about half an hour); continues where it was interrupted
     python3 benches/run.py --quick          fewer flows, shorter runs
-    python3 benches/run.py --only hops/red  items whose name begins so (`--list` prints the names)
+    python3 benches/run.py --only hops/red  items whose name begins this way (`--list` prints the names)
     python3 benches/run.py --write-docs     also write the tables of docs/performance.md
 
 Instructions are the figure to trust; processor time is shown as measured and judged only as a ratio to a peer
-that ran by turns with us. Results are kept in benches/results/, one file per build of the driver: existing
-items are not measured again, except with `--fresh`. The peers need ns-2 (Debian package ns2) and ns-3
-(libns3-dev); without them their rows are omitted. Nothing else should run on the machine while times are
+whose runs alternated with ours. Results are kept in benches/results/, one file per build of the driver:
+existing items are not measured again, except with `--fresh`. The peers need ns-2 (Debian package ns2) and
+ns-3 (libns3-dev); without them their rows are omitted. Nothing else should run on the machine while times are
 taken.
 """
 

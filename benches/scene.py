@@ -11,7 +11,7 @@ SCENE = {
     "rate_mbit": 100,
     "delay_ms": 5,  # of the bottleneck, one way
     "access_mbit": 1000,
-    "rtt_low_ms": 20,  # base round-trip times are spread evenly over the flows, from here
+    "rtt_low_ms": 20,  # base round-trip times are spread evenly over the flows, starting here
     "rtt_high_ms": 200,  # to here
     "start_s": 1,  # the flows start evenly spread over this time
     "mss": 1448,

@@ -4,9 +4,10 @@
     python3 benches/sweep.py                     scenarios/sweep.toml with 2 workers, three times
     python3 benches/sweep.py --jobs 4 --limit 25 FILE
 
-Wall time is that of the whole command but the report: the start of Python and of the workers, expanding the
-cases, reading the results, writing the tables. Nothing else should run on the machine meanwhile; the time
-that other programs take counts as overhead. With `--limit`, ends with 1 if the best of the times is above it.
+Wall time is that of the whole command except the report: the start of Python and of the workers, expanding
+the cases, reading the results, writing the tables. Nothing else should run on the machine at the same time;
+the time that other programs take counts as overhead. With `--limit`, ends with 1 if the best of the times is
+above it.
 """
 
 import argparse

@@ -3,5 +3,5 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 modules=(core network internet point-to-point applications traffic-control nix-vector-routing)
-# Named libraries instead of pkg-config's: Debian's files ask for libraries of modules that are not used here.
+# Named libraries instead of pkg-config's: Debian's files request libraries of modules that are not used here.
 g++ -std=c++17 -O2 -DNDEBUG dumbbell.cc -o "$1" "${modules[@]/#/-lns3-}"

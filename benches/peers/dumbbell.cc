@@ -3,8 +3,8 @@
 //   dumbbell KEY=VALUE ...
 //
 // Keys and meaning are those of benches/scene.py. Prints one JSON object on one line; counts and processor time are
-// those of the simulated time from mark_s to seconds, so that set-up is left out. With count=1 every device counts
-// the packets that it has sent; timed runs leave the counters out, the packets are the same.
+// those of the simulated time from mark_s to seconds, so set-up is excluded. With count=1 every device counts
+// the packets that it has sent; timed runs have no counters, but the same packets.
 //
 // Differences from the other programs: two bytes of PPP header per packet and link; the queue is a RedQueueDisc or
 // FifoQueueDisc above a device queue of one packet; loss recovery is TcpClassicRecovery. Time stamps are off (with
@@ -90,7 +90,7 @@ ConfigureTcp(const Scene& scene)
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));
     // Otherwise a router compares each packet's destination with the addresses of all its interfaces.
     Config::SetDefault("ns3::Ipv4::WeakEsModel", BooleanValue(false));
-    // Never the limit, and not larger than needed: four times an equal share of pipe and buffer.
+    // Never the limiting factor, and not larger than needed: four times an equal share of pipe and buffer.
     const double bdp_bytes = scene.Number("rate_mbit") * 1e6 / 8 * scene.Number("rtt_high_ms") / 1e3;
     const double room = 4 * (bdp_bytes + 1500.0 * scene.Count("limit")) / scene.Count("flows");
     const auto buffer = static_cast<uint32_t>(std::max(131072.0, room));

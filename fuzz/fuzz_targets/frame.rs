@@ -1,5 +1,5 @@
-//! Any bytes as a packet: the parser has an answer for all of them, agrees with another one, and a mark
-//! changes only the traffic class and the checksum.
+//! Any bytes as a packet: the parser returns a result for all of them and agrees with another parser, and a
+//! mark changes only the traffic class and the checksum.
 #![no_main]
 
 use std::net::IpAddr;
@@ -10,13 +10,13 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     look_at(bytes);
-    // Chance seldom finds a right checksum: it would keep nearly all of IPv4 from being tried.
+    // Random bytes seldom have a correct checksum, so nearly all of IPv4 would remain untested.
     if let Some(repaired) = repaired(bytes) {
         look_at(&repaired);
     }
 });
 
-/// An IPv4 packet with the right checksum, if its header is all there.
+/// An IPv4 packet with the correct checksum, if its header is complete.
 fn repaired(bytes: &[u8]) -> Option<Vec<u8>> {
     let first = *bytes.first().filter(|first| **first >> 4 == 4)?;
     let mut packet = bytes.to_vec();
@@ -56,7 +56,7 @@ fn another_reader_agrees(packet: &[u8], headers: &Headers) {
             assert_eq!(theirs.traffic_class(), headers.traffic_class);
         }
     }
-    // Ports, where both have found a whole header.
+    // Ports, if both have found a complete header.
     let Some(ports) = headers.ports else { return };
     match LaxSlicedPacket::from_ip(packet).ok().and_then(|theirs| theirs.transport) {
         Some(TransportSlice::Tcp(tcp)) => assert_eq!((tcp.source_port(), tcp.destination_port()), ports),

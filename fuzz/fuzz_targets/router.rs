@@ -1,5 +1,5 @@
-//! Any bytes at any time at any host of several networks: nothing panics, what leaves leaves in order and is a packet,
-//! and in the end every packet has one fate.
+//! Any bytes at any time at any host of several networks: nothing panics, only packets leave, in order, and
+//! at the end every packet has one fate.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -18,13 +18,13 @@ use libfuzzer_sys::fuzz_target;
 enum Act<'a> {
     /// Brings a packet to a host.
     Accept { host: u8, after: Gap, packet: Packet<'a> },
-    /// Comes back after some time.
+    /// Calls the router again after some time.
     Advance { after: Gap },
-    /// Comes back when it is told to.
+    /// Calls the router again at the requested time.
     Wait,
 }
 
-/// Nanoseconds until the next act: nothing, little, or up to a second.
+/// Nanoseconds until the next operation: none, few, or up to a second.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Gap {
     None,
@@ -36,7 +36,7 @@ enum Gap {
 enum Packet<'a> {
     /// Any bytes.
     Any(&'a [u8]),
-    /// A datagram with a right header: client's port, ECN field, length.
+    /// A datagram with a correct header: client's port, ECN field, length.
     Good { port: u16, ecn: u8, len: u16 },
 }
 
@@ -71,7 +71,7 @@ impl Packet<'_> {
     }
 }
 
-/// A network for each shape of queue, with delays, losses and a class of another kind.
+/// A network for each shape of queue, with delays, losses and a class of a different kind.
 const QUEUES: [&str; 6] = [
     r#"kind = "droptail", limit = "5p""#,
     r#"kind = "red", limit = "9p", min_th = "2p", max_th = "6p", w_q = 0.2, ecn = true"#,
@@ -118,7 +118,7 @@ fn plan(queue: &str) -> Plan {
     plans.remove(0)
 }
 
-/// Looks at what leaves.
+/// Checks the packets that leave.
 #[derive(Default)]
 struct Sink {
     last: Instant,
@@ -138,7 +138,7 @@ impl FrameSink for Sink {
     }
 }
 
-/// Few enough slots that they run out.
+/// So few slots that they run out.
 const SLOTS: usize = 24;
 
 fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
@@ -163,7 +163,7 @@ fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
             }
             Act::Wait => {
                 if let Some(due) = router.next_due() {
-                    // Not before the past, if arrivals have come late.
+                    // Not earlier than the last call, if arrivals were late.
                     now = now.max(due);
                     router.advance(now, &mut sink);
                 }
@@ -172,7 +172,7 @@ fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
         assert!(router.held() <= SLOTS);
         assert!(sink.last <= now);
     }
-    // The run is over, and a second later so is everything on its way.
+    // The run is over, and a second later no packet is in flight.
     now = now.max(Instant::ZERO + plan.stop.at);
     router.advance(now + Span::s(1), &mut sink);
     assert!(router.ended().is_some());
@@ -185,7 +185,7 @@ fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
     let fates = |of: fn(&aqmlab_live::router::FlowBooks) -> u64| {
         record.flows.iter().flat_map(|flow| &flow.drained).map(of).sum::<u64>()
     };
-    // Packets of no flow are on the hosts' books alone.
+    // Packets of no flow are only in the books of the hosts.
     let of_flows = sum(|host| host.accepted.packets - host.of_no_flow);
     assert_eq!(fates(|flow| flow.sent.packets), of_flows);
     assert_eq!(fates(|flow| flow.delivered.packets + flow.dropped + flow.lost), of_flows);

@@ -133,8 +133,9 @@ class Run:
                 f"route add default via {net}.2",
             )
             setting("tcp_ecn", self.case["ecn"])
-            setting("tcp_ecn_fallback", "0") # otherwise flows whose SYN is lost have no ECN, and their number
-            is random setting("tcp_no_metrics_save", "1")
+            # Otherwise flows whose SYN is lost have no ECN, and their number is random.
+            setting("tcp_ecn_fallback", "0")
+            setting("tcp_no_metrics_save", "1")
         enter(self.spaces["r"])
         ends = {"rs": "10.9.1", "rd": "10.9.2"}.items()
         batch("ip", *(f"addr add {net}.2/24 dev {device}" for device, net in ends))

@@ -2,8 +2,8 @@
 
     python3 decisions.py KERNEL OUT [CASE ...]
 
-boots KERNEL in virtual time as `single_flow.py` does, runs the cases, all or those that are named, and writes OUT/CASE.csv
-(`vectors/linux-decisions/README.md` explains the columns) and OUT/cases.csv.
+boots KERNEL in virtual time as `single_flow.py` does, runs all cases, or those that are named, and writes
+OUT/CASE.csv (`vectors/linux-decisions/README.md` explains the columns) and OUT/cases.csv.
 
 UDP datagrams of chosen sizes, ECN-capable or not, go from one network namespace to another through htb, which paces, and the
 discipline behind it. htb polls a discipline only while packets wait. Trace points give the instants at which

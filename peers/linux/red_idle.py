@@ -1,9 +1,9 @@
-"""The decisions of Linux's RED after idle times: the fate of each of some thousands of datagrams, as CSV.
+"""The decisions of Linux's RED after idle periods: the fate of each of several thousand datagrams, as CSV.
 
     sudo python3 red_idle.py DIRECTORY
 
 needs Linux with sch_red, sch_cbs, veth, network namespaces and tracefs, iproute2 and root; nothing outside
-its two namespaces is changed. It is best run where nothing is late: in User Mode Linux (Debian's package
+its two namespaces is changed. It is best run where nothing can be late: in User Mode Linux (Debian's package
 `user-mode-linux`, or a kernel built with ARCH=um) booted with `time-travel=inf-cpu`.
 
 Bursts of UDP datagrams meet RED whose thresholds are one byte apart, so that only the average decides,
@@ -44,7 +44,7 @@ def write(path: str, text: str) -> None:
 
 
 def send(scene: dict, draws: random.Random) -> None:
-    """Offer bursts of datagrams at one and a half to three times the rate, with idle times between them."""
+    """Offer bursts of datagrams at one and a half to three times the rate, with idle periods between them."""
     packet_s = PACKET * 8 / (scene["rate_kbit"] * 1000)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
@@ -56,7 +56,7 @@ def send(scene: dict, draws: random.Random) -> None:
                 s.sendto(bytes(PACKET - 42), ("10.9.0.2", 9))
                 if number % scene["at_once"] == 0:
                     time.sleep(scene["at_once"] * step * draws.uniform(0.5, 1.5))
-            # Long enough for the queue to empty, and then the idle time.
+            # Long enough for the queue to empty, followed by the idle period.
             time.sleep(3 * scene["min"] / PACKET * packet_s + gap)
 
 

@@ -2,11 +2,12 @@
 
     python3 single_flow.py KERNEL CASES DIRECTORY [CASE ...]
 
-boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`), runs the cases of the table CASES
-(CSV; `vectors/linux-single-flow/README.md` explains its columns) in it, all or those that are named, and writes
-DIRECTORY/CASE.csv. With CONFIG_UML_TIME_TRAVEL_SUPPORT the kernel runs in virtual time: nothing is late, and a case
-without randomness repeats exactly. Debian's package `user-mode-linux` has a kernel without it, whose times are coarser.
-The root file system of the kernel is this machine's, read-only. It needs python3 in /usr/bin, iproute2 and root.
+boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`), runs the cases of the table
+CASES (CSV; `vectors/linux-single-flow/README.md` explains its columns) in it, either all or those that are
+named, and writes DIRECTORY/CASE.csv. With CONFIG_UML_TIME_TRAVEL_SUPPORT the kernel runs in virtual time:
+nothing is late, and a case without randomness repeats exactly. Debian's package `user-mode-linux` has a
+kernel without it, whose times are coarser. The root file system of the kernel is this machine's, read-only.
+It needs python3 in /usr/bin, iproute2 and root.
 
 One connection runs between two network namespaces, each with a TUN device. The network between the devices is this
 program: two links in series each way, losses at the entrance.
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import time
 
-LINKS = ((100_000_000, 10_000_000), (10_000_000, 20_000_000))  # bit/s and ns of delay, there; reversed on the way back
+LINKS = ((100_000_000, 10_000_000), (10_000_000, 20_000_000))  # bit/s and ns, forward; reversed on the way back
 PORT, HEADER = 5001, 20
 SENDER, RECEIVER = "10.9.0.1", "10.9.0.2"
 FLAGS = ((0x01, "F"), (0x02, "S"), (0x04, "R"), (0x10, "A"), (0x40, "E"), (0x80, "C"))
@@ -81,8 +82,7 @@ class Link:
 
 
 class Faults:
-    """The packets of one direction that are lost or marked: `segment` or `segment:time` of data, numbers of
-    ACKs."""
+    """The packets of one direction that are lost or marked: `segment` or `segment:time` for data, numbers for ACKs."""
 
     def __init__(self, text: str, mss: int) -> None:
         pairs = (word.partition(":") for word in text.split())

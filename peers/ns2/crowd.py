@@ -3,7 +3,7 @@
 
 Runs crowd.tcl over cells (case, flows) and seeds, and writes one row per run to crowd.csv, one row per cell
 and metric to summary.csv, and the scene of every seed (base RTT and start of each flow, the same for all
-cases) to scenes.csv. Rows already in crowd.csv are kept, so that an interrupted campaign continues; remove
+cases) to scenes.csv. Rows already in crowd.csv are kept, so an interrupted campaign continues; remove
 the files to start again. A cell runs with FEWEST seeds, then more, up to MOST, until the 90 % interval of the
 mean of each of its watched metrics is no wider than WIDEST of that mean.
 

@@ -134,7 +134,7 @@ proc access_link {ns a b delay_s} {
 
 for {set i 0} {$i < $flows} {incr i} {
     # Whole nanoseconds for the start and for each of the four access delays, so that another simulator can be given
-    # the very same scene.
+    # exactly the same scene.
     set base_rtt_s [format %.9f [expr {round([$rtt_stream uniform $base_rtt_low_s $base_rtt_high_s] * 250e6) / 250e6}]]
     set start_s    [format %.9f [$start_stream uniform 0 $start_span_s]]
     set rtt_of($i)   $base_rtt_s

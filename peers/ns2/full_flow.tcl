@@ -3,8 +3,8 @@
 #   ns full_flow.tcl NAME=VALUE..
 #
 # The client sends `bulk` bytes, or a `request` which the server answers with `response` bytes and a close. Packets
-# numbered in `drop` (of the client's) and `drop_back` (of the server's) are lost, those in `mark` marked CE, the first
-# being number 0. Prints a line per packet: time, host (c or s), sequence number, payload, acknowledgment, flags.
+# numbered in `drop` (the client's) and `drop_back` (the server's) are lost, and those in `mark` are marked CE; the
+# first is number 0. Prints one line per packet: time, host (c or s), sequence number, payload, acknowledgment, flags.
 #
 #   client --10 Mbit/s, 10 ms-- router --4 Mbit/s, 20 ms-- server
 

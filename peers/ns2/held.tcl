@@ -1,4 +1,4 @@
-# How many of 200 packets that come at once get through a queue of ns-2 before an idle link (one is in transmission at once).
+# How many of 200 simultaneous packets pass a queue of ns-2 at an idle link (the first begins transmission at once).
 #
 #   ns held.tcl DropTail|REM IN_BYTES LIMIT SIZE MEAN
 #

@@ -45,7 +45,7 @@ QUEUES = {
     "REM": {"kind": "rem", "preset": "ns2", "q_ref": "20p", "measure": "bytes", "byte_mode": "mean"} | BYTES,
 }
 DEEP = {"kind": "droptail", "limit": "10000p"}
-# Agent/TCP/FullTcp/Newreno as lot.tcl configures it, as closely as parameters permit (docs/validation.md,
+# Agent/TCP/FullTcp/Newreno as lot.tcl configures it, as closely as its parameters permit (docs/validation.md,
 # section 1).
 TCP = {
     "profile": "ns2_fulltcp",
@@ -66,7 +66,7 @@ def sided(names: Iterable[str]) -> list[str]:
 
 
 def scenario(seed: int = 1, span_s: tuple[float, float] = SPAN_S) -> dict:
-    """The lot with one congested link."""
+    """The parking lot with one congested link."""
     nodes = [f"R{i}" for i in range(8)]
     links = [link(f"R{i}", f"R{i + 1}", "10Mbit", QUEUES["DT"]) for i in range(7)]
     classes, delays = [], []
@@ -172,7 +172,7 @@ def exchanges(log: Iterable[str]) -> Iterator[tuple[str, float, float]]:
 
 
 def run(source: Path, queue: str, span_s: tuple[float, float] = SPAN_S) -> dict[str, float]:
-    """Return ns-2's results for the lot with these vectors."""
+    """Return ns-2's results for the parking lot with these vectors."""
     with tempfile.TemporaryDirectory() as folder:
         write_tmix(source, Path(folder))
         command = ["nice", "ns", str(HERE / "lot.tcl"), f"queues={queue}", f"vectors={folder}"]

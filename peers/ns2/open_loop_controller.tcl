@@ -1,10 +1,10 @@
-# One slow link of ns-2.35 with a PI or REM queue under an open load: packets at given instants, and nothing reacts to a
-# drop or a mark.
+# One slow link of ns-2.35 with a PI or REM queue under an open load: packets arrive at given instants, and nothing
+# reacts to a drop or a mark.
 #
 #   ns open_loop_controller.tcl PI|REM LIMIT SEED ARRIVALS_FILE [NAME VALUE]..
 #
 # Each line of ARRIVALS_FILE is `at_ns size ect`; NAME VALUE set the queue's variables (`w_ 160`). ECN-capable packets
-# come from a TCP sender whose window never ends and which never hears an answer, the others from UDP.
+# come from a TCP sender with an unlimited window that never receives an acknowledgment, the others from UDP.
 #
 # Prints one line per arrival, `A at_ns packets bytes prob lost`: the queue before the arrival without the packet in
 # transmission, the probability and how many packets have been lost after it. Then `R flags` for each packet that came
@@ -27,7 +27,7 @@ Agent/TCP set minrto_ 1e8
 Agent/TCP set maxrto_ 1e9
 Agent/TCP set rtxcur_init_ 1e8
 
-# A twin with the seed of the default generator, which the queue draws from, gives the same sequence.
+# A second generator with the seed of the default one, from which the queue draws, gives the same sequence.
 set twin [new RNG]
 $twin seed $seed
 

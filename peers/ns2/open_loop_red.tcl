@@ -1,4 +1,5 @@
-# One slow RED link of ns-2.35 under an open load: UDP datagrams at Poisson instants, nothing reacts to a drop.
+# One slow RED link of ns-2.35 under an open load: UDP datagrams arrive at Poisson instants, and nothing reacts to a
+# drop.
 #
 #   ns open_loop_red.tcl LOAD ON_S OFF_S WAIT LIMIT SEED ARRIVALS
 #
@@ -34,7 +35,7 @@ Queue/RED set q_weight_       0.02
 Queue/RED set mean_pktsize_   $wire_bytes
 Agent/UDP set packetSize_     $wire_bytes
 
-# A twin with the seed of the default generator, which RED draws from, gives the same sequence.
+# A second generator with the seed of the default one, from which RED draws, gives the same sequence.
 $defaultRNG seed $seed
 set twin [new RNG]
 $twin seed $seed

@@ -246,7 +246,7 @@ class Answer(Framed):
         return tuple(name for name in self.classes if name in crossing)
 
     def where_text(self) -> str:
-        """Return the queue and the traffic of the figures, in words."""
+        """Describe the queue and the traffic of the figures in words."""
         if self.by_class:
             if self.asked_queue == EVERY_QUEUE:
                 return "each class over its whole path"
@@ -288,7 +288,7 @@ class Answer(Framed):
         return grid
 
     def footnote(self) -> str:
-        """Return the subject of the figures, the seeds, and the missing values, in words."""
+        """Describe the subject of the figures, the seeds, and the missing values in words."""
         seeds = self.results.finished_seeds
         one_case = not self.results.axes
         asked = self.by_class or one_case or self.asked_queue is not None or self.class_name != EVERY_CLASS
@@ -439,7 +439,7 @@ def answer(
 def _values(
     results: Results, row: Row, metrics: Sequence[Metric], queue: str | None
 ) -> dict[str, Mapping[int, float | None]]:
-    """Return the values of a row; none where another cell has the queue and this one does not."""
+    """Return the values of a row; none if this cell lacks the queue and another one has it."""
     cell, class_name = row
     if queue not in (None, EVERY_QUEUE) and queue not in _queues(results, cell):
         return {m.name: dict.fromkeys(run.seed for run in results.runs_of(cell)) for m in metrics}
@@ -451,7 +451,7 @@ def _queues(results: Results, cell: Cell) -> set[str]:
 
 
 def _rows(results: Results, queue: str | None, class_name: str, *, by_class: bool) -> list[Row]:
-    """Return the rows with figures; a cell without finished runs has one where its case has swept values."""
+    """Return the rows with figures; a cell without finished runs has one if its case has swept values."""
     cells = [cell for cell in results.cells if results.runs_of(cell) or (results.axes and not by_class)]
     if not by_class:
         return [Row(cell, class_name) for cell in cells]

@@ -147,8 +147,8 @@ def plot(
         Names, for ``"lines"``, ``"heat"``, ``"differences"``, ``"box"`` and ``"bar"``; the 95th
         percentile of queueing delay if not given, and goodput in boxes and bars.
     x, by
-        Axes of a sweep: along each plot, and a plot for each label, which is upward in ``"heat"``
-        and ``"differences"``; those with the most labels if not given.
+        Axes of a sweep: the horizontal axis of each plot, and the axis with one plot per label, which is the
+        vertical one in ``"heat"`` and ``"differences"``; those with the most labels if not given.
     where
         Labels at which other axes are held, by axis; their first ones if not given.
     over

@@ -71,7 +71,7 @@ class Both:
 
     @property
     def summary(self) -> str:
-        """Return the distance of live from simulated, in one sentence over all arms, or cells of a sweep."""
+        """Return how far live differs from simulated, in one sentence over all arms, or cells of a sweep."""
         parts = []
         for name, called in _SUMMED_UP.items():
             apart = [
@@ -127,7 +127,7 @@ def is_both(path: Path | str) -> bool:
 
 
 def of_sides(path: Path, simulated: Results, live: Results) -> Both:
-    """Return two sides that are already open, with their differences; ``path`` is the directory of both."""
+    """Combine two sides that are already open with their differences; ``path`` is the directory of both."""
     from aqmlab.comparison import compare_sides
     from aqmlab.pairing import side_of
 

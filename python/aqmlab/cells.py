@@ -80,7 +80,7 @@ def _short(name: str, others: Sequence[str]) -> str:
 
 
 def _named(names: Sequence[str], given: str, shorts: Sequence[str]) -> int:
-    """Return the index of the axis that a name, or a tail of one, means."""
+    """Return the index of the axis to which a name, or the end of one, refers."""
     if given in names:
         return names.index(given)
     found = [i for i, name in enumerate(names) if name.endswith(f".{given}")]
@@ -93,7 +93,7 @@ def _named(names: Sequence[str], given: str, shorts: Sequence[str]) -> int:
 
 
 def axes_of(about: Mapping[str, Any]) -> tuple[Axis, ...]:
-    """Return the axes of a scenario, from the form of the core or of ``sweep.json``."""
+    """Return the axes of a scenario, from the core's form or from ``sweep.json``."""
     return tuple(
         Axis(str(axis["name"]), str(axis["short"]), tuple(axis["keys"]), tuple(map(str, axis["labels"])))
         for axis in about["axes"]

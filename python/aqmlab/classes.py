@@ -1,4 +1,4 @@
-"""Classes of traffic: NewReno with SACK, short with long round-trip times, UDP with TCP."""
+"""Classes of traffic, such as NewReno and SACK, short and long round-trip times, or UDP and TCP."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The columns of recorded tables under their present names, for every version that wrote them.
 
 Format version 3 gave some columns more accurate names. Tables are read through
-:func:`parquet_source`, so that no other code knows an earlier name.
+:func:`parquet_source`, so no other code needs to know an earlier name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Comparisons of two arms, recordings or cells of a sweep by their metrics.
 
-Where both sides ran the same seeds with the same traffic, each seed makes a pair because both sides
-share its arrivals and start times. Otherwise the two sets of runs are independent, and compared as
-such.
+Where both sides ran the same seeds with the same traffic, each seed forms a pair because both sides share its
+arrivals and start times. Otherwise the two sets of runs are independent, and compared as such.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ class Compared:
     first, second
         Means of the two sides with their intervals.
     found
-        The difference, second less first.
+        The difference, second minus first.
     adjusted_p
         :attr:`found` after correction for multiple comparisons (Holm).
     unpaired
-        Why seeds do not make pairs; empty where they do.
+        Why seeds do not form pairs; empty if they do.
     sentence
         The difference in words.
     """
@@ -144,7 +143,7 @@ class Comparison(Framed):
             yield self.grid_under(title, ((one.case, one) for one in of_metric))
 
     def grid_under(self, title: str, rows: Iterable[tuple[str, Compared]]) -> Grid:
-        """Return some of the comparisons under a title, each with the head of its row."""
+        """Return some of the comparisons under a title, each with its row header."""
         return self._grid([title], (([head], one) for head, one in rows))
 
     def _grid(self, keys: Sequence[str], rows: Iterable[tuple[Sequence[str], Compared]]) -> Grid:
@@ -164,7 +163,7 @@ class Comparison(Framed):
 
     @property
     def unpaired(self) -> tuple[str, ...]:
-        """Why seeds do not make pairs, each reason once; empty where they all do."""
+        """Why seeds do not form pairs, each reason once; empty if they all do."""
         return tuple(dict.fromkeys(one.unpaired for one in self.compared if one.unpaired))
 
     def to_json(self) -> dict[str, Any]:
@@ -232,7 +231,7 @@ def _compared(
 
 
 def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -> str:
-    """Return why the seeds of two cells do not make pairs; empty where they do."""
+    """Return why the seeds of two cells do not form pairs; empty if they do."""
     runs, against = results.runs_of(cell), others.runs_of(other)
     if not runs or not against:
         return ""

@@ -14,9 +14,9 @@ class Problem(TypedDict):
     """One error in a scenario, with its location."""
 
     line: int
-    """Line in the file, from 1; 0 where no place can be named."""
+    """Line in the file, from 1; 0 if no location is known."""
     column: int
-    """Column in characters, from 1; 0 where no place can be named."""
+    """Column in characters, from 1; 0 if no location is known."""
     path: str
     """The key, such as ``topology.queue.min_th``; may be empty."""
     message: str
@@ -96,7 +96,7 @@ def called(name: str, message: str) -> AqmlabError:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
-    """Return the error of an unknown name, with the nearest one or all known names.
+    """Return the error for an unknown name, with the nearest name or all known names.
 
     Parameters
     ----------

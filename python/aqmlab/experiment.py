@@ -84,7 +84,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
         Whether to make ``report.html``.
     resume
         Whether to continue in ``output`` (by default the latest directory of the same runs below
-        ``runs``): intact runs are kept, others are made. Without such a directory, it starts from the
+        ``runs``): intact runs are kept, others are repeated. Without such a directory, it starts from the
         beginning.
 
     Returns
@@ -140,7 +140,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
     force
         Whether to run even if the router expects the load to exceed this machine's capacity.
     interrupted
-        Called once, when a run has been asked to end.
+        Called once, when a run has been requested to end.
 
     Returns
     -------
@@ -183,8 +183,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
 ) -> Both:
     """Run a scenario live, then simulate it, and compare.
 
-    Live runs come first, so that a machine that cannot make them reports this before an hour of
-    simulation.
+    Live runs come first, so that a machine that cannot run them reports this before an hour of simulation.
 
     Parameters
     ----------
@@ -279,7 +278,7 @@ def _reported(found: _Found, report: bool) -> _Found:
 
 @contextmanager
 def _nothing_empty_left(place: ExperimentDirectory) -> Iterator[None]:
-    """Remove the directory if the block fails before a run has finished."""
+    """Remove the directory if the block fails before any run has finished."""
     try:
         yield
     except BaseException as error:

@@ -15,7 +15,7 @@ FAITHFUL = "faithful"
 NOT_FAITHFUL = "NOT FAITHFUL"
 
 PACKETS_FILE = "`packets.pcapng`"
-"""The name of the file of captured packets in remarks."""
+"""The name for the file of captured packets in remarks."""
 
 _LOST_UNSEEN = ("write_error", "no_slot", "oversize")
 """Causes in ``drops`` that no queue's books contain; losses within hosts have a separate check."""
@@ -85,7 +85,7 @@ class Faithfulness:
         return _seconds(self.part("lateness").get(f"{quantile}_ns"))
 
     def ping_s(self, quantile: str) -> float | None:
-        """Return round trips between two hosts without a router, before the run, as :meth:`lateness_s`."""
+        """Return round-trip times between hosts without a router, before the run, like :meth:`lateness_s`."""
         return _seconds(self.part("ping").get(f"{quantile}_ns"))
 
     @property
@@ -241,7 +241,7 @@ _OF_A_CLASS = re.compile(r"class `([^`]*)`: (.*)", re.DOTALL)
 
 
 def grouped(remarks: Iterable[str]) -> list[str]:
-    """Return remarks without repetition: those that apply to several classes appear once, with the names."""
+    """Return remarks without repetition: each appears once, with the names of its classes."""
     classes: dict[str, list[str]] = {}
     for remark in remarks:
         found = _OF_A_CLASS.fullmatch(remark)

@@ -18,8 +18,8 @@ NO_VALUE = "–"
 def display_unit(unit: str, like: float | None = None) -> str:
     """Return the unit in which a value in ``unit`` is shown.
 
-    ``like`` is the largest of the values shown together, where known: times of a second and more
-    are in seconds.
+    ``like`` is the largest of the values shown together, if known: times of one second or more are in
+    seconds.
     """
     return _scale(unit, like)[1]
 
@@ -69,7 +69,7 @@ def time_text(seconds: float, digits: int = 6) -> str:
 
 
 def shown(value: float | None, places: int = 0, scale: float = 1.0) -> str:
-    """Return ``value`` times ``scale`` with this many places, or a dash for an unknown one."""
+    """Return ``value`` times ``scale`` with this many places, or a dash if it is unknown."""
     return NO_VALUE if value is None else fixed(scale * value, places)
 
 

@@ -92,7 +92,7 @@ def partial_directory(parent: Path, called: str) -> Iterator[Path]:
         try:
             lock = os.open(directory, os.O_RDONLY)
         except FileNotFoundError:
-            continue  # another process took it for abandoned before it was locked
+            continue  # another process considered it abandoned before it was locked
         if _is_ours(lock):
             break
         os.close(lock)
@@ -104,7 +104,7 @@ def partial_directory(parent: Path, called: str) -> Iterator[Path]:
 
 
 def locked(file: int) -> bool | None:
-    """Take the lock of an open file if it is free; ``None`` where the file system has none."""
+    """Take the lock of an open file if it is free; ``None`` if the file system has no locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -117,7 +117,7 @@ def locked(file: int) -> bool | None:
 
 
 def _own_file(file: Path) -> tuple[Path, int]:
-    """A new file beside another, open, and locked as long as it is open."""
+    """A new, open file next to another one, locked as long as it is open."""
     while True:
         temporary = file.with_name(f".{file.name}.{os.getpid()}-{os.urandom(4).hex()}")
         out = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -132,7 +132,7 @@ def _is_ours(file: int) -> bool:
 
 
 def _remove_abandoned(folder: Path, pattern: str) -> None:
-    """Remove temporary files and directories of killed processes: those whose lock nobody holds."""
+    """Remove temporary files and directories of killed processes: those whose lock is free."""
     try:
         left = [path for path in folder.iterdir() if re.fullmatch(pattern, path.name)]
     except OSError:

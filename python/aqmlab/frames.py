@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TEXT, WHOLE, REAL, YES_OR_NO = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN"
 
 Columns = Mapping[str, tuple[str, Sequence[Any]]]
-"""By name: the kind of the values (:data:`TEXT`, ...), and the values; ``None`` where undefined."""
+"""By name: the type of the values (:data:`TEXT`, ...), and the values; ``None`` if undefined."""
 
 LIBRARIES = ("pandas", "polars")
 
@@ -36,7 +36,7 @@ class Framed:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return _relation(self._frame_columns()).__arrow_c_stream__(requested_schema)
 
-    def to_frame(self, library: str | None = None) -> Any:  # noqa: ANN401 (of a package that we do not need)
+    def to_frame(self, library: str | None = None) -> Any:  # noqa: ANN401 (the type belongs to an optional package)
         """Return a data frame.
 
         Parameters
@@ -86,7 +86,7 @@ def of_arrays(own: Mapping[str, Sequence[Any]], arrays: Mapping[str, Any]) -> Fr
 
 
 def column_names(wanted: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Return names of columns that differ from each other and from those ``taken``: ``rate``, ``rate_2``."""
+    """Return distinct column names that also differ from those ``taken``: ``rate``, ``rate_2``."""
     used = set(taken)
     found = []
     for name in wanted:

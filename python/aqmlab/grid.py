@@ -1,6 +1,6 @@
 """Tables of text that fit a width and lose nothing.
 
-A table that is too wide first breaks its heads and its prose between words. Then it is transposed,
+A table that is too wide first breaks its headers and its prose between words. Then it is transposed,
 or its columns are folded into blocks below each other, each repeating the first columns. As a last
 resort, each row is printed as a record, one line per column. Names and numbers are never cut, and a
 word is broken only if it is longer than the line.
@@ -17,7 +17,7 @@ from itertools import zip_longest
 _GAP = 3
 _LEAST_WIDTH = 20
 _LEAST_PROSE = 12
-"""Least width of a column of prose, unless its longest word is longer."""
+"""Least width of a column of prose, unless its longest word is wider."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Grid:
     Parameters
     ----------
     columns
-        The columns, or their heads.
+        The columns, or their headers.
     keys
         Number of first columns that identify a row; they are repeated where the table is folded.
         With 0, it is never folded.
@@ -97,7 +97,7 @@ class Grid:
         whole = self._block(every, self._grown(every, least, full, width)) if fits else None
         if not self.keys or any(column.prose for column in self.columns):
             records = self._records(width)
-            # Columns are easier to compare in a table, so records must save a line.
+            # Columns are easier to compare in a table, so records are used only if they save lines.
             return records if whole is None or len(records) + len(self.rows) < len(whole) else whole
         if whole is not None:
             return whole
@@ -140,7 +140,7 @@ class Grid:
         return max(map(cell_width, (self.columns[column].head, *self._texts(column))))
 
     def _least(self, column: int, *, words: bool = False) -> int:
-        """Return the width at which heads, and cells of prose, break between words only."""
+        """Return the width at which headers and cells of prose break only between words."""
         head = _longest_word(self.columns[column].head)
         if not (self.columns[column].prose or words):
             return max(head, *map(cell_width, self._texts(column)), 0)
@@ -167,7 +167,7 @@ class Grid:
         return sum(widths) + _GAP * max(len(widths) - 1, 0)
 
     def _folded(self, width: int, least: list[int], full: list[int]) -> list[Line] | None:
-        """Return blocks of as many columns as fit; ``None`` where none fits after the first ones."""
+        """Return blocks of as many columns as fit; ``None`` if none fits after the key columns."""
         keys = list(range(self.keys))
         least = list(least)
         if self._total([least[i] for i in keys]) > width // 2:
@@ -231,7 +231,7 @@ class Grid:
         return line
 
     def _records(self, width: int) -> list[Line]:
-        """Return each row by itself: its key, then one line per column."""
+        """Return each row separately: its key, then one line per column."""
         heads = [column.head for column in self.columns[self.keys :]]
         wide = min(max(map(cell_width, heads), default=0), max(width // 3, _longest_word(" ".join(heads))))
         wide = min(wide, width // 2)
@@ -284,7 +284,7 @@ def _longest_word(text: str) -> int:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most ``width``, broken between words; a word that is longer is broken within."""
+    """Lines of at most ``width``, broken between words; longer words are broken."""
     return [line for part in text.split("\n") for line in _wrapped_line(part, max(width, 1))]
 
 

@@ -1,6 +1,6 @@
 """Checks that files are unchanged.
 
-A table's file has its SHA-256 in the manifest. A JSON file that numbers depend on
+The manifest contains the SHA-256 of each table's file. A JSON file that numbers depend on
 (``manifest.json``, ``experiment.json``, ``sweep.json``) is *sealed*: its last member
 ``file_digest`` is the SHA-256 of all bytes before it. A file is read for its digest once per
 process, unless size, time or inode change.
@@ -21,7 +21,7 @@ from aqmlab.errors import DamageError, RecordingError
 FORMAT_VERSION = 4
 """The ``format_version`` that this version writes; it reads all earlier ones."""
 SEALED_FROM = 2
-"""The first ``format_version`` whose JSON files are sealed, and whose tables have digests of their files."""
+"""The first ``format_version`` in which JSON files are sealed and table files have digests."""
 
 _MEMBER = b'"file_digest"'
 _READ_BYTES = 1 << 20
@@ -81,7 +81,7 @@ def file_digest(path: Path | str) -> str:
     OSError
         If the file cannot be read.
     """
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (many files: a `Path` a file costs more than the hash)
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 (many files: creating a `Path` per file costs more than the hash)
         status = os.fstat(file.fileno())
         stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         known = _digests.get(str(path))

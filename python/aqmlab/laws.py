@@ -55,7 +55,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Curve:
-    """Probability before spacing by average queue."""
+    """Probability before spacing, against average queue."""
 
     label: str
     unit: str
@@ -82,7 +82,7 @@ def law_curves(
     averages: Sequence[float] | None = None,
     bench: Bench | None = None,
 ) -> list[Curve]:
-    """Return the probability by average queue; where ``max_p`` moves, with the initial one.
+    """Return the probability against average queue, with the initial ``max_p`` if it adapts.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def _arms(name: str, settings: Mapping[str, Any], presets: bool) -> dict[str, di
 
 
 def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Bench) -> tuple[str, str]:
-    """Return the bench with an arm per queue, as TOML text with a name for messages.
+    """Return the bench with one arm per queue, as TOML text with a name for messages.
 
     Raises
     ------
@@ -291,7 +291,7 @@ def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Benc
 
 
 def wrong_parameter(name: str, error: ScenarioError) -> UsageError:
-    """Return the problems of a scenario that the user has not written, without its locations."""
+    """Return the problems of a scenario that was not written by the user, without their locations."""
     messages = dict.fromkeys(_message(problem) for problem in error.errors)
     return UsageError(f"{name}: {'; '.join(messages) or error}")
 

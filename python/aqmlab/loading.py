@@ -1,4 +1,4 @@
-"""Opening the results of runs: the request, and its existing recordings."""
+"""Opening the results of runs: the requested runs, and their existing recordings."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Kept(Protocol):
 
 
 class Recordings:
-    """The recordings of the runs of a request; each is opened once and then kept.
+    """The recordings of the requested runs; each is opened once and then kept.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def load_recording(path: Path | str) -> Results:
 
 
 def remedy(path: Path) -> str:
-    """Return what to do about damaged runs of an experiment."""
+    """Return the remedy for damaged runs of an experiment."""
     if (path / EXPERIMENT_FILE).is_file():
         return (
             f"`aqmlab run SCENARIO --resume -o {path}` repeats damaged and missing runs, and keeps the rest"

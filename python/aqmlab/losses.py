@@ -49,7 +49,7 @@ def metrics() -> list[Metric]:
 
 
 def losses_by_kind(results: Results) -> Iterator[KindRow]:
-    """Return a row per kind of packets, where any packet of its class was dropped or marked at a queue.
+    """Return one row per kind of packet, for each class and queue with a dropped or marked packet.
 
     The order is by cell, then by queue as in the plan, then by class. Kinds without losses are
     included; kinds without packets are not.
@@ -58,7 +58,7 @@ def losses_by_kind(results: Results) -> Iterator[KindRow]:
 
 
 def kinds_with_losses(rows: Sequence[KindRow]) -> list[str]:
-    """Return the kinds of which a packet was dropped or marked."""
+    """Return the kinds of packets that were dropped or marked."""
     lossy = {row.kind for row in rows if row.values[-1] is not None and row.values[-1].mean > 0}
     return [kind for kind in KINDS if kind in lossy]
 

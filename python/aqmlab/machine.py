@@ -12,7 +12,7 @@ SHARE_OF_MEMORY = 0.8
 
 
 def job_count(jobs: int | None, called: str = "jobs") -> int:
-    """The number of runs side by side; one per processor that we may use if none is given.
+    """The number of parallel runs; by default one per available processor.
 
     Raises
     ------

@@ -165,7 +165,7 @@ def read_manifest(folder: Path, plans: MutableMapping[str, Plan] | None = None) 
 
 
 def manifest_of(content: Mapping[str, Any], plan: Plan) -> Manifest:
-    """A manifest from the content of its file, with the plan that has been read of it.
+    """A manifest from the content of its file, with the plan that was read from it.
 
     Raises
     ------

@@ -43,7 +43,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
-    """Return ``seed 1``, ``seeds 1 to 10``; all of them where one is missing."""
+    """Return ``seed 1``, ``seeds 1 to 10``; if one is missing, all seeds are listed."""
     if not seeds:
         return "no seeds"
     if len(seeds) == 1:
@@ -54,7 +54,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 
 def names_text(names: Sequence[str], most: int = 6) -> str:
-    """The first names, and how many more there are."""
+    """The first names, and the number of further ones."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

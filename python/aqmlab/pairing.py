@@ -21,9 +21,7 @@ class Side:
     ----------
     text
         The request.
-    results
-        Their path.
-    fixed
+    results Their path. fixed
         The requested arm and labels, by ``arm`` or the name of the axis.
     cells
         The results that contain them.
@@ -55,9 +53,7 @@ def match(one: Side, other: Side) -> tuple[list[tuple[str, Cell, Cell]], tuple[s
 
     Raises
     ------
-    UsageError
-        If one side leaves something open that the other does not have, or no two cells belong
-        together.
+    UsageError If one side leaves an axis open that the other lacks, or no two cells correspond.
     """
     open_ = one.open()
     if set(open_) != set(other.open()):
@@ -122,7 +118,7 @@ def _listed(of: Side) -> str:
 
 
 def _fixed(results: Results, which: str) -> dict[str, str]:
-    """Arm and labels of ``RED,rate=5Mbit``; quotes protect a comma."""
+    """Arm and labels of ``RED,rate=5Mbit``; a comma may be quoted."""
     if which in results.arms:
         return {ARM: which}
     fixed: dict[str, str] = {}

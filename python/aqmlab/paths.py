@@ -78,7 +78,7 @@ def side(text: str, beside: Side | None = None) -> Side:
     UsageError
         For an unknown arm, axis or label.
     RecordingError
-        If the path holds no recording. Of many, unreadable ones are left out.
+        If the path holds no recording. If there are many, unreadable ones are left out.
     """
     path, which = _split(text)
     if path == "" and beside is None:
@@ -101,10 +101,10 @@ def compare(
     Parameters
     ----------
     first, second
-        ``PATH`` of an experiment, a run or a sweep; or ``PATH:WHICH`` with the name of an arm,
-        labels of axes, or both: ``runs/demo:RED``, ``runs/store/sweeps/x:RED,rate=5Mbit,count=20``.
-        The path of the second may be empty if it is that of the first. Axes that neither names are
-        compared case by case.
+        ``PATH`` of an experiment, a run or a sweep; or ``PATH:WHICH`` with the name of an arm, labels of
+        axes, or both: ``runs/demo:RED``, ``runs/store/sweeps/x:RED,rate=5Mbit,count=20``. The path of the
+        second may be empty if it is that of the first. Axes that neither side names are compared case by
+        case.
     metrics
         Names; by default those of every table and those of the scenario, or :data:`MAIN` where
         there are several cases.
@@ -123,9 +123,9 @@ def compare(
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Return path and the text after it.
+    """Return the path and the text after it.
 
-    A directory's name may have colons, so the longest existing one counts.
+    A directory's name may contain colons, so the longest existing path counts.
     """
     ends = [match.start() for match in re.finditer(":", text)] + [len(text)]
     for end in reversed(ends):

@@ -1,6 +1,6 @@
 """Plans, the resolved form of scenarios, also in recordings: the one place that reads them.
 
-Quantities are numbers of SI units with the unit in the name. ``aqmlab schema plan`` prints the
+Quantities are numbers in SI units, with the unit in the name. ``aqmlab schema plan`` prints the
 schema.
 """
 
@@ -37,7 +37,7 @@ class Link:
     rate_bps, delay_ns, overhead_bytes
         Capacity, propagation delay, and overhead per packet.
     mean_packet_bytes
-        The mean packet of the traffic that crosses it; 0 in plans that do not have it.
+        The mean packet of the traffic that crosses it; 0 in plans without it.
     queue
         The name of the discipline.
     settings
@@ -57,17 +57,17 @@ class Link:
 
     @property
     def rate(self) -> str:
-        """Capacity as scenarios write it: ``10Mbit``."""
+        """Capacity in the notation of scenarios: ``10Mbit``."""
         return quantity_text(self.rate_bps, "bps")
 
     @property
     def delay(self) -> str:
-        """Propagation delay as scenarios write it: ``20ms``."""
+        """Propagation delay in the notation of scenarios: ``20ms``."""
         return quantity_text(self.delay_ns, "ns")
 
     @property
     def limit(self) -> str | None:
-        """The limit of the queue as scenarios write it; ``None`` without one."""
+        """The limit of the queue in the notation of scenarios; ``None`` without one."""
         found = ((unit, self.settings.get(f"limit_{unit}")) for unit in ("packets", "bytes"))
         return next((quantity_text(value, unit) for unit, value in found if value is not None), None)
 
@@ -86,7 +86,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Access:
-    """The links that each flow of a class has for itself."""
+    """The links that belong to each flow of a class alone."""
 
     rate_bps: int
     rtt_ns: Drawn
@@ -94,7 +94,7 @@ class Access:
 
 @dataclass(frozen=True)
 class TrafficClass:
-    """Flows that are alike.
+    """Flows with the same description.
 
     Attributes
     ----------
@@ -146,12 +146,12 @@ class TrafficClass:
 
     @property
     def route(self) -> tuple[str, ...]:
-        """The queues that its data cross: those of all routes, one after the other."""
+        """The queues that its data cross: those of all routes in sequence."""
         return tuple(queue for way in self.ways for queue in way)
 
     @property
     def rtt(self) -> str | None:
-        """The base round-trip time as scenarios write it; ``None`` without access links."""
+        """The base round-trip time in the notation of scenarios; ``None`` without access links."""
         return drawn_text(self.access.rtt_ns, "ns") if self.access else None
 
     @property
@@ -204,7 +204,7 @@ class TrafficClass:
 
 @dataclass(frozen=True)
 class DelayRule:
-    """A delay stage at the edge of the network: of which class, or all, and whether it limits a rate."""
+    """A delay stage at the edge of the network: its class, or all classes, and whether it limits the rate."""
 
     class_name: str | None
     limits_rate: bool
@@ -299,7 +299,7 @@ class Plan:
         return frozenset(entry.name for entry in self.classes if not crosses(entry.route))
 
     def units_a_packet(self, queue: str) -> float:
-        """Return the unit of a queue's average per packet; 1 where there is no such queue."""
+        """Return the unit of a queue's average per packet; 1 if there is no such queue."""
         link = self.link(queue)
         return 1.0 if link is None else link.units_a_packet
 

@@ -12,11 +12,11 @@ from aqmlab.metrics import Measured, measure
 from aqmlab.recording import Run, Tables
 
 RUNS_READ_TOGETHER = 500
-"""Runs whose tables one query reads at most."""
+"""Largest number of runs whose tables one query reads."""
 FLOWS_READ_TOGETHER = 200_000
 """The same limit in flows: a row being read takes a kilobyte."""
 RUNS_KEPT = 4 * RUNS_READ_TOGETHER
-"""Runs of which counts and distributions are kept in memory at most."""
+"""Largest number of runs whose counts and distributions are kept in memory."""
 FLOWS_KEPT = 4_000_000
 """The same limit in flows, including those of one query: half a gigabyte."""
 
@@ -68,7 +68,7 @@ class Reader:
 
 
 def _batches(runs: Sequence[Run]) -> Iterator[list[Run]]:
-    """Runs in their order, in groups that one query reads."""
+    """Runs in their order, in groups that are read by one query each."""
     batch: list[Run] = []
     flows = 0
     for run in runs:
@@ -83,11 +83,11 @@ def _batches(runs: Sequence[Run]) -> Iterator[list[Run]]:
 
 
 def _flows_of(run: Run) -> int:
-    """Return the number of flows of a run, by its manifest."""
+    """Return the number of flows of a run, according to its manifest."""
     try:
         return run.flow_count
     except (KeyError, TypeError, ValueError):
-        # Reading the table names the damage.
+        # Reading the table identifies the damage.
         return 0
 
 

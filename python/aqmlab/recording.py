@@ -193,7 +193,7 @@ class Tables:
         return self.select(table, f"SELECT {columns} FROM {table} {clauses}", runs)
 
     def select(self, table: str, statement: str, runs: Sequence[Run] | None = None) -> list[Any]:
-        """Return rows like :meth:`rows`, by a complete SQL statement that uses the table's name."""
+        """Return rows like :meth:`rows`, from a complete SQL statement that uses the table's name."""
         rows: list[Any] = self._query(table, statement, runs, "fetchall")
         return rows
 
@@ -228,12 +228,12 @@ class Tables:
         paths = [file.path for file in files]
 
         def ask() -> Any:  # noqa: ANN401 (as DuckDB has it)
-            # DuckDB reads on demand, so damage may show in either call.
+            # DuckDB reads on demand, so damage may be detected in either call.
             result = connection.execute(f"WITH {table} AS ({numbered}) {statement}", {"files": paths})
             return getattr(result, fetch)()
 
         try:
-            # Where columns are united by name, one that is missing would be read as null.
+            # If columns are united by name, a missing one would be read as null.
             if by_name and (lacking := without_columns(connection, table, files)):
                 raise DamageError(list(lacking.values()), self._remedy)
             return answered(connection, ask)
@@ -280,7 +280,7 @@ def load_run(path: Path, plans: dict[str, Plan] | None = None) -> Run:
 def _unreadable(
     connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[TableFile], error: Exception
 ) -> RecordingError:
-    """Name the damaged file, which a query over many does not always identify."""
+    """Name the damaged file, which a query over many files does not always identify."""
     for file in files:
         reason = damage(connection, file.path)
         if reason:

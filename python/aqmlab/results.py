@@ -68,13 +68,13 @@ class Results:
     title, question
         Title and question of the scenario.
     axes
-        The swept dimensions in the order of the scenario; none of an experiment.
+        The swept dimensions in the order of the scenario; none for an experiment.
     arms
         Names of the arms in the order of the scenario, also of those without a finished run.
     cells
         Case by case, and in each the arms.
     seeds
-        The seeds that were asked for: the same in every cell.
+        The seeds that were requested: the same in every cell.
     finished
         The runs that have finished, by cell and seed.
     claims
@@ -232,7 +232,7 @@ class Results:
 
     @cached_property
     def finished_seeds(self) -> tuple[int, ...]:
-        """The seeds with a finished run of at least one cell, ascending."""
+        """The seeds with a finished run in at least one cell, ascending."""
         return tuple(sorted({run.seed for run in self.runs}))
 
     def measured(self, cell: Cell | None = None) -> tuple[Measured, ...]:
@@ -304,7 +304,7 @@ class Results:
         return dict(self._values[cell, asked])
 
     def of_curves(self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:
-        """A figure in percent of two distribution functions, by seed, of seeds that finished in both.
+        """A figure in percent about two distribution functions, for each seed that finished in both.
 
         Parameters
         ----------
@@ -421,7 +421,7 @@ class Results:
         return bottleneck(self.measured())
 
     def sound(self) -> Results:
-        """The same without the runs whose counts cannot be read: they are missing, and the file is named."""
+        """The same without the runs whose counts cannot be read: they count as missing; the file is named."""
         broken: dict[Path, str] = {}
         for i in range(0, len(self._distinct), RUNS_READ_TOGETHER):
             together = self._distinct[i : i + RUNS_READ_TOGETHER]
@@ -510,7 +510,7 @@ def _judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
 
 
 def _busy(runs: Sequence[Measured]) -> dict[str, int]:
-    """By queue, how long its link was busy in all runs together."""
+    """By queue, the total time for which its link was busy in all runs."""
     busy: dict[str, int] = {}
     for run in runs:
         for (queue, class_name), totals in run.queues.items():

@@ -51,10 +51,10 @@ def _unreadable(path: Path, reason: str) -> ScenarioError:
 
 
 def _dict_to_toml(scenario: Mapping[str, Any]) -> str:
-    """The dict as TOML: tables and lists of tables have headers; everything below them is in one line each.
+    """The dict as TOML: tables and lists of tables have headers; each value below them is on one line.
 
-    In arms and sweeps a table in one line is a value that replaces another, and one under a header is a list
-    of single changes: a dict means the first.
+    In arms and sweeps a table in one line is a value that replaces another, and a table under a header is a
+    list of individual changes: a dict means the former.
     """
     import tomlkit
 

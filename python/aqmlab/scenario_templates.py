@@ -1,4 +1,4 @@
-"""Scenarios that are part of the package: the demonstration, and templates to begin with."""
+"""Scenarios included in the package: the demonstration, and templates as starting points."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENDING = ".toml"
 
 
 def write_template(name: Path | str, template: str = "dumbbell") -> Path:
-    """Write a commented scenario that runs as it stands.
+    """Write a commented scenario that runs without changes.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def write_template(name: Path | str, template: str = "dumbbell") -> Path:
     text = str(name)
     file = Path(text if text.endswith(_ENDING) else text + _ENDING)
     title = file.name.removesuffix(_ENDING)
-    # A line break would end the comment that holds the name.
+    # A line break would end the comment that contains the name.
     if not title.strip(".") or not text.isprintable() or text.endswith(("/", "\\")):
         raise UsageError(f"`{text}` is not a name for a scenario; give one such as `study`")
     content = (_FOLDER / "templates" / f"{template}{_ENDING}").read_text(encoding="utf-8")

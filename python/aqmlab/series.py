@@ -1,4 +1,4 @@
-"""Time series of a run, thinned to what a figure can show.
+"""Time series of a run, reduced to the resolution of a figure.
 
 Samples are averaged (levels) or summed (counts) over bins of equal length, so that nothing is skipped: a
 figure of 600 bins shows each drop, however long the run.
@@ -97,7 +97,7 @@ def _width(tables: Tables, runs: Sequence[Run], table: str, end_ns: int, bins: i
 
 
 def _step(tables: Tables, runs: Sequence[Run], table: str) -> int:
-    """The table's sampling interval in ns; 1 where there are not two samples."""
+    """The table's sampling interval in ns; 1 if there are fewer than two samples."""
     times = [row[0] for row in tables.rows(table, "DISTINCT t_ns", "ORDER BY t_ns LIMIT 2", runs[:1])]
     return int(times[1] - times[0]) if len(times) == 2 else 1
 

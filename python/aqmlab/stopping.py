@@ -24,7 +24,7 @@ A library may have set `SA_RESTART` for a signal that Python handles (polars doe
 kernel then resumes the interrupted call, so an endless wait would never end.
 """
 _here = threading.local()
-"""Its ``stop`` is the request that the thread heeds, if it heeds one."""
+"""Its ``stop`` is the request that the thread obeys, if there is one."""
 
 
 class Stopped(BaseException):
@@ -124,8 +124,8 @@ def wait_heeding_signals(event: threading.Event) -> None:
 def _heard(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     """Return DuckDB's result from another thread.
 
-    DuckDB checks for signals between its tasks only, and may wait without end for the tasks of
-    other threads. The main thread therefore waits in Python.
+    DuckDB checks for signals only between its tasks, and may wait indefinitely for the tasks of other
+    threads. The main thread therefore waits in Python.
     """
     found: list[T] = []
     wrong: list[BaseException] = []
@@ -145,7 +145,7 @@ def _heard(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     except BaseException:
         connection.interrupt()
         while not over.wait(HEARD_S):
-            # It may have been about to begin.
+            # The query may have been about to begin.
             connection.interrupt()
         raise
     for error in wrong:

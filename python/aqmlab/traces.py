@@ -1,4 +1,4 @@
-"""The histories of single flows: traces of their senders, and their packets one by one.
+"""The histories of individual flows: traces of their senders, and all of their packets.
 
 Both exist only if the scenario requests them: `trace` and `packets` in `[record]`.
 """
@@ -20,7 +20,7 @@ from aqmlab.recording import Run, Tables
 Floats = npt.NDArray[np.float64]
 
 REACTIONS = ("timeout", "fast_retransmit", "ecn_reduction")
-"""Events of a trace that answer congestion."""
+"""Events of a trace that are reactions to congestion."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class FlowName:
 
 
 def flow_names(tables: Tables, run: Run, table: str) -> list[FlowName]:
-    """The flows that a table of a run has, in the order of their numbers.
+    """The flows in a table of a run, in the order of their numbers.
 
     Raises
     ------
@@ -128,7 +128,7 @@ _COLUMNS = ("cwnd_segments", "ssthresh_segments", "srtt_ns", "rto_ns", "flight_b
 def trace(tables: Tables, run: Run, name: FlowName) -> Trace:
     """The trace of one flow."""
     columns = ", ".join(f"{column}::DOUBLE AS {column}" for column in _COLUMNS)
-    # Rows are in the order of events; rows of one instant keep their order.
+    # Rows are in the order of events; rows of the same instant keep their order.
     found = tables.arrays("trace", f"t_ns / 1e9 AS t_s, event, {columns}", f"WHERE flow = {name.flow}", [run])
     values = {
         column: np.ma.filled(np.ma.asarray(found[column], dtype=np.float64), np.nan) for column in _COLUMNS
@@ -148,9 +148,7 @@ class Journey:
         The host that it travels to: ``receiver`` or ``sender``.
     seq, ack, payload
         As in its header; ``None`` for datagrams.
-    again
-        Payload or FIN that had been sent before: a retransmission.
-    arrived_ns
+    again Whether its payload or FIN had been sent before: a retransmission. arrived_ns
         When it reached the other host; ``None`` if it did not.
     lost_ns, lost_at, reason
         When and where it was lost and why (``early``, ``overflow``, ...); ``None`` and empty if it was not.
@@ -174,7 +172,7 @@ class Journey:
     place: str = ""
     """The host that sent it, or the link whose queue it reached last."""
     since_ns: int = 0
-    """When it arrived there."""
+    """The time at which it arrived there."""
 
     @property
     def is_data(self) -> bool:
@@ -183,7 +181,7 @@ class Journey:
 
     @property
     def under_way(self) -> bool:
-        """Whether its end is not known."""
+        """Whether its fate is not known."""
         return self.arrived_ns is None and self.lost_ns is None
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aqmlab.recording import Run
 
 FORMATS = {"csv": ".csv", "parquet": ".parquet", "tmix": ".cvec"}
-"""Each with the ending of its files."""
+"""Each with the extension of its files."""
 KINDS = ("packmime", "requests", "trace")
 """Kinds of traffic whose connections carry exchanges."""
 
@@ -46,15 +46,13 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
         Names of classes of kind ``packmime``, ``requests`` or ``trace``; all of those if not given.
     seed
         That of the run; the scenario's first, or the recording's, if not given.
-    arm
-        Whose traffic; it may be left out where all arms have the same.
-    format
+    arm The arm whose traffic is meant; it may be omitted if all arms have the same. format
         ``"csv"``, ``"parquet"`` or ``"tmix"``; by the ending of ``output`` if not given.
     duration_s
         The time until which connections open; the end of the run if not given.
     recording
-        The directory of a run of this scenario with ``requests = { each = true }`` in ``[record]``: when
-        users open connections depends on the network, and is read there.
+        The directory of a run of this scenario with ``requests = { each = true }`` in ``[record]``: the times
+        at which users open connections depend on the network, and are read there.
 
     Returns
     -------

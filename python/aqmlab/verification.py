@@ -30,7 +30,7 @@ class Verified:
     path
         The directory.
     recordings, tables, bytes
-        How many runs and tables were checked, and their size on the disk.
+        The numbers of runs and tables checked, and their size on disk.
     missing
         Requested runs that are absent: interrupted, failed, or not yet done.
     damaged
@@ -68,8 +68,7 @@ def verify(path: Path | str) -> Verified:
 
     Raises
     ------
-    RecordingError
-        If there is nothing of that kind, or it is of a later format, or cannot be read.
+    RecordingError If there is nothing of that kind, or if it is of a later format or cannot be read.
     """
     found = Verified(Path(path))
     _verify(found, Path(path))

@@ -6,7 +6,7 @@
 //!
 //! `red` measures enqueue and dequeue alone, `port/red` the same with link and books, and `nothing` the
 //! overhead of this program, which must be subtracted. Laws that mark are set to mark 5 % of the packets;
-//! CoDel, whose marks follow a schedule, is above its target and marks none.
+//! CoDel, whose marks follow a schedule, is above its target but marks none.
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{
@@ -103,9 +103,8 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     fates.marked
 }
 
-/// Returns parameters with room to spare. A RED discipline marks 5 % where its average is
-/// `backlog`: in the middle between the thresholds pb is 0.025, and gaps uniform on 1 to 39 have
-/// the mean 20.
+/// Returns parameters with ample room. A RED discipline marks 5 % where its average is `backlog`: in the
+/// middle between the thresholds pb is 0.025, and gaps uniform on 1 to 39 have the mean 20.
 fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
     let packets = |n| Value::Size(Size::Packets(Packets::new(n)));
     let (limit, ecn) = (("limit", packets(4 * backlog)), ("ecn", Value::Flag(true)));
@@ -120,8 +119,8 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         ("w_q", Value::Number(0.002)),
     ];
     let early_and = |more: &[(&'static str, Value)]| [&early, more].concat();
-    // A sample falls on an arrival that has not left yet. The queue is then one packet longer than
-    // `backlog` and stands at q_ref, so the probability stays constant.
+    // A sample falls on an arrival that has not left yet. The queue is then one packet longer than `backlog`
+    // and equals q_ref, so the probability remains constant.
     let standing = backlog + 1;
     let controller =
         |more: &[_]| [&[limit.clone(), ecn.clone(), ("q_ref", packets(standing))], more].concat();
@@ -129,7 +128,7 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         "droptail" => vec![limit],
         "red" | "scred" | "redpd" => early_and(&[]),
         "ared" => early_and(&[("interval", never)]),
-        // All packets belong to one flow, which is not cut off.
+        // All packets belong to one flow, which must not be cut off.
         "fred" => early_and(&[("max_q", packets(4 * backlog))]),
         // One update in the whole run, by the arrival that finds more than this waiting.
         "blue" => vec![
@@ -142,7 +141,7 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         "codel" => {
             vec![limit, ("target", Value::Span(PACKET_TIME)), ("interval", Value::Span(Span::s(1000)))]
         }
-        // The kick of the first sample.
+        // The step caused by the first sample.
         "pi" => controller(&[
             ("b", Value::Number(0.05 / standing as f64)),
             ("a", Value::Number(0.051 / standing as f64)),

@@ -1,4 +1,4 @@
-//! Puts a queue discipline into your own program, with this crate alone and without a clock.
+//! A queue discipline in your own program, with only this crate and without a clock.
 //!
 //!     cargo run -p aqmlab-qdisc --example embed
 

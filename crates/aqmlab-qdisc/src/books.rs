@@ -47,7 +47,7 @@ impl Tally {
 pub struct Arrivals {
     /// All of them.
     pub all: Tally,
-    /// Those that were ECN-capable on arrival: ECT(0), ECT(1) or CE.
+    /// Of these, those that were ECN-capable on arrival: ECT(0), ECT(1) or CE.
     pub ect: Tally,
 }
 
@@ -148,7 +148,7 @@ fn sum(tallies: impl IntoIterator<Item = Tally>) -> Tally {
 struct Passed {
     initial: Tally,
     departed: Tally,
-    /// Packets that did not wait and are not in the histogram yet: see [`Books::recent`].
+    /// Packets that did not wait and are not yet in the histogram: see [`Books::recent`].
     undelayed: u64,
     sojourn_sum_ns: u128,
     sojourn_ns: Histogram,
@@ -170,8 +170,8 @@ pub struct Books {
     /// of many ports, a histogram bin has usually left the cache. Entering several packets together
     /// overlaps the cache misses.
     recent: Vec<(u32, u64)>,
-    /// By [`Classed::class_and_kind`], like the next field. The two are separate because each
-    /// packet arrives, but few have another fate than to leave.
+    /// By [`Classed::class_and_kind`], like the next field. The two are separate because every packet
+    /// arrives, but few have any fate other than to leave.
     arrivals: Vec<Arrivals>,
     fates: Vec<Fates>,
     /// Whether any fate is not zero.
@@ -186,7 +186,7 @@ pub struct Books {
 /// The books of a queue inside another one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InnerBooks {
-    /// Its name, after those of the queues around it: `gold`, `gold/bulk`.
+    /// Its name, preceded by those of the queues around it: `gold`, `gold/bulk`.
     pub path: String,
     /// Its arrivals and their fates. It has no link: packets that leave it count as departed.
     pub books: Books,
@@ -258,15 +258,14 @@ impl Books {
         self.inner.iter_mut().for_each(|inner| inner.books.restart(false));
     }
 
-    /// Reserves room for everything that is counted of a queue of up to `packets`.
+    /// Reserves room for everything that is counted for a queue of up to `packets`.
     pub(crate) fn reserve(&mut self, packets: usize) {
         self.classes.iter_mut().for_each(|class| class.sojourn_ns.reserve());
         self.backlog_packets.reserve(packets + 1);
         self.inner.iter_mut().for_each(|inner| inner.books.reserve(packets));
     }
 
-    /// Completes the integrals up to `now`. Nothing has changed before `now` since they were last
-    /// complete.
+    /// Completes the integrals up to `now`. Nothing has changed between their last completion and `now`.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant, backlog: Backlog, sending: bool) {
         if now <= self.until {
@@ -281,8 +280,7 @@ impl Books {
         self.until = now;
     }
 
-    /// Does the same where no packet has waited and the link, if it was sending, sent until `sent`
-    /// at most.
+    /// Does the same if no packet has waited and the link, if it was sending, sent until `sent` at most.
     #[inline]
     pub(crate) fn settle_empty(&mut self, now: Instant, sent: Option<Instant>) {
         if now <= self.until {
@@ -312,7 +310,7 @@ impl Books {
         books.sojourn_sum_ns += u128::from(sojourn.as_ns());
     }
 
-    /// Does the same where the books are completed before they are read: see [`Books::complete`].
+    /// Does the same if the books are completed before they are read: see [`Books::complete`].
     #[inline]
     pub(crate) fn began_ahead(&mut self, class: usize, sojourn: Span) {
         let books = &mut self.classes[class];
@@ -389,7 +387,7 @@ impl Books {
         self.inner.iter_mut().for_each(|inner| inner.settle(now));
     }
 
-    /// Returns an inner queue. A user-defined discipline may have numbers that are unknown here.
+    /// Returns an inner queue. A user-defined discipline may report numbers that are unknown here.
     fn inner_of(&mut self, number: u16) -> Option<&mut InnerBooks> {
         self.inner.get_mut(usize::from(number.checked_sub(1)?))
     }

@@ -13,10 +13,10 @@ pub struct LinkContext {
     pub rate: Rate,
     /// The link's one-way propagation delay.
     pub delay: Span,
-    /// Base round-trip time of the path across the link: propagation only, no queueing. It defines
-    /// `bdp`; `None` where no path is known.
+    /// Base round-trip time of the path across the link: propagation only, no queueing. It defines `bdp`;
+    /// `None` if no path is known.
     pub rtt: Option<Span>,
-    /// Long-lived TCP flows whose data crosses the link; `None` where none are known.
+    /// Long-lived TCP flows whose data crosses the link; `None` if none are known.
     pub flows: Option<u64>,
     /// Mean packet size at the network layer, above zero.
     pub mean_packet: Bytes,
@@ -45,8 +45,8 @@ impl LinkContext {
         Ok(multiple * self.rate.bytes_per_s() * rtt.as_secs_f64())
     }
 
-    /// Returns a size that depends on the link in bytes, not rounded: bandwidth-delay products, or
-    /// what the link sends in a time. `None` for packets and bytes.
+    /// Returns in bytes, not rounded, a size that depends on the link: bandwidth-delay products, or the
+    /// amount that the link sends in a given time. `None` for packets and bytes.
     ///
     /// # Errors
     /// As [`LinkContext::bdp_bytes`], and if there are too many to count.
@@ -62,8 +62,8 @@ impl LinkContext {
         Ok(Some(bytes))
     }
 
-    /// Returns `size` with bandwidth-delay products and times converted to packets of mean size,
-    /// rounded to the nearest and at least one. Sizes in packets or bytes stay as they are.
+    /// Returns `size` with bandwidth-delay products and times converted to packets of mean size, rounded to
+    /// the nearest and at least one. Sizes in packets or bytes remain unchanged.
     ///
     /// # Errors
     /// As [`LinkContext::relative_bytes`].

@@ -94,7 +94,7 @@ pub fn info(name: &str) -> Option<&'static Info> {
     catalogue().iter().find(|i| i.name == name)
 }
 
-// --- disciplines inside others: the inner ones are of the same list -----------------------------------------------------
+// --- disciplines inside others: the inner ones come from the same list -----------------------------------------------------
 
 fn derive_classes(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     disc::derive_classes(all, link, info)

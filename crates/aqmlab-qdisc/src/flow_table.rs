@@ -1,4 +1,4 @@
-//! State per flow: a hash table for disciplines that keep any.
+//! State per flow: a hash table for disciplines that keep such state.
 
 use alloc::vec::Vec;
 
@@ -9,9 +9,9 @@ use crate::{Arrived, Classed, Dscp, Ecn, Packet, PacketKind, Side};
 /// The state of each flow, by the flow's hash. Two flows whose 64-bit hashes are equal are one
 /// flow.
 ///
-/// Open addressing with linear probing, at most half full. Removal moves followers up, so nothing
-/// is left behind, and a table that has had its largest number of flows never allocates again.
-/// Nothing depends on addresses: the same calls give the same table.
+/// Open addressing with linear probing, at most half full. Removal moves followers up, so no gaps remain, and
+/// a table that has once reached its largest number of flows never allocates again. Nothing depends on
+/// addresses: the same calls give the same table.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowTable<V> {
     /// Slots; their number is a power of two.
@@ -73,7 +73,7 @@ impl<V: Default> FlowTable<V> {
             return;
         }
         self.flows -= 1;
-        // A follower may move up into the hole if that does not put it in front of its home.
+        // A follower may move up into the hole unless that would put it before its home slot.
         let mut at = self.after(hole);
         while let Some((follower, _)) = &self.slots[at] {
             let home = self.home(*follower);

@@ -1,8 +1,8 @@
-//! Log-linear histograms: small, exact in their counts, mergeable.
+//! Log-linear histograms: small, with exact counts, mergeable.
 
 use alloc::vec::Vec;
 
-/// Values below this have a bin each; above, each octave has this many bins.
+/// Values below this have one bin each; above it, each octave has this many bins.
 const PER_OCTAVE: u64 = 128;
 const OCTAVE_BITS: u32 = PER_OCTAVE.trailing_zeros();
 /// Number of octaves of 64-bit values, including the first one of single values.
@@ -21,9 +21,9 @@ pub struct Histogram {
 /// The values `low ..= high` and their weight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bin {
-    /// The least value of the bin.
+    /// The smallest value of the bin.
     pub low: u64,
-    /// The greatest value of the bin.
+    /// The largest value of the bin.
     pub high: u64,
     /// The total weight of the values in the bin.
     pub weight: u64,

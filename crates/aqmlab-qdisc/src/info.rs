@@ -14,7 +14,7 @@ use crate::LinkContext;
 /// How well a discipline has been validated.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Maturity {
-    /// Works and keeps the contract; not compared with any other implementation.
+    /// Works and satisfies the contract; not compared with any other implementation.
     Experimental,
     /// Agrees with an independent implementation or with published known answers.
     ReferenceChecked,
@@ -142,7 +142,7 @@ pub struct Info {
     pub title: &'static str,
     /// Its function, in one line.
     pub summary: &'static str,
-    /// Incremented whenever the same parameters, packets and draws lead to other fates than before.
+    /// Incremented whenever the same parameters, packets and draws lead to different fates than before.
     pub version: u32,
     /// Other disciplines of the catalogue whose law it applies. A change of their results changes
     /// its own.
@@ -180,7 +180,7 @@ impl Info {
         Ok(Effective { kind: self.name, settings, link: *link })
     }
 
-    /// Sets the preset's values where none is given.
+    /// Sets the preset's values for parameters that are not given.
     fn apply_preset(&self, given: &Settings, all: &mut Settings) -> Result<(), ParamError> {
         if self.presets.is_empty() {
             return Ok(());

@@ -74,15 +74,15 @@
 //!
 //! # Guarantees and obligations
 //!
-//! All disciplines keep the contract in the documentation of [`Qdisc`]. [`contract`] tests it, for
-//! your own disciplines too:
+//! All disciplines satisfy the contract in the documentation of [`Qdisc`]. [`contract`] tests it, for your
+//! own disciplines too:
 //!
 //! | item | the discipline | the host |
 //! |---|---|---|
 //! | 1. conservation | arrived = left + dropped + backlog, in packets and bytes | |
 //! | 2. order of time | reports fates with the instant of the call | never goes back; equal is normal |
 //! | 3. liveness | names a deadline if it holds packets back | calls again at that time |
-//! | 4. deadline | means an absolute instant after the call | may be late, and passes the instant that it got |
+//! | 4. deadline | means an absolute instant after the call | may be late, and passes the instant that was requested |
 //! | 5. catching up | has no tick: at each call its state is as if it had been woken | calls when something happens |
 //! | 6. bounded work | a documented constant per call, or the drops that it reports | |
 //! | 7. replay | same calls and same stream, same outcome; CE only on ECT; the limit holds | gives each instance its own [stream](aqmlab_random::Stream) |
@@ -93,27 +93,26 @@
 //!
 //! # Platforms
 //!
-//! `no_std` with `alloc`, no features, no unsafe code. The steady state allocates nothing, and
-//! after [`Port::reserve`] neither does the time before it. Laws compute in 64-bit floats with the
-//! four operations and `sqrt`, and with `libm` for everything else, so every platform with IEEE
-//! arithmetic has the same results. Nothing is shared: a port belongs to its host, and is [`Send`]
-//! if its packets are.
+//! `no_std` with `alloc`, no features, no unsafe code. The steady state allocates nothing, nor, after
+//! [`Port::reserve`], does the time before it. Laws compute in 64-bit floats with the four operations and
+//! `sqrt`, and with `libm` for everything else, so every platform with IEEE arithmetic has the same results.
+//! Nothing is shared: a port belongs to its host, and is [`Send`] if its packets are.
 //!
 //! # Contents
 //!
 //! - [`Qdisc`], [`Packet`], [`Observer`]: the contract between disciplines and hosts.
 //! - [`law`]: control laws, numbers in and decision out, which never see a packet.
-//! - [`disc`]: the queues that ask them; [`Discipline`] is the enum of all built-in ones.
+//! - [`disc`]: the queues that use the laws; [`Discipline`] is the enum of all built-in ones.
 //! - [`registry`]: names, parameter tables, resolution of automatic parameters, construction.
-//! - [`Port`]: discipline + link + books, the loop that every host shares. [`DelayStage`]: per-flow
-//!   delay, rate and loss.
+//! - [`Port`]: discipline, link and books, the loop common to all hosts. [`DelayStage`]: per-flow delay, rate
+//! and loss.
 //! - [`contract`]: the test kit that every registered discipline must pass.
 #![no_std]
 extern crate alloc;
 
-/// The version of the parts that all disciplines share: ports and their books, buffer limits, the
-/// queue that asks a law, delay stages and pipes. Incremented whenever a change of them changes a
-/// result. Each discipline has [its own version](Info::version).
+/// The version of the parts common to all disciplines: ports and their books, buffer limits, the queue that
+/// asks a law, delay stages and pipes. Incremented whenever a change in them changes a result. Each
+/// discipline has [its own version](Info::version).
 pub const VERSION: u32 = 1;
 
 pub mod books;

@@ -34,7 +34,7 @@ impl Limit {
         }
     }
 
-    /// Returns whether there is ever room for a packet of `size`.
+    /// Returns whether there can ever be room for a packet of `size`.
     #[inline]
     pub fn admits_any(self, size: Bytes) -> bool {
         self.admits(Backlog::default(), size)
@@ -56,8 +56,7 @@ impl Limit {
         self.lets_in(SMALL_PACKET).min(RESERVED_AT_MOST)
     }
 
-    /// Returns the number of packets that a queue with this limit can hold, out of `packets` in
-    /// all.
+    /// Returns how many of a total of `packets` a queue with this limit can hold.
     pub(crate) fn most_of(self, packets: usize) -> usize {
         self.lets_in(SMALLEST_PACKET).min(packets)
     }

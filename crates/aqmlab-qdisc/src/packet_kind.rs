@@ -1,6 +1,6 @@
 //! The role of a packet in its connection.
 
-/// The kinds of packets that books distinguish. Each packet is of exactly one.
+/// The kinds of packets that books distinguish. Each packet has exactly one kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum PacketKind {

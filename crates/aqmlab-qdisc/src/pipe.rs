@@ -67,7 +67,7 @@ pub struct Pipe {
     loss: Option<Loss>,
 }
 
-/// The random delay of single packets beyond the constant delay. No packet overtakes another.
+/// The random delay of individual packets beyond the constant delay. No packet overtakes another.
 #[derive(Clone, Debug)]
 struct Jitter {
     most: Span,
@@ -124,8 +124,8 @@ impl Pipe {
         self
     }
 
-    /// Adds jitter: each packet is delayed by up to `most` more, uniformly to the nanosecond and
-    /// independently. A packet that would overtake the one before it leaves together with it.
+    /// Adds jitter: each packet is independently delayed by up to `most` more, uniform to the nanosecond. A
+    /// packet that would overtake the one before it leaves together with it.
     pub fn with_jitter(mut self, most: Span, draws: Stream) -> Self {
         self.jitter = Some(Jitter { most, draws, last_due: Instant::ZERO });
         self

@@ -121,7 +121,7 @@ impl<P: Classed> Port<P> {
     }
 
     /// Makes an empty port look ahead, if its discipline [settles everything at
-    /// enqueue](Qdisc::settles_at_enqueue). Returns whether it does.
+    /// enqueue](Qdisc::settles_at_enqueue). Returns whether it now looks ahead.
     ///
     /// # Panics
     /// If the port holds a packet.
@@ -140,9 +140,9 @@ impl<P: Classed> Port<P> {
         self.link.looks_ahead
     }
 
-    /// Accepts a copy of `pkt` at a port that looks ahead, and returns its fate, or `None` if it is
-    /// lost. Such a port is not called by the other three calls. Its backlog, law and books are up
-    /// to date only after [`Port::catch_up`], and its rate must not change while packets wait.
+    /// Accepts a copy of `pkt` at a port that looks ahead, and returns its fate, or `None` if it is lost. The
+    /// other three calls must not be made on such a port. Its backlog, law and books are up to date only
+    /// after [`Port::catch_up`], and its rate must not change while packets wait.
     pub fn arrive_ahead(
         &mut self,
         now: Instant,
@@ -169,8 +169,8 @@ impl<P: Classed> Port<P> {
         }
     }
 
-    /// Handles the discipline's deadline while the link is idle. Returns the end of the
-    /// transmission that has begun, if one has. A call at any other time does no harm.
+    /// Handles the discipline's deadline while the link is idle. Returns the end of the transmission that has
+    /// begun, if one has. A call at any other time is harmless.
     pub fn wake<O: Observer<Stamped<P>>>(&mut self, now: Instant, obs: &mut O) -> Option<Instant> {
         if self.is_sending() {
             return None;
@@ -188,7 +188,7 @@ impl<P: Classed> Port<P> {
         self.discipline.rate_changed(now, rate);
     }
 
-    /// Cuts off the past: all books restart, and the port's backlog is carried over. State is kept.
+    /// Restarts all books; the port's backlog is carried over. State is kept.
     pub fn measure_from(&mut self, now: Instant) {
         self.settle(now);
         self.link.books.restart(self.is_sending());
@@ -374,7 +374,7 @@ impl<P: Classed> Link<P> {
         self.note_arrival(queue, now, pkt);
         let (lost, marked) = self.admit(queue, now, Stamped { packet: *pkt, arrived: now }, obs);
         if !self.is_sending() {
-            // A new train. If the packet is lost, the idle link asks all the same, and the
+            // A new train. If the packet is lost, the idle link polls the queue nevertheless, and the
             // discipline is notified.
             self.clock.restart();
             self.start_ahead(queue, now, obs);
@@ -452,8 +452,8 @@ impl<P: Classed> Link<P> {
         self.ends = Instant::FAR_FUTURE;
     }
 
-    /// Does the same at a port that looks ahead, which keeps nothing of the packet except what the
-    /// books need.
+    /// Does the same at a port that looks ahead, which keeps only the properties of the packet that the books
+    /// need.
     #[inline(always)]
     fn start_ahead<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O)
     where

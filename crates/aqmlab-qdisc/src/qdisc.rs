@@ -164,8 +164,7 @@ pub trait Observer<P> {
     /// Reports that `pkt` has left its queue and that its transmission begins. Disciplines do not
     /// call this.
     fn dequeued(&mut self, _now: Instant, _pkt: &P) {}
-    /// Reports that `pkt` is lost. Called exactly once for each packet that enters and never
-    /// leaves.
+    /// Reports that `pkt` is lost. Called exactly once for each packet that enters and never leaves.
     fn dropped(&mut self, now: Instant, pkt: P, at: Cause);
     /// Reports that `pkt`, which is not lost, now carries CE and did not before.
     fn marked(&mut self, now: Instant, pkt: &P, at: Cause);
@@ -195,15 +194,15 @@ pub type LawSamples = Vec<(&'static str, f64)>;
 /// 2. *Order of time*: `now` never goes back between calls; equal is normal.
 /// 3. *Liveness*: if `dequeue(now)` returns `None` while the backlog is not empty, `deadline()` is
 ///    some instant after `now`.
-/// 4. *One meaning of deadline*: an absolute instant, "call `dequeue` then, or as soon after as you
+/// 4. *One meaning of deadline*: an absolute instant, "call `dequeue` then, or as soon after that as you
 ///    can".
 /// 5. *Catching up*: there is no tick. Between two calls the backlog is constant, so a law with a
 ///    sampling period catches up at the next call. Its state is then the same as if it had been
 ///    woken at every sampling instant. An update due at t comes before the packet of t.
 /// 6. *Bounded*: work per call is bounded by a documented constant, or by the drops it reports.
-/// 7. *Replay*: same calls, same stream, same outcome. CE only on ECT; the limit is never exceeded;
-///    work conserving unless a shaper; settled at enqueue if it declares so
-///    ([`Qdisc::settles_at_enqueue`]).
+/// 7. *Replay*: the same calls and the same stream give the same outcome. CE only on ECT; the limit is never
+/// exceeded; work conserving unless a shaper; settled at enqueue if it declares so
+/// ([`Qdisc::settles_at_enqueue`]).
 ///
 /// [`crate::contract`] checks all seven for every registered discipline.
 pub trait Qdisc<P: Packet> {

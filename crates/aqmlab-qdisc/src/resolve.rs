@@ -1,4 +1,4 @@
-//! Rules that several disciplines share: sizes, buffer limits, samples.
+//! Rules common to several disciplines: sizes, buffer limits, samples.
 
 use alloc::borrow::Cow;
 use alloc::format;

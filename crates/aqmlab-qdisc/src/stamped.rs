@@ -6,13 +6,13 @@ use crate::{Dscp, Ecn, Packet, PacketKind, Side};
 
 /// A packet that a [`crate::Port`] accounts for: it knows its class and its role in its connection.
 pub trait Classed: Packet {
-    /// Returns the class, a small index below the port's number of classes: a flow class of a
-    /// scenario, or 0 where there is one class.
+    /// Returns the class, a small index below the port's number of classes: a flow class of a scenario, or 0
+    /// if there is only one class.
     fn class(&self) -> usize {
         0
     }
 
-    /// Returns its role in its connection, where its host knows connections.
+    /// Returns its role in its connection, if its host knows connections.
     fn kind(&self) -> PacketKind {
         PacketKind::Other
     }
@@ -25,8 +25,7 @@ pub trait Classed: Packet {
     }
 }
 
-/// A packet that knows when it arrived at the queue that holds it, as laws about waiting times
-/// require.
+/// A packet that knows when it arrived at the queue that holds it, as laws based on waiting times require.
 ///
 /// The packets of a [`crate::Port`] do because they are [`Stamped`]; a host that drives a
 /// discipline itself stamps its own.
@@ -35,8 +34,8 @@ pub trait Arrived: Classed {
     fn arrived(&self) -> Instant;
 }
 
-/// A packet and its arrival time. The port wraps each packet in it. The books' queueing delays and
-/// the laws about waiting times read this one stamp.
+/// A packet and its arrival time. The port wraps each packet in it. The books' queueing delays and the laws
+/// based on waiting times both read this stamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamped<P> {
     /// The packet.

@@ -13,9 +13,9 @@ pub struct TimeWeighted {
     pub integral: u128,
     /// The integral of its square.
     pub integral_of_square: u128,
-    /// The least value that lasted at least a nanosecond; `u64::MAX` before any time has passed.
+    /// The smallest value that lasted at least a nanosecond; `u64::MAX` before any time has passed.
     pub min: u64,
-    /// The greatest such value.
+    /// The largest such value.
     pub max: u64,
     /// How long each value lasted, in ns.
     pub histogram: Histogram,
@@ -53,7 +53,7 @@ impl TimeWeighted {
     }
 }
 
-/// The duration of each value of a small number. Accounting a span of time is one addition;
+/// The duration of each value of a number that is usually small. Accounting a span of time is one addition;
 /// integrals and histogram are computed on request, with the same exact result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TimeByValue {
@@ -63,8 +63,7 @@ pub(crate) struct TimeByValue {
     beyond: TimeWeighted,
 }
 
-/// Number of values, from 0, that have a place each. A queue of 65,536 packets takes half a
-/// megabyte.
+/// Number of values, from 0, that have their own place. A queue of 65,536 packets takes half a megabyte.
 const PLACES: usize = 1 << 16;
 /// Number of places by which the table grows.
 const BLOCK: usize = 128;

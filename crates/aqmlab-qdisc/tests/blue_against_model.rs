@@ -1,5 +1,5 @@
-//! BLUE against a slow model of the paper's text (`support/blue_model.rs`): the same arrivals into one slow link, every
-//! overflow, every idle event, and the probability after every event.
+//! BLUE compared with a slow model of the paper's text (`support/blue_model.rs`), with the same arrivals at
+//! one slow link: every overflow, every idle event, and the probability after every event.
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::{Cause, Ecn, LinkContext, Observer, Port, Reason};
@@ -155,7 +155,7 @@ fn case(draws: &mut Stream, traffic: Traffic) -> Case {
     Case { rules, values, ecn: if marks { Ecn::Ect0 } else { Ecn::NotEct } }
 }
 
-/// Number of comparisons of each kind of event.
+/// Number of comparisons for each kind of event.
 #[derive(Default, Debug)]
 struct Counts {
     overflows: usize,

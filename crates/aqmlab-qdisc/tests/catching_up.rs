@@ -1,5 +1,5 @@
-//! A law with a sampling period, called at any instants, has the same state to the last bit as one
-//! that is called at every sampling instant.
+//! A law with a sampling period, called at arbitrary instants, has exactly the same state, to the last bit,
+//! as one that is called at every sampling instant.
 
 use aqmlab_qdisc::law::{ByteMode, PiLaw, PiParams, RemLaw, RemParams, Sampling};
 use aqmlab_units::{Instant, Span};

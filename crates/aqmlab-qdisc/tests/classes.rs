@@ -265,9 +265,8 @@ fn a_re_marked_packet_goes_to_the_class_of_its_new_code_point() {
     );
 }
 
-/// Random loads on every port of the contract kit, with the measured time beginning in between.
-/// Each inner queue's books balance; the classes around a queue hold what it holds, and the port
-/// holds what the classes hold.
+/// Random loads on every port of the contract kit; measurement begins in the middle. Each inner queue's books
+/// balance; the classes around a queue hold what it holds, and the port holds what the classes hold.
 #[test]
 fn books_of_every_inner_queue_balance() {
     let info = registry::info("classes").unwrap();

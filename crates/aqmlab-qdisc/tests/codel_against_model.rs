@@ -1,7 +1,7 @@
-//! CoDel against a model written from the pseudo-code of RFC 8289, section 5, line by line: a queue
-//! and the routines `dodequeue`, `control_law` and `dequeue` in the RFC's own words and order. A
-//! million packets, with loads of all kinds, with and without ECN: the same packets leave at the
-//! same instants, are marked and are lost.
+//! CoDel against a model written from the pseudo-code of RFC 8289, section 5, line by line: a queue and the
+//! routines `dodequeue`, `control_law` and `dequeue` in the RFC's own words and order. A million packets,
+//! under loads of all kinds, with and without ECN: the same packets leave, are marked and are lost, at the
+//! same instants.
 
 use std::collections::VecDeque;
 

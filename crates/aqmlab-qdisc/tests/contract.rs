@@ -1,5 +1,5 @@
-//! Every registered discipline, every preset and every variant keeps the contract, and for each
-//! item of it the kit catches a discipline that violates it.
+//! Every registered discipline, with every preset and every variant, satisfies the contract, and for each
+//! item the kit detects a discipline that violates it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -461,7 +461,7 @@ fn the_kit_catches_repeated_draws_late_updates_and_updates_one_by_one() {
     assert_eq!(breach(Slip::None), None, "the law without a slip passes");
 }
 
-/// The scripts do not cover enough.
+/// The scripts do not exercise enough.
 #[test]
 fn a_variant_that_never_marks_or_whose_law_never_drops_is_idle() {
     let registry = Registry::<TestPacket>::builtin();

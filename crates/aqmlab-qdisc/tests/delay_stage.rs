@@ -45,8 +45,8 @@ fn the_cap_has_its_own_counter() {
 }
 
 proptest! {
-    /// For any arrivals, each packet leaves once or is lost once, due times never decrease, and
-    /// each flow keeps its order.
+    /// For any arrivals, each packet leaves once or is lost once, due times never decrease, and the packets
+    /// of each flow keep their order.
     #[test]
     fn conservation_and_order(
         arrivals in prop::collection::vec((0u64..2_000_000, 0u64..3, 40u64..1501), 1..150),

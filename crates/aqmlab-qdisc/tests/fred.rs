@@ -20,7 +20,7 @@ const fn pkt(number: u64, flow: u64) -> Pkt {
 
 const LIMIT: usize = 60;
 
-/// The figure, word for word, over plain lists. Lengths are in packets.
+/// The figure, taken literally, with plain lists. Lengths are in packets.
 struct Model {
     two_packets: bool,
     waiting: VecDeque<Pkt>,

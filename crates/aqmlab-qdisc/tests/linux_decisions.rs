@@ -259,8 +259,8 @@ struct Arrival {
     size: u64,
     capable: bool,
     fate: Fate,
-    /// The kernel's average: a whole number of bytes and as many bits as the weight has. Behind
-    /// htb no idle time ages it.
+    /// The kernel's average: a whole number of bytes and as many bits as the weight has. Behind htb the
+    /// average does not decay over idle periods.
     average: f64,
 }
 
@@ -291,8 +291,7 @@ fn arrivals(events: &[(Instant, Event)], weight: f64) -> Vec<Arrival> {
 struct Draws {
     /// For each draw of the law in order, one that fits.
     fitting: Vec<f64>,
-    /// Of the drawn decisions: hits, their expected number and its variance, by quarters of the
-    /// draw.
+    /// For decisions with a draw: hits, their expected number and its variance, by quarters of the draw.
     hits: [f64; 4],
     expected: [f64; 4],
     variance: [f64; 4],
@@ -314,7 +313,7 @@ fn draws(arrivals: &[Arrival], law: &RedLaw, limit: u64) -> Draws {
     let (mut draws, mut cycle): (Draws, Option<(f64, f64)>) = (Draws::default(), None);
     for arrival in arrivals {
         let avg = arrival.average;
-        // What finds no room is taken for a loss to the limit.
+        // A packet that finds no room counts as lost to the limit.
         let full = arrival.waiting + arrival.size > limit;
         let hit = arrival.fate == Fate::Marked || (arrival.fate == Fate::Refused && !full);
         if !(MIN_TH..MAX_TH).contains(&avg) {
@@ -350,9 +349,9 @@ fn draws(arrivals: &[Arrival], law: &RedLaw, limit: u64) -> Draws {
     draws
 }
 
-/// Below the lower threshold no packet is chosen, above the upper one each; between them there are
-/// draws with which the law decides as the kernel did, and they are uniform. The law has the
-/// kernel's averages; with its own real numbers, few packets lie on the other side of a threshold.
+/// Below the lower threshold no packet is chosen, above the upper one each; between them there are draws with
+/// which the law decides as the kernel did, and they are uniform. The law has the kernel's averages; with our
+/// real numbers, the average is on the other side of a threshold for few packets.
 #[test]
 fn red_decides_as_the_kernel_where_it_draws_nothing_and_as_often_where_it_draws() {
     let (mut hits, mut expected, mut variance) = (0.0, 0.0, 0.0);
@@ -414,8 +413,8 @@ fn red_decides_as_the_kernel_where_it_draws_nothing_and_as_often_where_it_draws(
     assert!((hits - expected).abs() < 3.0 * variance.sqrt() && expected > 100.0);
 }
 
-/// GRED computes RED's average and reports it, in whole bytes. Its idle time begins as its last
-/// packet leaves.
+/// GRED computes RED's average and reports it, in whole bytes. Its idle period begins when its last packet
+/// leaves.
 #[test]
 fn the_average_is_the_kernels() {
     let events = events("gred_average");

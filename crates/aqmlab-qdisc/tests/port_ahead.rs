@@ -1,6 +1,5 @@
-//! A port that looks ahead against one that is called at each departure, with the same discipline
-//! and arrivals. Each packet is predicted to leave when it leaves, and all books and laws agree at
-//! any instant.
+//! A port that looks ahead compared with one that is called at each departure, with the same discipline and
+//! arrivals. Each packet is predicted to leave when it leaves, and all books and laws agree at any instant.
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::LINK;
@@ -24,7 +23,7 @@ impl Observer<Stamped<Pkt>> for Lost {
     fn marked(&mut self, _: Instant, _: &Stamped<Pkt>, _: Cause) {}
 }
 
-/// Packets that have left or will leave: when, which, and marked or not.
+/// Packets that have left or will leave: the time, the packet, and whether it was marked.
 type Sent = Vec<(Instant, u64, bool)>;
 
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +38,7 @@ struct Arrival {
 }
 
 fn arrival() -> impl Strategy<Value = Arrival> {
-    // At 9,999,991 bit/s 1000 B take 0.8 ms: bursts, loads about 1, pauses.
+    // At 9,999,991 bit/s, 1000 B take 0.8 ms: bursts, loads around 1, pauses.
     let gap_ns = prop_oneof![Just(0u64), 0u64..200_000, 0u64..1_600_000, 0u64..50_000_000];
     (gap_ns, 40u64..1500, 0u64..6, any::<bool>(), prop::bool::weighted(0.05), prop::bool::weighted(0.05))
         .prop_map(|(gap_ns, size, flow, ect, look, at_end)| Arrival { gap_ns, size, flow, ect, look, at_end })
@@ -134,8 +133,8 @@ proptest! {
     }
 }
 
-/// An idle link whose only packet is lost still polls the discipline: RED's idle time restarts, for both ways
-/// of driving the port.
+/// An idle link whose only packet is lost still polls the discipline, so RED's idle period restarts, in both
+/// ways of driving the port.
 #[test]
 fn a_loss_at_an_idle_link_begins_a_new_idle_time() {
     // Bursts raise the average; then single packets arrive at an idle link, and some of them are

@@ -1,6 +1,5 @@
-//! RED with `idle = "linux"` against a kernel: the fate of each datagram of bursts with idle times
-//! between them (`vectors/linux-red-idle`). The thresholds are a byte apart, so the average alone
-//! decides.
+//! RED with `idle = "linux"` compared with a kernel: the fate of each datagram of bursts with idle periods
+//! between them (`vectors/linux-red-idle`). The thresholds are a byte apart, so the average alone decides.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! RED at its edges: at `max_th`, at probability 1, from one draw to the next.
+//! RED at its edges: at `max_th`, at probability 1, and from one draw to the next.
 
 mod support;
 
@@ -115,9 +115,9 @@ fn each_arrival_has_the_draw_of_its_number() {
     assert!(expected > 1000, "{expected}");
 }
 
-/// A source that never yields, at 1.6 times the link's rate: RED loses three eighths of it and
-/// occasionally slightly more, under every rule for idle times. A state in which the average is above
-/// `max_th` on an idle link, so that no packet is admitted, must end.
+/// A source that never yields, at 1.6 times the link's rate: RED loses three eighths of it and occasionally
+/// slightly more, under every rule for idle periods. A state in which the average is above `max_th` on an
+/// idle link, so that no packet is admitted, must end.
 #[test]
 fn a_source_that_never_yields_does_not_shut_the_queue_for_good() {
     const RATE: u64 = 1250; // packets of 1000 bytes a second

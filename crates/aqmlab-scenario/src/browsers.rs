@@ -1,5 +1,5 @@
-//! `browsers`: users who fetch one page at a time, with one request at a time on each connection.
-//! Their distributions come from a model in a file of its own, unless the class writes others.
+//! `browsers`: users who fetch one page at a time, with one request at a time on each connection. Their
+//! distributions come from a model in a separate file, unless the class gives others.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -82,8 +82,7 @@ impl Pass<'_, '_> {
 
     /// Reads the model in a file with this text.
     ///
-    /// # Errors
-    /// Everything that is wrong with it, with its lines.
+    /// # Errors Everything that is wrong with it, with its lines.
     fn read_model(&self, file: &str, text: &str) -> Result<Model, String> {
         let mut report = Report::new(text);
         let tree = tree::read(text, &mut report);
@@ -96,7 +95,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns a model in which every key must be written.
+    /// Returns a model in which every key is required.
     fn whole_model(&mut self, root: &tree::Node) -> Option<Model> {
         let section = self.section(root, "", MODEL_FILE.iter().chain(BROWSER_MODEL))?;
         for field in BROWSER_MODEL.iter().filter(|field| section.node(field.name).is_none()) {

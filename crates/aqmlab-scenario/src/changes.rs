@@ -1,4 +1,4 @@
-//! Changes: values of the file's tree replaced by path, as arms and sweeps write them.
+//! Changes: values of the file's tree replaced by path, in the notation of arms and sweeps.
 
 use crate::language::COMMON_TO_ARMS;
 use crate::suggest::{listed, nearest};
@@ -23,9 +23,9 @@ impl Change {
     }
 }
 
-/// Returns the replacements in a table of paths, in the order of the file. Quoted dotted keys, bare
-/// dotted keys and sub-headers mean the same; an inline table is a value and replaces wholly. The
-/// table's own keys `others` are not paths.
+/// Returns the replacements in a table of paths, in the order of the file. Quoted dotted keys, bare dotted
+/// keys and sub-headers mean the same; an inline table is a value and replaces the whole table. The table's
+/// own keys `others` are not paths.
 pub(crate) fn changes(table: &Table, others: &[&str]) -> Vec<Change> {
     fn collect(table: &Table, path: &[String], others: &[&str], out: &mut Vec<Change>) {
         for entry in &table.entries {

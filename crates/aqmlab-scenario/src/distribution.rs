@@ -111,7 +111,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Packet sizes as a scenario writes them.
+/// Packet sizes in the notation of a scenario.
 pub(crate) struct Sizes<'s>(pub(crate) &'s PacketSizes);
 
 impl std::fmt::Display for Sizes<'_> {

@@ -1,4 +1,4 @@
-//! Distributions of quantities as scenarios write them.
+//! Distributions of quantities in the notation of scenarios.
 
 use std::fmt::{self, Display};
 
@@ -340,7 +340,7 @@ fn constant<T: Written>(default: &Default) -> Option<Distribution<T>> {
     T::of(&default.value()?).map(Distribution::Constant)
 }
 
-/// A distribution as a scenario writes it.
+/// A distribution in the notation of a scenario.
 pub(crate) struct Times<'d, T>(pub(crate) &'d Distribution<T>);
 
 impl<T: Written> Display for Times<'_, T> {

@@ -16,13 +16,13 @@ use aqmlab_units::{Bytes, Instant, Span};
 use crate::plan::{Access, ClassPlan, CloudPlan, Plan, PopulationPlan, Sessions, Workload};
 use crate::trace::{Schedule, Trace};
 
-/// Incremented whenever the same plan and seed lead to other starts, delays, losses or sources.
+/// Incremented whenever the same plan and seed lead to different starts, delays, losses or sources.
 pub(crate) const VERSION: u32 = 1;
 
 /// The behaviour of a flow from its start on.
 #[derive(Clone, Debug)]
 pub enum FlowSource {
-    /// A connection that writes once: all its data, or without end.
+    /// A connection that writes only once: all its data, or an endless stream.
     Stream,
     /// A connection whose applications write, pause and respond.
     Session(Session),
@@ -238,10 +238,9 @@ impl Plan {
     }
 }
 
-/// Returns the base round-trip time of a flow whose path has this `propagation` delay there and
-/// back, with access links of the given number and delay, if any, and delay stages that add
-/// `stages`. The part cut off by the division among the links is not added: the result is what they
-/// actually take.
+/// Returns the base round-trip time of a flow whose path has this `propagation` delay there and back, with
+/// access links of the given number and delay, if any, and delay stages that add `stages`. The remainder of
+/// the division among the links is not added: the result is the time that they actually take.
 pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) -> Span {
     propagation + access.map_or(Span::ZERO, |(delay, links)| delay * links) + stages
 }
@@ -339,7 +338,7 @@ impl ClassPlan {
         Some(access.rtt.mean().saturating_sub(propagation).div(access.links()))
     }
 
-    /// Returns the least delay that an access link of a flow may have; zero without such links.
+    /// Returns the smallest delay that an access link of a flow may have; zero without such links.
     pub fn least_access_delay(&self, propagation: Span) -> Span {
         let Some(access) = &self.access else { return Span::ZERO };
         let listed = (0..self.count).filter_map(|index| self.listed_delays(index));

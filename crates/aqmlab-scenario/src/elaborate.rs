@@ -11,7 +11,7 @@ use crate::trace::Traces;
 use crate::traffic::ClassDraft;
 use crate::tree::Node;
 
-/// The resources of the machine that a scenario may use.
+/// The machine's resources that a scenario may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Memory per run.
@@ -98,8 +98,8 @@ pub(crate) fn plan(
     let network = network?;
     let drafts = pass.classes(&file, &network);
     if drafts.is_none() || !pass.report.is_clean_of("topology") {
-        // Conclusions from a wrong network or wrong traffic would mislead; the written values can
-        // still be checked.
+        // Conclusions from an invalid network or invalid traffic would mislead; the written values can still
+        // be checked.
         pass.look_at_queues(&network);
         return None;
     }
@@ -139,7 +139,7 @@ pub(crate) fn plan(
 }
 
 impl Pass<'_, '_> {
-    /// Without a network, classes cannot be interpreted, but a lack of them is still reported.
+    /// Without a network, classes cannot be interpreted, but their absence is still reported.
     fn look_for_traffic(&mut self, file: &Section<'_>) {
         if file.node("traffic").is_none() {
             let message = "`traffic` is missing; add a [[traffic]] with a `kind` such as \"bulk\"";

@@ -7,9 +7,9 @@ use std::ops::Range;
 /// One error, with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Line, from 1; 0 where the file could not be read.
+    /// Line, from 1; 0 if the file could not be read.
     pub line: usize,
-    /// Column in characters, from 1; 0 where the file could not be read.
+    /// Column in characters, from 1; 0 if the file could not be read.
     pub column: usize,
     /// The path of the key: `topology.queue`; may be empty.
     pub path: String,
@@ -151,8 +151,8 @@ impl<'t> Report<'t> {
         self.known.clone()
     }
 
-    /// Takes over the errors of another report on the same text that this one lacks. `note` is
-    /// added where the place alone is not clear. Returns the other's warnings.
+    /// Takes over the errors of another report on the same text that this one lacks. `note` is added if the
+    /// place alone is not clear. Returns the other's warnings.
     pub(crate) fn absorb(
         &mut self,
         other: Report<'_>,

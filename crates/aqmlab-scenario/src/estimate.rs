@@ -4,19 +4,19 @@ use aqmlab_units::{Bytes, Span};
 
 use crate::plan::{ClassPlan, Plan, PopulationPlan, Workload};
 
-// Measured on a simulated 10 Gbit/s dumbbell with 200 000 TCP flows: 1.6 kB per flow with all its
+// Measured on a simulated 10 Gbit/s dumbbell with 200 000 TCP flows: 1.6 kB per flow, including all its
 // packets in flight, 57 B per sample of a flow. The figures here are rounded up.
 
 /// State of a TCP connection: both endpoints, their timers and reordering lists, the flow's row in the record.
 const TCP_FLOW: u64 = 2048;
-/// State of one of many connections that open at a rate. Measured: 0.6 to 0.8 kB for each of 198
-/// 000 and 150 000 that a link cannot carry.
+/// State of one of many connections that open at a rate. Measured: 0.6 to 0.8 kB per connection, with 198 000
+/// and 150 000 that a link cannot carry.
 const WAITING: u64 = 1024;
 /// State of its applications: periods with their streams of draws.
 const SESSION: u64 = 160;
 /// State of a source of packets.
 const PACKET_FLOW: u64 = 256;
-/// An object of a page, stored twice: in the page, and where it is in transfer.
+/// An object of a page, stored twice: in the page, and in the list of transfers.
 const OBJECT: u64 = 112;
 /// Number of objects that nine in ten pages do not exceed.
 const LARGE_PAGE: u64 = 185;

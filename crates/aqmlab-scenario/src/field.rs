@@ -13,7 +13,7 @@ pub struct Field {
     pub name: &'static str,
     /// Its accepted values.
     pub form: Form,
-    /// Its value when it is not written.
+    /// Its value if it is not written.
     pub absent: Absent,
     /// Its meaning, in one sentence.
     pub help: &'static str,
@@ -28,7 +28,7 @@ impl Field {
     }
 }
 
-/// The notation of a rate of things per second, for messages and the reference.
+/// The notation of a number of things per second, for messages and the reference.
 pub(crate) const PER_SECOND: &str = "a number per second such as \"100/s\", from 0.000001/s to 1000000000/s";
 
 /// The accepted values of a key.
@@ -53,9 +53,9 @@ pub enum Form {
     Arrivals,
     /// Flows: a list of classes, by name or as a table with `class` and the indices `flows`.
     Flows,
-    /// A list of names of these.
+    /// A list of these names.
     Names(&'static str),
-    /// A name of these, or a list of them.
+    /// One of these names, or a list of them.
     NameOrNames(&'static str),
     /// Several of these words.
     Words(&'static [&'static str]),
@@ -136,7 +136,7 @@ pub(crate) const fn ruled(name: &'static str, form: Form, rule: &'static str, he
     Field { name, form, absent: Absent::Rule(rule), help, aliases: &[] }
 }
 
-/// A key that may stand in a table: a field of the language or a parameter of a discipline or of TCP.
+/// A key that may occur in a table: a field of the language or a parameter of a discipline or of TCP.
 pub(crate) trait Key {
     fn name(&self) -> &'static str;
     fn aliases(&self) -> &'static [Alias];

@@ -6,9 +6,9 @@ use aqmlab_qdisc::registry::{Decides, Info, Maturity};
 
 use crate::plan::LinkPlan;
 
-/// The kind of queues that a kernel has.
+/// The kind of queues that belong to a kernel.
 pub const TC_QUEUE: &str = "tc";
-/// The parameter that has the words for tc.
+/// The parameter that contains the arguments for tc.
 pub const TC_SPEC: &str = "spec";
 
 /// Its entry; it is in no catalogue, because nothing here implements it.
@@ -48,7 +48,7 @@ fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
 }
 
 impl LinkPlan {
-    /// Returns what the link's queue asks tc for, if it is one of the kernel's.
+    /// Returns the arguments that the link's queue passes to tc, if it is one of the kernel's.
     pub fn kernel_spec(&self) -> Option<String> {
         (self.queue.kind() == TC_QUEUE).then(|| self.queue.text(TC_SPEC).unwrap_or_default())
     }
@@ -59,7 +59,7 @@ pub fn spec_words(spec: &str) -> impl Iterator<Item = &str> {
     spec.split_whitespace()
 }
 
-/// Words that say where a queue is, which is decided by its link.
+/// Words that state the place of a queue, which is determined by its link.
 const OF_PLACES: [&str; 5] = ["dev", "parent", "handle", "root", "ingress"];
 
 fn is_discipline(word: &str) -> bool {

@@ -64,8 +64,8 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
     }
 }
 
-/// Returns `node` as it would be written under the parameter's own name, or unchanged where it
-/// already is, or is wrong.
+/// Returns `node` as it would be written under the parameter's own name, or unchanged if it already is, or if
+/// it is wrong.
 pub(crate) fn as_ours(node: &Node, reading: Reading) -> Node {
     let on = match node.value {
         Tree::Flag(on) => Some(on),
@@ -129,8 +129,7 @@ fn wrong(node: &Node, quoted: &str, expected: &str) -> String {
     format!("`{quoted}` is {}; write {expected}", node.value.what())
 }
 
-/// Returns what is wrong with a quantity, and the accepted form where the message itself does not
-/// give it.
+/// Returns what is wrong with a quantity, and the accepted form if the message itself does not state it.
 fn remedied(error: &ParseError, kind: &Kind) -> String {
     match error {
         ParseError::TooFine { .. } | ParseError::TooLarge { .. } => format!("{error}; write {}", form(kind)),

@@ -14,8 +14,7 @@ use crate::tree::Tree;
 pub(crate) const OLD_KEY: &str = "live";
 
 impl Pass<'_, '_> {
-    /// Reads `[live]`. Where it is not written nothing is entered because most scenarios are never
-    /// run live.
+    /// Reads `[live]`. If it is not written, nothing is entered, because most scenarios are never run live.
     pub(crate) fn live(&mut self, file: &Section<'_>) -> Option<LivePlan> {
         let Some(node) = file.node("live") else { return Some(LivePlan::default()) };
         let section = self.section(node, "live", LIVE)?;

@@ -15,8 +15,8 @@ pub(crate) fn name_flaw(name: &str) -> Option<&'static str> {
     None
 }
 
-/// Returns whether a person can distinguish `name` from other names in tables and plots. Names of
-/// arms, claims and labels are free text on one line.
+/// Returns whether readers can distinguish `name` from other names in tables and plots. Names of arms, claims
+/// and labels are free text on one line.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.trim().is_empty()
         && name.trim() == name
@@ -24,10 +24,10 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.chars().all(is_printable)
 }
 
-/// Words with a fixed meaning where an axis is named.
+/// Words with a fixed meaning in the names of axes.
 pub(crate) const RESERVED: &[&str] = &["arm", "case", "class", "from", "queue", "seed", "until"];
 
-/// Returns whether an axis can have this name. In a claim it stands between operators.
+/// Returns whether an axis can have this name. In a claim it occurs between operators.
 pub(crate) fn is_axis_name(name: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     name.chars().next().is_some_and(char::is_alphabetic)

@@ -19,7 +19,7 @@ const OVERLOAD: f64 = 10.0;
 const CONTROL_PACKETS: f64 = 2.0;
 
 impl PopulationPlan {
-    /// Returns the connections per second, where they open at a rate.
+    /// Returns the connections per second, if they open at a rate.
     pub(crate) const fn per_s(&self) -> Option<f64> {
         match self {
             PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => Some(*per_s),
@@ -33,7 +33,7 @@ impl PopulationPlan {
 }
 
 impl ClassPlan {
-    /// Returns its mean connection, where connections open at a rate.
+    /// Returns its mean connection, if connections open at a rate.
     fn mean_connection(&self) -> Option<MeanConnection> {
         match &self.workload {
             Workload::Sessions { sessions: Sessions::Requests(plan), .. } => Some(plan.mean_connection()),
@@ -59,10 +59,9 @@ impl ClassPlan {
         of(&self.path, requests) + of(&self.return_path, responses)
     }
 
-    /// Returns the largest number of connections at a rate that are open at the same time, or
-    /// `None` where none open at a rate. Connections that the narrowest link on their path cannot
-    /// carry accumulate to the end of the run. Of the others, as many are open as arrive in the
-    /// duration of one, without slow start.
+    /// Returns the largest number of connections at a rate that are open at the same time, or `None` if none
+    /// open at a rate. Connections that the narrowest link on their path cannot carry accumulate to the end
+    /// of the run. Of the others, as many are open as arrive during one of them, without slow start.
     pub(crate) fn most_open(&self, plan: &Plan) -> Option<f64> {
         let (per_s, mean) = (self.population.per_s()?, self.mean_connection()?);
         let carried =

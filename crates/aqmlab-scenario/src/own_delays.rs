@@ -55,8 +55,8 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns the origin of the connections' own delays in a class, where they have any, and whether
-/// they apply: not where an `rtt` is written.
+/// Returns the origin of the connections' own delays in a class, if they have any, and whether they apply:
+/// not if an `rtt` is written.
 fn owner(class: &ClassPlan) -> Option<(&'static str, bool)> {
     match (&class.population, &class.workload) {
         (PopulationPlan::Cloud(cloud), _) => Some(("PackMime-HTTP", cloud.own_delays)),

@@ -11,7 +11,7 @@ use crate::plan::{PopulationPlan, Sessions, Workload};
 /// The keys of the shares, in the order of [`PagePlan::shares`].
 const SHARES: [&str; 4] = ["scripts", "styles", "fonts", "images"];
 
-/// The properties of a page that are drawn from the tables where they are not written.
+/// The properties of a page that are drawn from the tables unless they are written.
 const OF_TABLES: [&str; 2] = ["weight", "objects"];
 
 impl Pass<'_, '_> {
@@ -64,7 +64,7 @@ impl Pass<'_, '_> {
         let [scripts, styles, fonts, images] = SHARES.map(|key| self.number(section, key));
         let shares = [scripts?, styles?, fonts?, images?];
         let sum: f64 = shares.iter().sum();
-        // A sum of decimal fractions may be off in the last digits.
+        // A sum of decimal fractions may deviate in the last digits.
         if sum > 1.0 + 1e-9 {
             let written = SHARES.into_iter().rfind(|key| section.node(key).is_some());
             let key = written.unwrap_or(SHARES[0]);

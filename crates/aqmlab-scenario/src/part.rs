@@ -1,8 +1,8 @@
 //! Sizes written as a part of the queue's own buffer: `min_th = "0.25buffer"` is a quarter of its
 //! `limit`.
 //!
-//! The part refers to `limit` as it is written, in its unit, before anything is resolved. An arm or
-//! a sweep that changes the buffer therefore moves such thresholds with it.
+//! The part refers to `limit` as it is written, in its unit, before anything is resolved. If an arm or a
+//! sweep changes the buffer, such thresholds therefore change with it.
 
 use aqmlab_params::{Kind, Origin, Param, Value};
 use aqmlab_units::text::Size;

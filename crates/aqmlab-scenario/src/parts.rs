@@ -1,9 +1,9 @@
-//! The parts of the program that decide a plan's result, each with its version.
+//! The parts of the program that determine a plan's result, each with its version.
 //!
-//! The version of a part is defined in the part's source and is incremented when the part's results
-//! change. A plan has the parts that it uses, so a correction of one part does not affect plans
-//! without it. Code below all parts (units, parameters) has no version: a change there that moves
-//! results counts as a change of the parts that it moves.
+//! The version of a part is defined in the part's source and is incremented when the part's results change. A
+//! plan has the parts that it uses, so a correction of one part does not affect plans without it. Code below
+//! all parts (units, parameters) has no version: a change there that alters results counts as a change of the
+//! parts whose results it alters.
 
 use std::collections::{BTreeMap, BTreeSet};
 

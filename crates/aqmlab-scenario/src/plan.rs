@@ -63,10 +63,10 @@ pub struct Plan {
 /// One effective parameter, as `aqmlab show` and the report print it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameter {
-    /// Its path in a scenario file, written or not: `topology.queue.min_th`, `traffic.ftp.start`.
-    /// Arms use this path.
+    /// Its path in a scenario file, whether written there or not: `topology.queue.min_th`,
+    /// `traffic.ftp.start`. Arms use this path.
     pub path: String,
-    /// Its value with unit, as it would be written.
+    /// Its value with unit, in the notation of scenarios.
     pub value: String,
     /// Origin of the value.
     pub origin: Origin,
@@ -184,7 +184,7 @@ pub struct ClassPlan {
     pub return_path: Vec<usize>,
     /// The population that opens connections.
     pub population: PopulationPlan,
-    /// When each flow starts; all its times where [`ClassPlan::seed_starts`] is given.
+    /// When each flow starts; the times of all seeds if [`ClassPlan::seed_starts`] is given.
     pub start: Distribution,
     /// When each flow starts in the runs of each seed, if written.
     pub seed_starts: Option<SeedStarts>,
@@ -227,7 +227,7 @@ pub enum PopulationPlan {
 }
 
 impl PopulationPlan {
-    /// Returns the users' thinking time, if there are users.
+    /// Returns the users' think time, if there are users.
     pub fn think(&self) -> Option<&Distribution> {
         match self {
             PopulationPlan::Users(think) => Some(think),
@@ -300,9 +300,9 @@ impl SeedStarts {
 pub struct Access {
     /// Rate of each of them, in each direction.
     pub rate: Rate,
-    /// Base round-trip time over flows: twice the propagation delay of path and access links
-    /// together. The links, one per direction at each end that has them, share evenly what the
-    /// path's propagation leaves of it.
+    /// Base round-trip time over flows: twice the propagation delay of path and access links together. The
+    /// links, one per direction at each end that has them, evenly share the part of it that exceeds the
+    /// path's propagation.
     pub rtt: Distribution,
     /// Whether the sender has them, and whether the receiver does; at least one does.
     pub ends: [bool; 2],
@@ -318,7 +318,7 @@ impl Access {
 /// The workload of the flows of a class.
 #[derive(Clone, Debug)]
 pub enum Workload {
-    /// A TCP connection that sends `bytes` and closes, or sends for ever.
+    /// A TCP connection that sends `bytes` and closes, or sends forever.
     Bulk {
         /// `None` never ends.
         bytes: Option<Bytes>,
@@ -455,7 +455,7 @@ pub struct DelayPlan {
     pub place: StagePlace,
     /// The constant delay of each flow and direction.
     pub delay: StageDelay,
-    /// The largest additional delay of a single packet.
+    /// The largest additional delay of any packet.
     pub jitter: Span,
     /// The loss probability of each flow and direction.
     pub loss: Distribution<Probability>,
@@ -502,7 +502,7 @@ pub struct RecordPlan {
     pub flows: Span,
     /// Flows for which each change is recorded.
     pub trace: Vec<FlowChoice>,
-    /// Packets that are recorded one by one.
+    /// Packets that are recorded individually.
     pub packets: Option<PacketChoice>,
     /// How requests are recorded.
     pub requests: RequestPlan,
@@ -613,7 +613,7 @@ impl IpVersion {
 /// How a thread waits for an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
-    /// By sleeping, and spinning for the last moment before it.
+    /// By sleeping, then spinning for the last moment before the instant.
     Hybrid,
     /// By sleeping until then, however late the kernel wakes it.
     Epoll,

@@ -1,5 +1,5 @@
-//! A plan as plain data, as in a manifest: whole numbers of SI units with the unit in the name,
-//! every reference a name.
+//! A plan as plain data, as in a manifest: whole numbers in SI units with the unit in the name; every
+//! reference is a name.
 //!
 //! Keys that are not used are absent, so a new key does not change the digest of a plan without it.
 
@@ -50,7 +50,7 @@ pub struct PlanJson {
     pub delays: Vec<DelayJson>,
     /// What is recorded, and how often.
     pub record: RecordJson,
-    /// How the live router runs it, where that differs from the default.
+    /// How the live router runs it, if that differs from the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveJson>,
 }
@@ -157,7 +157,7 @@ pub struct ClassJson {
     pub path: Vec<String>,
     /// Links back, in order.
     pub return_path: Vec<String>,
-    /// When each flow starts; `null` where the workload's file gives it.
+    /// When each flow starts; `null` if the workload's file gives it.
     pub start_ns: Option<DistributionJson<u64>>,
     /// The seed of the first list of `start_ns.seeds`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,7 +186,7 @@ pub struct AccessJson {
     pub rate_bps: u64,
     /// Base round-trip time over flows.
     pub rtt_ns: DistributionJson<u64>,
-    /// The end that has them, where not both do.
+    /// The end that has them, if not both do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<EndJson>,
 }
@@ -346,7 +346,7 @@ pub enum WorkloadJson {
         /// objects of a page, if not the device's
         #[serde(skip_serializing_if = "Option::is_none")]
         objects: Option<DistributionJson<u64>>,
-        /// rank correlation of weight and objects, where they are the device's
+        /// rank correlation of weight and objects, if they are the device's
         correlation: f64,
         /// shares of scripts, style sheets, fonts and images among the objects other than the
         /// document
@@ -548,10 +548,10 @@ pub struct RecordJson {
     /// Packets that are recorded one by one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<PacketsJson>,
-    /// How requests are recorded, where that differs from the default.
+    /// How requests are recorded, if that differs from the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<RequestRecordJson>,
-    /// Largest number of rows in a trace or packet recording, where there is one.
+    /// Largest number of rows in a trace or packet recording, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_rows: Option<u64>,
 }
@@ -623,9 +623,8 @@ pub fn plan_schema() -> Json {
 }
 
 impl PlanJson {
-    /// Returns the SHA-256, in hexadecimal, of everything except the seed that decides the result
-    /// of a run: the canonical JSON (sorted keys, no blanks) of the plan without title, arm name
-    /// and origins.
+    /// Returns the SHA-256, in hexadecimal, of everything except the seed that decides the result of a run:
+    /// the canonical JSON (sorted keys, no spaces) of the plan without title, arm name and origins.
     pub fn digest(&self) -> String {
         let mut plan =
             serde_json::to_value(self).expect("a plan's keys are texts and its values exist in JSON");
@@ -1016,7 +1015,7 @@ fn distribution<Q: Copy, T>(of: &Distribution<Q>, number: impl Fn(Q) -> T) -> Di
     }
 }
 
-/// Writes sorted keys, whatever map `serde_json` was built with, and no blanks.
+/// Writes sorted keys, whatever map `serde_json` was built with, and no spaces.
 fn write_canonical(value: &Json, out: &mut Vec<u8>) {
     match value {
         Json::Object(map) => {

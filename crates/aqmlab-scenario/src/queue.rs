@@ -22,7 +22,7 @@ use crate::tree::{Node, Table, Tree};
 
 const RTT_RULE: &str = "mean of `rtt` and delay stages over the TCP classes that cross the link (over all, if none is \
                         TCP), weighted by their flows";
-/// The default buffer of a queue, where there is no round-trip time.
+/// The default buffer of a queue if there is no round-trip time.
 const UNWRITTEN_LIMIT: Size = Size::Packets(Packets::new(1000));
 const PACKET_RULE: &str = "mean packet of the classes that cross the link, weighted by their flows";
 
@@ -99,7 +99,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns why the simulator cannot have a link's queue, if it is one of a kernel.
+    /// Returns why the simulator cannot have a link's queue, if that is a kernel's.
     fn only_a_kernels(&mut self, draft: &LinkDraft<'_>) -> Option<Problem> {
         let named = match &draft.queue?.value {
             Tree::Table(table) => table.get(QUEUE_KIND)?,
@@ -119,7 +119,7 @@ impl Pass<'_, '_> {
         Some(self.report.problem(&named.at, &path, message.into()))
     }
 
-    /// Checks queues whose links or traffic are wrong, as far as possible.
+    /// Checks, as far as possible, queues whose links or traffic are invalid.
     pub(crate) fn look_at_queues(&mut self, network: &Network<'_>) {
         for draft in &network.links {
             self.written_queue(draft);

@@ -1,4 +1,4 @@
-//! The record of a run: samples at intervals, changes of chosen flows, chosen packets one by one.
+//! The record of a run: samples at intervals, changes of chosen flows, individual chosen packets.
 
 use aqmlab_params::Origin;
 use aqmlab_units::Span;
@@ -293,7 +293,7 @@ impl Pass<'_, '_> {
         Some(FlowChoice { class, indices: Some(indices) })
     }
 
-    /// Checks that the flows are single connections, the only ones that can be followed one by one.
+    /// Checks that the flows are single connections, the only ones that can be followed individually.
     fn check_traceable(&mut self, item: &Node, path: &str, class: &ClassPlan) -> Option<()> {
         if class.is_list() {
             return Some(());
@@ -331,7 +331,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns all links that packets of these flows pass, there and back.
+/// Returns all links that packets of these flows pass, in both directions.
 fn paths_of(flows: &[FlowChoice], classes: &[ClassDraft]) -> Vec<usize> {
     let plans = flows.iter().map(|choice| &classes[choice.class].plan);
     let mut links: Vec<usize> =
@@ -341,7 +341,7 @@ fn paths_of(flows: &[FlowChoice], classes: &[ClassDraft]) -> Vec<usize> {
     links
 }
 
-/// Returns a list of names as a scenario writes it.
+/// Returns a list of names in the notation of a scenario.
 fn words<'n>(names: impl Iterator<Item = &'n str>) -> String {
     format!("[{}]", names.map(|n| format!("{n:?}")).collect::<Vec<_>>().join(", "))
 }

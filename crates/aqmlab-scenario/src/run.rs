@@ -10,7 +10,7 @@ use crate::suggest::{listed, no_such};
 use crate::traffic::ClassDraft;
 use crate::tree::{At, Node, Tree};
 
-/// The latest end of a run, and where it is written.
+/// The latest end of a run, and its place in the file.
 #[derive(Clone)]
 pub(crate) struct End {
     pub(crate) at: Span,
@@ -85,7 +85,7 @@ impl Pass<'_, '_> {
         let section = self.section(node, "stop", STOP)?;
         let completed = section.node("completed").map(|node| self.completed(&section, node, classes));
         let condition = section.node("condition").map(|node| self.condition(&section, node, links));
-        // An outer `None` means that nothing is written, an inner one a mistake.
+        // An outer `None` means that nothing is written, and an inner one that it is invalid.
         Some(Stop {
             at: end?.at,
             completed: match completed {

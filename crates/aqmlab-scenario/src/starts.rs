@@ -1,4 +1,4 @@
-//! The starts of the flows of a class: drawn for each seed, or written for each.
+//! The starts of the flows of a class: drawn for each seed, or written for each seed.
 
 use aqmlab_params::{Kind, Origin, Value};
 use aqmlab_traffic::Distribution;
@@ -92,7 +92,7 @@ fn whole(file: &Section<'_>, key: &str) -> Option<u64> {
     }
 }
 
-/// Starts by seed as a scenario writes them.
+/// Starts by seed in the notation of a scenario.
 pub(crate) struct BySeed<'s>(pub(crate) &'s SeedStarts);
 
 impl std::fmt::Display for BySeed<'_> {

@@ -2,8 +2,8 @@
 
 use strsim::osa_distance;
 
-/// Returns the candidate nearest to `word`, if it is near enough to be the intended word. Case, `_`
-/// and `-` do not count.
+/// Returns the candidate nearest to `word`, if it is close enough to be the intended word. Case, `_` and `-`
+/// do not count.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let wanted = plain(word);
     let tolerance = (wanted.chars().count() / 3).clamp(1, 3);
@@ -15,7 +15,7 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
         .map(|(_, c)| c)
 }
 
-/// Returns all candidates, the nearest to `word` first; equally near ones stay in their order.
+/// Returns all candidates, the nearest to `word` first; equally near ones keep their order.
 pub fn by_nearness<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Vec<&'c str> {
     let wanted = plain(word);
     let mut all: Vec<&str> = candidates.into_iter().collect();

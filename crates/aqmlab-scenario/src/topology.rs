@@ -56,7 +56,7 @@ struct Place<'s, 'n> {
     path: String,
 }
 
-/// The rate and delay of one direction of a link; `None` where the file is wrong.
+/// The rate and delay of one direction of a link; `None` if the file is wrong.
 struct Pace {
     rate: Option<Rate>,
     delay: Option<Span>,
@@ -139,7 +139,7 @@ impl Pass<'_, '_> {
         let mut others = vec!["kind"];
         for entry in section.table.entries.iter().filter(|e| number(&e.key).is_some()) {
             others.push(&entry.key);
-            // Where the number of hops is wrong, their tables are not reported in addition.
+            // If the number of hops is wrong, their tables are not reported in addition.
             let there = number(&entry.key).is_some_and(|n| n >= 1 && hops.is_none_or(|most| n <= most));
             if let (Some(hops), false) = (hops, there) {
                 let message =
@@ -150,8 +150,8 @@ impl Pass<'_, '_> {
         self.check_keys(section.table, &section.path, &section.fields, &others);
     }
 
-    /// Returns both directions of a link that `section` describes, overridden by a hop's own
-    /// section. Where rate or delay is wrong, a stand-in permits checking the rest of the file.
+    /// Returns both directions of a link that `section` describes, overridden by a hop's own section. If rate
+    /// or delay is wrong, a substitute permits checking the rest of the file.
     fn both_directions<'n>(
         &mut self,
         at: &Place<'_, 'n>,

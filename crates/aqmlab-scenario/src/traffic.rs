@@ -22,7 +22,7 @@ use crate::tree::{At, Node, Tree};
 
 const DEFAULT_PROFILE: &str = "rfc";
 
-/// A class and the places of its numbers, for messages about the whole.
+/// A class and the places of its numbers, for messages about their sum.
 pub(crate) struct ClassDraft {
     pub(crate) plan: ClassPlan,
     /// Place of the class.
@@ -111,7 +111,7 @@ impl Pass<'_, '_> {
             Some(_) => self.flag(&section, "enabled"),
             None => Some(true),
         };
-        // Where a trace determines the number of connections and their starts, no other key does.
+        // If a trace determines the number of connections and their starts, no other key may do so.
         let listed = match variant.kind {
             "trace" => Some(List::Trace(self.trace(&section)?)),
             "schedule" => Some(List::Schedule(self.schedule(&section)?)),
@@ -503,7 +503,7 @@ fn name_at(node: &Node) -> At {
 }
 
 impl ClassPlan {
-    /// Returns the size of a full data packet at the network layer; the mean, where sizes vary.
+    /// Returns the size of a full data packet at the network layer, or the mean if sizes vary.
     pub fn data_packet(&self) -> Bytes {
         match &self.workload {
             Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => {

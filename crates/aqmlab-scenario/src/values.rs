@@ -62,8 +62,8 @@ impl Pass<'_, '_> {
         clean
     }
 
-    /// Returns the origin of a value written under another tool's name, with a note where it reads
-    /// differently there.
+    /// Returns the origin of a value written under another tool's name, with a note if it has a different
+    /// meaning there.
     fn origin_of_alias(&self, alias: &Alias, written: &Node) -> Origin {
         let differs =
             matches!(alias.reading, Reading::Words(..) | Reading::Inverse | Reading::ZeroIsUnlimited)
@@ -99,8 +99,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns a value of a kind that contains values, or that names something in the scenario, and
-    /// reports errors. The outer `None` is for all other kinds.
+    /// Returns a value of a kind that contains values, or that names something in the scenario, and reports
+    /// errors. The outer `None` is returned for all other kinds.
     fn nested_value(&mut self, node: &Node, path: &str, kind: &Kind) -> Option<Option<Value>> {
         match kind {
             Kind::List(of) => Some(self.list_value(node, path, of)),
@@ -152,8 +152,7 @@ impl Pass<'_, '_> {
         self.overlay(table, path, params, &mut settings).then_some(Value::Table(settings))
     }
 
-    /// Returns a traffic class by its name. Where the traffic itself is wrong, any name is
-    /// accepted.
+    /// Returns a traffic class by its name. If the traffic itself is wrong, any name is accepted.
     fn traffic_class(&mut self, node: &Node, path: &str) -> Option<Value> {
         let Value::Text(name) = self.given(node, path, &Kind::Text)? else { return None };
         let number = match &self.traffic {
@@ -170,8 +169,8 @@ impl Pass<'_, '_> {
         Some(Value::TrafficClass { name, number })
     }
 
-    /// Returns a port with the traffic classes that use it. Where the traffic itself is wrong, any
-    /// port is accepted.
+    /// Returns a port with the traffic classes that use it. If the traffic itself is wrong, any port is
+    /// accepted.
     fn traffic_port(&mut self, node: &Node, path: &str) -> Option<Value> {
         let Value::Integer(number) = self.given(node, path, &Kind::Port)? else { return None };
         let ports: Option<Vec<u64>> =

@@ -7,7 +7,8 @@ use aqmlab_units::{Instant, Span};
 use crate::draws::FlowSource;
 use crate::plan::{ClassPlan, PopulationPlan, Sessions, Workload};
 
-/// Number of connections that are held in memory, with the file made of them: some 300 bytes each.
+/// Largest number of connections that are held in memory together with the resulting file: about 300 bytes
+/// each.
 const MOST_CONNECTIONS: usize = 10_000_000;
 
 /// A connection and the actions of its two ends that do not depend on the network.
@@ -15,8 +16,8 @@ const MOST_CONNECTIONS: usize = 10_000_000;
 pub struct ConnectionVector {
     /// When the client opens it.
     pub start: Instant,
-    /// The one-way distances of client and server from their edges of the network, where the
-    /// connection has its own delays.
+    /// The one-way distances of client and server from their edges of the network, if the connection has its
+    /// own delays.
     pub delays: Option<[Span; 2]>,
     /// Its exchanges in order, at least one.
     pub exchanges: Vec<PlannedExchange>,

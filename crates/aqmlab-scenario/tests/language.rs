@@ -27,7 +27,7 @@ fn only(text: &str) -> Plan {
     read(text).arms.remove(0)
 }
 
-/// Fragments of scenarios, from which senseless ones are composed.
+/// Fragments from which meaningless scenarios are composed.
 fn fragment() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ -~]{0,12}",
@@ -289,7 +289,7 @@ fn what_is_suspicious_is_told() {
     assert!(
         warnings(&(queue("\"droptail\", limit = \"2p\"") + "rtt = \"100ms\"\n")).contains("below a tenth")
     );
-    // So does a queue inside a queue; and the data of requests take both ways.
+    // So does a queue inside a queue; and the data of requests travel in both directions.
     let classes = "\"classes\", scheduler = \"strict\", class = [{ name = \"a\", queue = { kind = \"red\", ecn = true } }]";
     assert!(warnings(&queue(classes)).contains("no flow that crosses it uses ECN"));
     assert_eq!(warnings(&(queue(classes) + "tcp = { ecn = true }\n")), "");
@@ -332,7 +332,7 @@ fn memory_is_the_callers_to_grant() {
 
 #[test]
 fn a_file_full_of_mistakes_is_refused_in_time_that_grows_with_it() {
-    // Quadratic work on a megabyte would take minutes, and the test would be seen to hang.
+    // Quadratic work on a megabyte would take minutes, so the test would visibly hang.
     let error = parse(&"[[traffic]]\n".repeat(80_000), "f").expect_err("there are only headers");
     assert_eq!(error.problems.len(), 2, "no duration, no topology: {error}");
     let text = format!("{SMALL}{}", "[[traffic]]\nkind = \"bluk\"\n".repeat(8_000));

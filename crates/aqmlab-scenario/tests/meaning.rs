@@ -53,7 +53,7 @@ fn the_way_back_can_differ() {
     );
     assert_eq!(reverse.queue.get("limit").map(ToString::to_string), Some("9p".into()));
     assert_eq!((&reverse.faults.drop, plan.links[0].faults.drop.len()), (&vec![2, 9], 0));
-    // Ten times the slower of the two ways; the path takes 10 ms there and 30 ms back.
+    // Ten times the slower of the two directions; the path takes 10 ms forward and 30 ms back.
     let Some(Access { rate, rtt, .. }) = &plan.classes[0].access else { panic!("there are access links") };
     assert_eq!((*rate, rtt), (Rate::mbit(10), &Distribution::Constant(Span::ms(40))));
 }
@@ -102,7 +102,7 @@ fn a_graph_has_named_links_both_ways_unless_told_otherwise() {
     };
     assert!(of_the_way_back("bc") > 0);
     assert_eq!(of_the_way_back("a-c"), 0, "a missing table has no values");
-    // 9 ms there, 2 ms back: the components of a bandwidth-delay product without access links.
+    // 9 ms forward, 2 ms back: the components of a bandwidth-delay product without access links.
     assert_eq!(plan.links[4].queue.link().rtt, Some(Span::ms(11)));
 }
 

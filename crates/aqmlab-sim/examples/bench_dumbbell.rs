@@ -42,7 +42,7 @@ struct Scene {
     recovery: String,
     /// `reno` or `cubic`
     congestion: String,
-    /// the profile whose values count where no key of the scene states another
+    /// the profile whose values apply unless a key of the scene states another
     profile: String,
     /// segments
     max_window: u64,

@@ -33,7 +33,7 @@ fn main() {
     );
 }
 
-/// Processor time of this thread (Linux; 0 where the kernel does not report it).
+/// Processor time of this thread (Linux; 0 if the kernel does not report it).
 fn thread_cpu_s() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let ns: u64 = text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(0);

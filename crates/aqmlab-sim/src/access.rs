@@ -1,6 +1,6 @@
-//! A flow's own links between its hosts and the network; the impairments of some flows there
-//! (losses, the pipes of delay stages, missing links); and the flow's packets on them whose arrival
-//! is not precomputed.
+//! A flow's own links between its hosts and the network; the impairments of some flows there (losses, the
+//! pipes of delay stages, missing links); and the number of the flow's packets on them whose arrival is not
+//! precomputed.
 
 use aqmlab_network::{End, FlowPath};
 use aqmlab_qdisc::{Line, Loss, Pipe};
@@ -36,14 +36,14 @@ impl AccessLink {
 /// rate. Each sees packets of few sizes, so each has its own serialiser.
 pub type Serialisers = [Serialiser; 4];
 
-/// A flow's own links. The flow alone feeds each of them, and none drops for lack of room. All have
-/// the same delay, and the rate of the flow's class. Packets are lost on them only where the
-/// scenario requires it: see [`Impairments`], which also knows the missing links.
+/// A flow's own links. The flow alone feeds each of them, and none drops for lack of room. All have the same
+/// delay, and the rate of the flow's class. Packets are lost on them only if the scenario requires it: see
+/// [`Impairments`], which also knows the missing links.
 pub struct AccessLinks {
     delay: Span,
     /// The links, in the order of [`AccessLink`].
     lines: [Line; 4],
-    /// Number of packets before the last one that left each link at the same instant.
+    /// For each link, the number of packets that left it before the last one at the same instant.
     turns: [u32; 4],
     impairments: Option<Box<Impairments>>,
 }
@@ -142,8 +142,8 @@ pub struct Impairments {
     loss: Option<Loss>,
     /// The stages, in the order of [`AccessLink`].
     stages: [Option<StagePipe>; 4],
-    /// Which links exist, in the same order. A missing link is replaced by its stage alone, if
-    /// necessary one without delay.
+    /// Which links exist, in the same order. A missing link is replaced by its stage alone, if necessary by a
+    /// stage without delay.
     linked: [bool; 4],
     /// Number of packets lost here.
     pub lost_packets: u64,

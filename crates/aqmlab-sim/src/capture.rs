@@ -25,12 +25,12 @@ pub fn captured_ports(plan: &Plan, links: &[usize]) -> Vec<CapturedPort> {
 pub struct CaptureLog {
     /// The file; `None` after the run.
     file: Option<Capture>,
-    /// The number, in the run, of each class's first flow.
+    /// For each class, the number in the run of its first flow.
     first_numbers: Vec<u32>,
     /// The server port of each class.
     server_ports: Vec<u16>,
-    /// Per port, the waiting packets that have been marked there, with the reasons, in the order of
-    /// the marks. Most disciplines send them in that order.
+    /// Per port, the waiting packets that have been marked there, with the reasons, in the order of the
+    /// marks. Most disciplines send them in that order.
     marked: Vec<VecDeque<(PortPacket, Reasons)>>,
     /// The bytes of the packet being written.
     image: Vec<u8>,

@@ -13,7 +13,7 @@ pub struct Connection {
     pub sender: Endpoint,
     /// The endpoint that accepts and receives.
     pub receiver: Endpoint,
-    /// The instant of each endpoint's one valid timer event; far future without one.
+    /// The instant of each endpoint's only valid timer event; the far future if there is none.
     pub armed: [Instant; 2],
     /// Which endpoints have closed.
     pub closed: [bool; 2],
@@ -21,7 +21,7 @@ pub struct Connection {
     pub last: End,
     /// The applications, if they depend on more than the start.
     pub applications: Option<Box<Applications>>,
-    /// The delays of the ends' transmissions, where they have any.
+    /// The delays of the ends' transmissions, if they have any.
     pub delays: Option<Box<[SendDelay; 2]>>,
 }
 
@@ -29,8 +29,8 @@ pub struct Connection {
 pub struct Applications {
     /// The session.
     pub session: Session,
-    /// When they act by themselves next: far future if they wait for an arrival, zero if they wait
-    /// for their user, who may act at any time.
+    /// When they act by themselves next: the far future if they wait for an arrival, zero if they wait for
+    /// their user, who may act at any time.
     pub wakes_at: Instant,
     /// The identity of the connection.
     pub of: Identity,
@@ -51,7 +51,7 @@ impl SendDelay {
             return None;
         }
         self.running = true;
-        // Rounded like instants; the product is below `most`, which is a span.
+        // Rounded like instants; the product is below `most`, a span.
         Some(Span::ns((most.as_ns() as f64 * self.draws.unit()) as u64))
     }
 }

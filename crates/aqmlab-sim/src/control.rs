@@ -85,7 +85,7 @@ pub enum RunError {
         "the paths of all classes together have more than 65,535 queues and hosts; share paths between classes"
     )]
     Places,
-    /// A recording of single changes or packets exceeds the scenario's limit of rows.
+    /// A recording of individual changes or packets exceeds the scenario's limit of rows.
     #[error(
         "the table `{table}` of the recording has come to its limit of {limit} rows by {at}: choose fewer flows, links or \
          events in [record], a shorter time, or raise its `limit`"

@@ -1,8 +1,8 @@
 //! Events and their order.
 //!
-//! Events are ordered by *content*: (time, rank, object, the object's own count of its events in
-//! that rank at that instant), never by the order in which different objects scheduled them.
-//! Another event queue, fused hops or one more flow therefore cannot change a tie.
+//! Events are ordered by *content*: (time, rank, object, the object's own count of its events in that rank at
+//! that instant), never by the order in which different objects scheduled them. A different event queue,
+//! fused hops or one more flow therefore cannot change how a tie is resolved.
 //!
 //! Ranks at one instant, first to last:
 //!
@@ -17,8 +17,8 @@
 //! two packets that reach a queue in the same nanosecond enter in the order of their links'
 //! numbers.
 //!
-//! No two valid events have the same key. A superseded event (of a timer or a shaper's deadline
-//! that moved) is void when it fires. It may have the key of its successor because it is the same
+//! No two valid events have the same key. A superseded event (of a timer or a shaper's deadline that moved)
+//! is void when it fires. A superseded event may have the key of its successor because it represents the same
 //! event.
 
 use std::cmp::Ordering;
@@ -57,8 +57,8 @@ const OBJECT_BITS: u32 = 41;
 const TURN_BITS: u32 = 20;
 
 impl Key {
-    /// Returns the key of an object's event. `turn` numbers the object's events of one rank and
-    /// instant in the order in which it made them.
+    /// Returns the key of an object's event. `turn` numbers the object's events of one rank and instant in
+    /// the order in which the object made them.
     #[inline]
     pub fn new(at: Instant, rank: Rank, object: u64, turn: u64) -> Self {
         debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events an instant");
@@ -72,7 +72,7 @@ impl Key {
         Key { at, order: order + (object << TURN_BITS) + turn }
     }
 
-    /// Returns the part that the keys of an object's events of one rank share.
+    /// Returns the common part of the keys of an object's events of one rank.
     #[inline]
     pub fn order(rank: Rank, object: u64) -> u64 {
         debug_assert!(object < 1 << OBJECT_BITS, "object numbers have {OBJECT_BITS} bits");
@@ -191,8 +191,8 @@ pub trait EventQueue {
     fn push(&mut self, key: Key, notice: Notice);
     /// Adds the arrival of a packet, by far the most frequent event.
     fn push_arrival(&mut self, key: Key, packet: SimPacket);
-    /// Makes the event with the least key the first one. Returns when it is due, or `None` if there
-    /// is none.
+    /// Makes the event with the smallest key the first one. Returns when it is due, or `None` if there is
+    /// none.
     fn advance(&mut self) -> Option<Instant>;
     /// Returns the event that [`EventQueue::advance`] found, as long as nothing is added.
     fn first(&self) -> (Key, &Event);
@@ -210,8 +210,7 @@ pub struct HeapQueue {
     heap: BinaryHeap<Item>,
 }
 
-/// An event with its key, ordered such that a heap, which returns its greatest item, returns the
-/// least key.
+/// An event with its key, ordered such that a heap, which returns its largest item, returns the smallest key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     pub(crate) key: Key,

@@ -26,7 +26,7 @@ pub struct Flow {
     pub pending: Pending,
     /// When it started.
     pub start: Instant,
-    /// When its receiver had received everything; far future before that.
+    /// When its receiver had received everything; the far future before that.
     pub completed: Instant,
     /// The elements between its hosts and the network, if any: dedicated access links, delay
     /// stages.
@@ -104,7 +104,7 @@ impl Flow {
         self.rare.as_ref()?.stages.as_ref()
     }
 
-    /// Returns its passages, to change them.
+    /// Returns its passages for modification.
     ///
     /// # Panics
     /// If there are none.

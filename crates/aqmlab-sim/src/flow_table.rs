@@ -3,9 +3,9 @@
 use crate::event::FlowRef;
 use crate::flow::Flow;
 
-/// Slots for living flows. A flow keeps its slot until its last packet has left the network, so
-/// packets find their flow by slot alone. A freed slot is reused under the next generation, so a
-/// late timer of a dead flow never reaches its successor.
+/// Slots for active flows. A flow keeps its slot until its last packet has left the network, so packets find
+/// their flow by slot alone. A freed slot is reused under the next generation, so a late timer of a dead flow
+/// never reaches its successor.
 #[derive(Default)]
 pub struct FlowTable {
     slots: Vec<Slot>,
@@ -92,7 +92,7 @@ impl FlowTable {
         slot.flow.take()
     }
 
-    /// Iterates over all living flows by slot, with the references for their timers.
+    /// Iterates over all active flows by slot, with the references for their timers.
     pub fn living(&self) -> impl Iterator<Item = (FlowRef, &Flow)> {
         self.slots.iter().enumerate().filter_map(|(slot, s)| {
             let flow = s.flow.as_ref()?;
@@ -100,7 +100,7 @@ impl FlowTable {
         })
     }
 
-    /// Iterates over all living flows by slot.
+    /// Iterates over all active flows by slot.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Flow> {
         self.slots.iter_mut().filter_map(|s| s.flow.as_mut())
     }
@@ -110,7 +110,7 @@ impl FlowTable {
         self.slots.capacity() * size_of::<Slot>()
     }
 
-    /// Removes all flows that still live.
+    /// Removes all flows that are still active.
     pub fn drain(&mut self) -> impl Iterator<Item = Flow> {
         self.slots.iter_mut().filter_map(|s| s.flow.take())
     }

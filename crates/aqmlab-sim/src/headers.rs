@@ -4,11 +4,11 @@
 //! 198.19.c.1 (RFC 2544, appendix C.2.2); its flow i uses the client's port 1024 + i and the
 //! server's port 5001. Payload is zeros.
 //!
-//! Lengths are those of the simulation wherever headers can have them. The bytes that a profile
-//! counts as header beyond 40 are options, first of TCP and then of IP. They contain the packet's
-//! own options (SACK, RFC 2018); all others are no-operations. A header length that no packet can
-//! have (less than 40 bytes, or not a multiple of four) becomes the nearest possible one, and the
-//! capture's comment then gives the packet's length.
+//! Lengths are those of the simulation if headers can have them. The bytes that a profile counts as header
+//! beyond 40 are options, first of TCP and then of IP. They contain the packet's own options (SACK, RFC
+//! 2018); all others are no-operations. A header length that no packet can have (less than 40 bytes, or not a
+//! multiple of four) becomes the nearest possible one, and the capture's comment then gives the packet's
+//! length.
 
 use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_transport::{Flags, Segment};
@@ -21,7 +21,7 @@ const PROTOCOL_UDP: u8 = 17;
 /// IPv4 and TCP headers without options (RFC 791, section 3.1; RFC 9293, section 3.1).
 const PLAIN: usize = 20;
 const UDP_HEADER: usize = 8;
-/// Bytes of options that either header has room for.
+/// Bytes of options for which either header has room.
 const MOST_OPTIONS: usize = 40;
 const LARGEST_PACKET: usize = 65_535;
 const TTL: u8 = 64;
@@ -45,8 +45,8 @@ struct Addresses {
 }
 
 impl Addresses {
-    /// Returns the addresses of flow `index` of a class. Where the third octet is too small for the
-    /// class, the fourth continues; where the client has no more ports, the server's continue.
+    /// Returns the addresses of flow `index` of a class. If the third octet is too small for the class, the
+    /// fourth continues; if the client has no more ports, the server's continue.
     fn of((class, port): (u16, u16), index: u32, toward: Toward) -> Self {
         let [high, low] = class.to_be_bytes();
         let host = |net| [198, net, low, 1 + high % 254];

@@ -23,7 +23,7 @@ pub struct Link {
     pub port: Port<SimPacket>,
     /// Propagation delay.
     pub delay: Span,
-    /// Packets that leave at one instant, for the order of simultaneous arrivals.
+    /// Number of packets that leave at one instant, for the order of simultaneous arrivals.
     pub turns: Turns,
     /// The shaper deadline for which an event is pending.
     pub deadline: Option<Instant>,
@@ -83,7 +83,7 @@ pub struct Opener {
     pub class: u32,
     /// The number of the class's first flow in the run.
     pub first_number: u32,
-    /// The connections on which users ask repeatedly.
+    /// The connections on which users make repeated requests.
     pub open: BTreeMap<Identity, FlowRef>,
 }
 
@@ -143,8 +143,8 @@ impl Class {
         base_rtt(self.propagation, links, at_edges + stages.map_or(Span::ZERO, RouterStages::delay))
     }
 
-    /// Returns the elements on the path of one of its flows that belong to the flow alone, outside
-    /// the hosts.
+    /// Returns the elements outside the hosts, on the path of one of its flows, that belong to that flow
+    /// alone.
     pub fn own_path(&self, path: &FlowPath<'_>) -> (Option<AccessLinks>, Option<RouterStages>) {
         let access = || AccessLinks::new(path.access_delay().unwrap_or(Span::ZERO), Impairments::new(path));
         let has_stages = self.router_stages.iter().any(|stages| !stages.is_empty());
@@ -162,8 +162,7 @@ impl Class {
     }
 }
 
-/// Returns the approximate distance between events and their horizon, for which the event queue is
-/// sized.
+/// Returns the approximate distance between events, and their horizon, for which the event queue is sized.
 pub fn pace(plan: &Plan) -> (Span, Span) {
     // A class sends no faster than the slowest link of its path permits, and acknowledges no faster
     // than it sends.

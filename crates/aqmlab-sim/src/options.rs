@@ -11,7 +11,7 @@ use crate::packet::SimPacket;
 pub struct Options {
     /// The blocks of its SACK option, if it has one.
     pub sack: Sack,
-    /// The window, whose place in the packet holds the number of the entry.
+    /// The window, whose field in the packet contains the number of the entry.
     window: u32,
     sack_len: u8,
     sack_permitted: bool,
@@ -78,8 +78,8 @@ impl OptionTable {
         }
     }
 
-    /// Checks that the table holds the options of exactly the packets in the network. `found` of
-    /// them in flight have options; for `waiting` others this is unknown.
+    /// Checks that the table holds the options of exactly the packets in the network. `found` of those in
+    /// flight have options; for `waiting` others this is unknown.
     ///
     /// # Errors
     /// The figures, if they do not agree.

@@ -181,13 +181,13 @@ impl SimPacket {
         (self.0[3] >> PLACE) as Place
     }
 
-    /// Steps back: the packet has not yet left for the next place.
+    /// Goes back one place: the packet has not yet left for the next one.
     #[inline]
     pub fn step_back(&mut self) {
         self.0[3] -= 1 << PLACE;
     }
 
-    /// Steps on: the packet is on a link to the next place.
+    /// Advances one place: the packet is on a link to the next one.
     #[inline]
     pub fn pass(&mut self) {
         self.0[3] += 1 << PLACE;

@@ -46,7 +46,7 @@ impl Recorder {
         self.ports.sample(now, links.iter().map(|link| &link.port));
     }
 
-    /// Adds one row of `flow_series` per living connection, in the order of their numbers.
+    /// Adds one row of `flow_series` per active connection, in the order of their numbers.
     pub fn sample_flows(&mut self, now: Instant, flows: &mut FlowTable) {
         // A user's connections have no rows: one flow would have many rows at one instant.
         let mut alive: Vec<&mut Flow> = flows.iter_mut().filter(|f| !self.users.has(f.id.class)).collect();

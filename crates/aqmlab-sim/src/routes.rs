@@ -36,7 +36,7 @@ pub enum Next {
     AttendedAccess(AccessLink, u8),
     /// The same as [`Next::Host`], where applications watch the position of their streams.
     AttendedHost(End, u8),
-    /// To its host, where single events are recorded, or where hosts delay what they send.
+    /// To its host, where individual events are recorded, or where hosts delay what they send.
     WatchedHost(End, u8),
 }
 
@@ -77,7 +77,7 @@ impl Onward {
     }
 }
 
-/// The places of all paths in succession. Classes with the same path share it.
+/// The places of all paths in sequence. Classes with the same path share it.
 #[derive(Default)]
 pub struct Routes {
     places: Vec<Next>,

@@ -15,7 +15,7 @@ use crate::packet::PortPacket;
 use crate::wheel::Wheel;
 use crate::world::{Ways, World};
 
-/// The simulator: the part above the parts of its plans, such as the order of events.
+/// The simulator itself, as a part in addition to those of its plans; it includes the order of events.
 pub const ENGINE: Engine = Engine { host: Host::Sim, version: 1 };
 
 /// Runs `plan` with `seed` on the built-in disciplines.
@@ -64,8 +64,8 @@ fn run_fast(
         let (gap, horizon) = network::pace(plan);
         run_on(Wheel::new(gap, horizon), ways, plan, seed, control, registry, files)
     };
-    // A run that ends before something it has done ahead of time is repeated, which files do not
-    // permit.
+    // A run that ends before something that it has done ahead of time is repeated, which is impossible with
+    // such files.
     if plan.stop.completed.is_some() && !files.is_empty() {
         return run(Ways::Fused, files).map(|recording| recording.expect(IN_TIME));
     }

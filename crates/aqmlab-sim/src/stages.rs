@@ -10,10 +10,10 @@ use crate::packet::Toward;
 /// in the order in which they enter.
 pub struct StagePipe {
     delay: Span,
-    /// The pipe, where it does more than delay all packets equally.
+    /// The pipe, if it does more than delay all packets equally.
     more: Option<Box<Pipe>>,
-    /// When the last packet left, and how many left before it at that instant; far future before
-    /// the first.
+    /// When the last packet left, and how many left before it at that instant; the far future before the
+    /// first.
     last_due: Instant,
     last_turn: u64,
 }

@@ -1,9 +1,8 @@
 //! Timers of the far future: the coarse ring behind the wheel.
 //!
-//! Most timers never fire at the instant for which they were set, or fire long after it. They wait
-//! here in half the memory of an event with a packet, and move into the wheel shortly before they
-//! are due. A slot of this ring corresponds to many of the wheel's. Nothing is sorted within a slot
-//! because the wheel sorts.
+//! Most timers never fire, or fire long after the instant for which they were first set. They wait here in
+//! half the memory of an event with a packet, and move into the wheel shortly before they are due. A slot of
+//! this ring corresponds to many slots of the wheel. Nothing is sorted within a slot because the wheel sorts.
 
 use crate::event::{Key, Notice};
 
@@ -25,7 +24,7 @@ struct Node {
 
 const _: () = assert!(size_of::<Node>() == 32, "a timer that waits is half a cache line");
 
-/// Notices by slot of time, numbered from time zero; all lie within one turn of the ring.
+/// Notices by slot of time, numbered from time zero; all are within one turn of the ring.
 pub(crate) struct TimerRing {
     pool: Vec<Node>,
     /// The first free node.
@@ -75,8 +74,8 @@ impl TimerRing {
         self.first = self.first.min(slot);
     }
 
-    /// Removes a notice from `slot`, the first one with notices, and returns it. Returns `None` if
-    /// the slot is empty; the first slot is then another one.
+    /// Removes a notice from `slot`, the first one with notices, and returns it. Returns `None` if the slot
+    /// is empty; the first slot is then a different one.
     pub(crate) fn pop(&mut self, slot: u64) -> Option<(Key, Notice)> {
         let index = (slot & MASK) as usize;
         let place = self.heads[index];

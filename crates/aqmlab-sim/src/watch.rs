@@ -1,9 +1,8 @@
-//! Recording of single changes and packets of flows that a scenario selects, and captured ports.
+//! Recording of individual changes and packets of flows that a scenario selects, and captured ports.
 //!
-//! A run without such recording has no watch, and a packet's path through ports that look ahead
-//! does not check for one. Recorded ports do not look ahead, and have another observer
-//! ([`WatchedPort`]). Packets of watched classes reach their hosts by a separate step
-//! ([`crate::routes::Next::WatchedHost`]).
+//! A run without such recording has no watch, and a packet's path through ports that look ahead does not
+//! check for one. Recorded ports do not look ahead, and have a different observer ([`WatchedPort`]). Packets
+//! of watched classes reach their hosts by a separate step ([`crate::routes::Next::WatchedHost`]).
 
 use aqmlab_network::End;
 use aqmlab_qdisc::{Cause, Observer, Reason};
@@ -248,7 +247,7 @@ impl Observer<PortPacket> for WatchedPort<'_> {
     }
 }
 
-/// Returns the numbers, in the run, of the selected flows, ascending.
+/// Returns the numbers in the run of the selected flows, ascending.
 fn numbers(plan: &Plan, choices: &[FlowChoice]) -> Vec<u32> {
     let mut all = Vec::new();
     for choice in choices {

@@ -1,11 +1,10 @@
 //! A timing wheel: the fast event queue.
 //!
-//! Time is divided into slots of a power of two nanoseconds. Events of the near future wait
-//! unsorted in their slot; when a slot is reached, its few events are sorted by key. Timers that
-//! are not due soon wait in a coarser ring ([`crate::timer_ring`]), and events beyond both horizons
-//! in a heap. They join their slot when it is reached. A push is constant work and a pop nearly so.
-//! The order equals the heap's, by key to the last bit: [`crate::event::HeapQueue`] is the
-//! reference.
+//! Time is divided into slots of a power of two nanoseconds. Events of the near future wait unsorted in their
+//! slot; when a slot is reached, its few events are sorted by key. Timers that are not due soon wait in a
+//! coarser ring ([`crate::timer_ring`]), and events beyond both horizons in a heap. They join their slot when
+//! it is reached. A push is constant work and a pop nearly so. The order is exactly that of the heap, by the
+//! complete key: [`crate::event::HeapQueue`] is the reference.
 //!
 //! Slots are lists in one pool of nodes, so nothing is allocated once the pool has grown to the
 //! largest number of pending events.
@@ -77,8 +76,8 @@ const CACHED: usize = 1 << 13;
 const FETCHED: usize = 16;
 
 impl Wheel {
-    /// Creates a wheel for events that are about `gap` apart and mostly less than `horizon` ahead.
-    /// Both are hints, which affect the cost and never the order.
+    /// Creates a wheel for events that are about `gap` apart and mostly less than `horizon` ahead. Both are
+    /// hints, which affect the cost but never the order.
     pub fn new(gap: Span, horizon: Span) -> Self {
         // Slots of about one event, but wide enough for the horizon to lie within the wheel.
         let wide = gap.as_ns().clamp(1 << 4, 1 << 23).ilog2() + 1;
@@ -325,8 +324,8 @@ impl Wheel {
         }
     }
 
-    /// Walks along the lists of this slot and the next ones in parallel, so that their cache misses
-    /// overlap. Otherwise these would take most of the time of a run with very many flows.
+    /// Traverses the lists of this slot and the next ones in parallel, so that their cache misses overlap.
+    /// Otherwise these would take most of the time of a run with very many flows.
     #[inline(never)]
     fn fetch_slots(&mut self) {
         let list = |n| self.heads[((self.cursor + n as u64) & MASK) as usize];
@@ -502,7 +501,7 @@ mod tests {
         let n = 300_000;
         let at = Instant::ZERO + Span::s(30);
         for i in 0..n {
-            let object = i * 7919 % n; // any order but the right one: 7919 is prime
+            let object = i * 7919 % n; // any order but the correct one: 7919 is prime
             wheel.push(Key::new(at, Rank::Timer, object, 0), Notice::Start { class: object as u32, user: 0 });
         }
         for object in 0..n {

@@ -156,7 +156,7 @@ fn headers_tell_what_the_simulation_knows() {
             "row {row}"
         );
         assert!(ip.dont_fragment() && ip.ttl() == 64);
-        // Four, four and two flows, and one: 198.18 is the net of who opens.
+        // Four, four and two flows, and one: 198.18 is the network of the ends that open connections.
         let (class, index) = [(0, 0), (1, 4), (2, 8), (3, 10)]
             .into_iter()
             .rev()
@@ -220,7 +220,7 @@ fn checksums_and_lengths_are_right() {
             }
         }
     }
-    // UDP, plain, with time stamps' room, and with one to three SACK blocks.
+    // UDP; TCP without options, with room for time stamps, and with one to three SACK blocks.
     assert!([8, 20, 32, 40, 48].iter().all(|len| kinds.contains_key(len)), "{kinds:?}");
     let (_, short) = recorded(&plan(&scenario("")), 40);
     for (short, whole) in short.iter().zip(&packets) {
@@ -233,7 +233,7 @@ fn checksums_and_lengths_are_right() {
 #[test]
 fn sack_blocks_are_those_of_the_receiver() {
     let (_, packets) = recorded(&plan(&scenario("")), 128);
-    // How far each flow has sent, by the client's port.
+    // The highest byte that each flow has sent, by the client's port.
     let mut sent = BTreeMap::<_, u32>::new();
     let mut blocks_seen = [0; 5];
     for packet in &packets {

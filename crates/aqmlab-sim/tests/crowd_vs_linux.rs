@@ -54,7 +54,7 @@ fn theirs(case: &str) -> Vec<Figures> {
 }
 
 /// A scenario with the flows of a seed. `again` distinguishes runs of one seed if no queue draws: each flow
-/// starts `again` times 0.7 ms, plus its number in microseconds, later.
+/// starts later by `again` times 0.7 ms plus its number in microseconds.
 fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
     let count = number(case, "flows") as usize;
     let mine = scenes.iter().filter(|row| number(row, "seed") as usize == seed).take(count);
@@ -152,7 +152,7 @@ fn mean(runs: &[Figures], figure: usize) -> f64 {
 fn apart(ours: &[Figures], theirs: &[Figures]) -> Vec<&'static str> {
     let inside = |figure: usize| {
         let (a, b) = (mean(ours, figure), mean(theirs, figure));
-        // A count is known no better than by its root.
+        // A count has an uncertainty of about its square root.
         let chance = 2.0 * (b.max(1.0) * (1.0 / theirs.len() as f64 + 1.0 / ours.len() as f64)).sqrt();
         match figure {
             GOODPUT => (a / b - 1.0).abs() <= 0.01,

@@ -7,7 +7,7 @@ use support::{flows, integers, record, summary};
 
 const MS: u128 = 1_000_000;
 
-/// 20 ms there and back over a fast dumbbell, with these rules and this traffic.
+/// 20 ms of round trip over a fast dumbbell, with these rules and this traffic.
 fn scenario(traffic: &str, delays: &str) -> String {
     format!(
         r#"
@@ -186,7 +186,7 @@ fn a_delay_difference_costs_a_class_its_share() {
 
 // --- in routers ------------------------------------------------------------------------------------------------------
 
-/// Three links in a row with 1 ms each; a class from end to end, one over the link in the middle, and more.
+/// Three links in series with 1 ms each; a class from end to end, one over the middle link, and more.
 fn row(more: &str) -> Recording {
     let text = format!(
         r#"
@@ -221,7 +221,7 @@ fn a_stage_in_a_router_delays_whoever_passes_it() {
     let (plain, took) = (row(""), |r: &Recording, class: &str| flows(r, class, "end_ns")[0]);
     let rtt = |r: &Recording, class: &str| flows(r, class, "base_rtt_ns")[0];
     assert_eq!((rtt(&plain, "far"), rtt(&plain, "near")), (6 * MS, 12 * MS));
-    // By router: is it on the near class's path?
+    // By router: whether it is on the near class's path.
     for (router, is_near) in [("r0", 0), ("r1", 1), ("r2", 1), ("r3", 0)] {
         for (direction, packets, ways) in [("both", 3, 2), ("to_receiver", 2, 1), ("to_sender", 1, 1)] {
             let r = row(&format!(
@@ -240,7 +240,8 @@ fn a_stage_in_a_router_delays_whoever_passes_it() {
     }
 }
 
-/// One at each of two routers, and one at an edge: all of them, and at each place the first rule that fits.
+/// One at each of two routers, and one at an edge: all of them apply, at each place the first rule that
+/// matches.
 #[test]
 fn stages_on_one_path_add_up() {
     let stages = "[[delay]]\nat = \"r1\"\ndelay = \"20ms\"\n[[delay]]\nat = \"r2\"\nclass = \"far\"\ndelay = \"5ms\"\n\
@@ -313,7 +314,7 @@ fn a_stage_without_a_link_loses_and_paces() {
     assert!((5425..=5825).contains(&delivered), "{delivered}");
     assert_eq!(lost(&r, "packets"), flows(&r, "x", "lost_outside_queues_packets")[0]);
     let r = record(&scenario(traffic, "[[delay]]\nrate = \"4Mbit\"\n"), 1);
-    // Half of them in ten seconds, but for the 10 ms of the path and two milliseconds of the first.
+    // Half of them in ten seconds, except for the 10 ms of the path and two milliseconds of the first.
     let delivered = flows(&r, "x", "delivered_bytes")[0] / 1000;
     assert!((4990..=4995).contains(&delivered), "{delivered}");
 }

@@ -1,4 +1,4 @@
-//! Same scenario and seed, same recording; one flow more leaves all other draws as they were.
+//! The same scenario and seed give the same recording; an additional flow leaves all other draws unchanged.
 mod support;
 
 use aqmlab_recording::Recording;

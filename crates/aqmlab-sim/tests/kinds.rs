@@ -80,15 +80,15 @@ fn a_short_connection_has_so_many_packets_of_each_kind() {
 
 #[test]
 fn a_lost_packet_is_a_drop_of_its_kind() {
-    // The SYN goes again, and the window is one segment (RFC 5681, section 3.1): each has its own ACK.
+    // The SYN is sent again, and the window is one segment (RFC 5681, section 3.1): each has its own ACK.
     let r = connection(&[1], &[]);
     assert_link(&r, "bottleneck", (&[("syn", 2), ("ack", 2), ("data", 2)], &[("syn", 1)]));
     assert_link(&r, "reverse", (&[("syn", 1), ("ack", 2), ("fin", 1)], &[]));
-    // The SYN-ACK is a SYN too. Nobody knows that it was that which was lost: the client sends its SYN again.
+    // The SYN-ACK is a SYN too. The client cannot know that the SYN-ACK was lost, so it sends its SYN again.
     let r = connection(&[], &[1]);
     assert_link(&r, "bottleneck", (&[("syn", 2), ("ack", 2), ("data", 2)], &[]));
     assert_link(&r, "reverse", (&[("syn", 2), ("ack", 2), ("fin", 1)], &[("syn", 1)]));
-    // The ACK of the handshake is not missed, for data carry the same.
+    // The ACK of the handshake is not missed because data carries the same acknowledgment.
     let r = connection(&[2], &[]);
     assert_link(&r, "bottleneck", (&[("syn", 1), ("ack", 2), ("data", 2)], &[("ack", 1)]));
     assert_link(&r, "reverse", (&[("syn", 1), ("ack", 1), ("fin", 1)], &[]));
@@ -142,7 +142,7 @@ fn from_packets(recording: &Recording) -> Books {
         };
         let kind = kind_of(&flags[i], payloads[i]).to_owned();
         for column in columns {
-            // Connections of users have numbers behind those of all flows.
+            // Connections of users are numbered after all flows.
             let class = classes.get(&owners[i]).map_or("web", String::as_str).to_owned();
             let (packets, octets) =
                 books.entry([places[i].clone(), class, kind.clone(), column]).or_default();

@@ -95,7 +95,7 @@ fn ten_seconds_more_allocate_nothing() {
     assert_steady(&scenario(r#"kind = "droptail", limit = "2000p""#, "newreno"), 20);
 }
 
-/// RED marks, and endpoints react.
+/// RED marks packets, and endpoints react.
 #[test]
 #[cfg_attr(
     debug_assertions,

@@ -12,7 +12,7 @@ use support::{flows, integers, plan, record};
 const RATE: f64 = 50.0;
 const SEED: u64 = 3;
 
-/// 9 ms there and back, and a negligible transmission time.
+/// 9 ms in each direction, and a negligible transmission time.
 fn scenario(traffic: &str) -> String {
     format!(
         r#"

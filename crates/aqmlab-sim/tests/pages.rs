@@ -150,7 +150,7 @@ fn other_origins_open_connections_when_they_are_needed() {
     let mut openings = BTreeSet::new();
     for page in pages(&recording) {
         assert_eq!((page.objects, page.waves), (60, 3));
-        // The second wave opens five connections or fewer, and the third those that are left.
+        // The second wave opens five connections or fewer, and the third wave those that are left.
         assert!(close_to(page.time, (3 + page.openings) * RTT_MS), "{} ns", page.time);
         openings.insert(page.openings);
     }

@@ -71,7 +71,7 @@ fn route(port: &mut Port<SimPacket>, device: &mut Device, lateness: &mut Stream)
             if departure.min(arrival) > wake {
                 break;
             }
-            // A link that becomes free at t takes its next packet before the arrival of t is looked at.
+            // A link that becomes free at t takes its next packet before the arrival at t is processed.
             if departure <= arrival {
                 port.link_free(departure, &mut Silent);
             } else if let Some((at, packet)) = device.arrivals.pop_front() {
@@ -111,7 +111,7 @@ fn simulator_and_router_decide_alike_for_every_discipline() {
         route(&mut port, &mut Device { arrivals }, &mut Stream::new(99, "lateness"));
         port.check_books().unwrap();
 
-        // The router drains after the simulator's clock has stopped; up to there every act is the same.
+        // The router drains after the simulator's clock has stopped; up to then every operation is the same.
         let routed = routed.lock().unwrap().clone();
         assert_eq!(simulated[..], routed[..simulated.len()], "{}", info.name);
         let marks =

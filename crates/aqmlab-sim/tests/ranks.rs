@@ -40,7 +40,7 @@ fn arrivals_before_timers() {
     let links = [("a", "b", "2Mbit", "4ms", None), ("b", "c", "1Mbit", "1ms", Some(1))];
     let streams = [("on-the-spot", "b", "c", "1Mbit", "0s"), ("over-link", "a", "c", "1Mbit", "0s")];
     let r = record(&graph("4s", &links, &streams), 1);
-    // All that both send at one instant: the link is busy with the first of them, so of each pair one waits.
+    // Both send at the same instant: the link is busy with the first packet, so one of each pair waits.
     assert_eq!(summary(&r, "b-c", "over-link", "dropped_overflow_packets"), 0);
     let on_the_spot = summary(&r, "b-c", "on-the-spot", "dropped_overflow_packets");
     assert!(on_the_spot > 100, "{on_the_spot}");

@@ -15,7 +15,7 @@ fn a_departure_makes_room_for_the_arrival_of_its_instant() {
     let r = record(&graph("1s", &links, &streams), 1);
     assert_eq!(summary(&r, "b-c", "one-more", "arrivals_packets"), 1);
     assert_eq!(summary(&r, "b-c", "*", "dropped_overflow_packets"), 0);
-    // From then on one waits: 0.9 s less the time that the earlier packets took.
+    // After that one packet waits: 0.9 s minus the time that the earlier packets took.
     let waited = summary(&r, "b-c", "*", "backlog_packets_integral_ns");
     assert!((899_000_000..=900_000_000).contains(&waited), "{waited}");
 }

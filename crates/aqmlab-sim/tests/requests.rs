@@ -3,7 +3,7 @@ mod support;
 
 use support::{flows, integers, record};
 
-/// A path of 10 Mbit/s with a negligible queue, 40 ms there and back.
+/// A path of 10 Mbit/s with a negligible queue and a round-trip time of 40 ms.
 fn scenario(traffic: &str) -> String {
     format!(
         r#"
@@ -31,8 +31,8 @@ fn column(text: &str, name: &str) -> Vec<u128> {
 
 #[test]
 fn users_get_as_many_exchanges_done_as_their_cycle_allows() {
-    // A cycle: 1 round trip of set-up, 1 for the exchange, the server's 20 ms, 340 ms to think: 440 ms but for the
-    // transmission of one segment, 1.6 ms with its ACKs.
+    // A cycle: 1 round trip of set-up, 1 for the exchange, the server's 20 ms, 340 ms to think: 440 ms, plus
+    // the transmission of one segment, 1.6 ms with its ACKs.
     let users = scenario(
         r#"
         users = 3
@@ -52,7 +52,8 @@ fn users_get_as_many_exchanges_done_as_their_cycle_allows() {
 
 #[test]
 fn persistent_connections_spare_the_set_up() {
-    // 10 exchanges a connection: one set-up of a round trip for ten exchanges of a round trip with pauses of 60 ms.
+    // 10 exchanges per connection: one set-up of one round trip, then ten exchanges of one round trip each,
+    // with pauses of 60 ms.
     let users = scenario(
         r#"
         users = 1

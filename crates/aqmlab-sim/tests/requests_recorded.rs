@@ -8,7 +8,7 @@ use aqmlab_sim::{Control, run};
 
 use support::record;
 
-/// A path of 8 Mbit/s each way, so that an octet takes a microsecond, and 40 ms there and back.
+/// A path of 8 Mbit/s each way, so that an octet takes a microsecond, and a round-trip time of 40 ms.
 fn scenario(stop: &str, traffic: &str, more: &str) -> String {
     format!(
         r#"
@@ -73,7 +73,8 @@ fn response_times_of_a_quiet_path_are_those_worked_out_by_hand() {
 
 #[test]
 fn what_is_under_way_at_the_end_is_censored_with_its_wait() {
-    // 400 kB take 0.4 s at the least: the fifth arrival, a second after the first, has waited for 100 ms at the end.
+    // 400 kB take at least 0.4 s: the fifth arrival, a second after the first, has waited for 100 ms at the
+    // end.
     let text = scenario("5s", "kind = \"trace\"\nfile = \"traces/five_requests.csv\"", "");
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/requests.toml");
     let plan = parse(&text, file).unwrap_or_else(|e| panic!("{e}")).arms.remove(0);

@@ -78,7 +78,7 @@ fn m_m_1() {
     let [wait, waiting] = measure("{ exponential = \"1000B\" }", load);
     assert_inside("M/M/1 wait", wait, exact);
     assert_inside("M/M/1 waiting", waiting, lambda * exact);
-    // And M/M/1 proper, which the rounding to bytes moves by a thousandth: W = rho / (mu - lambda).
+    // And M/M/1 itself, from which the rounding to bytes deviates by a thousandth: W = rho / (mu - lambda).
     let mu = RATE_BPS / 8000.0;
     assert!((exact / (load / (mu - lambda)) - 1.0).abs() < 0.003);
 }
@@ -138,7 +138,8 @@ impl Sawtooth {
         low
     }
 
-    /// How far a window swings, W* + 1 times alpha / 2: as many round trips it grows (equation 9).
+    /// The amplitude of a window's oscillation, (W* + 1) alpha / 2: the window grows for this many round
+    /// trips (equation 9).
     fn swing(&self) -> f64 {
         (self.window() + 1.0) * self.alpha() / 2.0
     }
@@ -159,7 +160,7 @@ impl Sawtooth {
 }
 
 const DCTCP_SECONDS: f64 = 25.0;
-/// g: small enough that alpha hardly moves within a period, as the paper assumes (equation 15).
+/// g: small enough that alpha hardly changes within a period, as the paper assumes (equation 15).
 const GAIN: f64 = 1.0 / 256.0;
 /// Seconds to send a packet of 1500 B, and of a round trip without queue.
 const PACKET: f64 = 1500.0 * 8.0 / 100e6;

@@ -1,5 +1,6 @@
-//! The fast engine against its slow twin: the timing wheel with fused hops and ports that look ahead, and the plain
-//! heap with an event for every departure and every hop, give the same recording, table by table.
+//! The fast engine compared with the plain one: the timing wheel with fused hops and ports that look ahead,
+//! and the plain heap with an event for every departure and every hop, give the same recording, table by
+//! table.
 mod support;
 
 use std::path::PathBuf;
@@ -56,7 +57,7 @@ fn every_ready_made_scenario() {
         let experiment = parse(&text, &name).unwrap_or_else(|e| panic!("{e}"));
         for plan in &experiment.arms {
             let mut plan = plan.clone();
-            // The twin is slow: 20 seconds suffice, after at most as many that are not measured.
+            // The plain engine is slow: 20 seconds suffice, after a warm-up of at most the same length.
             plan.warmup = plan.warmup.min(aqmlab_units::Span::s(20));
             plan.stop.at = plan.stop.at.min(plan.warmup + aqmlab_units::Span::s(20));
             assert_twins(&plan, experiment.seeds[0], &format!("{name}, {}", plan.arm));
@@ -121,7 +122,7 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "codel", limit = "60p", ecn = true }"#),
         Just(r#"{ kind = "codel", limit = "60p", target = "1ms", interval = "20ms" }"#),
     ];
-    // Round numbers make events of different objects fall on one instant.
+    // Round numbers make events of different objects coincide.
     let rate = prop_oneof![3 => 100u64..20_000, 1 => Just(8_000)];
     let delay = prop_oneof![3 => 0u64..30_000, 1 => Just(10_000)];
     let rtt = prop_oneof![3 => (1u64..80, 0u64..200), 1 => (Just(40), Just(0))];
@@ -146,7 +147,7 @@ fn small() -> impl Strategy<Value = Small> {
             1 => Just(r#"condition = { queue = "hop1", drops = 5 }"#),
             1 => Just(r#"condition = { queue = "hop1", backlog = 3 }"#),
         ],
-        // The records of single packets and flows are the same, too.
+        // The records of individual packets and flows are also the same.
         prop_oneof![
             4 => Just(""),
             1 => Just(r#"trace = ["tcp"]"#),
@@ -196,7 +197,7 @@ fn small() -> impl Strategy<Value = Small> {
         prop_oneof![2 => Just("{ uniform = [\"0s\", \"1s\"] }"), 1 => Just("\"0s\"")],
         // The applications stop at once with other events, or between them.
         prop_oneof![3 => Just(""), 1 => Just("stop = \"1001ms\""), 1 => Just("stop = \"2345678us\"")],
-        // Data crosses the way of acknowledgments.
+        // Data crosses the path of acknowledgments.
         prop_oneof![
             1 => Just("kind = \"packmime\"\nrate = \"20/s\"\nallow_overload = true\naccess_rate = \"20Mbit\"\ntcp = { ecn = true }"),
             1 => Just(""),
@@ -258,7 +259,7 @@ fn small() -> impl Strategy<Value = Small> {
             (pause, sampled, (warmup, profile, endpoint, start, until, back), (datagrams, access_at)),
         )| {
             let bytes = if pause.is_empty() { bytes } else { None };
-            // The path itself takes 2 delays a hop; the base RTT must be at least that.
+            // The path itself takes two delays per hop; the base RTT must be at least that.
             let least = 2 * u64::from(hops) * delay_us / 1000 + rtt.0;
             Small {
                 rate_kbit,
@@ -490,8 +491,9 @@ fn classes_by_port_are_those_by_traffic() {
     }
 }
 
-/// Four links in a row, each slower than the one before, and one back: the second and the fourth are fed by
-/// one link, the third by two. Web users behind shared links, bulk flows, datagrams; delay stages in routers.
+/// Four links in series, each slower than the previous one, and one back: the second and the fourth are fed
+/// by one link, the third by two. Web users behind shared links, bulk flows, datagrams; delay stages in
+/// routers.
 fn row(queue: &str, queues: &str, flows: &str, stop: &str) -> Plan {
     let nodes = ["a", "r0", "r1", "r2", "r3", "b", "c"];
     let nodes: String = nodes.iter().map(|name| format!("[[node]]\nname = \"{name}\"\n")).collect();

@@ -209,7 +209,7 @@ fn a_trace_of_tmix_is_the_same_but_for_what_its_format_rounds() {
         assert_eq!(one.exchanges.len(), other.exchanges.len());
         for (one, other) in one.exchanges.iter().zip(&other.exchanges) {
             assert_eq!((one.request, one.response, one.last), (other.request, other.response, other.last));
-            // Nothing is shorter than a microsecond.
+            // No time is shorter than a microsecond.
             apart(one.pause.as_ns(), other.pause.as_ns(), 1000);
             apart(one.server_delay.as_ns(), other.server_delay.as_ns(), 1000);
         }
@@ -234,10 +234,10 @@ fn both_formats_of_tmix_say_the_same() {
         both[0].exchanges.iter().map(|e| (e.pause, e.request, e.server_delay, e.response, e.last)).collect();
     let expected = [(ms(0), 300, ms(9), 800, false), (ms(500), 310, Span::us(1), 70_000, true)];
     assert_eq!(found, expected);
-    // There and back 40 ms, so a packet one way 20 ms, half of it at each end.
+    // The round trip is 40 ms, so one way takes 20 ms, half of it at each end.
     assert_eq!((both[0].start, both[0].delays), (Instant::ZERO + ms(100), Some([ms(10); 2])));
     assert_eq!((both[1].delays, both[1].exchanges[0].response), (Some([ms(0); 2]), 1));
-    // Without any delay the scenario has them.
+    // If there are no delays, the scenario defines them.
     assert_eq!(read(&alternate.replace("r 40000", "r 0"))[0].delays, None);
 }
 
@@ -251,7 +251,8 @@ fn connections_of_a_trace_have_the_delays_that_it_says_unless_a_round_trip_time_
         let recording = run(&plan, SEED, &Control::default()).unwrap_or_else(|e| panic!("{e}"));
         (rtt, exchanges(&recording, "user").into_iter().map(|row| Span::ns(row[5])).collect::<Vec<_>>())
     };
-    // The path takes 20 ms there and back; transmission is some tenths of a millisecond, twice where it opens.
+    // The path has a round trip of 20 ms; transmission takes some tenths of a millisecond, twice if the
+    // request opens the connection.
     let near = |found: &[Span], expected: [u64; 3]| {
         for (&found, expected) in found.iter().zip(expected) {
             let beyond = found.saturating_sub(Span::ms(expected));

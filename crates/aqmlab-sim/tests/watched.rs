@@ -1,4 +1,4 @@
-//! Records of single changes and packets are complete and exact, and do not change other tables.
+//! Records of individual changes and packets are complete and exact, and do not change other tables.
 mod support;
 
 use std::collections::BTreeMap;

@@ -107,7 +107,7 @@ def check_bundle(file: Path | str, *, rerun: bool = False, seed: int | None = No
 
 
 def _unpacked(file: Path, folder: Path) -> Mapping[str, Any]:
-    """Return the contents of ``bundle.json``; all files are then in the folder, checked by their SHA-256."""
+    """Extract all files, check them by their SHA-256, and return the contents of ``bundle.json``."""
     try:
         with zipfile.ZipFile(file) as archive:
             names = [info.filename for info in archive.infolist()]

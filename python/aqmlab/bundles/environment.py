@@ -31,7 +31,7 @@ def requirements() -> str:
 
 
 def cargo_lock() -> bytes | None:
-    """Return the lock file of the Rust crates if the package is that of a clone."""
+    """Return the lock file of the Rust crates if the package runs from a clone."""
     file = Path(__file__).resolve().parents[3] / "Cargo.lock"
     return file.read_bytes() if file.is_file() else None
 

@@ -51,7 +51,7 @@ def bundle(path: Path | str, output: Path | str | None = None, *, summaries: boo
     output
         The file; by default the title with ``.zip``.
     summaries
-        Whether to leave out the tables of single flows, packets and requests over time.
+        Whether to leave out the tables of individual flows over time, packets and requests.
 
     Returns
     -------

@@ -4,9 +4,9 @@
 ``calibrating``  the request, and its result
 ``result``       the answer as a table, in words, for programs: :class:`Calibration`
 ``search``       from a first guess to the value
-``places``       where the load is measured, and how much it is to be
+``places``       where the load is measured, and its target
 ``population``   classes whose load follows from one number
-``arithmetic``   what their mean sizes say of the load, to begin with
+``arithmetic``   a first estimate of the load from their mean sizes
 ``network``      the scenario with its links uncongested and its other classes left out
 ``trials``       runs of that scenario, and the loads that they offered
 ``fit``          the load as a function of the value; what seeds and heavy tails do to it

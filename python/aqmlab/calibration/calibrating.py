@@ -23,7 +23,7 @@ from aqmlab.scenario import DICT_NAME, Scenario, read
 
 RUNS = 10
 _ROUNDING = 0.01
-"""A difference from the target, caused by rounding to whole users, above which a remark is made."""
+"""Largest difference from the target, caused by rounding to whole users, without a remark."""
 FASTER = 10.0
 
 
@@ -139,7 +139,7 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     own = arms_with_their_own(text, [one.path for one in chosen], arm)
     calibration = _result(trials, first, answer, own)
     if write is not None:
-        # Line ends stay as they are.
+        # Line ends stay unchanged.
         calibration.write(text if source is None else source.read_bytes().decode(), arm, Path(write))
     return calibration
 

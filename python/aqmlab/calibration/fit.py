@@ -13,9 +13,9 @@ from aqmlab.stats.quantiles import interpolated
 SHARES = (0.01, 0.03)
 """Accuracies of the mean load whose cost is computed."""
 NOTICEABLE = 0.02
-"""A change of the load per unit above which a remark is made."""
+"""Largest change of the load per unit without a remark."""
 _NEARLY_NORMAL = 1000
-"""Degrees of freedom from which Student's t is normal to a part in a thousand."""
+"""Degrees of freedom from which on Student's t equals the normal distribution to one part in a thousand."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def needed(share: float, spread: Spread, interval_s: float, tail: float | None) 
     """
     times = t_quantile(CONFIDENCE, _NEARLY_NORMAL) * spread.variation / share
     exponent = narrowing(tail)
-    # Shorter runs than these are of no use.
+    # Runs shorter than these are of no use.
     return Needed(share, _seeds(share, spread.variation), interval_s * max(times, 1.0) ** (1 / exponent))
 
 

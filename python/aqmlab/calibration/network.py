@@ -18,7 +18,7 @@ from aqmlab.plan import Link, Plan, quantity_text
 from aqmlab.scenario import resolve
 
 QUEUE = {"kind": "droptail", "limit": "10s"}
-"""The replacement of every link's own queue: room for what it sends in ten seconds."""
+"""The replacement of every link's own queue: it holds what the link sends in ten seconds."""
 
 _LEFT_OUT = ("sweep", "claim", "arm", "stop", "metrics", "live", "question", "runs", "seed")
 _NOT_FOLLOWED = ("record", "stop", "live", "duration", "warmup", "question")
@@ -155,7 +155,7 @@ class Uncongested:
         return content
 
     def _entry(self, entry: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a class of traffic, with an absolute path of its file if necessary."""
+        """Return a class of traffic, with an absolute path to its file if necessary."""
         file = {"file": str((self.folder / entry["file"]).resolve())} if "file" in entry else {}
         return {**entry, **file}
 
@@ -175,7 +175,7 @@ class Uncongested:
         return changes
 
     def _written_out(self, path: str) -> Iterator[str]:
-        """Expand a path to one per sending class, where a star stands for several."""
+        """Expand a path to one per sending class if a star stands for several."""
         first, _, rest = path.partition(".")
         name, _, key = rest.partition(".")
         if first != "traffic" or "*" not in name:
@@ -217,7 +217,7 @@ class Uncongested:
             yield f"`{link.name}`{both} ({quantity_text(self.rate_bps(link), 'bps')})"
 
     def differences(self, case: Case) -> tuple[str, ...]:
-        """Return the differences from the scenario, in words."""
+        """Describe the differences from the scenario in words."""
         said = []
         for kept, what in (
             (False, f"links {self.faster:g} times as fast"),

@@ -15,16 +15,16 @@ _PILOTS = 2
 _MOST_PILOTS = 12
 _GREATEST_STEP = 16.0
 _NEAR = 1.5
-"""A pilot within this factor of the target is near enough."""
+"""A pilot run within this factor of the target is close enough."""
 _WIDE, _NARROW = 1.25, 1.05
 """Values are run around the expected one, between it divided by this factor and multiplied by it:
-wide enough to show whether the load is proportional, and narrow where it is not.
+a wide factor to show whether the load is proportional, a narrow one if it is not.
 """
 _MOST_ROUNDS = 8
 _CLOSE = 0.01
 """A fit that moves the value by less than this, or by less than half of its own interval, is the last one."""
 _FOLLOWS = 0.25
-"""A load whose relative growth is less than this part of the value's growth no longer follows it."""
+"""Least growth of the load, relative to that of the value, at which the load still follows the value."""
 
 
 class Found(NamedTuple):
@@ -37,7 +37,7 @@ class Found(NamedTuple):
     wide
         The last fit over a wide range of values, which shows whether the load is proportional.
     value
-        Its value, as a scenario accepts it.
+        Its value, in a form that a scenario accepts.
     loads
         Loads by value and seed: those of the fit, and those at the value.
     """
@@ -51,9 +51,9 @@ class Found(NamedTuple):
 def search(trials: Trials, runs: int) -> Found:
     """Return the value at which the load is the target.
 
-    The draws of a class may depend on the value itself (weakly in PackMime-HTTP), and users of slow
-    links wait for each other. The line is therefore fitted around the value, and again until the
-    value stays.
+    The draws of a class may depend on the value itself (weakly in PackMime-HTTP), and users of slow links
+    wait for each other. The line is therefore fitted around the value, and fitted again until the value no
+    longer changes.
 
     Raises
     ------

@@ -17,7 +17,7 @@ from aqmlab.sweeps.progress import Progress
 from aqmlab.sweeps.sweep import sweep
 
 MOST_BUSY = 0.3
-"""Share of the time that a link may be busy and still count as uncongested.
+"""Share of the time for which a link may be busy and still count as uncongested.
 
 Poisson arrivals of equal packets would then wait for a fifth of a transmission time on average
 (M/D/1).

@@ -79,9 +79,9 @@ def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str
 
 
 def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (as tomlkit has it)
-    """Return the table and the key in it that a dotted path means, in any notation.
+    """Return the table and its key to which a dotted path refers, in any notation.
 
-    Where a star stands for several names, the key is one for this path alone.
+    If a star stands for several names, the key is a separate one for this path alone.
     """
     starred = None
     for key, value in table.items():

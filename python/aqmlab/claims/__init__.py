@@ -1,9 +1,9 @@
 """Claims: statements about metrics and arms in a small grammar, scored against the runs.
 
-``docs/claims.md`` describes the grammar and the scoring. From its text to its verdict, a claim
-passes
+``docs/claims.md`` describes the grammar and the scoring. Between its text and its verdict, a claim passes
+through
 
-* :mod:`~aqmlab.claims.parse`, which makes a tree of it, and before any run
+* :mod:`~aqmlab.claims.parse`, which turns it into a tree, and before any run
   :mod:`~aqmlab.claims.check`;
 * :mod:`~aqmlab.claims.decide`, which decides conditions of many comparisons,
   :mod:`~aqmlab.claims.measure`, which defines the quantity of one comparison, and

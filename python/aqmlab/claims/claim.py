@@ -148,7 +148,7 @@ def check_claims(entries: Iterable[Mapping[str, Any]], names: Names, file: str =
 
 
 def _refuse(wrong: Sequence[ScenarioError]) -> None:
-    """Raise all errors of claims at once, one per line."""
+    """Raise all errors of claims together, one per line."""
     if wrong:
         problems = [problem for error in wrong for problem in error.errors]
         raise ScenarioError("\n".join(map(str, wrong)), problems)

@@ -2,7 +2,7 @@
 
 A condition that needs ``k`` of ``m`` comparisons (all of them: ``and``, ``for all``; one: ``or``,
 ``for some``) holds if ``k`` of them do, each decided at ``alpha / (m - k + 1)``, and fails if ``m -
-k + 1`` fail, each decided at ``alpha / k``. Then it is decided wrongly with a probability of at
+k + 1`` fail, each decided at ``alpha / k``. The condition is then decided wrongly with a probability of at
 most ``alpha``, however the comparisons depend on each other: if only ``t < k`` are true, ``k - t``
 of the other ``m - t`` would have to be decided wrongly, of which by Markov's inequality the
 probability is at most ``(m - t) / (k - t) * alpha / (m - k + 1) <= alpha``. For "all hold" this is
@@ -177,7 +177,7 @@ class Decider:
         self.parts.append(measure.part(text, self._names, alone))
         if alone.status == UNDECIDED:
             return alone
-        # A decision among several must be more certain than a single one.
+        # Each of several decisions must be more certain than a single one.
         allowed = levels.holds if alone.status == HOLDS else levels.fails
         sure = alone if allowed >= ALPHA else verdict(1.0 - allowed)
         if sure.status == alone.status:

@@ -152,6 +152,6 @@ OF_PAIRS = ("correlation", "rank_correlation")
 
 
 def function_of(name: str, *, over: bool) -> Function | None:
-    """Return the function meant: over an axis if one is named, otherwise over several values or the seeds."""
+    """Return the intended function: over an axis if one is named, else over several values or the seeds."""
     domains: tuple[Domain, ...] = ("axis",) if over else ("values", "curves", "seeds")
     return next((FUNCTIONS[name][d] for d in domains if d in FUNCTIONS[name]), None)

@@ -131,7 +131,7 @@ class Measure:
             return jackknife(replicates, CONFIDENCE, logarithmic=logarithmic)
         return self._of_figures([side], CONFIDENCE)
 
-    # --- ways to an interval
+    # --- methods for intervals
 
     def _difference(self, evaluator: Evaluator) -> Floats:
         values = _array(evaluator, *self._left)
@@ -170,7 +170,7 @@ class Measure:
     # --- seeds
 
     def _collect(self) -> Seen:
-        """Collect the leaves of the comparison, of both sides together because seeds count in pairs."""
+        """Collect the leaves of both sides of the comparison together, because seeds count in pairs."""
         self._leaves.fresh()
         everything = Collect(self._leaves, self._names, np.arange(0))
         evaluator = Evaluator(self._names, everything)
@@ -185,7 +185,7 @@ class Measure:
         return np.flatnonzero(~self._seen.missing)
 
     def _undefined(self) -> Interval | None:
-        """Return the substitute for an interval where a seed, or every seed, has no value."""
+        """Return the substitute for an interval if some seed, or every seed, has no value."""
         present = len(self._chosen)
         lacking = sorted(i for i in self._seen.lacking if not self._seen.missing[i])
         if present and not lacking:
@@ -223,7 +223,7 @@ _DIFFERENCES = frozenset({"cdf_gap", "range", "largest_step", "change", "slope",
 
 
 def is_difference(node: Expression) -> bool:
-    """Return whether a figure is the difference of two measured figures, or consists of such.
+    """Return whether a figure is the difference of two measured figures, or consists of such differences.
 
     The remainder of a constant is not: ``100 % - utilisation_percent`` is itself a percentage.
     """

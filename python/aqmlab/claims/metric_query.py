@@ -119,7 +119,7 @@ def parameter_value(metric: Metric, setting: Matcher) -> float:
 
 
 def placed(node: Node, ask: Callable[[], T]) -> T:
-    """Return the result of a question; its error is located at a node."""
+    """Return the result of a query; errors are reported at the position of a node."""
     try:
         return ask()
     except UsageError as error:
@@ -169,6 +169,6 @@ def cell_of(what: MetricQuery, names: Names) -> Cell:
 
 
 def _inside(choices: tuple[Choice, ...], names: Names, bound: Bindings) -> Iterator[Bindings]:
-    # All windows of time are in the same runs.
+    # All time windows refer to the same runs.
     others = [choice for choice in choices if names.key(choice.axis) != WINDOW]
     return Evaluator(names, Leaves()).inside(others, bound)

@@ -17,7 +17,7 @@ from aqmlab.results import Results
 
 ARM, QUEUE, CLASS, WINDOW = "arm", "queue", "class", "window"
 KIND, ROUTER = "kind", "router"
-"""Kinds of packets, and places of hosts: keys where no axis has this name, as `queue.kind` often does."""
+"""Kinds of packets, and places of hosts: keys unless an axis has this name, as `queue.kind` often does."""
 FROM, UNTIL = "from", "until"
 POSITIONS = ("first", "last", "previous", "next")
 """Positions on an axis; a label with such a name is quoted."""
@@ -98,7 +98,7 @@ class Names:
         return next((axis.short for axis in self.axes if axis.name == key), key)
 
     def options(self, choice: Choice) -> tuple[str, ...]:
-        """Return the labels that a choice means, in the order of the axis, or of the list if listed."""
+        """Return the labels that a choice selects, in the order of the axis, or of a list of labels."""
         key = self.key(choice.axis)
         every = self.labels(key)
         if choice.mode == "in":
@@ -119,7 +119,7 @@ class Names:
         return rest
 
     def resolve(self, key: str, given: Label, bound: Bindings | None = None) -> str:
-        """Return the label meant by a word: itself, or ``first``, ``last``, ``previous``, ``next``.
+        """Return the label to which a word refers: itself, or ``first``, ``last``, ``previous``, ``next``.
 
         Without ``bound``, positions relative to a binding are not resolved.
         """
@@ -183,7 +183,7 @@ class Names:
 
 
 def window_label(window: Window) -> str:
-    """Return ``20s-40s``, in whole nanoseconds and without an exponent, which may contain a hyphen."""
+    """Return ``20s-40s``, in whole nanoseconds, without an exponent because that may contain a hyphen."""
     begin, end = (f"{time:.9f}".rstrip("0").rstrip(".") for time in window)
     return f"{begin}s-{end}s"
 

@@ -1,4 +1,4 @@
-"""From the text of a claim to its tree, by recursive descent.
+"""Parsing: from the text of a claim to its tree, by recursive descent.
 
 ``docs/claims.md`` describes the grammar. Any text either becomes a tree or is refused with a
 :class:`~aqmlab.errors.ScenarioError` that names the location.

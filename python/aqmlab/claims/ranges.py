@@ -1,4 +1,4 @@
-"""Interval arithmetic: results for numbers of which only bounds are known.
+"""Interval arithmetic: results for numbers whose bounds alone are known.
 
 Moore, Interval Analysis, 1966. If each input interval contains its true value, so does the result,
 however the inputs depend on each other.
@@ -70,12 +70,12 @@ class Range:
             return UNKNOWN
 
     def least(self, other: float | Range) -> Range:
-        """Return the smaller one of two."""
+        """Return the smaller of two."""
         other = Range.of(other)
         return _joined(self, other, min)
 
     def greatest(self, other: float | Range) -> Range:
-        """Return the greater one of two."""
+        """Return the greater of two."""
         return _joined(self, Range.of(other), max)
 
 

@@ -11,7 +11,7 @@ from aqmlab.claims.units import LITERALS
 from aqmlab.errors import Problem, ScenarioError
 
 LONGEST = 4000
-"""Largest number of characters in a claim; the longest sensible sentence has far fewer."""
+"""Largest number of characters in a claim; the longest sensible claim has far fewer."""
 
 _BLANK = re.compile(r"\s*")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -111,7 +111,7 @@ class Token:
     unit: str = ""
 
     def shown(self) -> str:
-        """Return it as messages name it."""
+        """Return its form in messages."""
         return "the end" if self.kind == "end" else f"`{self.text}{self.unit}`"
 
 
@@ -165,7 +165,7 @@ class Scanner:
         return self.take()
 
     def label(self, what: str) -> Label:
-        """Take a label: quoted text, or everything up to a blank or a character that no label has."""
+        """Take a label: quoted text, or all up to a space or a character that cannot occur in labels."""
         self._next = None
         at = self._skip_blanks(self._at)
         found = _QUOTED.match(self.text, at)
@@ -193,7 +193,7 @@ class Scanner:
         raise self.wrong(at, f"{self._shown(at)} has no meaning here")
 
     def _number(self, number: re.Match[str]) -> Token:
-        """Take a number with its unit, which follows directly or after blanks."""
+        """Take a number with its unit, which follows directly or after spaces."""
         at, end = number.span()
         unit = _UNIT.match(self.text, self._skip_blanks(end))
         if unit is None:

@@ -46,12 +46,12 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass
 class Seen:
-    """The observations during the evaluation of a comparison."""
+    """What was observed while a comparison was evaluated."""
 
     missing: npt.NDArray[np.bool_]
     """Seeds without a finished run in some cell of the comparison."""
     suspects: dict[int, str] = field(default_factory=dict)
-    """By index of a seed, a metric that is undefined there, which may not matter: ``default(x, 0)``."""
+    """By seed index, a metric that is undefined for the seed; this may not matter: ``default(x, 0)``."""
     lacking: set[int] = field(default_factory=set)
     """Indices of the seeds for which the comparison is undefined."""
     figures: set[Key] = field(default_factory=set)
@@ -59,7 +59,7 @@ class Seen:
 
 
 class MetricValues(Protocol):
-    """The source of metrics: :class:`aqmlab.Results`, or values that were measured before."""
+    """The source of metrics: :class:`aqmlab.Results`, or values measured earlier."""
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -127,7 +127,7 @@ class SeedLeaves(Leaves):
     def _asked(self, node: MetricOf, bound: Bindings) -> dict[str, Any]:
         """Return the query of the results."""
         what = metric_query(node, self._names, bound)
-        # An axis that is not named has one label only: the claim was checked.
+        # An axis that is not named has only one label, as the check of the claim ensured.
         labels = [what.labels.get(axis.name, axis.labels[0]) for axis in self._results.axes]
         return {
             "metric": what.metric.name,
@@ -182,14 +182,14 @@ class _OverSeeds(Leaves):
 
 
 class Collect(_OverSeeds):
-    """Visits every leaf, and computes nothing."""
+    """Visits every leaf without computing anything."""
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
-        """Return the values of all seeds, outside any figure over them."""
+        """Return the values of all seeds that are outside any figure over the seeds."""
         return self.seeds.metric(node, bound)
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """Return the figures of all seeds, outside any figure over them."""
+        """Return the figures of all seeds that are outside any figure over the seeds."""
         return self.seeds.of_curves(function, one, other, bound)
 
     def figure(self, function: str, values: Floats, q: float) -> Value:  # noqa: ARG002 (not computed)
@@ -202,7 +202,7 @@ class Point(_OverSeeds):
     """The figure itself."""
 
     def figure(self, function: str, values: Floats, q: float) -> Value:
-        """Compute it from the seeds that count."""
+        """Compute it from the counted seeds."""
         return figure(function, values[self.chosen], q)
 
 
@@ -210,7 +210,7 @@ class Jackknife(_OverSeeds):
     """The figure, followed by its values with each seed left out in turn."""
 
     def figure(self, function: str, values: Floats, q: float) -> Value:
-        """Return one value more than there are seeds that count."""
+        """Return one more value than there are counted seeds."""
         kept = values[self.chosen]
         without = [figure(function, np.delete(kept, i), q) for i in range(len(kept))]
         return np.array([figure(function, kept, q), *without], dtype=np.float64)
@@ -314,7 +314,7 @@ def figures_of(node: Node) -> Iterator[Node]:
 
 
 def figures_and_above(node: Node) -> Iterator[Node]:
-    """Return an expression and its parts down to the figures over the seeds, without the parts of those."""
+    """Return an expression and its parts down to the figures over the seeds, without their parts."""
     yield node
     if not _is_figure(node):
         for child in children(node):

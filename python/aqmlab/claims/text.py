@@ -29,7 +29,7 @@ def result_text(part: ClaimComparison) -> tuple[str, ...]:
 
 
 def where_text(part: ClaimComparison) -> str:
-    """``buffer 4p, count 20``; empty where nothing is fixed from outside."""
+    """``buffer 4p, count 20``; empty if nothing is fixed from outside."""
     return ", ".join(f"{axis} {label}" for axis, label in part.at)
 
 
@@ -58,7 +58,7 @@ def side_text(side: Operand, part: ClaimComparison) -> str:
 
 
 class _Shown(NamedTuple):
-    """The display of the figures of a comparison: all of them in one unit."""
+    """How the figures of a comparison are displayed: all in one unit."""
 
     of: Unit
     difference: bool = False

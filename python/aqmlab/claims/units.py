@@ -1,8 +1,8 @@
 """Units in claims: valid sums and comparisons, and their display.
 
-Values are kept in base units: seconds, bits, packets. A percentage is kept as a share: 5 % is 0.05
-and has no dimension, so it can be compared with a share of seeds. The fact that it was *written* in
-percent is recorded, for its display and to refuse comparisons with a bare ``5``.
+Values are kept in base units: seconds, bits, packets. A percentage is kept as a share: 5 % is 0.05 and has no
+dimension, so it can be compared with a share of seeds. Whether it was *written* in percent is recorded, for
+its display and to refuse comparisons with a bare ``5``.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def unit_of_metric(text: str) -> tuple[float, Unit]:
 
 
 def in_base(value: float, factor: float) -> float:
-    """Return a value times a factor, divided by the inverse where that is whole, and so rounded once."""
+    """Return a value times a factor, or divided by the inverse if that is whole, to round only once."""
     inverse = 1.0 / factor
     return value / round(inverse) if factor < 1 and abs(inverse - round(inverse)) < 1e-3 else value * factor
 
@@ -170,7 +170,7 @@ def quantity(text: str) -> tuple[float, Unit] | None:
 
 
 def numbers_of(labels: tuple[str, ...]) -> tuple[tuple[float, ...], Unit] | None:
-    """Return labels as numbers, and their unit; ``None`` where this fails, units differ, or all are equal."""
+    """Return labels as numbers, and their unit; ``None`` if this fails, units differ, or all are equal."""
     known = [each for each in map(quantity, labels) if each is not None]
     units = {each[1] for each in known}
     if len(known) < len(labels) or len(units) != 1 or len({each[0] for each in known}) < 2:

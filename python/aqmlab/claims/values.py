@@ -1,6 +1,6 @@
 """The values of expressions: numbers, values of each seed, or intervals, depending on the leaves.
 
-Claims are never evaluated as Python: this module walks over the tree and knows each of its nodes.
+Claims are never evaluated as Python: this module walks the tree and handles each kind of node.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def constant(node: Expression) -> float:
 
 
 def compared(a: Value, relation: Relation, b: Value) -> Floats:
-    """Return, seed by seed, whether ``a`` is in the relation to ``b``."""
+    """Return, seed by seed, whether the relation between ``a`` and ``b`` holds."""
     left, right = np.broadcast_arrays(_floats(a), _floats(b))
     with np.errstate(invalid="ignore"):
         so = _RELATIONS[relation](left, right)
@@ -265,7 +265,7 @@ def correlation(values: Floats, others: Floats, *, ranks: bool) -> Floats:
     x, y = (rankdata(side, axis=0) if ranks else side for side in (values, others))
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
-    # Where all labels have the same value, there is no order.
+    # If all labels have the same value, there is no order.
     found: Floats = np.divide(
         (x * y).sum(axis=0), spread, out=np.full(spread.shape, np.nan), where=spread > 0
     )
@@ -368,7 +368,7 @@ def _floats(a: Value) -> Floats:
 
 
 def _all(truths: Sequence[Floats]) -> Floats:
-    """Apply Kleene's conjunction: a false operand decides whatever the unknown ones."""
+    """Apply Kleene's conjunction: a false operand decides, whatever the unknown ones are."""
     stack = np.stack(np.broadcast_arrays(*truths))
     no, unknown = (stack == 0.0).any(axis=0), np.isnan(stack).any(axis=0)
     return np.where(no, 0.0, np.where(unknown, np.nan, 1.0))

@@ -1,7 +1,7 @@
 """Comparisons in words, for readers who do not write claims: ``throughput: load 90 / load 98 = 0.92``.
 
-The name of a metric is its label. What all measured values of a comparison have in common is stated
-once, in front, and each value is named by the rest: mostly the arm.
+The name of a metric is its label. The properties that all measured values of a comparison share are stated
+once, in front; each value is named by the others, usually the arm.
 """
 
 from __future__ import annotations

@@ -16,12 +16,12 @@ def main() -> None:
     # OpenBLAS starts its threads when NumPy and SciPy are imported, which costs a fifth of a second
     # of processor time. Nothing here uses them: the largest matrix is two by two.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Imported objects stay to the end: repeated garbage collection finds none of them.
+    # Imported objects live until the end, so repeated garbage collection would not free any of them.
     gc.set_threshold(_COLLECT_AFTER)
     try:
         from aqmlab.cli.app import execute
 
         raise SystemExit(execute())
     except KeyboardInterrupt:
-        # Before any command has begun; commands themselves report the files that they leave.
+        # This is before any command has begun; commands themselves report the files that they leave.
         raise SystemExit(_INTERRUPTED) from None

@@ -62,7 +62,7 @@ def new(
         ),
     ] = "dumbbell",
 ) -> None:
-    """Write a commented scenario that runs as it stands; an existing file is never overwritten."""
+    """Write a commented scenario that runs without changes; an existing file is never overwritten."""
     file = write_template(name, template)
     typer.echo(str(file))
     say(f"run it     aqmlab {TEMPLATES[template]} {shlex.quote(str(file))}")

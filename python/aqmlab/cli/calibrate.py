@@ -109,7 +109,7 @@ def calibrate(
     """Find the connection rate or number of users that offers a given load on uncongested links.
 
     Runs the scenario with faster links, large queues and only the classes named, and fits the load to the
-    value; prints the value with its interval, and how much the load differs between seeds. Repeat an
+    value; prints the value with its interval, and the variation of the load between seeds. Repeat an
     interrupted command to resume it.
     """
     from aqmlab.calibration import calibrate as find

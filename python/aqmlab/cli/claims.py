@@ -52,7 +52,7 @@ def claims(
 def scored_claims(results: Results) -> tuple[Scored, ...]:
     """Score the claims of a scenario that has run, and write ``claims.json`` into its directory."""
     if not results.claims:
-        return ()  # and no module for scoring is imported
+        return ()  # without importing any module for scoring
     from aqmlab.claims import score, write_claims
 
     scored = score(results)

@@ -1,7 +1,7 @@
 """Shell completion: arms of a file, metrics, kinds of figures, disciplines, papers.
 
-Each function gets the text typed so far. It returns the existing names, or nothing where a file
-cannot be read: completion must not raise errors.
+Each function gets the text typed so far. It returns the existing names, or nothing if a file cannot be read:
+completion must not raise errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SPECIAL = re.compile(r"[^\w./:=@%+,-]")
 
 
 class _Escaped(str):
-    """A name with its special characters escaped, which has already been compared with the typed text."""
+    """A name with its special characters escaped, already compared with the typed text."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ class _Escaped(str):
 def _offers(names: Callable[[typer.Context], Iterable[str]]) -> Completer:
     """Return a completer that offers the names that begin with the typed text."""
 
-    # Typer knows the two by these names.
+    # Typer expects the two under these names.
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         try:
             found = [name for name in names(ctx) if name.startswith(incomplete)]
@@ -52,7 +52,7 @@ def _offers(names: Callable[[typer.Context], Iterable[str]]) -> Completer:
 def arms(context: typer.Context) -> Iterable[str]:
     """The arms of the scenario or recording that the command line names."""
     given = context.params
-    # Where an option still lacks its value, Typer leaves the words in front of it unread.
+    # While an option still lacks its value, Typer does not read the words before it.
     path = Path(given.get("scenario") or given.get("path") or context.args[0])
     if path.is_dir():
         return _recorded_arms(path)

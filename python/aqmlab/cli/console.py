@@ -60,12 +60,12 @@ def complain(text: str) -> None:
 
 
 def with_notes(text: str, error: BaseException) -> str:
-    """Return a text with the notes of an error, such as what was kept."""
+    """Return a text with the notes of an error, such as the runs that were kept."""
     return "; ".join([text, *getattr(error, "__notes__", [])])
 
 
 class _Ended(KeyboardInterrupt):
-    """A signal other than that of Ctrl-C asks the program to end; partial results are cleaned up."""
+    """A signal other than Ctrl-C's requests the program to end; partial results are cleaned up."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -113,7 +113,7 @@ def _open_closed_streams() -> None:
 
 
 class _UnlessGone(io.FileIO):
-    """A stream whose reader may leave, as `head` does: unread output is dropped, and the work continues."""
+    """A stream whose reader may stop early, as `head` does: unread output is dropped; the work continues."""
 
     def write(self, content: Any, /) -> int:  # noqa: ANN401 (any buffer)
         try:
@@ -126,7 +126,7 @@ class _UnlessGone(io.FileIO):
 
 
 def _outlive_readers() -> None:
-    """Keep a reader that leaves from affecting the report or the exit code."""
+    """Prevent a reader that stops early from affecting the report or the exit code."""
     for number, name in ((1, "stdout"), (2, "stderr")):
         stream = getattr(sys, name)
         if stream is not getattr(sys, f"__{name}__") or not _is_pipe(number):
@@ -144,7 +144,7 @@ def _is_pipe(number: int) -> bool:
     return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
 
 
-def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (a way out for each end)
+def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (one exit per outcome)
     """Run the application and return its exit code."""
     import typer
 

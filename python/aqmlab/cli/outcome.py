@@ -1,4 +1,4 @@
-"""The report of every command on its runs: verdict, answer, doubts, lateness, claims, in this order.
+"""What every command reports about its runs: verdict, answer, doubts, lateness, claims, in this order.
 
 Runs, live runs, sweeps, merged sweeps and reports use the same words; for a scenario simulated and
 live they add the differences.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def tell_results(found: Answer, scored: Sequence[Scored] = (), *, as_json: bool) -> None:
-    """Print an answer, the evidence for and against it, and its consequences for the claims."""
+    """Print an answer, the evidence for and against it, and the verdicts on the claims."""
     from aqmlab.faithfulness import verdicts
     from aqmlab.soundness import examine
 
@@ -137,7 +137,7 @@ def print_verdict(found: Sequence[Faithfulness]) -> None:
 
 
 def print_lateness(results: Results) -> None:
-    """Print the lateness of packets, and the rest of the basis of the verdict; nothing for simulated runs.
+    """Print the lateness of packets and the other grounds of the verdict; nothing for simulated runs.
 
     A row per run, or, of a sweep, a row per cell with the worst of its runs.
     """
@@ -195,7 +195,7 @@ def complain_of_lost_packets(found: Sequence[Faithfulness]) -> None:
 
 
 def end_unless_faithful(found: Sequence[Faithfulness]) -> None:
-    """Exit with 3 where packets of a live run could not be kept, with 5 where one is not faithful."""
+    """Exit with 3 if packets of a live run could not be kept, with 5 if a run is not faithful."""
     if any(verdict.capture_failure for verdict in found):
         raise typer.Exit(Exit.MACHINE)
     if not all(verdict.faithful for verdict in found):

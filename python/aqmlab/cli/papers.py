@@ -139,7 +139,7 @@ def reproduce(
     that the folder does not explain. With --infer nothing is scored: `inference.md` reports which reading
     fits the part of the results that paper.toml names, its error on the other part, and the evidence for each
     setting. With --live the paper's testbed runs between this machine's TCP stacks; only faithful runs
-    count, the others are repeated, and `live.md` has the same simulated next to each number.
+    count, the others are repeated, and `live.md` shows the simulated value next to each number.
     """
     from aqmlab.papers.folder import find_paper
     from aqmlab.papers.reproduce import Wanted

@@ -46,7 +46,7 @@ plot = typer.Typer(
     cls=_PathOrCommand,
     no_args_is_help=True,
     rich_markup_mode=None,
-    # Options may come before the path.
+    # Options may precede the path.
     context_settings={"ignore_unknown_options": True},
 )
 
@@ -206,9 +206,10 @@ def plot_law(
     style: Style = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draw a law: probability by average queue, or over time after a step in load.
+    """Draw a law: probability against average queue, or over time after a step in load.
 
-    By average queue for red, ared and scred, as they start; over time for pi, rem and blue, without TCP.
+    Against average queue for red, ared and scred, with their initial parameters; over time for pi, rem and
+    blue, without TCP.
     """
     from aqmlab.api import plot_law as draw
     from aqmlab.laws import Bench, law_warnings, parse_settings

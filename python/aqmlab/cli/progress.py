@@ -1,4 +1,4 @@
-"""Progress of the runs: a rewritten line on a terminal, occasional lines elsewhere."""
+"""Progress of the runs: a line that is rewritten on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ProgressLine:
     stream
         The destination.
     text
-        Returns the text for a state after a number of seconds; by default :func:`progress_text`.
+        Returns the text for a state and the elapsed seconds; by default :func:`progress_text`.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ _PATH_CHECKS = ("exists", "resolve_path", "allow_dash", "writable", "path_type")
 
 def read_quickly(command: Any) -> Any:  # noqa: ANN401 (Typer keeps the type of its commands to itself)
     """Let the parameters of a command and of its subcommands be converted here where this suffices."""
-    # Requested when needed: the option for help does not exist before.
+    # Requested when needed, because the option for help does not exist earlier.
     command.get_params = partial(_parameters, command.get_params)
     for below in getattr(command, "commands", {}).values():
         read_quickly(below)
@@ -55,7 +55,7 @@ def _typed(kind: Any, value: Any) -> Any:  # noqa: ANN401
         return list(value)
     whole = wanted is int and info.min is info.max is None
     if type(value) is not str:
-        # A default is no word: there is nothing to read.
+        # A default is not a word of the command line: there is nothing to read.
         return value if whole and type(value) is int else _NOT_READ
     if wanted is str:
         return value

@@ -107,7 +107,7 @@ def sweep(
     asked |= {"force": force, "pcap": ports_of(pcap), "pcap_bytes": pcap_bytes, "report": not no_report}
     ended = []
     for each in hosts:
-        # Live runs use this machine, whatever simulates.
+        # Live runs use this machine, whatever runs the simulations.
         on = {"host": each, "executor": "local" if and_live and each == "live" else executor}
         ended.append(_ended(scenario, {**asked, **on}, as_json=as_json, quiet=quiet, whole=shard is None))
     if and_live and shard is None:

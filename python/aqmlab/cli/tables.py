@@ -23,7 +23,7 @@ SHORT = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p99_s", "drop_p
 """The default metrics of a sweep."""
 
 _ENDLESS = 1_000_000
-"""Width of an output without a width, in columns."""
+"""Number of columns for an output that has no width."""
 _SENTENCE_NEEDS = {"queueing_delay_p95_s", "goodput_bps", "drop_percent"}
 
 
@@ -97,7 +97,7 @@ def print_answer(found: Answer) -> None:
 
 
 def _conclusion(found: Answer) -> str:
-    """Return an answer in words; empty for figures that must not be used."""
+    """Describe an answer in words; empty for figures that must not be used."""
     from aqmlab.faithfulness import verdicts
     from aqmlab.reports.answer import in_words
 

@@ -1,4 +1,4 @@
-"""The output of `aqmlab aqm tc`: lines for a shell or a scenario, with remarks as their comments."""
+"""The output of `aqmlab aqm tc`: lines for a shell or a scenario, with remarks as comments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aqmlab.tc import TcLine, TcQueue
 
 
 def print_lines(lines: Sequence[TcLine], dev: str, *, as_json: bool) -> None:
-    """One line of tc per queue that Linux has, below a comment that names the queue."""
+    """One tc command per queue that Linux supports, below a comment that names the queue."""
     command = {line: f"tc qdisc add dev {dev} root {line.spec}" if line.spec else None for line in lines}
     if as_json:
         tell_json([{**asdict(line), "line": command[line]} for line in lines])

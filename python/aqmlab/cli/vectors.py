@@ -57,8 +57,8 @@ def vectors(
 ) -> None:
     """Write the connections of a scenario, exchange by exchange: start, sizes, think times, delays.
 
-    Classes of kind packmime, requests and trace have them. They are those of a run with this seed, and are
-    drawn without running it, except for users (`--recording`). `kind = "trace"` reads them, and ns-2's
+    Classes of kind packmime, requests and trace have them. They are the same as in a run with this seed, and
+    are drawn without running it, except for users (`--recording`). `kind = "trace"` reads them, and ns-2's
     Tmix does too.
     """
     from aqmlab.vectors import write_vectors

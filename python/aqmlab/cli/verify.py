@@ -23,7 +23,7 @@ def verify(
 ) -> None:
     """Check that every file of recordings is unchanged.
 
-    Exits with 4 if one is not; each is named.
+    Exits with 4 if a file has changed; each changed file is named.
     """
     from aqmlab.figures import counted
     from aqmlab.verification import Verified

@@ -127,7 +127,7 @@ def _ping(results: Results, chosen: Chosen, times: npt.NDArray[np.float64]) -> n
     ((base_ns,),) = results.tables.rows(
         "flows", "avg(base_rtt_ns)::DOUBLE", f"WHERE class IN ({_responsive(run)})", [run]
     )
-    # The sample at a time, or the last one before it.
+    # The sample at a given time, or the last one before it.
     at = np.maximum(np.searchsorted(backlog["t_s"], times + 1e-9, side="right") - 1, 0)
     waits_ms = np.asarray(backlog["backlog_bytes"])[at] * 8e3 / run.rate_bps(chosen.queue)
     ping: npt.NDArray[np.float64] = base_ns / 1e6 + waits_ms

@@ -42,7 +42,7 @@ def ns2_file(results: Results, chosen: Chosen) -> bytes:
     classes = dict(results.tables.rows("flows", "flow, class", "ORDER BY flow", [run]))
     trace = _Trace(chosen, classes)
     lines = list(trace.lines(results.tables.rows("packets", _COLUMNS, "", [run])))
-    # A receipt is known when its packet is sent, but comes later.
+    # A receipt is known when its packet is sent, but occurs later.
     lines.sort(key=lambda line: line[0])
     return "".join(text for _, text in lines).encode()
 
@@ -95,7 +95,7 @@ class _Trace:
             # It arrived before the recording began.
             return None
         if event == "drop":
-            # A queue that drops at the instant of an arrival drops the arrival.
+            # If a queue drops a packet at the instant of an arrival, it drops the arrival.
             return here.pop() if self._arrived[link.name, header] == t_ns else here.popleft()
         packet = here.popleft()
         self._under_way[link.target, header].append(packet)

@@ -1,9 +1,8 @@
 """The actions of senders as qlog: one trace per flow, with windows, round-trip times and packets as events.
 
 A file has the schema ``contained`` of draft-ietf-quic-qlog-main-schema, its events those of
-draft-ietf-quic-qlog-quic-events. Endpoints are TCP: segments stand in for QUIC packets.
-Its number counts what its host has sent, retransmissions included; ``tcp_seq`` has the sequence
-number.
+draft-ietf-quic-qlog-quic-events. Endpoints are TCP: segments stand in for QUIC packets. A packet's number
+counts everything that its host has sent, including retransmissions; ``tcp_seq`` is the sequence number.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from aqmlab.traces import FlowName
 
 FILE_SCHEMA = "urn:ietf:params:qlog:file:contained"
 EVENT_SCHEMA = "urn:ietf:params:qlog:events:quic-07"
-"""The version of the draft whose names of events are written."""
+"""The version of the draft whose event names are used."""
 _STATES = {
     "timeout": ("slow_start", "retransmission_timeout"),
     "fast_retransmit": ("recovery", "fast_retransmit"),

@@ -30,7 +30,7 @@ def main() -> None:
     _end_with(parent)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
-    # Output of a panic or a library must not be taken for a message.
+    # Output of a panic or a library must not be mistaken for a message.
     messages = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
@@ -38,7 +38,7 @@ def main() -> None:
             messages, _answer(json.loads(sys.stdin.readline()), lambda now: _progress(messages, now, parent))
         )
     except BrokenPipeError:
-        # There is no reader any more.
+        # There is no longer a reader.
         os._exit(0)
 
 
@@ -49,7 +49,7 @@ def _answer(job: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
         return {"event": "error", "kind": kind_of(error), "message": str(error)}
     except BrokenPipeError:
         raise
-    except BaseException as error:  # the supervisor reports it; a traceback would help nobody there
+    except BaseException as error:  # the supervisor reports it; a traceback would be of no use there
         return {"event": "error", "kind": DEFECT, "message": f"{type(error).__name__}: {error}"}
 
 

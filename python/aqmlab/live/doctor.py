@@ -20,8 +20,7 @@ class Diagnostic:
     name
         Name of the property: ``"user namespaces"``.
     severity
-        ``"ok"``; ``"warning"``, with which live runs work but may not be faithful; ``"fail"``, with
-        which none works.
+        ``"ok"``; ``"warning"``, live runs work but may not be faithful; ``"fail"``: no live run works.
     finding
         The observation.
     remedy
@@ -65,7 +64,7 @@ class Diagnosis:
 
 
 def doctor() -> Diagnosis:
-    """Examine this machine by trying everything that live runs need; afterwards, nothing remains.
+    """Examine this machine by trying everything that live runs need, without leaving anything behind.
 
     Raises
     ------

@@ -20,7 +20,7 @@ INTERRUPTED = "Interrupted"
 """The ``kind`` of a run that ended on request."""
 
 DEFECT = "Defect"
-"""The ``kind`` of an error that was not raised on purpose."""
+"""The ``kind`` of an unexpected error."""
 
 
 def kind_of(error: BaseException) -> str:

@@ -10,13 +10,13 @@ from typing import Any
 from aqmlab.live import supervisor
 
 PACKET_BITS = 8 * 1500
-"""A full packet: what most links carry most of the time."""
+"""A full-size packet, as most links carry most of the time."""
 
 MOST_DUTY_PERCENT = 70.0
 """The share of a processor that the router of a faithful run may take."""
 
 LEAST_RATE_BPS = 10e6
-"""A machine that is not faithful at this rate is not fit for live runs: a full packet takes 1.2 ms there."""
+"""A machine that is not faithful at this rate, 1.2 ms per full packet, is not fit for live runs."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class SelfTest:
     def carried_bps(self) -> float:
         """The rate at which the router's thread would be as busy as it may be.
 
-        Processor time goes with packets. The run with the lower share has spent less time spinning.
+        Processor time is proportional to packets. The run with the lower share has spent less time spinning.
         """
         if self.virtual_time:
             return math.inf

@@ -27,7 +27,7 @@ PATIENCE_S = 20.0
 """Time for an interrupted run to forward packets in flight and to end by itself."""
 
 _LOOK_S = 0.1
-"""Interval of checks whether the run should end."""
+"""Interval between checks whether the run should end."""
 
 _TIME_TO_GO_S = 5.0
 """Time for a process to exit after its last message."""
@@ -112,7 +112,7 @@ def _heard(
             if interrupted is not None:
                 interrupted()
         except RunError:
-            # A process that was asked to end may die of it.
+            # A process that was requested to end may die from the request.
             if stopping is not None:
                 raise stopping from None
             raise
@@ -154,7 +154,7 @@ class _Process:
             self._process.stdin.flush()
 
     def messages(self, until: float) -> Iterator[Mapping[str, Any]]:
-        """Its messages as they come, up to this time of the monotonic clock.
+        """Its messages as they arrive, up to this time of the monotonic clock.
 
         Raises
         ------
@@ -199,17 +199,17 @@ class _Process:
         raise RunError(f"the live router sent an invalid message: {_shown(line)}")
 
     def interrupt(self) -> None:
-        """Ask it to end."""
+        """Request it to end."""
         with suppress(OSError):
             self._process.send_signal(signal.SIGINT)
 
     def kill(self) -> None:
-        """End it wherever it is."""
+        """Kill it, whatever it is doing."""
         if self._process.poll() is None:
             self._process.kill()
 
     def end(self) -> None:
-        """Make sure that nothing is left of it even if interrupted: nothing cleans up afterwards."""
+        """Make sure, even if interrupted, that the process is gone: there is no later clean-up."""
         try:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_TIME_TO_GO_S)
@@ -219,7 +219,7 @@ class _Process:
 
     def _reap(self) -> None:
         signalled: KeyboardInterrupt | None = None
-        # It was killed: the system takes its own time for that, and waiting does not prolong it.
+        # It was killed: this takes the system some time, which waiting does not prolong.
         while self._process.returncode is None:
             try:
                 self._process.wait()
@@ -233,7 +233,7 @@ class _Process:
             raise signalled
 
     def _obituary(self) -> str:
-        """Return how it died, in words, with its last output but without a final traceback."""
+        """Describe how it died, with its last output but without a final traceback."""
         code = self._process.wait()
         how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with {code}"
         self._stderr.seek(0, os.SEEK_END)

@@ -1,4 +1,4 @@
-"""Metrics: each is defined in one place, over a recording, from exact counts or, over time, from samples."""
+"""Metrics: each is defined in one place over a recording, from exact counts or, over time, from samples."""
 
 from aqmlab.metrics import classes as _classes
 from aqmlab.metrics import control as _control
@@ -51,7 +51,7 @@ __all__ = [
     "named_classes",
 ]
 
-# Importing the modules is what registers their metrics.
+# Importing the modules registers their metrics.
 _ = (
     _classes,
     _control,

@@ -43,7 +43,7 @@ class Asked(NamedTuple):
 
     @property
     def part(self) -> Part:
-        """All but the metric."""
+        """Everything except the metric."""
         return {
             "queue": self.queue,
             "class_name": self.class_name,
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The same as plain data, alike in every process."""
+        """The same as plain data, identical in every process."""
         ends = self.window and [end if math.isfinite(end) else str(end) for end in self.window]
         return json.dumps(
             [self.metric, self.queue, self.class_name, ends, self.parameters, self.kind, self.router]

@@ -45,7 +45,7 @@ def goodput_per_flow(run: Measured, _queue: str, class_name: str, window: Window
     better="less",
 )
 def retransmissions(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Segments that were sent again."""
+    """Segments that were retransmitted."""
     flows = run.flows_of(class_name).of_classes(run.responsive.__contains__)
     counts = flows.column("measured_retransmitted_segments")
     known = [count for count in counts if count is not None]
@@ -77,7 +77,7 @@ def rtt_mean(run: Measured, _queue: str, class_name: str) -> float | None:
 
 
 def _waiting_s(run: Measured, entry: TrafficClass) -> float | None:
-    """Return the queueing delay of a class per round trip; ``None`` where none passed some queue of it."""
+    """Return the queueing delay of a class per round trip; ``None`` if none of it passed some queue."""
     total = 0.0
     for queue in (*entry.path, *entry.return_path):
         wait_s = queueing_delay_mean(run, queue, entry.name)

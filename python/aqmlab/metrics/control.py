@@ -1,7 +1,7 @@
 """Metrics of laws that control a queue: accuracy, speed and steadiness.
 
-Unlike all others, the times and the spread are computed from samples because they describe the
-course of the run. They cover the whole run, including the warm-up.
+The times and the spread describe how the run evolves and are therefore, unlike all other metrics here,
+computed from samples. They cover the whole run, including the warm-up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from aqmlab.metrics.registry import metric
 
 
 def target_packets(run: Measured, queue: str) -> float | None:
-    """The target queue of the law, ``q_ref``; ``None`` without one, or where it is in bytes."""
+    """The target queue of the law, ``q_ref``; ``None`` without one, or if it is in bytes."""
     link = run.run.plan.link(queue)
     target = link.settings.get("q_ref_packets") if link else None
     return None if target is None else float(target)
@@ -35,7 +35,7 @@ def _against_target(
     from_samples=True,
 )
 def backlog_error(run: Measured, queue: str, _class_name: str) -> float | None:
-    """Mean backlog less q_ref by q_ref, from exact integrals."""
+    """(Mean backlog - q_ref) / q_ref, from exact integrals."""
     totals, target = run.queues.get((queue, EVERY_CLASS)), target_packets(run, queue)
     if totals is None or target is None:
         return None
@@ -70,7 +70,7 @@ def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
     from_samples=True,
 )
 def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | None:
-    """Time from which on the queue stays at q_ref."""
+    """Time after which the queue stays at q_ref."""
     from aqmlab.metrics.settling import settling_time
 
     return _against_target(run, queue, settling_time)

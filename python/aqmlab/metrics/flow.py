@@ -22,13 +22,11 @@ def flow_goodput(run: Measured, flow: FlowTotals) -> float:
 def goodputs(run: Measured, flows: Flows, window: Window, *, in_order: bool = False) -> list[float] | None:
     """Goodputs of flows in a part of the run, in bit/s: exact in the measured interval, else from samples.
 
-    ``None`` where they were not sampled, as flows of datagrams never are.
+    ``None`` if they were not sampled; flows of datagrams never are.
 
     Parameters
     ----------
-    run, flows, window
-        Of what.
-    in_order
+    run, flows, window The subject. in_order
         Count bytes when they are delivered in order to the application, not when they reach the receiver.
     """
     column = "delivered_bytes" if in_order else "received_bytes"
@@ -93,7 +91,7 @@ def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     windowed=True,
 )
 def in_order_goodput(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """Bytes per second that applications receive in total."""
+    """Total bytes per second that applications receive."""
     flows = run.flows_of(class_name)
     of_flows = goodputs(run, flows, window, in_order=True) if flows else None
     return None if of_flows is None else math.fsum(of_flows)
@@ -109,7 +107,7 @@ def in_order_goodput(run: Measured, _queue: str, class_name: str, window: Window
     windowed=True,
 )
 def goodput_efficiency(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
-    """Goodput by the link's rate."""
+    """Goodput divided by the link's rate."""
     total = goodput(run, queue, class_name, window)
     return None if total is None else 100.0 * total / run.run.rate_bps(queue)
 
@@ -208,5 +206,5 @@ _counted(
     source="losses by a rule of the scenario, as of dummynet and DelayBox",
 )
 def lost_outside_queues(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Losses that no queue has caused."""
+    """Losses outside the queues."""
     return _sum(run.flows_of(class_name), "measured_lost_outside_queues_packets")

@@ -1,4 +1,4 @@
-"""Gaps between marks, tested against a geometric distribution; apart because it needs NumPy when imported."""
+"""Gaps between marks, tested against a geometric distribution; separate because it imports NumPy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def geometric_p_value(marked: npt.NDArray[np.bool_]) -> float | None:
     float or None
         The probability of a larger statistic if each arrival is marked independently with the same
         probability. That probability is estimated from the gaps, which costs a degree of freedom.
-        ``None`` below 100 marks, and where marks are so frequent that the gaps fall into fewer than
+        ``None`` below 100 marks, and if marks are so frequent that the gaps fall into fewer than
         three classes.
     """
     from scipy.stats import chi2

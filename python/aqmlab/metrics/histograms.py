@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Bins = tuple[array[int], array[int], array[int]]
 
 BINS_KEPT = 16_000_000
-"""Bins that are kept of one table of some runs at most, unless one block has more: 24 bytes each."""
+"""Largest number of bins of one table that are kept, unless one block has more: 24 bytes each."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +51,7 @@ class Histogram:
         return list(accumulate(self.weight))
 
     def up_to(self, value: float) -> float:
-        """The weight of the values that do not exceed one; as :meth:`quantile` spreads it within a bin."""
+        """The weight of the values up to a given one, spread within a bin as in :meth:`quantile`."""
         index = bisect_right(self.low, value)
         if index == 0:
             return 0.0
@@ -60,7 +60,7 @@ class Histogram:
         return self._cumulative[index - 1] - weight + inside * weight
 
     def quantile(self, p: float) -> float | None:
-        """Least value that at least the share ``p`` of the weight does not exceed.
+        """Smallest value that at least the share ``p`` of the weight does not exceed.
 
         Within a bin the weight counts as spread evenly, so the error is below the bin's width, 1 % of the
         value. ``None`` where the histogram is empty.
@@ -75,7 +75,7 @@ class Histogram:
         return self.low[index] + inside * (self.high[index] - self.low[index])
 
     def cdf(self) -> tuple[Sequence[int], list[float]]:
-        """Upper ends of the bins and the share of the weight up to there."""
+        """Upper ends of the bins, and the share of the weight up to each."""
         total = max(self.total, 1)
         return self.high, [weight / total for weight in self._cumulative]
 

@@ -39,7 +39,7 @@ def is_of(name: str, asked: str) -> bool:
 
 
 def no_distribution(_kind: str) -> Histogram:
-    """The distribution of a subject that has none."""
+    """The distribution for a subject without one."""
     return EMPTY_HISTOGRAM
 
 
@@ -71,7 +71,7 @@ class QueueTotals:
 
     @property
     def sojourn_mean_ns(self) -> float | None:
-        """Mean queueing delay in ns, as if each packet's were in the middle of its bin; ``None`` for none."""
+        """Mean queueing delay in ns, each packet's at the middle of its bin; ``None`` without packets."""
         packets, ends_ns = self.sojourn_sums
         return ends_ns / (2 * packets) if packets else None
 
@@ -148,15 +148,14 @@ class Samples:
     ----------
     t_s
         Seconds since the start of the run, ascending.
-    values
-        The values, equally many.
+    values The values, of the same number.
     """
 
     t_s: npt.NDArray[np.float64]
     values: npt.NDArray[np.float64]
 
     def within(self, window: Window) -> Samples:
-        """Return the samples after the beginning of a window up to its end, itself included.
+        """Return the samples after the beginning of a window, up to and including its end.
 
         A sample covers the time up to it, so adjacent windows share none.
         """
@@ -165,11 +164,11 @@ class Samples:
         return Samples(self.t_s[chosen], self.values[chosen])
 
     def mean(self) -> float | None:
-        """The mean of the values; ``None`` where there are none."""
+        """The mean of the values; ``None`` if there are none."""
         return float(self.values.mean()) if len(self.values) else None
 
     def sd(self) -> float | None:
-        """Return their standard deviation, ``None`` where there are none."""
+        """Return their standard deviation, or ``None`` if there are none."""
         return float(self.values.std()) if len(self.values) else None
 
 
@@ -234,7 +233,7 @@ class Measured:
         return self if left_out == self.left_out else replace(self, left_out=left_out)
 
     def of_kind(self, kind: str) -> Measured | None:
-        """The same run as if its queues had counted packets of one kind only; ``None`` if that is not known.
+        """The same run as if its queues had counted only packets of one kind; ``None`` if that is not known.
 
         It has only counts of packets: arrivals, drops and marks.
         """
@@ -395,7 +394,7 @@ class Measured:
         }
 
     def losses(self, queue: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]] | None:
-        """Times in s and flows of the drops and marks at a queue in the measured interval, in their order.
+        """Times in s, and flows, of the drops and marks at a queue in the measured interval, in order.
 
         ``None`` where the packets of the queue were not recorded, or not all of their drops and marks.
         """
@@ -448,7 +447,7 @@ def _add_way(counts: defaultdict[str, int], parts: Sequence[QueueTotals | None])
 
 
 def _together(queue: str, class_name: str, parts: Sequence[QueueTotals]) -> QueueTotals | None:
-    """Return the row of several classes at one queue; values not recorded per class stay unknown."""
+    """Return the row of several classes at one queue; values not recorded per class remain unknown."""
     if not parts:
         return None
     columns = {name: [part.counts[name] for part in parts] for name in parts[0].counts}

@@ -1,7 +1,7 @@
-"""Metrics of a queue that swings: seconds with losses or an idle link, a probability that moves.
+"""Metrics of a queue that swings: seconds with losses or an idle link, a probability that varies.
 
-They describe the course of the run and are computed from samples, except the spread of the backlog
-over the whole measured interval, which is exact.
+They describe how the run evolves and are computed from samples, except for the spread of the backlog over the
+whole measured interval, which is exact.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def backlog_spread(run: Measured, queue: str, _class_name: str, window: Window) 
     from_samples=True,
 )
 def mark_gaps(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """Whether each arrival is marked for itself."""
+    """Whether each arrival is marked independently of the others."""
     from aqmlab.metrics.geometric_test import geometric_p_value
 
     marked = run.marks_of_arrivals(queue, window)

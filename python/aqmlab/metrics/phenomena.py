@@ -1,4 +1,4 @@
-"""Metrics of what queue management was invented against: lockout, synchronisation, bias against long RTTs.
+"""Metrics of effects that queue management should prevent: lockout, synchronisation, bias against long RTTs.
 
 The figures themselves are computed in :mod:`aqmlab.metrics.synchronization`; this module prepares their
 inputs.
@@ -15,7 +15,7 @@ from aqmlab.metrics.registry import metric
 def long_lived(run: Measured, class_name: str, window: Window | None = None) -> list[FlowTotals]:
     """Return the responsive flows of a class (``*``: of all) that existed throughout a part of the run.
 
-    Without a window that is the measured interval.
+    Without a window, this is the measured interval.
     """
     part = run.window if window is None else window
     begin_ns, end_ns = round(part.from_s * 1e9), round(part.until_s * 1e9)

@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 DROPPED = ("dropped_by_law_packets", "dropped_not_by_law_packets")
 """Columns of ``queues`` that count drops: all reasons are in one of the two."""
 EDGE = 1e-6
-"""Times are whole nanoseconds divided by 1e9, so this fraction of a bin's length must not matter."""
+"""Times are whole nanoseconds divided by 1e9: differences below this fraction of a bin are ignored."""
 
 
 def adds_bytes(run: Measured, queue: str) -> bool:
@@ -23,8 +23,8 @@ def adds_bytes(run: Measured, queue: str) -> bool:
 def counted(run: Measured, queue: str, window: Window, *columns: str) -> float | None:
     """Sum of counters of ``queues`` over a part of the run; ``None`` without a sample in it.
 
-    A counter's sample is the increase since the previous one. The sum is therefore exact where both
-    edges are instants of sampling, and elsewhere off by at most the counts of two intervals.
+    A counter's sample is the increase since the previous one. The sum is therefore exact if both edges are
+    sampling instants, and otherwise off by at most the counts of two intervals.
     """
     parts = [run.samples("queues", column, queue).within(window).values for column in columns]
     return float(np.sum(parts)) if len(parts[0]) else None
@@ -33,7 +33,7 @@ def counted(run: Measured, queue: str, window: Window, *columns: str) -> float |
 def by_bins(run: Measured, queue: str, window: Window, bin_s: float, *columns: str) -> Floats:
     """Return the sums of counters in each whole bin of a part of the run, from its beginning on.
 
-    Empty where bins are finer than the samples, and where there are none.
+    Empty if bins are finer than the samples, or if there are no samples.
     """
     samples = [run.samples("queues", column, queue).within(window) for column in columns]
     times = samples[0].t_s

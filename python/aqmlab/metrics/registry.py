@@ -51,7 +51,7 @@ class Parameter:
     definition
         Its meaning, and the value used if it is not given and ``default`` is ``None``.
     default
-        Taken if it is not given; with ``None`` the metric takes it from the run's plan.
+        Used if it is not given; with ``None`` the metric takes it from the run's plan.
     """
 
     name: str
@@ -158,8 +158,7 @@ class Metric:
             raise UsageError(
                 f"from {time_text(window.from_s)} until {time_text(window.until_s)} is not a window of a run"
             )
-        # A run that a stop condition ended at its very beginning measured nothing, so no figure is
-        # defined.
+        # A run that a stop condition ended at its beginning measured nothing, so no figure is defined.
         if not run.interval_ns:
             return None
         if queue == EVERY_QUEUE and not (self.of_flows or self.on_the_way):
@@ -178,7 +177,7 @@ class Metric:
     def distribution(
         self, run: Measured, queue: str, class_name: str, parameters: Mapping[str, float | None]
     ) -> CdfUntil | None:
-        """The distribution function of which a metric is a value; arguments as in :meth:`compute`.
+        """The distribution function to which a metric's value belongs; arguments as in :meth:`compute`.
 
         Raises
         ------

@@ -49,7 +49,7 @@ class ResponseTimes:
         )
 
     def share_within(self, t_ns: float) -> float | None:
-        """F(t); ``None`` where it is not known for any request."""
+        """F(t); ``None`` if it is not known for any request."""
         waiting = self.waited.total - self.waited.up_to(t_ns)
         known = self.completed.total + self.failed + waiting
         return self.completed.up_to(t_ns) / known if known else None
@@ -79,8 +79,8 @@ class ResponseTimes:
         """The share of requests that take longer than the time at which F falls behind that of another one.
 
         It is the time up to which its lead, integrated over the logarithm of time, is greatest, so
-        short-lived leads do not move it. The share is the mean of both there, and 1 where F never
-        leads; ``None`` where the two are the same.
+        short-lived leads do not move it. The share is the mean of both at that time, and 1 if F never leads;
+        ``None`` if the two are the same.
         """
         lead = greatest = 0.0
         crossing = 1.0
@@ -99,7 +99,7 @@ class ResponseTimes:
         return None if same else crossing
 
     def time_of(self, share: float) -> float | None:
-        """The least time in ns with at least this share completed within it; ``None`` where there is none."""
+        """The shortest time in ns within which at least this share completed; ``None`` if there is none."""
         times = sorted({0.0, *self._ends})
         after = bisect_left(times, share, key=lambda t_ns: self.share_within(t_ns) or 0.0)
         if not 0 < share <= 1 or after == len(times):
@@ -110,7 +110,7 @@ class ResponseTimes:
         return begin + (end - begin) * (share - low) / (high - low)
 
     def turns(self, until_ns: float) -> Sequence[float]:
-        """The times up to a given one, and that itself, between which F is as good as straight."""
+        """The times up to and including a given one, between which F is nearly straight."""
         return sorted({0.0, *(end for end in self._ends if end < until_ns), until_ns})
 
     @cached_property

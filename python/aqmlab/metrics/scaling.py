@@ -5,10 +5,9 @@ a variance that falls as 1/m where counts depend on each other over short times 
 2) where they are self-similar with the Hurst parameter H (Leland, Taqqu, Willinger, Wilson 1994,
 section 3.2).
 
-Scales run from 1/400 to 1/20 of the measured interval, so that at least 20 means go into each
-variance. For heavy-tailed input, the estimate is too low by about 0.03 at H = 0.75 because the mean
-of few dependent means follows them. It is too high where the least scale is not far above the
-sources' own periods.
+Scales run from 1/400 to 1/20 of the measured interval, so that at least 20 means go into each variance. For
+heavy-tailed input, the estimate is too low by about 0.03 at H = 0.75 because the mean of a few dependent
+block means follows them. It is too high if the smallest scale is not far above the sources' own periods.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class VarianceTime:
     scale_s
         Lengths of the blocks in seconds, ascending.
     variance
-        Variance of the blocks' means, by the square of the mean of all counts.
+        Variance of the blocks' means, divided by the square of the mean of all counts.
     """
 
     scale_s: npt.NDArray[np.float64]
@@ -69,7 +68,7 @@ def variance_time(counts: npt.NDArray[np.float64], interval_s: float) -> Varianc
     Returns
     -------
     VarianceTime or None
-        ``None`` where there are too few counts for blocks of different lengths, or they do not vary.
+        ``None`` if there are too few counts for blocks of different lengths, or if they do not vary.
     """
     import numpy as np
 

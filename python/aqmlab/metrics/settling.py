@@ -1,4 +1,4 @@
-"""A sampled value over time: its moving mean, its arrival and stay at a target, and its variation."""
+"""A sampled value over time: its moving mean, when it reaches and keeps a target, and its variation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WINDOW_S = 10.0
 BAND = 0.2
 """Largest distance of the moving mean from the target, as a share of the target."""
 HOLD_S = 60.0
-"""Time for which the moving mean must have stayed there at the end: six windows, to exclude chance visits."""
+"""Time for which the moving mean must have stayed there at the end: six windows, to exclude coincidences."""
 BIN_S = 1.0
 """Length of a bin of the probability."""
 
@@ -37,7 +37,7 @@ def reach_time(samples: Samples, target: float, band: float = BAND) -> float | N
 
 
 def settling_time(samples: Samples, target: float, band: float = BAND) -> float | None:
-    """Return the time from which on the moving mean stays within ``band`` of the target.
+    """Return the time after which the moving mean stays within ``band`` of the target.
 
     ``None`` if it does not do so for the last :data:`HOLD_S` of the samples.
     """
@@ -47,7 +47,7 @@ def settling_time(samples: Samples, target: float, band: float = BAND) -> float 
         return None
     outside = np.flatnonzero(~inside)
     settled = float(means.t_s[outside[-1] + 1 if len(outside) else 0])
-    # Rounding of the times must not decide.
+    # Rounding of the times must not affect the result.
     return settled if means.t_s[-1] - settled >= HOLD_S - 1e-6 else None
 
 
@@ -59,9 +59,9 @@ def stretches_between(values: npt.NDArray[np.float64], low: float, high: float) 
 
 
 def coefficient_of_variation(samples: Samples, from_s: float, bin_s: float = BIN_S) -> float | None:
-    """Standard deviation of the means of bins after ``from_s``, by their mean.
+    """Standard deviation of the means of bins after ``from_s``, divided by their mean.
 
-    ``None`` without a bin, and where the mean is zero.
+    ``None`` without a bin, and if the mean is zero.
     """
     late = samples.t_s > from_s
     # A sample at the end of a bin belongs to it.

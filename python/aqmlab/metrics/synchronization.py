@@ -1,4 +1,4 @@
-"""Joint behaviour of flows: amounts by window, losses in one event, windows that move together."""
+"""Joint behaviour of flows: bytes per window, losses in one event, windows that move together."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from aqmlab.metrics.measured import Measured, Window
 Floats = npt.NDArray[np.float64]
 
 WINDOW_S = 10.0
-"""Length of a window in which everybody should have had something: forty round-trip times of 250 ms."""
+"""Length of a window in which every flow should receive something: forty round-trip times of 250 ms."""
 JAIN_OF_LOCKOUT = 0.7
-"""Below it a few flows have it all: as if of ten flows fewer than seven had equal shares, the rest none."""
+"""Below it a few flows have nearly everything, as if fewer than seven of ten shared it equally."""
 STARVED = 0.1
 """Share of the mean below which a flow counts as shut out."""
 
@@ -25,8 +25,8 @@ def amounts_between(
 ) -> Floats:
     """Return the growth of a column of ``flow_series`` between edges in s: row by interval, column by flow.
 
-    Between samples, a flow is assumed to progress evenly. Empty where flows were not sampled, and
-    where an edge lies beyond the samples by more than their interval.
+    Between samples, a flow is assumed to progress evenly. Empty if flows were not sampled, or if an edge lies
+    beyond the samples by more than their interval.
     """
     of_flow = run.flow_samples(column)
     columns = []
@@ -44,7 +44,7 @@ def amounts_between(
 
 
 def shares_by_window(run: Measured, flows: Sequence[FlowTotals], part: Window) -> Floats:
-    """Return the bytes received in each whole 10 s of a part of the run: row by interval, column by flow."""
+    """Return the bytes received in each full 10 s of a part of the run: row by interval, column by flow."""
     # Rounding of the times must not lose a window.
     count = int(part.length_s / WINDOW_S + 1e-9)
     if not count:
@@ -62,7 +62,7 @@ def jain_by_window(amounts: Floats) -> Floats:
 
 
 def starved_share(amounts: Floats) -> float:
-    """Share of the entries that are below a tenth of the mean of their row."""
+    """Share of the entries below a tenth of their row's mean."""
     return float((amounts < STARVED * amounts.mean(axis=1, keepdims=True)).mean())
 
 
@@ -74,10 +74,8 @@ def synchronisation_ratio(
     Parameters
     ----------
     t_s, flows
-        Times of losses, ascending, with their flows. Losses of flows other than ``of`` do not
-        count.
-    of
-        The flows that could lose.
+        Times of losses, ascending, with their flows. Losses of flows other than ``of`` do not count. of The
+        flows that could lose.
     rtt_s
         Duration of an event from its first loss on.
 
@@ -110,7 +108,7 @@ def common_samples(run: Measured, flows: Sequence[FlowTotals], column: str, part
 
 
 def mean_correlation(series: Sequence[Floats]) -> float | None:
-    """Mean covariance of two of the series by their mean variance; ``None`` where nothing varies."""
+    """Mean covariance of two of the series, divided by their mean variance; ``None`` if nothing varies."""
     variances = float(np.sum([np.var(values) for values in series]))
     if variances == 0:
         return None
@@ -121,7 +119,7 @@ def mean_correlation(series: Sequence[Floats]) -> float | None:
 def power_law_exponent(x: Sequence[float], y: Sequence[float]) -> float | None:
     """Exponent a of the least-squares fit of ``log y = c - a log x``.
 
-    ``None`` where x does not spread, or where some y is zero and has no logarithm.
+    ``None`` if x does not vary, or if some y is zero and has no logarithm.
     """
     if len(x) < 2 or min(y) <= 0 or max(x) < LEAST_RTT_SPREAD * min(x):
         return None

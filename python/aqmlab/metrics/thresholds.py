@@ -180,8 +180,8 @@ def _backlog_share(run: Measured, queue: str, *, above: bool) -> float | None:
         return None
     backlog = totals.backlog
     bins = zip(backlog.low, backlog.high, backlog.weight, strict=True)
-    # A bin of several values that a threshold divides counts as a whole: the error is below its
-    # width, 1 %.
+    # A bin of several values that is divided by a threshold counts as a whole: the error is below its width,
+    # 1 %.
     outside = sum(w for low, high, w in bins if (low > of_law.max_th if above else high < of_law.min_th))
     return 100.0 * outside / backlog.total if backlog.total else None
 
@@ -194,7 +194,7 @@ def _backlog_share(run: Measured, queue: str, *, above: bool) -> float | None:
     source=f"underflow of the range: {_MISKOVIC}",
 )
 def backlog_below(run: Measured, queue: str, _class_name: str) -> float | None:
-    """Underflow: how often the queue itself is below the band of its average."""
+    """Underflow: how much of the time the queue itself is below the band of its average."""
     return _backlog_share(run, queue, above=False)
 
 
@@ -206,5 +206,5 @@ def backlog_below(run: Measured, queue: str, _class_name: str) -> float | None:
     source=f"overflow of the range: {_MISKOVIC}",
 )
 def backlog_above(run: Measured, queue: str, _class_name: str) -> float | None:
-    """Overflow: how often the queue itself is above the band of its average."""
+    """Overflow: how much of the time the queue itself is above the band of its average."""
     return _backlog_share(run, queue, above=True)

@@ -1,4 +1,4 @@
-"""Metrics of the waiting of users: times and numbers of responses and pages.
+"""Metrics of users' waiting times: times and numbers of responses and pages.
 
 They are undefined for a class without requests, and those of pages for a class that fetches none.
 Percentiles and shares come from histograms with bins of at most 1 %. Each can be limited to some
@@ -213,7 +213,7 @@ def response_rate_within(  # noqa: PLR0913 (two ranges)
     at_least: Size,
     below: Size,
 ) -> float | None:
-    """Computed from single requests, because a size band does not locate a response precisely enough."""
+    """Computed from individual requests because size bands do not state sizes precisely enough."""
     if run.tables is None or not run.requests_of(class_name):
         return None
     names = ", ".join(dict.fromkeys(totals.class_name for totals in run.requests_of(class_name)))

@@ -41,7 +41,7 @@ class SizeBand(NamedTuple):
 
     @property
     def parameters(self) -> dict[str, float | None]:
-        """Return the parameters that restrict a metric to these alone."""
+        """Return the parameters that restrict a metric to these sizes."""
         return {AT_LEAST: float(self.at_least), BELOW: None if self.below is None else float(self.below)}
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ class Waits:
     def of_sizes(
         self, run: Measured, class_name: str, at_least: Size = None, below: Size = None
     ) -> list[RequestTotals]:
-        """Return those of a class by size band, between two sizes; none where a size is inside a band."""
+        """Return the totals of a class by size band, between two sizes; none if a size is inside a band."""
         bands = self.totals(run, class_name)
         begins = {float(band.response_low_bytes) for band in bands}
         if not {size for size in (at_least, below) if size} <= begins:
@@ -122,7 +122,7 @@ class Waits:
         return Sample(np.asarray(found["bytes"]), np.asarray(found["time_s"]))
 
     def bands(self, run: Measured, class_name: str) -> list[SizeBand]:
-        """Return the size bands in which some of a class were completed, ascending."""
+        """Return the size bands in which a class has completed ones, ascending."""
         bands = {
             (band.response_low_bytes, band.response_high_bytes)
             for band in self.totals(run, class_name)

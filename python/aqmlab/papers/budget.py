@@ -13,7 +13,7 @@ class OverBudgetError(Exception):
 
 
 class Budget:
-    """Seconds to be spent.
+    """The budget in seconds.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Budget:
         return self.spent_s / self._seeds if self._seeds else 0.0
 
     def allow(self, share: float) -> None:
-        """Permit a share of the whole budget from now on."""
+        """Allow a share of the total budget from now on."""
         self._share = share
 
     def enough(self, share: float, seeds: int) -> bool:

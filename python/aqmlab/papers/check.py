@@ -21,7 +21,7 @@ from aqmlab.papers.variants import Reading, variant
 
 
 def problems(paper: Paper) -> list[str]:
-    """Return the errors of a folder in words; empty if there are none.
+    """Describe the errors of a folder; empty if there are none.
 
     Every candidate must change a plan and be runnable, and the chosen ones must change none.
     Findings, tables, figures and the small versions must refer to existing parts of their
@@ -124,7 +124,7 @@ def _arms(paper: Paper, setting: Setting) -> Iterator[str]:
 
 
 def _digests(paper: Paper, experiment: PaperExperiment, reading: Reading) -> list[str]:
-    """Return the plans of the first and the last case: a candidate changes each of them."""
+    """Return the plans of the first and the last case: a candidate must change both."""
     expanded = swept(paper, experiment, reading)
     count = int(json.loads(expanded.about())["cases"])
     cases = [json.loads(expanded.case(i)) for i in {0, count - 1}]

@@ -1,4 +1,4 @@
-"""Citations: BibTeX of the program and of the papers, even without their folders."""
+"""Citations: BibTeX entries of the program and of the papers, even without the papers' folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aqmlab.papers.folder import papers_folder, read_paper
 from aqmlab.papers.paper import Paper
 
 PACKAGED = Path(__file__).parents[1] / "citations.bib"
-"""Entries of the program and of the papers that it comes with; tools/pages.py writes them."""
+"""Entries of the program and of the papers included with it; tools/pages.py writes them."""
 PROGRAM = "aqmlab"
 
 

@@ -109,7 +109,7 @@ class InferredReading:
         return found
 
     def difference(self, part: Sequence[HeldAgainst]) -> Estimate:
-        """The error under the inferred reading less that under the fixed one, with the same seeds."""
+        """The error under the inferred reading minus that under the fixed one, with the same seeds."""
         pairs = [np.subtract(held.inferred_errors, held.fixed_errors) for held in part]
         found = estimate(np.mean(pairs, axis=0).tolist())
         assert found is not None
@@ -187,8 +187,7 @@ def infer(  # noqa: PLR0913 (keyword arguments)
         As for :func:`aqmlab.sweep`.
     progress
         Receives the progress of a reading.
-    told
-        Receives the next step and its expected time.
+    told Receives the next step and its expected time.
 
     Raises
     ------
@@ -273,7 +272,7 @@ def _touches(looker: _Looker, setting: Setting, label: str) -> bool:
         try:
             other = looker.measurer.digests(asked[0], {setting.name: label}, asked[1], 1)
         except (ScenarioError, UsageError):
-            return True  # it is listed with its reason when it is evaluated
+            return True  # it is listed with the reason when it is evaluated
         if other != looker.measurer.digests(asked[0], {}, asked[1], 1):
             return True
     return False
@@ -343,7 +342,7 @@ class _Watch:
         self._told(f"{name}: {self._readings} readings so far")
 
     def errors(self, row: Row, begin: int, end: int) -> Measured:
-        """As for the looker."""
+        """The same as for the looker."""
         self._readings += 1
         found = self._looker.errors(row, begin, end)
         if found.errors:

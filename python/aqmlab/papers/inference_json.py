@@ -1,4 +1,4 @@
-"""The result of an inference as plain data: ``inference.json``, from which all texts are made."""
+"""The result of an inference as plain data: ``inference.json``, from which all texts are generated."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _difference(beside: Beside, own: Beside) -> float | None:
 
 
 def _best_seen(found: InferredReading, j: int, level: int) -> float | None:
-    """The least error of any reading with a candidate, with the seeds that all readings had."""
+    """The smallest error of any reading with a candidate, over the seeds common to all readings."""
     seeds = found.paper.inference.seeds
     errors = [
         _mean(errors[:seeds]) for row, errors in found.found.tried.items() if errors and row[j] == level

@@ -143,7 +143,7 @@ def _error_words(content: Content) -> str:
 
 
 def errors_rows(content: Content) -> list[list[str]]:
-    """The reading, and its error on both parts, with heads."""
+    """The reading, and its error on both parts, with headers."""
     parts = content["parts"]
     one = content["of"].removesuffix("s")
     heads = [f"error, {words} ({counted(len(parts[p]['items']), one)})" for p, words in _PARTS.items()]
@@ -161,7 +161,7 @@ def _error_text(content: Content, found: Content, which: str) -> str:
 
 
 def settings_rows(content: Content) -> list[list[str]]:
-    """Return each setting with its two candidates and the evidence, with heads."""
+    """Return each setting with its two candidates and the evidence, with headers."""
     rows = [["setting", "fixed", "inferred", "what the data say"]]
     for of in content["settings"]:
         inferred = of["inferred"] if of["inferred"] != of["fixed"] else "the same"

@@ -28,16 +28,16 @@ SIMULATED, LIVE = "simulated", "live"
 
 @dataclass(frozen=True)
 class LiveRuns:
-    """The live runs of a reproduction, and the same simulated.
+    """The live runs of a reproduction, and the same runs simulated.
 
     Attributes
     ----------
     faithful, total
-        Runs that count, of all.
+        Runs that count, and all runs.
     refused
-        Runs that did not count because they were not faithful, also those that were repeated.
+        Runs that did not count because they were not faithful, including those that were repeated.
     twin
-        The findings by the simulated runs, in the order of the live ones.
+        The findings as scored by the simulated runs, in the order of the live ones.
     compared
         Live against simulated, by file of the experiment.
     """
@@ -132,7 +132,7 @@ class Rounds:
 
 
 def until_faithful(begin: Callable[[], Sweep], repeats: int, refused: Refused) -> Rounds:
-    """Run until all runs are faithful, or each has been repeated often enough.
+    """Repeat runs until all are faithful, or until each has been repeated the allowed number of times.
 
     Parameters
     ----------

@@ -41,8 +41,8 @@ class ValueFile:
     Parameters
     ----------
     folder
-        Its directory. The file's name contains a digest of the sources of all metrics, because
-        other metrics give other values.
+        Its directory. The file's name contains a digest of the sources of all metrics, because different
+        metrics give different values.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +66,7 @@ class ValueFile:
             try:
                 yield json.loads(line)
             except ValueError:
-                continue  # half a line: the writer was killed, and the missing values are measured again
+                continue  # incomplete: the writer was killed, and the missing values are measured again
 
     def lacks(self, run: str, keys: Sequence[str]) -> bool:
         """Return whether some value of a run is missing."""
@@ -88,7 +88,7 @@ class ValueFile:
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             with self.file.open("a", encoding="utf-8") as file:
-                # A truncated line must not swallow the first of these.
+                # A truncated line must not absorb the first of these.
                 file.write("\n" * (file.tell() > 0) + text)
         except OSError as error:
             raise HostError(f"cannot write `{self.file}`: {error.strerror}") from error
@@ -138,7 +138,7 @@ class MeasuredValues(_ValuesOnly):
 
 
 class AskedValues(_ValuesOnly):
-    """A stand-in for missing values, which records queries.
+    """A substitute for missing values that records queries.
 
     Parameters
     ----------
@@ -174,9 +174,7 @@ class Measurer:
 
     Attributes
     ----------
-    runner
-        Runs experiments; its store is replaced by a directory of ours.
-    folder
+    runner Runs experiments; its store is replaced by a temporary directory. folder
         The place of the values.
     """
 

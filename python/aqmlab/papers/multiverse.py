@@ -1,6 +1,6 @@
 """All readings of a paper, with the findings that hold in each.
 
-A paper leaves settings open, and a reproduction must choose them. The fixed reading is scored; the
+A paper leaves settings open, which a reproduction must choose. The fixed reading is scored; the
 others show how much the score depends on the choice (a multiverse analysis: Steegen et al.,
 Perspectives on Psychological Science 11, 2016).
 """
@@ -77,7 +77,7 @@ class MultiverseTable:
         return sum(self.status(u, place) == status for u in ran) / len(ran)
 
     def held(self, universe: Universe, strength: str = "firm") -> int:
-        """Return how many findings of a strength hold in a reading."""
+        """Return the number of findings of a strength that hold in a reading."""
         return sum(
             self.status(universe, i) == "holds"
             for i, finding in enumerate(self.findings)
@@ -85,7 +85,7 @@ class MultiverseTable:
         )
 
     def best(self) -> Universe:
-        """Return the reading in which most firm findings hold, the first of equals; it is not scored."""
+        """Return the reading in which most firm findings hold, the first among equals; it is not scored."""
         return max((u for u in self.universes if not u.failure), key=self.held)
 
 

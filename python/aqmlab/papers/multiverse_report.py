@@ -1,4 +1,4 @@
-"""The multiverse of a paper, written down: as Markdown and as plain data."""
+"""The multiverse of a paper as Markdown and as plain data."""
 
 from __future__ import annotations
 
@@ -84,5 +84,5 @@ def _universe_row(table: MultiverseTable, universe: Universe, firm: int) -> str:
 
 
 def _marks(paper: Paper, universe: Universe) -> str:
-    """Return how well the settings are known that a reading changes."""
+    """Return how well the settings changed by a reading are known."""
     return ", ".join(dict.fromkeys(s.mark for s in paper.settings if s.name in universe.reading))

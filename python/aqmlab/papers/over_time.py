@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COLUMN = 3.5
 """Width of a column of a two-column paper, in inches."""
 LETTERS = 50
-"""Letters of a title that fit over it in one line."""
+"""Number of letters of a title that fit above it in one line."""
 _LEAST = 2.4
 _ROW = 1.2
 _MARGINS = 1.0
@@ -162,7 +162,7 @@ def over_time(experiment: Results, queue: str, what: Shown) -> Figure:
         row[0].set_ylabel(ROWS[name].label)
         lines = {line.get_label(): line for one in row for line in one.lines}
         if len(lines) > 1:
-            # Over the plot, where it covers nothing.
+            # Above the plot, where it covers nothing.
             place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.1}
             row[-1].legend(lines.values(), lines.keys(), fontsize=6, ncols=2, **place)
     title = f"{experiment.title} (seed {experiment.runs[0].seed})"

@@ -22,7 +22,7 @@ SCENARIO_ENDING = ".toml"
 """The extension that distinguishes a scenario file from a scenario key among a candidate's changes."""
 SCATTER = "response_scatter"
 RESPONSES = ("response_cdf", "response_ccdf", SCATTER)
-"""Kinds of figures: distributions of response times to a time, their tails, and single ones by size."""
+"""Kinds of figures: distributions of response times, their tails, and individual times by size."""
 ARM = "arm"
 """The key under which a candidate has the changes for one arm alone."""
 
@@ -202,7 +202,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of the paper, with how ours is computed.
+    """A table of the paper, and how ours is computed.
 
     Attributes
     ----------
@@ -368,7 +368,7 @@ class Paper:
         return next(e for e in self.experiments if e.file == file)
 
     def parted(self, fixed_live: str = "") -> Paper:
-        """Return it with the live experiments and their parts in ``live``, whose reading was fixed then."""
+        """Return it with the live experiments and their parts in ``live``, and the date of their reading."""
         files = {experiment.file for experiment in self.experiments if experiment.live}
         if not files:
             return self

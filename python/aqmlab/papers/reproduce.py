@@ -37,8 +37,8 @@ class Wanted:
     Attributes
     ----------
     tables, figures, findings
-        The paper's numbers. ``III`` stands for ``III, 72`` and ``III, 300`` too, unless a table has
-        exactly this number.
+        The paper's numbers. ``III`` also stands for ``III, 72`` and ``III, 300``, unless a table has exactly
+        this number.
     """
 
     tables: Sequence[str] = ()
@@ -76,7 +76,7 @@ class Reproduction:
     whole
         For the small version: the names of each whole experiment, by file.
     live
-        For live experiments: the counts of their runs, and the same simulated.
+        For live experiments: the counts of their runs, and the same runs simulated.
     """
 
     paper: Paper
@@ -139,7 +139,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     progress
         Receives the progress.
     interrupted
-        Called once, when a live run has been asked to end.
+        Called once, when a live run has been requested to end.
     told
         Receives the required cells by file before the first run, if something is named.
 
@@ -293,7 +293,7 @@ def _is_part_of(name: str, whole: str) -> bool:
 def _explained(scored: ScoredFinding, runner: Runner, names: Mapping[str, Names]) -> ScoredFinding:
     """Score a failing finding again, under the readings named as its cause.
 
-    They do not count for the score. Their seeds are those of the finding, or else of the paper's
+    They are not part of the score. Their seeds are those of the finding, or else of the paper's
     multiverse.
     """
     if scored.status == "holds":

@@ -46,7 +46,7 @@ Question = Claim | PublishedTable | PaperFigure
 def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool = False) -> RequiredCells:
     """The cells that statements, tables and figures of one experiment need.
 
-    All of them where this is undecidable: the default queue is the busiest over all cells, unless
+    All of them if this is undecidable: the default queue is the busiest over all cells, unless
     one is called ``bottleneck``.
 
     Parameters
@@ -108,7 +108,7 @@ def _asked(question: Question, names: Names) -> Iterable[MetricQuery]:
 
 
 def queue_is_known(names: Names) -> bool:
-    """Whether every cell is judged by the same queue, whichever other cells there are."""
+    """Whether every cell is judged by the same queue, whatever other cells exist."""
     return len(names.queues) <= 1 or "bottleneck" in names.queues
 
 

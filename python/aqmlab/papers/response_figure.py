@@ -1,4 +1,4 @@
-"""Response times in the form of a paper: distributions, and single ones by size.
+"""Response times as a paper shows them: distributions, and individual ones by size.
 
 Distributions have one curve per cell and a reference behind them, scatters one plot per cell.
 """
@@ -208,7 +208,7 @@ def dot_rows(dots: Sequence[Dots]) -> Iterator[tuple[Any, ...]]:
 
 
 def _below(figure: PaperFigure) -> float:
-    """The size that the axis of sizes ends with, in bytes."""
+    """The end of the size axis, in bytes."""
     bits = amount_of(figure, "below", SIZE, "an amount of data: `100kB`")
     return inf if bits is None else bits / 8
 

@@ -69,7 +69,7 @@ class Runner:
         among: frozenset[Cell] | None = None,
         seed: int | None = None,
     ) -> Results:
-        """The results of an experiment, of all cells or some; runs that the store has are not done again.
+        """The results of an experiment, of all cells or some; runs that are in the store are not repeated.
 
         ``seed`` is the first one; as in the scenario if not given.
         """
@@ -132,7 +132,7 @@ class Runner:
         own = self.paper.path / experiment.file
         if text == own.read_text(encoding="utf-8"):
             return own
-        # A directory that holds a file and is not a store yet would count as foreign.
+        # A directory that contains a file but is not yet a store would be considered foreign.
         store = Store.made(self.store)
         file = store.path / "papers" / self.paper.key / f"{Path(experiment.file).stem}-{name}.toml"
         file.parent.mkdir(parents=True, exist_ok=True)

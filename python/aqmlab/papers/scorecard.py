@@ -30,7 +30,7 @@ from aqmlab.papers.tables import NOT_SCORED, Branch, FilledTable, TableCell
 
 
 def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -> tuple[Path, Path]:
-    """Write ``scorecard.md``, ``scorecard.html`` and ``scorecard.json``; the paths of the first two.
+    """Write ``scorecard.md``, ``scorecard.html`` and ``scorecard.json``; return the paths of the first two.
 
     Of live experiments ``live.md`` and so on.
 
@@ -41,7 +41,7 @@ def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -
     folder
         The destination; figures are expected in its :func:`figures_folder`.
     made
-        The facts about its making: ``version``, ``commit``, ``date``.
+        The facts about its creation: ``version``, ``commit``, ``date``.
     """
     name = name_of(done)
     markdown, html = folder / f"{name}.md", folder / f"{name}.html"
@@ -79,7 +79,7 @@ _HOW_SCORED = (
 
 
 def _thresholds(done: Reproduction) -> str:
-    """``Of the thresholds 2 are given by the paper, 1 is inferred and 29 are ours``: their basis."""
+    """The basis of the thresholds: ``2 are given by the paper, 1 is inferred and 29 are ours``."""
     bases = [scored.finding.threshold.basis for scored in done.findings]
     counts = {basis: bases.count(basis) for basis in THRESHOLD_BASES}
     said = [f"{count} {'is' if count == 1 else 'are'} {basis}" for basis, count in counts.items() if count]
@@ -236,7 +236,7 @@ def cell_text(cell: TableCell) -> str:
 
 
 def _published(cell: TableCell) -> str:
-    """The paper's number with its own digits."""
+    """The paper's number with its original digits."""
     return NO_VALUE if cell.published is None else f"{cell.published:.10g}"
 
 
@@ -256,7 +256,7 @@ def _duration(done: Reproduction) -> str:
 
 
 def as_html(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:
-    """The scorecard as a page in the house style, offline, figures within."""
+    """The scorecard as an offline page in the house style, with embedded figures."""
     from aqmlab.reports.page import page
 
     paper = done.paper
@@ -355,7 +355,7 @@ def _figure_context(file: Path) -> dict[str, str]:
 
 
 def making(version: str, commit: str, today: date | None = None) -> dict[str, str]:
-    """Return the facts about the making of a scorecard."""
+    """Return the facts about the creation of a scorecard."""
     return {
         "version": version,
         "commit": commit or "unknown",

@@ -24,7 +24,7 @@ def as_text(done: Reproduction, made: Mapping[str, str], inference: Mapping[str,
 
 
 def as_json(done: Reproduction, made: Mapping[str, str]) -> dict[str, Any]:
-    """Return the scorecard with every comparison; ``made`` describes its making."""
+    """Return the scorecard with every comparison; ``made`` describes its creation."""
     of_live: dict[str, Any] = {}
     if done.live is not None:
         twin = [_finding_json(scored) for scored in done.live.twin]

@@ -77,7 +77,7 @@ def score_finding(
     names
         The names of each experiment; by default those of its runs.
     smaller
-        If experiments were made smaller.
+        Whether experiments were made smaller.
     """
     parts: list[Scored] = []
     for part in finding.parts:
@@ -157,8 +157,8 @@ def _lacking(named: list[tuple[Label, Label]], whole: Names, small: Names) -> st
 def evidence(scored: ScoredFinding) -> tuple[str, ...]:
     """Return the decisive comparisons of a finding, one sentence each, and the number of further ones.
 
-    For a failing finding these are the clearest failures, for one that holds the parts nearest to
-    failing; for an undecided one the reason comes first.
+    For a failing finding, these are the clearest failures; for a finding that holds, the parts nearest to
+    failing; for an undecided finding, the reason comes first.
     """
     deciding = [each for each in scored.parts if each.status == scored.status]
     reasons = [

@@ -1,9 +1,9 @@
 """The search for the best reading, independent of papers: it sees rows of candidates and their errors.
 
-Screening comes first, then a search one setting at a time over the settings that matter, then more seeds
+Screening comes first, then a search by one setting at a time over the settings that matter, then more seeds
 for the better readings (successive halving: Karnin, Koren and Somekh, ICML 2013), and finally every
 candidate of every setting is compared with the reading found, with seeds that the search has not
-used. A candidate that is not better beyond the noise between seeds is not taken: among equivalent
+used. A candidate is taken only if it is better beyond the noise between seeds: among equivalent
 readings, the one nearest to the fixed reading wins.
 """
 
@@ -276,7 +276,7 @@ class Search:
     def _halve(self) -> None:
         """Twice the seeds for the better half of the finalists, until they have all seeds.
 
-        They are compared by seeds that were not used to select the finalists, which removes the advantage of
+        They are compared on seeds that were not used to select the finalists, which removes any advantage by
         chance.
         """
         fixed = (0,) * len(self.levels)
@@ -323,9 +323,9 @@ class Search:
 
 
 def expected_seeds(levels: Sequence[int], seeds: int, final_seeds: int, seed: int) -> int:
-    """Return the approximate number of runs of a reading in all stages, if the budget does not end them.
+    """Return the approximate number of runs of a reading in all stages, if the budget suffices.
 
-    The search counts as one round over all settings; it takes fewer, or two.
+    The search counts as one round over all settings, although it may take fewer, or two.
     """
     others = sum(levels) - len(levels)
     found = seeds * (len(screening_rows(levels, folded=True, seed=seed)) + others + 1 + others)

@@ -25,7 +25,7 @@ SIZE = (COLUMN, 2.6)
 _LEGEND_ROW = 0.14
 _FLAT = 0.01
 _ROOM = 0.05
-"""A curve that moves by less than a hundredth of its level is flat: the axis then shows a twentieth of it."""
+"""A curve that varies by less than 1 % of its level is flat: the axis then covers 5 % of the level."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def fit_range(axes: Axes, values: Sequence[float], *, share: bool) -> None:
     margin = _ROOM * (high - low) or 1.0
     axes.set_ylim(low - margin, high + margin)
     if share:
-        # There is room for a line at an end, but nothing beyond it.
+        # There is room for a line at either end, but no more.
         least = max(low - margin, 0.0) if min(values) >= 0.0 else low - margin
         inside = [tick for tick in axes.get_yticks() if least <= tick <= min(high + margin, 100.0)]
         axes.set_yticks(inside)
@@ -141,9 +141,9 @@ _UNITS = {"p": "packets"}
 
 
 def numbers(labels: Sequence[str]) -> tuple[list[float], str | None]:
-    """Return the positions of labels on an axis, and their unit: by value if all have one unit, else evenly.
+    """Return the positions of labels on an axis, and their unit: by value if all share a unit, else even.
 
-    ``None`` for a unit means one by one.
+    A unit of ``None`` means evenly spaced.
     """
     known = [each for each in map(written, labels) if each is not None]
     units = {unit for _, unit in known}

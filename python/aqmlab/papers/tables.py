@@ -58,7 +58,7 @@ class TableCell:
 
     @property
     def ratio(self) -> float | None:
-        """Ours by the published one."""
+        """Our value divided by the published one."""
         if self.ours is None or not self.published:
             return None
         return self.ours.mean / self.published
@@ -190,7 +190,7 @@ def within(ours: float, published: float, tolerance: str, both_below: float = 0.
     Parameters
     ----------
     tolerance
-        ``"15 %"``: of the published one. ``"factor 2"``: the ratio is at most 2 either way.
+        ``"15 %"``: of the published one. ``"factor 2"``: the ratio is at most 2 in either direction.
     both_below
         With a factor: two values below this agree.
 

@@ -24,7 +24,7 @@ from aqmlab.papers.scoring import claim_of
 from aqmlab.papers.tables import cell_expression
 
 FARTHEST = {"log": math.log(10.0), "relative": 1.0}
-"""Largest error of a cell, by distance: a factor of ten, or as much as the published number."""
+"""Largest error of a cell, by distance: a factor of ten, or a difference as large as the published number."""
 _SO, _NOT, _UNKNOWN = 0.0, 1.0, 0.5
 """The error of a finding in one seed."""
 
@@ -112,7 +112,7 @@ class Targets:
         return np.where((stack == 0).any(axis=0), 0.0, np.where(np.isnan(stack).any(axis=0), math.nan, 1.0))
 
     def errors(self, target: Target, ours: Floats) -> Floats:
-        """The error of each seed, from 0 to 1 of a finding, to :data:`FARTHEST` of a cell."""
+        """The error of each seed, from 0 to 1 for a finding, and to :data:`FARTHEST` for a cell."""
         if target.finding:
             return np.where(np.isnan(ours), _UNKNOWN, np.where(ours > 0, _SO, _NOT))
         published, least = self.published(target), table_of(target, self._paper.tables).both_below
@@ -134,10 +134,9 @@ def cell_error(ours: float, published: float, distance: str, least: float = 0.0)
     ours
         NaN has the maximum distance.
     distance
-        ``"log"``: the logarithm of their ratio, without sign. ``"relative"``: the difference by the
+        ``"log"``: the logarithm of their ratio, without sign. ``"relative"``: the difference divided by the
         published one, without sign.
-    least
-        Values below this count as this.
+    least Values below this count as this value.
     """
     farthest = FARTHEST[distance]
     if math.isnan(ours):

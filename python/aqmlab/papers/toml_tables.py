@@ -46,7 +46,7 @@ class TomlTable:
         return self._of_kind(key, kind)
 
     def get(self, key: str, kind: type[T], default: T) -> T:
-        """The value of a key, or another where there is none."""
+        """The value of a key, or a default if it is missing."""
         return self._of_kind(key, kind) if key in self.content else default
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -71,13 +71,13 @@ class TomlTable:
         return word
 
     def only(self, *keys: str) -> None:
-        """Complain of any other key."""
+        """Report any other key as an error."""
         for key in self.content:
             if key not in keys:
                 raise self.error(str(unknown("key", key, keys)))
 
     def tables(self, key: str, named_by: str) -> list[TomlTable]:
-        """The tables of ``[[key]]``, each called by its key ``named_by``, which no two share."""
+        """The tables of ``[[key]]``, each named by its key ``named_by``, which must be unique."""
         found: list[TomlTable] = []
         seen: set[str] = set()
         contents = self.get(key, list, [])
@@ -103,7 +103,7 @@ class TomlTable:
         return TomlTable(self.get(key, dict, {}), f"{self.place}{line}: [{key}]")
 
     def number(self, key: str, default: float) -> float:
-        """A number above zero, or another where there is none."""
+        """A number above zero, or a default if it is missing."""
         value = self.content.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
             raise self.error(f"`{key}` is {value!r}; write a number above 0")
@@ -114,11 +114,11 @@ class TomlTable:
         return SourceLocation(claim, self.place, *place_in(self._text, expect))
 
     def error(self, message: str) -> ScenarioError:
-        """A complaint about this table."""
+        """An error about this table."""
         return ScenarioError(f"{self.place}: {message}")
 
     def _lines(self, key: str, count: int) -> list[int]:
-        """Return the lines of the heads of ``[[key]]``; none where they are not distinguishable."""
+        """Return the lines of the headers of ``[[key]]``; none if they are not distinguishable."""
         head = re.compile(rf"\s*\[\[\s*{re.escape(key)}\s*\]\]\s*(#.*)?")
         found = [i for i, line in enumerate(self._text.splitlines(), 1) if head.fullmatch(line)]
         return found if len(found) == count else []

@@ -11,7 +11,7 @@ from aqmlab.errors import ScenarioError, UsageError, unknown
 from aqmlab.papers.paper import Change, Paper, PaperExperiment, Thinned
 
 Reading = Mapping[str, str]
-"""A candidate's label by the name of its setting; settings that are left out are as chosen."""
+"""A candidate's label by the name of its setting; settings that are left out keep the chosen candidate."""
 
 
 def variant(paper: Paper, experiment: PaperExperiment, reading: Reading, thinned: Thinned) -> str:
@@ -68,7 +68,7 @@ def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (as tomlkit has
     else:
         import tomlkit
 
-        # A file without arms is one arm: naming it gives the change a place.
+        # A file without arms is one arm: naming the arm gives the change a place.
         only = tomlkit.table()
         only["name"] = "main"
         only[change.key] = change.value

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = ("#046192", "#f39a04", "#069463", "#c34005", "#43d0fd", "#d677ac", "#5c1b79", "#252800")
-"""The report's hues, no two of one lightness: they differ in grey too, and for colour-blind readers."""
+"""The report's hues, all of different lightness, so they also differ in grey and for colour-blind readers."""
 
 STYLE: dict[str, Any] = {
     "font.size": 8,
-    # A dollar in a title is a dollar.
+    # A dollar sign in a title is literal.
     "text.parse_math": False,
     "axes.titlesize": "medium",
     "axes.spines.top": False,
@@ -118,7 +118,7 @@ class Appearance:
             parameters["font.size"] = self.font_size
         style = {**STYLE, "axes.prop_cycle": cycler(color=COLORS), **parameters}
         style["figure.titlesize"] = parameters.get("figure.titlesize", 1.125 * float(style["font.size"]))
-        # The caller's own style does not change.
+        # The caller's own style remains unchanged.
         with mpl.rc_context():
             mpl.rcdefaults()
             mpl.rcParams.update(style)
@@ -129,7 +129,7 @@ class Appearance:
                 _LOOK.reset(token)
 
     def check(self) -> None:
-        """See that sizes make sense.
+        """Check that sizes are in range.
 
         Raises
         ------
@@ -229,13 +229,13 @@ _QUOTED = frozenset({"axes.prop_cycle"})
 def new_figure(width: float, height: float, rows: int = 1) -> Figure:
     """An empty figure of the requested size, laid out for ``width`` and ``height`` in inches.
 
-    Stacked ``rows`` of plots stay legible in a figure that is made narrower.
+    Stacked ``rows`` of plots remain legible in a figure that is made narrower.
     """
     from matplotlib.figure import Figure
 
     look, of_style = _LOOK.get()
     if of_style is not None:
-        # A figure that is made for many plots stays larger than one that is made for one.
+        # A figure designed for many plots remains larger than one designed for a single plot.
         width, height = of_style[0], max(of_style[1], of_style[0] * min(height / width, 1.2))
     wanted = (look.width, look.height)
     if look.width is not None and look.height is None:
@@ -261,7 +261,7 @@ def entitle(figure: Figure, title: str) -> None:
 
 
 def _lines(text: str, size: float, room: float) -> list[str]:
-    """A text in lines that are at most ``room`` points wide."""
+    """A text broken into lines at most ``room`` points wide."""
     most = len(text)
     lines = [text]
     while most > 8 and max(text_width(line, size) for line in lines) > room:
@@ -271,7 +271,7 @@ def _lines(text: str, size: float, room: float) -> list[str]:
 
 
 def points_of(setting: str) -> float:
-    """A size of letters in points; matplotlib has names for some."""
+    """A font size in points; matplotlib has names for some sizes."""
     import matplotlib as mpl
     from matplotlib.font_manager import FontProperties
 
@@ -295,7 +295,7 @@ def arm_look(arm: int, *, marks: bool = True) -> dict[str, Any]:
     """
     look: dict[str, Any] = {"color": arm_color(arm), "linestyle": arm_dash(arm)}
     if marks:
-        # The marks of arms whose lines are close do not lie on one another.
+        # The marks of arms whose lines are close do not overlap.
         look |= {
             "marker": arm_mark(arm),
             "markersize": mark_size(),
@@ -322,7 +322,7 @@ def arm_color(arm: int) -> str:
 def arm_dash(arm: int) -> Any:  # noqa: ANN401 (matplotlib's own)
     """The dashes of an arm, solid for the first, in the order of the report."""
     lengths = dash_lengths(arm)
-    # The report's are in pixels, of lines almost two wide; here the unit is the line's width.
+    # The report's dashes are in pixels, for lines almost two pixels wide; here the unit is the line's width.
     return (0, tuple(length / 1.8 for length in lengths)) if lengths else "-"
 
 
@@ -357,7 +357,7 @@ def legend_below(figure: Figure, axes: Iterable[Any], more: Mapping[str, Artist]
     columns = _columns(widths, 72.0 * figure.get_figwidth() - size)
     rows = math.ceil(len(handles) / columns)
     if _LOOK.get()[0].height is None:
-        # A long legend takes nothing from the plots.
+        # A long legend takes no space from the plots.
         figure.set_figheight(figure.get_figheight() + (rows - 1) * 1.6 * size / 72.0)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
 
@@ -366,7 +366,7 @@ def _columns(widths: Sequence[float], room: float) -> int:
     """Return how many columns of a legend fit, each as wide as its widest entry, but not more than needed."""
     for rows in range(1, len(widths)):
         columns = math.ceil(len(widths) / rows)
-        # Matplotlib fills them one after the other, the first ones with one entry more.
+        # Matplotlib fills them in order, the first ones with one more entry.
         least, longer = divmod(len(widths), columns)
         ends = [(i + 1) * least + min(i + 1, longer) for i in range(columns)]
         if sum(max(widths[begin:end]) for begin, end in pairwise([0, *ends])) <= room:
@@ -375,7 +375,7 @@ def _columns(widths: Sequence[float], room: float) -> int:
 
 
 def note(text: str) -> Artist:
-    """An entry of a legend that is words alone."""
+    """A legend entry that consists only of words."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], linestyle="none", label=text)

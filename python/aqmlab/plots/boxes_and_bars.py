@@ -1,4 +1,4 @@
-"""Boxes and bars: arms side by side over the seeds, or the flows of each."""
+"""Boxes and bars: arms side by side over the seeds, or the flows of each arm."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
 
 
 _GROUP = 0.8
-"""Width of the boxes or bars of a label, where labels are one apart."""
+"""Width of the boxes or bars of a label, in units of the distance between labels."""
 
 
 class Group(NamedTuple):

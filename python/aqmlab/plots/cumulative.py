@@ -1,4 +1,4 @@
-"""The cumulative ACK diagram: the progress of each flow, and the width of the field.
+"""The cumulative ACK diagram: the progress of each flow, and the spread between flows.
 
 Miskovic, Petrovic, Trajkovic (Implementation and performance analysis of AQM mechanisms, Fig. 7) plot the
 highest cumulative acknowledgment of each flow over time; a wide fan is unfair, lines in groups are privileged
@@ -47,7 +47,7 @@ class Field:
 
     @property
     def width_bytes(self) -> Floats:
-        """The difference between the most and the least acknowledged bytes of a flow, at each time."""
+        """The largest minus the smallest number of acknowledged bytes of any flow, at each time."""
         width: Floats = np.ptp(np.stack(list(self.acked_bytes.values())), axis=0)
         return width
 
@@ -79,13 +79,13 @@ def field_of(run: Measured, view: View) -> Field:
 
 
 def fields_of(results: Results, view: View) -> list[tuple[Run, Field]]:
-    """The field of the first run of each arm."""
+    """The flows of the first run of each arm."""
     of_run = {run.run.path: run for run in results.measured()}
     return [(run, field_of(of_run[run.path], view)) for run in view.runs(results)]
 
 
 def cumulative_ack(results: Results, view: View, _queue: str) -> Figure:
-    """Draw acknowledged bytes per flow over time, above the width of the field; one column per arm."""
+    """Draw acknowledged bytes per flow over time, above the spread between flows; one column per arm."""
     columns = fields_of(results, view)
     first = columns[0][0]
     figure, axes = panels(

@@ -110,13 +110,14 @@ def figure_of(
     where = queue if results.axes else results.place(queue)
     with look.applied():
         drawn = found.draw(results, view, where)
-        # Ticks and their texts are made when a figure is first drawn, in the style that is set then.
+        # Ticks and their labels are created when a figure is first drawn, in the style that is set at that
+        # time.
         drawn.draw_without_rendering()
         return drawn
 
 
 def kind_of(results: Results, kind: str) -> FigureKind:
-    """Return the kind of figure with a name for these results; those of sweeps differ.
+    """Return the kind of figure with a given name for these results; sweeps have different kinds.
 
     Raises
     ------
@@ -135,7 +136,7 @@ def kind_of(results: Results, kind: str) -> FigureKind:
 
 
 def _asked(results: Results, kind: str, view: View) -> tuple[FigureKind, View]:
-    """Return the kind of figure with a name, and the view, by default with the usual reference."""
+    """Return the kind of figure with a given name, and the view, by default with the usual reference."""
     found = kind_of(results, kind)
     given = view.chosen()
     of_flows = [option for option in given if option in ("`--flow`", "`--from`", "`--until`")]
@@ -166,7 +167,7 @@ def check_format(file: Path, others: Sequence[str] = ()) -> None:
 def save(
     figure: Callable[[], Figure], file: Path, title: str, version: str, look: Appearance = AS_MADE
 ) -> None:
-    """Draw a figure in the style of all and write it.
+    """Draw a figure in the common style and write it.
 
     Raises
     ------
@@ -200,7 +201,7 @@ def write_csv(file: Path, rows: Iterable[tuple[Any, ...]]) -> None:
 
 @contextmanager
 def writing(file: Path) -> Iterator[None]:
-    """Make the directory of ``file``; an error in either is the machine's."""
+    """Make the directory of ``file``; errors here and in the block are reported as the machine's."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         yield

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 7.0
 _SINGLE = (4.9, 3.5)
-# Lines of a plot differ in lightness, dashes and width, so that they are distinguishable in grey.
+# Lines of a plot differ in lightness, dashes and width, so they are distinguishable in grey.
 _LAW: dict[str, dict[str, Any]] = {
     "p": {"color": PALETTE[6]},
     "max_p": {"color": PALETTE[1], "linestyle": "--"},
@@ -65,7 +65,7 @@ def _series_column(axes: np.ndarray[tuple[int], np.dtype[np.object_]], of_run: R
             probability.plot(*of_run.law[name], label=name, **look)
     for plot in axes:
         for i, (begin, end) in enumerate(of_run.stalls):
-            # A stripe that is narrower than a dot needs an edge to be visible.
+            # A stripe that is narrower than one dot needs an edge to be visible.
             label = "stall: the router stood still" if i == 0 else None
             plot.axvspan(begin, end, color=STALL, alpha=0.5, linewidth=0.3, zorder=0, label=label)
     flows = [line for name, line in of_run.cwnd.items() if name != "mean"]

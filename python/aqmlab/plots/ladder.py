@@ -26,9 +26,9 @@ _FIRST = 40
 """Number of packets shown by default."""
 _INCHES_A_PACKET = 0.16
 _LETTERS = 0.7
-"""Size of the letters at an arrow, by those of the figure."""
+"""Font size at an arrow, relative to that of the figure."""
 _LOST_AT = 0.55
-"""Position of a loss in the diagram: neither host saw where it happened."""
+"""Position of a loss in the diagram, because neither host knows where it occurred."""
 
 
 # Also distinguishable in grey.

@@ -1,4 +1,4 @@
-"""Figures of laws: probability by average queue, or over time after a step in load."""
+"""Figures of laws: probability against average queue, or over time after a step in load."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
 ) -> Path:
     """Draw a discipline's law; see :func:`aqmlab.plot_law`.
 
-    ``heading`` is its title where the law's own is not wanted.
+    ``heading`` is its title if the law's own is not wanted.
     """
     from aqmlab import _core
     from aqmlab.disciplines import aqm_show

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def heat(results: Results, view: View, queue: str | None) -> Figure:
-    """A metric over two axes, a map for each arm, with the mean over the seeds in each cell."""
+    """A metric over two axes, one map for each arm, with the mean over the seeds in each cell."""
     grid = panel_grid(results, view, queue, down=True)
     _need_axes(grid)
     metric = grid.panels[0].metric
@@ -75,7 +75,7 @@ def _need_axes(grid: PanelGrid) -> None:
 
 
 def _pairs(grid: PanelGrid) -> list[tuple[str, str]]:
-    """The arms to compare, the later one first: each with the first, or the two chosen ones."""
+    """The pairs of arms to compare, each later arm first: all with the first arm, or the two chosen arms."""
     arms = list(grid.arms)
     if len(arms) < 2:
         raise UsageError("a difference needs two arms")
@@ -102,7 +102,7 @@ def _means(grid: PanelGrid, arm: str) -> dict[tuple[int, int], float]:
 
 
 def _maps(grid: PanelGrid, titles: Sequence[str], what: str) -> tuple[Figure, list[tuple[Panel, Axes]]]:
-    """A plot for each title, its two axes those of the grid."""
+    """One plot for each title, with the two axes of the grid."""
     columns = columns_of(len(titles))
     panel = grid.panels[0]
     panels = [Panel(title, panel.held, panel.metric) for title in titles]
@@ -134,7 +134,7 @@ def _map(
     colors: str,
     doubtful: Collection[tuple[int, int]] = (),
 ) -> None:
-    """Squares with their numbers."""
+    """Squares labelled with their numbers."""
     import matplotlib as mpl
     from matplotlib.patches import Rectangle
 

@@ -164,7 +164,7 @@ def _panels(
 
 
 def columns_of(plots: int) -> int:
-    """Return the number of columns for this many plots, which fill their rows as far as there is room."""
+    """Return the number of columns for this many plots, which fill their rows as far as space permits."""
     most = min(max(int(width_asked(7.6) / 1.75), 1), 4)
     return math.ceil(plots / math.ceil(plots / most))
 

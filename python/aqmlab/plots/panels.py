@@ -48,7 +48,7 @@ def fit(
     limits
         Beginning and end of the time axis.
     bottom
-        Lower end of the vertical axes, if not the least value.
+        Lower end of the vertical axes, if not the smallest value.
     ignoring
         Labels of lines that may leave the plot.
     """
@@ -76,7 +76,7 @@ def _within(points: Any, limits: tuple[float, float]) -> Any:  # noqa: ANN401 (a
 def plain_powers(axis: Axis) -> None:
     """Label a logarithmic axis in plain text, without mathematical typesetting.
 
-    Powers of ten, and where the plot spans less than two of them, 2 and 5 times them as well.
+    Powers of ten, and, if the plot spans fewer than two of them, also their multiples by 2 and 5.
     """
     import numpy as np
 

@@ -118,12 +118,12 @@ def wait_grid(
 
 
 def other_arms(grid: PanelGrid, view: View) -> dict[str, int]:
-    """The arms that are drawn in their colours, by their number among all."""
+    """The arms that are drawn in their own colours, by their index among all arms."""
     return {arm: number for arm, number in grid.arms.items() if arm != view.reference}
 
 
 def named(results: Results, view: View, waits: Waits, what: str) -> str:
-    """Return the subject of a figure, with the class where several classes wait."""
+    """Return the subject of a figure, with the class if several classes wait."""
     waiting = {of.class_name for run in results.measured() for of in waits.totals(run, EVERY_CLASS)}
     several = len(waiting) > 1
     if view.class_name != EVERY_CLASS:

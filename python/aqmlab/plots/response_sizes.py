@@ -1,4 +1,4 @@
-"""Response times by size, and page times by weight: single ones, and percentiles of size bands."""
+"""Response times by size, and page times by weight: individual times, and percentiles of size bands."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def scatter_figure(results: Results, view: View, queue: str | None, *, waits: Wa
 
 
 def _dot_notes(view: View, waits: Waits) -> dict[str, Artist]:
-    """Return the meaning of dots for a legend; the titles of the plots name the arms."""
+    """Return the legend entry that explains the dots; the titles of the plots name the arms."""
     from matplotlib.lines import Line2D
 
     dot: dict[str, Any] = {"linestyle": "none", "marker": "."}
@@ -92,7 +92,7 @@ def scatter_rows(
 
 
 def _held(results: Results, view: View, queue: str | None, waits: Waits) -> PanelGrid:
-    """A single case: every axis of a sweep is held at a label."""
+    """A single case: every axis of a sweep is fixed at a label."""
     if view.metrics or view.by is not None:
         raise UsageError(f"a scatter of {waits.many} has a plot for each arm: leave out the metric and `by`")
     grid = wait_grid(results, view, queue, waits)
@@ -100,7 +100,7 @@ def _held(results: Results, view: View, queue: str | None, waits: Waits) -> Pane
 
 
 def _sample(grid: PanelGrid, arm: str, view: View, waits: Waits) -> Sample | None:
-    """The sample that is recorded of the first finished run of a cell."""
+    """The recorded sample of the first finished run of a cell."""
     results = grid.answer.results
     cell = _cell(results, arm, grid)
     runs = () if cell is None else results.runs_of(cell)
@@ -114,7 +114,7 @@ def _cell(results: Results, arm: str, grid: PanelGrid) -> Cell | None:
 
 
 def _dots(axes: Axes, sample: Sample, color: str, order: int) -> None:
-    # Thousands of dots are a picture, also in a file of lines.
+    # Thousands of dots are rasterised, even in a vector file.
     look: dict[str, Any] = {
         "marker": ".",
         "markersize": 0.8 * mark_size(),

@@ -39,7 +39,7 @@ def goodput_rtt(results: Results, view: View, queue: str) -> Figure:
                 look = {"marker": arm_mark(i), "color": arm_color(i), "alpha": 0.7, "markersize": mark_size()}
                 plot.plot(*points[arm, name], linestyle="none", label=f"a flow of {name}", **look)
         plot.set_xlabel("RTT without queueing [ms]")
-    # All plots share an axis, which ends where the last of them does.
+    # All plots share an axis that covers the data of every plot.
     axes[0, 0].set_ylim(bottom=0)
     for plot in axes[:, 0]:
         plot.set_ylabel("goodput of a flow [Mbit/s]")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MOST_FLOWS = 2
-"""Default number of rows of panels, for which there is room in a text."""
+"""Default number of rows of panels, which fit into a text."""
 
 # An event is drawn at the window before it: its name, its symbol and colour.
 _SYMBOLS = {
@@ -32,18 +32,18 @@ _SYMBOLS = {
 
 
 def traces_of(results: Results, run: Run, view: View) -> list[Trace]:
-    """Return the traces to draw of a run."""
+    """Return the traces of a run that are to be drawn."""
     flows = chosen(flow_names(results.tables, run, "trace"), view.flows, MOST_FLOWS)
     return [trace(results.tables, run, flow) for flow in flows]
 
 
 def cwnd(results: Results, view: View, _queue: str) -> Figure:
-    """Congestion window and threshold of single flows, with timeouts, fast retransmits and ECN reductions."""
+    """Window and threshold of individual flows, with timeouts, fast retransmits and ECN reductions."""
     return _figure(results, view, "congestion window", "cwnd [segments]", _draw_cwnd)
 
 
 def srtt(results: Results, view: View, _queue: str) -> Figure:
-    """Smoothed round-trip time and retransmission timeout of single flows."""
+    """Smoothed round-trip time and retransmission timeout of individual flows."""
     figure = _figure(results, view, "round-trip time", "time [ms]", _draw_srtt)
     for axes in figure.axes:
         # A timeout of a second, a round trip of some milliseconds.

@@ -41,7 +41,7 @@ class SequencePoints:
 
 
 def packets_of(results: Results, run: Run, view: View, most: int) -> list[tuple[FlowName, list[Journey]]]:
-    """Return the packets of the flows to draw of a run.
+    """Return the packets of those flows of a run that are to be drawn.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def packets_of(results: Results, run: Run, view: View, most: int) -> list[tuple[
 
 
 def sequence_points(packets: Sequence[Journey]) -> SequencePoints:
-    """The points of one flow's diagram; a segment is as long as the longest."""
+    """The points of one flow's diagram; the length of a segment is that of the longest."""
     data = [p for p in packets if p.toward == "receiver" and p.seq is not None and p.payload]
     origin = min((p.seq or 0 for p in data), default=0)
     length = max((p.payload or 0 for p in data), default=1)
@@ -84,7 +84,7 @@ def sequence_points(packets: Sequence[Journey]) -> SequencePoints:
 
 
 def time_sequence(results: Results, view: View, _queue: str) -> Figure:
-    """Draw segments, retransmissions, losses, marks and ACKs of single flows; one column per arm."""
+    """Draw segments, retransmissions, losses, marks and ACKs of individual flows; one column per arm."""
     runs = view.runs(results)
     columns = [packets_of(results, run, view, MOST_FLOWS) for run in runs]
     figure, axes = panels(

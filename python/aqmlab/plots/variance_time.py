@@ -1,4 +1,4 @@
-"""The variance-time plot: how bursty arrivals are at each scale."""
+"""The variance-time plot: the burstiness of arrivals at each scale."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def variance_time(results: Results, queue: str) -> Figure:
         found = [plot for plot in plots if plot is not None]
         if not found:
             continue
-        # Runs that a condition ended are not equally long: only equal scales have a mean.
+        # Runs that were ended by a condition differ in length: means are taken only over equal scales.
         found = [plot for plot in found if np.array_equal(plot.scale_s, found[0].scale_s)]
         for plot in found:
             axes.plot(plot.scale_s, plot.variance, color=arm_color(i), alpha=FAINT, linewidth=0.6)

@@ -56,7 +56,7 @@ class View:
     reference: str | None = None
 
     def chosen(self) -> list[str]:
-        """The choices that differ from the defaults, as options of the command line."""
+        """The choices that differ from the defaults, as command-line options."""
         options = {"from_s": "from", "until_s": "until", "flows": "flow", "arms": "arm", "metrics": "metric"}
         options["class_name"] = "class"
         given = [

@@ -77,7 +77,7 @@ def _of_one_case(table: Answer) -> str:
 
 
 def best_arm(table: Answer) -> str:
-    """The arm of the shortest queueing delay; the first one of several cases, or where none is known."""
+    """The arm with the shortest queueing delay; the first if there are several cases, or if none is known."""
     delays = {} if table.results.axes else _present(table, DELAY)
     return min(delays, key=lambda arm: delays[arm].mean) if delays else table.compared[0]
 
@@ -214,7 +214,7 @@ def _subject(metric: Metric) -> str:
 def best_arms(
     means: Mapping[str, float], better: str, difference: Callable[[str, str], Estimate | None]
 ) -> frozenset[str]:
-    """Return the arm with the best mean, and the arms whose paired difference to it may be zero.
+    """Return the arm with the best mean, and the arms whose paired difference from it may be zero.
 
     Parameters
     ----------
@@ -227,8 +227,7 @@ def best_arms(
 
     Returns
     -------
-    frozenset
-        Empty where no arm differs: a mark would mean nothing.
+    frozenset Empty if no arm differs: a mark would be meaningless.
     """
     if not better or len(means) < 2:
         return frozenset()

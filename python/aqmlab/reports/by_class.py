@@ -84,7 +84,7 @@ def rtts_differ(points: Mapping[tuple[str, str], tuple[Sequence[float], Sequence
 
 
 def rtt_chart(points: Points, arms: Sequence[str]) -> PlainChart | None:
-    """Goodput against RTT, a colour per arm and a mark per class; nothing where all RTTs are about equal."""
+    """Goodput against RTT, one colour per arm and one mark per class; nothing if all RTTs are about equal."""
     if not rtts_differ(points):
         return None
     x, y = ChartAxis("RTT without queueing [ms]"), ChartAxis("goodput of a flow [Mbit/s]")
@@ -98,5 +98,5 @@ def rtt_chart(points: Points, arms: Sequence[str]) -> PlainChart | None:
 
 
 def class_names(points: Points) -> list[str]:
-    """The classes that have a point, in their order."""
+    """The classes that have a point, in order."""
     return list(dict.fromkeys(name for _, name in points))

@@ -1,10 +1,10 @@
 // Small charts in SVG: scales, axes, and marks that the pointer and arrow keys reach.
 // Every figure of a report is drawn here: a dozen panels or ten thousand points take less than a tenth of a second,
-// the keyboard reaches every mark, and printed lines are sharp. This file knows no cases and arms.
+// the keyboard reaches every mark, and printed lines are sharp. This file does not know about cases and arms.
 window.aqmlab = (function () {
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";
-  // Pixels below the plot for the texts of the axis.
+  // Pixels below the plot for the labels of the axis.
   const [LEVEL, TURNED] = [24, 62];
   // Approximate height of a line of text, and width of its letters.
   const [LINE, LETTER] = [16, 6.3];
@@ -93,10 +93,10 @@ window.aqmlab = (function () {
   // One chart: axes, a group to draw into, and marks with texts.
   class Chart {
     // `height` is that of the whole chart; `tall`, if given instead, that of the plot alone. `legend` has lines of { text, color, dash, mark },
-    // `across` and `up` are the names of the axes. With `upright` the pointer finds the mark that is nearest along x.
+    // `across` and `up` are the names of the axes. With `upright`, the pointer selects the mark that is nearest along x.
     constructor({ width, height, tall, title, label, x, y, left, legend = [], across = "", up = "", upright = false }) {
       this.x = x(left, width - 10);
-      // Texts wider than their place are rotated.
+      // Texts wider than their space are rotated.
       const step = this.x.step || (width - 10 - left) / Math.max(this.x.ticks.length, 1);
       this.turned = Math.max(...this.x.ticks.map((t) => t.text.length), 0) * 6 > step - 6;
       const rows = legendRows(legend, width - left - 10);
@@ -147,7 +147,7 @@ window.aqmlab = (function () {
       this.plot.setAttribute("clip-path", `url(#${id})`);
     }
 
-    // Dragging over the plot chooses an interval of the x axis, a double click the whole of it (null). A finger scrolls the page.
+    // Dragging over the plot selects an interval of the x axis; a double click selects all of it (null). A finger scrolls the page.
     zooms(chosen) {
       const { left, right, top, bottom } = this.box;
       const at = (event) => Math.min(right, Math.max(left, event.clientX - this.svg.getBoundingClientRect().left));
@@ -174,7 +174,7 @@ window.aqmlab = (function () {
       this.svg.classList.add("zooms");
     }
 
-    // A place that the pointer and the keys reach, with its text.
+    // A position that can be reached by pointer and keys, with its text.
     mark(x, y, text) {
       this.marks.push({ x, y, text });
     }
@@ -251,7 +251,7 @@ window.aqmlab = (function () {
     });
   }
 
-  // A text, or as many of its letters as fit; the whole text is then shown on hovering.
+  // A text, or as many of its characters as fit; hovering then shows the whole text.
   function fitted(text, most) {
     if (text.length <= most) return [text];
     return [svg("title", {}, text), `${text.slice(0, Math.max(1, Math.floor(most) - 1))}…`];

@@ -31,7 +31,7 @@ class ChartAxis:
 
 @dataclass
 class PlainChart:
-    """One chart, whose lines and marks belong to arms: an arm that is switched off has none."""
+    """One chart, whose lines and marks belong to arms: those of an arm that is switched off are not drawn."""
 
     title: str
     x: ChartAxis

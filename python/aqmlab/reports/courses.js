@@ -5,7 +5,7 @@
   const { AXES, Figure, caseText, cellAt, data, settings } = page.report;
   const { charts, runs, warmup, end, first } = data.courses;
 
-  // Columns of all runs lie in one array of numbers, packed; each is [where it begins, how many].
+  // The columns of all runs are packed into one array of numbers; each is [start, length].
   async function unpacked() {
     const packed = Uint8Array.from(atob(data.courses.packed), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -148,7 +148,7 @@
     return made;
   }
 
-  // One mark per sample of the last line (the mean, where flows have lines), with the values of all lines there.
+  // One mark per sample of the last line (the mean, if flows have lines), with the values of all lines at that time.
   function addMarks(chart, found, inside) {
     const [main, [table]] = found.at(-1);
     for (const i of inside(table)) {
@@ -172,7 +172,7 @@
     return value - column[low] <= column[high] - value ? low : high;
   }
 
-  // A line through all charts at the mark that one of them shows.
+  // A line through all charts at the mark selected in one of them.
   function follow(drawn) {
     const lines = drawn.map(({ box }) => page.svg("line", { y1: box.top, y2: box.bottom, class: "cursor" }));
     for (const chart of drawn) {

@@ -137,7 +137,7 @@ def _series(answer: Answer, runs: Mapping[int, Run]) -> tuple[dict[int, RunSerie
 
 
 def _flows_text(runs: Sequence[Run]) -> str:
-    """Return the number of flows whose windows are drawn, where not all are."""
+    """Return the number of flows whose windows are drawn, if not all are."""
     most = max((run.flow_count for run in runs), default=0)
     return f"; windows are drawn for the first {MOST_FLOWS} of {most} flows" if most > MOST_FLOWS else ""
 
@@ -150,10 +150,10 @@ def _bin_text(series: Sequence[RunSeries]) -> str:
 
 
 class _Packed:
-    """Columns of numbers one after the other: half the size of a text, and faster to read."""
+    """Columns of numbers in sequence: half the size of text, and faster to read."""
 
     def __init__(self) -> None:
-        # Seven digits are more than a screen shows.
+        # Seven digits are more than a screen can show.
         self._numbers = array("f")
 
     def table(self, columns: Mapping[str, Iterable[float]]) -> dict[str, list[int]]:

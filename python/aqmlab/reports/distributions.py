@@ -18,7 +18,7 @@ SHARES = (
     *(0.01 + 0.97 * i / 49 for i in range(50)),
     *(0.985, 0.99, 0.995, 0.999, 1.0),
 )
-"""Where a curve has its points: as many as a panel 300 pixels wide can show, and its two tails."""
+"""The positions of a curve's points: as many as a panel 300 pixels wide can show, and the two tails."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class DelayCdf:
     Attributes
     ----------
     delay_ms
-        Ends of bins that all seeds share.
+        Ends of bins common to all seeds.
     share
         Mean over the seeds of the share of packets that wait no longer.
     low, high
@@ -124,7 +124,7 @@ def _times(completed: Histogram, shares: Sequence[float]) -> list[float]:
 
 
 def _band(of_seeds: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float]]:
-    """Means over the seeds of shares, and the ends of their intervals, place by place."""
+    """Means of shares over the seeds, and the ends of their intervals, point by point."""
     columns = list(zip(*of_seeds, strict=True))
     means = [fsum(column) / len(column) for column in columns]
     halves = [_half_width(column, mean) for column, mean in zip(columns, means, strict=True)]

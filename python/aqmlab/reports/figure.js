@@ -13,7 +13,7 @@
   const metric = (name) => data.metrics.find((entry) => entry.name === name);
   const titled = ({ label, unit }) => (unit ? `${label} [${unit}]` : label);
   const metrics = () => data.metrics.map((entry) => [entry.name, titled(entry)]);
-  // The cell with these labels, as numbers by axis, under an arm; undefined where there is none.
+  // The cell with these labels, as numbers by axis, under an arm; undefined if there is none.
   const cellAt = (at, arm) => places.get([...at, arm].join());
 
   function caseText(at) {
@@ -28,7 +28,7 @@
   // The first metric of figures.
   const FIRST = (metric("queueing_delay_p95_s") || data.metrics[0])?.name;
 
-  // One figure: its choosers, its drawing and the rows that are downloaded. `draw` returns those rows.
+  // One figure: its selectors, its drawing and the rows of its download. `draw` returns those rows.
   class Figure {
     constructor(name, choice, controls, draw) {
       this.root = document.querySelector(`[data-figure="${name}"]`);
@@ -46,8 +46,7 @@
       }).observe(this.body);
     }
 
-    // Takes a choice, and draws. The chooser that was used keeps the keyboard; an axis that was chosen elsewhere
-    // changes places with the one that was here.
+    // Applies a choice, and draws. The selector that was used keeps the focus; an axis already chosen in another selector is swapped with the previous one.
     choose(key, value) {
       const other = ["x", "y", "by"].find((one) => one !== key && this.choice[one] === value);
       if (key === "x" && other !== undefined) this.choice[other] = this.choice[key];
@@ -79,7 +78,7 @@
       return made;
     }
 
-    // An axis by its number, as in the selectors; another one if it is taken.
+    // An axis by its number, as in the selectors; a different one if it is in use.
     axisChooser(key, label, { taken = [], none = false } = {}) {
       const free = data.axes.map((axis, i) => [String(i), axis.short]).filter(([i]) => !taken.includes(i));
       const options = none ? [[NONE, "nothing"], ...free] : free;
@@ -88,7 +87,7 @@
       return this.chooser(key, label, options);
     }
 
-    // Choosers of the labels at which the other axes are held.
+    // Selectors of the labels at which the other axes are fixed.
     held(taken, { every = false } = {}) {
       return data.axes.flatMap((axis, i) => {
         if (taken.includes(String(i))) return [];
@@ -99,7 +98,7 @@
       });
     }
 
-    // All cases at the labels of `fixed` (by number of axis), other axes at those that they are held at.
+    // All cases at the labels of `fixed` (by axis number); other axes have their selected labels.
     cases(fixed) {
       let found = [[]];
       data.axes.forEach((axis, i) => {
@@ -110,7 +109,7 @@
       return found;
     }
 
-    // The panels of an axis: each label with its title; one panel without title where there is no such axis.
+    // The panels of an axis: each label with its title; one panel without a title if there is no such axis.
     panels(axis) {
       if (axis === NONE) return [{ label: null, title: "" }];
       const { short, labels } = data.axes[Number(axis)];
@@ -140,7 +139,7 @@
 
   const arms = () => [...data.arms.keys()].filter((arm) => shown.has(arm));
 
-  // A shape of unit size, moved to its place.
+  // A shape of unit size, moved to its position.
   function shape(mark, color, x, y, size) {
     const transform = `translate(${x} ${y}) scale(${size * 1.15})`;
     return page.svg("path", { d: mark, transform, fill: color, class: "mark" });

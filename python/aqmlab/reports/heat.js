@@ -1,4 +1,4 @@
-// Heat maps: a metric over two axes for one arm, the paired difference between two arms, or of one case that of all pairs.
+// Heat maps: a metric over two axes for one arm, the paired difference between two arms, or, for a single case, between all pairs.
 (function (page) {
   "use strict";
   if (page.report === undefined) return;
@@ -71,7 +71,7 @@
     return [head, ...rows];
   }
 
-  // The numbers of one map, `view` being a pair or an arm: where each is, and whether a difference stands.
+  // The numbers of one map (`view` is a pair or an arm): the position of each, and whether a difference is significant.
   function squares(figure, view) {
     const { metric: name, x, y } = figure.choice;
     const contrasts = view.pair === undefined ? null : byCell(name, view.pair);
@@ -87,7 +87,7 @@
     );
   }
 
-  // A pair is shown between its two arms: what they have, and how that differs.
+  // A pair is shown between its two arms: the values of both, and their difference.
   function maps(of) {
     const name = (arm) => data.arms[arm].name;
     if (of.startsWith("a")) return [{ arm: Number(of.slice(1)), title: name(Number(of.slice(1))) }];

@@ -17,7 +17,7 @@ _QUANTILES = ("p50", "p99", "p999", "max")
 
 
 def live_context(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> dict[str, Any] | None:
-    """The verdict and the section "Faithfulness"; ``None`` where no run was live."""
+    """The verdict and the section "Faithfulness"; ``None`` if no run was live."""
     if not verdicts:
         return None
     return {
@@ -81,7 +81,7 @@ def _stalls_of(verdict: Faithfulness) -> list[str]:
 
 
 def _remarks(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> list[str]:
-    """Return each remark once, with its arms where it does not apply to all."""
+    """Return each remark once, with its arms if it does not apply to all."""
     of: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
         for remark in grouped(verdict.stack_remarks):
@@ -90,7 +90,7 @@ def _remarks(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> list[str]
 
 
 def _stack(verdicts: Sequence[Faithfulness]) -> list[tuple[str, str, str]]:
-    """Return class, setting and value of the settings in the namespaces of a class, each once."""
+    """Return class, setting and value of the settings in the namespaces of each class, without repetition."""
     rows = dict.fromkeys(
         (str(name), str(key).replace("_", " ") if told == "routes" else str(key), str(value))
         for verdict in verdicts

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-# After Okabe and Ito 2008, which colour-blind readers distinguish too; black and yellow, which one of the two
-# backgrounds swallows, are replaced, and their blue is lighter.
+# After Okabe and Ito 2008, distinguishable also by colour-blind readers; black and yellow, each invisible on
+# one of the two backgrounds, are replaced, and the blue is lighter.
 PALETTE = ("#1f83c7", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c6bb1", "#7a8a3c")
 MUTED = "#8a8f98"
 FAINT = 0.35
 STALL = PALETTE[5]
-"""A colour that no line over time has."""
+"""A colour that is not used for lines over time."""
 _ARM_DASHES = ((), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (8, 3, 2, 3, 2, 3), (12, 3, 4, 3))
 
 
@@ -24,7 +24,7 @@ def color(arm: int) -> str:
 
 
 def dash_lengths(arm: int) -> tuple[int, ...]:
-    """Dashes of its lines, in pixels that are drawn and left out; none for a solid line.
+    """Dashes of its lines, in pixels drawn and skipped; none for a solid line.
 
     The numbers of colours, dashes and marks have no common divisor, so no two arms of 56 have the same two.
     """

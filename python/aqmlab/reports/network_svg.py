@@ -79,7 +79,7 @@ def network_svg(network: Plan, queue_labels: dict[str, str]) -> str:
     for x, y in places.values():
         canvas.node(x, y, _RADIUS)
     for node, at in places.items():
-        # At the ends of a row the name is below the link, not among the lines of the boxes.
+        # At the ends of a row, the name is below the link so that it does not cross the lines to the boxes.
         side = {0: "from", max(columns.values()): "to"}.get(columns[node], "middle")
         _name(canvas, node, at, side if across else "")
     _links(canvas, network, places, queue_labels)
@@ -91,7 +91,7 @@ def network_svg(network: Plan, queue_labels: dict[str, str]) -> str:
 def drawn_network(results: Results) -> dict[str, str] | None:
     """The network of the first case, the disciplines of all arms at each link, and the case in words.
 
-    Nothing where no run has finished.
+    Nothing if no run has finished.
     """
     runs = [results.runs_of(cell)[0] for cell in results.cells if results.runs_of(cell)]
     if not runs:
@@ -203,7 +203,7 @@ def _downward(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str,
         x = -whole / 2
         for node in layer:
             left, right = reach[node]
-            # A single router is on the line of the others, regardless of its neighbours.
+            # A single router is placed on the line of the others, regardless of its neighbours.
             at = (0.0 if len(layer) == 1 else x + left, y)
             places[node] = at
             x += left + right + 2 * _BETWEEN
@@ -235,7 +235,7 @@ def _stack(canvas: Canvas, stack: Sequence[_End], at: _Point, side: int, gap: fl
 
 
 def _pile(canvas: Canvas, stack: Sequence[_End], at: _Point, top: float) -> float:
-    """Boxes one below the other under a router, on a common line; where they end."""
+    """Draw boxes below one another under a router, on a common line; return where they end."""
     x, begin = at
     for end in stack:
         canvas.curve("access", [(x, begin), (x, top)])
@@ -303,7 +303,7 @@ def _title(link: Link, back: Link | None, labels: dict[str, str]) -> str:
 
 
 def _pairs(links: Sequence[Link]) -> list[tuple[Link, Link | None]]:
-    """Links with their opposite, the one named first in front."""
+    """Links with their opposite links, the one named first in front."""
     left = list(links)
     pairs = []
     while left:
@@ -316,7 +316,7 @@ def _pairs(links: Sequence[Link]) -> list[tuple[Link, Link | None]]:
 
 
 def _course(canvas: Canvas, places: dict[str, _Point], link: Link, number: int) -> list[_Point]:
-    """The points of a link's line; bent where a straight one would pass a router, a box or another link."""
+    """The points of a link's line, bent if a straight one would cross a router, a box or another link."""
     begin, end = places[link.source], places[link.target]
     length = _length([begin, end]) or 1.0
     across = ((end[1] - begin[1]) / length, -(end[0] - begin[0]) / length)
@@ -324,7 +324,7 @@ def _course(canvas: Canvas, places: dict[str, _Point], link: Link, number: int) 
     others = [at for node, at in places.items() if node not in (link.source, link.target)]
     bends = [0.0, *(side * size * 70.0 for size in range(1, 8) for side in (1, -1))]
     best, least = [begin, end], len(bends) * 1000
-    # Parallel links have bends of their own.
+    # Parallel links have different bends.
     for bend in bends[number:]:
         bent = [begin, (middle[0] + bend * across[0], middle[1] + bend * across[1]), end]
         course = bent if bend else [begin, end]

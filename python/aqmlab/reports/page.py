@@ -38,7 +38,7 @@ def page(
     styles
         Names of style sheets of ours, besides the one of all pages.
     """
-    # Jinja takes long to import, so only pages import it.
+    # Importing Jinja takes long, so only pages import it.
     from aqmlab.reports.templates import environment
 
     templates = environment()
@@ -71,7 +71,7 @@ def _code(text: str) -> Markup:
 
 
 def json_in_html(value: object) -> str:
-    """Return JSON that cannot end its script element."""
+    """Return JSON that cannot close its script element."""
     return json_text(value, compact=True).replace("<", "\\u003c")
 
 

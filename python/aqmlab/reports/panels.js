@@ -5,14 +5,14 @@
   const { AXES, FIRST, Figure, NONE, area, arms, caseText, cellAt, curve, data, marker, metric, metrics, settings, titled } =
     page.report;
 
-  // Numbers of the axis with the most labels and of the next one, as choosers have them.
+  // Numbers of the axis with the most labels and of the next one, as in selectors.
   const bySize = data.axes.map((_, i) => i).sort((a, b) => data.axes[b].labels.length - data.axes[a].labels.length);
   const [longest, next] = [String(bySize[0] ?? NONE), bySize.length > 1 ? String(bySize[1]) : NONE];
 
   const scaled = (low, high, log) => (from, to) => (log ? page.logarithmic : page.linear)(low, high, from, to);
   const leftOf = (ticks) => 14 + 6.4 * Math.max(...ticks.map((t) => t.text.length), 1);
 
-  // Room for the texts of a vertical axis.
+  // Space for the labels of a vertical axis.
   function margin([low, high], log, height) {
     return leftOf(scaled(low, high, log)(height - 30, 20).ticks);
   }
@@ -87,7 +87,7 @@
     if (sure.length > 1) {
       chart.plot.append(area(arm, sure.map((p) => at(p, p.mean + p.half)), sure.map((p) => at(p, p.mean - p.half))));
     }
-    // A single point has no band beside it: its interval is a line.
+    // A single point has no band: its interval is a line.
     if (sure.length === 1) {
       const [p] = sure;
       chart.plot.append(curve(arm, [at(p, p.mean - p.half), at(p, p.mean + p.half)]));

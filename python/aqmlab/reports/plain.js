@@ -1,4 +1,4 @@
-// Charts without choosers, as the page's data describe them: lines with bands, and marks.
+// Charts without selectors, as described by the page's data: lines with bands, and marks.
 (function (page) {
   "use strict";
   if (page.report === undefined) return;

@@ -138,7 +138,7 @@ def _kicker(answer: Answer, runs: Sequence[Run], both: Both | None) -> str:
 
 
 def _ends(runs: Sequence[Run]) -> str:
-    """Return when the runs ended: each at its own time where a condition or a count stops them."""
+    """Return when the runs ended: each at its own time if a condition or a count stops them."""
     first, last = (choose(run.t1_ns for run in runs) / 1e9 for choose in (min, max))
     return (
         time_text(last)

@@ -15,7 +15,7 @@ _SIZE = 13.0
 _BOLD = 1.1
 _MARGIN = 12.0
 _APART = 2.0
-# Widths of letters in DejaVu Sans, in em: it is the widest of the faces that a page may be shown in.
+# Widths of letters in DejaVu Sans, in em: it is the widest of the fonts in which a page may be shown.
 _NARROW = dict.fromkeys(" fijlrtI.,:;'|!()[]·-", 0.37)
 _WIDE = dict.fromkeys("mwMW@%&…—", 1.0)
 
@@ -46,7 +46,7 @@ class TextLine(NamedTuple):
 
 
 def text_width(text: str, kind: str = "") -> float:
-    """Width of a text on a page, at the most."""
+    """Largest width of a text on a page."""
     width = sum(_letter_width(letter) for letter in text) * _SIZE
     return width * _BOLD if kind == "rate" else width
 
@@ -128,7 +128,7 @@ class Canvas:
     def place(
         self, lines: Sequence[TextLine], where: Iterable[tuple[float, float, str]], title: str = ""
     ) -> bool:
-        """Write lines at the first of some places where they overlap nothing.
+        """Write lines at the first of some positions where they overlap nothing.
 
         Parameters
         ----------
@@ -142,8 +142,7 @@ class Canvas:
 
         Returns
         -------
-        bool
-            Whether there was one.
+        bool Whether there was such a position.
         """
         width = max(text_width(*line) for line in lines)
         for x, top, anchor in where:
@@ -171,7 +170,7 @@ class Canvas:
         return Area(min(lefts), min(tops), max(rights), max(bottoms))
 
     def svg(self, label: str) -> str:
-        """Return the drawing in its full size."""
+        """Return the drawing in full size."""
         left, top, right, bottom = self.bounds
         x, y = math.floor(left - _MARGIN), math.floor(top - _MARGIN)
         width, height = math.ceil(right + _MARGIN) - x, math.ceil(bottom + _MARGIN) - y
@@ -189,7 +188,7 @@ def _mean(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def around(x: float, y: float, step: float) -> Iterator[tuple[float, float]]:
-    """Points about another one, further and further away from it."""
+    """Points around another one, at increasing distance."""
     yield x, y
     for ring in range(1, 200):
         for part in range(8 * ring):

@@ -1,4 +1,4 @@
-// The table of cells: sorted by a column, filtered by words and labels, kept as CSV.
+// The table of cells: sorted by a column, filtered by words and labels, saved as CSV.
 (function () {
   "use strict";
   const table = document.getElementById("cells");
@@ -52,7 +52,7 @@
     csvFile.save("cells", [names, ...lines]);
   });
 
-  // A label as it is; of a figure mean, half-width and how many values.
+  // A label unchanged; for a figure the mean, the half-width and the number of values.
   function numbers(cell) {
     if (cell.dataset.n === undefined) return [cell.textContent.trim()];
     return [cell.dataset.value, cell.dataset.half, cell.dataset.n];

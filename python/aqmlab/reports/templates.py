@@ -1,4 +1,4 @@
-"""The templates of pages, compiled once as Python's modules are."""
+"""The templates of pages, compiled once like Python modules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def environment() -> jinja2.Environment:
 
 
 class Compiled(jinja2.BytecodeCache):
-    """Caches compiled templates next to the code of Python's modules, where Python may write there.
+    """Caches compiled templates next to the byte code of Python modules, if Python may write there.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class Compiled(jinja2.BytecodeCache):
         Folder of the templates. The code is in its ``__pycache__``, or at ``PYTHONPYCACHEPREFIX``.
     """
 
-    # Compiling takes as long as the rest of writing a small report. Jinja compares a digest of the
-    # template's text, its own version and that of Python before it takes the code.
+    # Compiling takes as long as the rest of writing a small report. Jinja compares a digest of the template's
+    # text, its own version and that of Python before it uses the code.
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -50,7 +50,7 @@ class Compiled(jinja2.BytecodeCache):
             bucket.load_bytecode(BytesIO(self._file(bucket).read_bytes()))
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep the code; where that is not possible, the template is compiled again the next time."""
+        """Store the compiled code; if this is not possible, the template is compiled again the next time."""
         if sys.dont_write_bytecode:
             return
         file = self._file(bucket)

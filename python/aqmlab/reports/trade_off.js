@@ -4,7 +4,7 @@
   if (page.report === undefined || page.report.data.tradeOff.length === 0) return;
   const { AXES, Figure, NONE, arms, caseText, cellAt, data, marker, settings } = page.report;
 
-  // How far goodput goes from label to label of an axis: panels of the axis that moves it most have scales that fit.
+  // How much goodput varies between the labels of an axis: panels of the axis with the largest variation have separate scales.
   function reach(axis) {
     const means = data.axes[axis].labels.map((_, label) => {
       const of = data.cells.flatMap(({ at }, i) => (at[axis] === label && data.tradeOff[i] ? data.tradeOff[i].runs : []));
@@ -83,7 +83,7 @@
     chart.mark(chart.x(x), chart.y(y), [`${name}, ${caseText(at)}`, ...means].join("\n"));
   }
 
-  // An ellipse in the units of the axes is one in pixels too, but with other axes: it is drawn by its points.
+  // An ellipse in the units of the axes is also one in pixels, but with different axes: it is drawn point by point.
   function outline(chart, [centreX, centreY, long, short, degrees], color) {
     const turn = (degrees * Math.PI) / 180;
     const points = Array.from({ length: 48 }, (_, i) => {

@@ -24,7 +24,7 @@ _TIMED = {
 _ENDS_S = {"request": (0.5, 1, 2, 5, 10), "page": (2, 5, 10, 20, 50)}
 """The times up to which a distribution can be shown."""
 _LIKE_S = {"request": None, "page": 1.0}
-"""Pages take seconds: their times are in seconds, those of requests in ms."""
+"""Pages take seconds: their times are in seconds, and those of requests in ms."""
 
 
 def metrics_of(waits: Waits) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def metrics_of(waits: Waits) -> tuple[str, ...]:
 
 
 def waiting_classes(results: Results, waits: Waits) -> list[str]:
-    """The classes of which a request, or a page, was completed, in their order."""
+    """The classes that completed a request, or a page, in order."""
     asked = classes_of(results)
     made = {
         totals.class_name
@@ -51,7 +51,7 @@ def waiting_classes(results: Results, waits: Waits) -> list[str]:
 
 
 def waits_context(results: Results) -> dict[str, Any]:
-    """Return the template's context for a section on requests and one on pages, where any was completed."""
+    """Return the template's context for a section on requests and one on pages, if any was completed."""
     return {"waits": [_section(results, waits) for waits in ALL_WAITS if waiting_classes(results, waits)]}
 
 

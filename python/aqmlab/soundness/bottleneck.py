@@ -1,4 +1,4 @@
-"""Whether the queue under study is where packets wait, and its discipline has anything to decide."""
+"""Whether packets wait in the queue under study, and whether its discipline has decisions to make."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 BUSY_PERCENT = 90.0
-"""Share of busy time below which a link is named, because it does not limit greedy flows (ours)."""
+"""Share of busy time below which a link is reported, because it does not limit greedy flows (ours)."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class _Queue:
 
 
 def is_the_bottleneck(results: Results) -> Check:
-    """Arms that differ only in a queue that never has to decide do not differ."""
+    """Arms that differ only in a queue that never makes a decision do not differ."""
     kind, findings, idlest, names = "bottleneck", [], 100.0, set()
     for cell in _with_runs(results):
         name = results.queue_of(cell)
@@ -88,7 +88,7 @@ def _elsewhere(name: str, queues: Mapping[str, _Queue]) -> str:
 
 
 def buffer_is_reached(results: Results) -> Check:
-    """Check that the buffer is full at times, where its size is the question."""
+    """Check that the buffer is full at times, if its size is under study."""
     kind, findings, question = "buffer", [], "the buffer fills where its size is compared"
     if not _asks_for_the_buffer(results):
         return Check(kind, question, "buffer size is not compared")

@@ -86,7 +86,7 @@ def _accounts(run: Measured) -> list[_Account]:
 
 
 def _largest_packet(entry: TrafficClass) -> float | None:
-    """Return the bytes of a class's largest packet; ``None`` where drawn or listed, or servers respond."""
+    """Return the bytes of a class's largest packet; ``None`` if drawn or listed, or if servers respond."""
     if entry.kind == "schedule" or entry.kind in ANSWERED:
         return None
     if entry.over_tcp:
@@ -102,7 +102,7 @@ def _segment(entry: TrafficClass) -> tuple[int, int]:
 
 
 def _got(run: Measured, entry: TrafficClass, flows: Sequence[FlowTotals]) -> float:
-    """Return the bytes that the flows of a class received, with the least possible headers."""
+    """Return the bytes that the flows of a class received, with the smallest possible headers."""
     payload = sum(flow_goodput(run, flow) for flow in flows) * run.interval_s / 8
     # Kernels choose the size of their segments themselves.
     if not entry.over_tcp or run.run.manifest.live is not None:
@@ -112,7 +112,7 @@ def _got(run: Measured, entry: TrafficClass, flows: Sequence[FlowTotals]) -> flo
 
 
 def _slower_behind(run: Measured, entry: TrafficClass, rate_bps: int) -> bool:
-    """Whether packets may wait behind the queue where nothing counts them: before their own slower links."""
+    """Whether packets may wait uncounted behind the queue, at slower links of their own."""
     if entry.access and entry.access.rate_bps < rate_bps:
         return True
     rules = (rule for rule in run.run.plan.delays if rule.class_name in (None, entry.name))
@@ -126,7 +126,7 @@ def _before(
     queue: str,
     links: Mapping[str, LinkInfo],
 ) -> float:
-    """Return the largest amount between a queue and the receivers of a class at one instant.
+    """Return the largest amount of data that can be between a queue and the receivers of a class.
 
     It consists of what its link sends during the longest path to a receiver, the queues on that
     path, and a packet on each link and at its end.

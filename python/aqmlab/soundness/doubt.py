@@ -1,4 +1,4 @@
-"""Doubts, and how the same doubt about several cells becomes one."""
+"""Doubts, and how doubts of the same kind about several cells are combined."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Doubt:
-    """Why not to trust a result.
+    """A reason not to trust a result.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Check:
     question
         The expected state: "all runs finished".
     finding
-        The observation, where there is no doubt.
+        The observation if there is no doubt.
     doubts
         The doubts; empty if there are none.
     """
@@ -82,8 +82,7 @@ class CellDoubt:
 
     Attributes
     ----------
-    badness
-        Among similar doubts, the greatest is reported.
+    badness Among similar doubts, the one with the largest value is reported.
     """
 
     cell: Cell
@@ -111,7 +110,7 @@ def merged(kind: str, results: Results, findings: Iterable[CellDoubt]) -> tuple[
 def _where(results: Results, cells: Sequence[Cell], worst: Cell | None) -> str:
     """Return the cells of a sentence: ``in 8 of 24 cells, at worst in RED, rate 5Mbit: ``.
 
-    Empty where it applies to all.
+    Empty if it applies to all.
     """
     total = len(results.cells)
     if worst is None and len(cells) == total:

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 FILLED = 0.85
-"""Mean share of its window in flight at which a flow counts as limited by it (ours).
+"""Mean share of its window limit in flight at which a flow counts as limited by it (ours).
 
-Delayed acknowledgments take a segment or two of it; a window that losses halve is three quarters
-full.
+Delayed acknowledgments leave one or two segments of it unused; a window that is halved by losses is three
+quarters full on average.
 """
 
 
@@ -70,7 +70,7 @@ def _under_way(flow: FlowTotals, run: Measured, queueing_delay_s: float) -> floa
 
 
 def _queueing_delay_s(run: Measured, entry: TrafficClass) -> float:
-    """Mean time that packets wait on the way there and back."""
+    """Mean time that packets wait in both directions together."""
     path = [*entry.path, *entry.return_path]
     total = 0.0
     for name in path:

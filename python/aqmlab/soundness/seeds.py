@@ -1,4 +1,4 @@
-"""Checks for enough independent runs: all of them finished, and none a copy of another."""
+"""Checks for enough independent runs: all are finished, and none is a copy of another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 PLENTY = 10
-"""Seeds with which the width of few is compared; by then t is within a seventh of the normal quantile."""
+"""Number of seeds for comparison of widths: there t is within a seventh of the normal quantile."""
 
 
 def finished(results: Results) -> Check:
@@ -88,7 +88,7 @@ def _width(n: int) -> float:
 
 
 def differ(results: Results) -> Check:
-    """Copies of one run give intervals that look like certainty."""
+    """Copies of one run give intervals that suggest certainty."""
     kind, findings, compared = "chance", [], 0
     for cell in results.cells:
         runs = results.measured(cell)

@@ -1,4 +1,4 @@
-"""Whether the beginning is over when measurement begins."""
+"""Whether the initial transient is over when measurement begins."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class _Beginning:
 def warm_up_is_long_enough(results: Results) -> Check:
     """MSER-5 on the mean over seeds of backlog and throughput, against the warm-up that was configured.
 
-    A later cut than the configured one is reported only where it would move the mean by more than
-    the half-width of its interval over seeds.
+    A later cut than the configured one is reported only if it would change the mean by more than the
+    half-width of its interval over seeds.
     """
     kind, findings, seen = "warm-up", [], 0
     question = "the warm-up is long enough"
@@ -134,7 +134,7 @@ def _beginning(course: QueueHistory, t0_s: float) -> _Beginning | None:
 
 
 def _matters(beginning: _Beginning, course: QueueHistory, results: Results, cell: Cell) -> bool:
-    """Whether the beginning moves the mean by more than chance does."""
+    """Whether the beginning changes the mean by more than chance does."""
     bias = abs(beginning.bias)
     over_seeds = estimate(results.values(course.metric, cell).values())
     if over_seeds is None or over_seeds.half_width is None:

@@ -4,13 +4,13 @@ Every seed is one independent replication, and arms share their arrivals seed by
 
 =================  =====================================================================
 ``intervals``      means: Student's t (``student``)
-``differences``    differences between arms: seed by seed, or Welch where seeds make no pairs
-``sentence``       what such a difference says
+``differences``    differences between arms: seed by seed, or Welch if seeds form no pairs
+``sentence``       such a difference in words
 ``quantiles``      medians and other quantiles: order statistics
 ``proportion``     shares of seeds: Clopper and Pearson
 ``verdict``        comparisons that hold, fail or are undecided; how these combine
 ``multiple``       several comparisons at once: Holm
-``warmup``         where a series has forgotten how it began: MSER-5
+``warmup``         the end of a series' initial transient: MSER-5
 ``batch_means``    an interval from a single long run
 ``ellipse``        two metrics together: the 1-sigma ellipse of their covariance
 =================  =====================================================================

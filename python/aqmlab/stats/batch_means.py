@@ -1,6 +1,6 @@
 """An interval from a single long run: batch means.
 
-The values of one run depend on each other, so their spread is a poor estimate of that of the mean. Means
+The values of one run depend on each other, so their spread is a poor basis for that of the mean. Means
 of long stretches are nearly independent and nearly normal, and Student's t holds for them. There
 are twenty batches: more would be shorter and more dependent, and beyond about ten the interval
 hardly narrows (Schmeiser, Operations Research 30, 1982). Their length is checked by von Neumann's
@@ -10,7 +10,7 @@ independent batches.
 Several seeds are better where available, because they are certainly independent.
 
 Source: Law, Simulation Modeling and Analysis, section 9.5.3; von Neumann, and Young, Annals of
-Mathematical Statistics 12 (1941); Fishman, Management Science 24 (1978), who judges batches by it.
+Mathematical Statistics 12 (1941); Fishman, Management Science 24 (1978), who uses it to judge batches.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class BatchMeans:
     lag1
         Correlation of each batch with the next one, from the von Neumann ratio: ``1 - ratio / 2``.
     independent
-        Whether the batches can pass as independent: if not, the interval is too narrow.
+        Whether the batches can be considered independent: if not, the interval is too narrow.
     """
 
     estimate: Estimate | None
@@ -76,8 +76,7 @@ def batch_means(
     Parameters
     ----------
     series
-        Equally spaced values after the warm-up. Where they do not divide evenly, the first few are
-        left out.
+        Equally spaced values after the warm-up. If they do not divide evenly, the first few are left out.
     batches
         Number of batches.
     confidence
@@ -99,7 +98,7 @@ def batch_means(
 
 
 def _greatest_by_chance(count: int) -> float:
-    """Return the bound that the correlation of independent normal values keeps with 95 % probability.
+    """Return the bound below which the correlation of independent normal values is with 95 % probability.
 
     It is nearly normal about zero with the variance ``(count - 2) / (count^2 - 1)`` (Young 1941).
     """

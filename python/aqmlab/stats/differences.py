@@ -1,8 +1,7 @@
 """Differences between arms: seed by seed, or of runs that have no seed and no traffic in common.
 
-Arms share their arrivals seed by seed (common random numbers), so that their differences vary less
-than their values do: the interval belongs to the mean of the differences, not to the difference of
-two means.
+Arms share their arrivals seed by seed (common random numbers), so their differences vary less than their
+values: the interval belongs to the mean of the differences, not to the difference of two means.
 
 The size of an effect is given in the unit of the metric and as a **relative change**. A
 standardised difference (Cohen's d_z, Hedges' g_z) divides by the spread between seeds, which
@@ -25,21 +24,21 @@ Values = Mapping[int, float | None]
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of the values ``a`` of one arm from the values ``b`` of another.
+    """The difference between the values ``a`` of one arm and the values ``b`` of another.
 
     Attributes
     ----------
     estimate
         Mean of ``a - b`` with its t interval; ``None`` if no seed has both.
     relative
-        ``mean(a) / mean(b) - 1`` with Fieller's interval: -0.25 is a quarter less.
+        ``mean(a) / mean(b) - 1`` with Fieller's interval: -0.25 is a decrease by a quarter.
     p_value
         P value of the paired t test that the mean difference is zero; ``None`` where there is no
         interval.
     alone
-        Seeds that only one of the arms has a value for: they are left out.
+        Seeds for which only one of the arms has a value: they are left out.
     unpaired
-        Number of values of each arm, where seeds do not make pairs:
+        Number of values of each arm, if seeds do not form pairs:
         :mod:`aqmlab.stats.differences`.
     """
 
@@ -65,7 +64,7 @@ class Difference:
 
 
 def difference(a: Values, b: Values, confidence: float = CONFIDENCE) -> Difference:
-    """Compare two arms over the seeds that both have a value for.
+    """Compare two arms over the seeds for which both have a value.
 
     Parameters
     ----------
@@ -99,7 +98,7 @@ def p_value(found: Estimate, degrees: float) -> float | None:
     found
         The mean.
     degrees
-        Degrees of freedom that its interval was made with.
+        Degrees of freedom of its interval.
     """
     if found.half_width is None:
         return None
@@ -112,10 +111,10 @@ def p_value(found: Estimate, degrees: float) -> float | None:
 def _relative(xs: Sequence[float], ys: Sequence[float], confidence: float) -> Interval:
     """The relative change and its interval: all ratios r for which ``x - r y`` may have the mean zero.
 
-    Fieller, Journal of the Royal Statistical Society B 16 (1954), for pairs. It is exact where they
-    are normal, unlike the delta method even where the denominator varies much. The ratios are the
-    solutions of a quadratic inequality; they are a bounded interval if the mean of the denominator
-    differs significantly from zero.
+    Fieller, Journal of the Royal Statistical Society B 16 (1954), for pairs. It is exact for normal pairs,
+    unlike the delta method, even if the denominator varies widely. The ratios are the solutions of a
+    quadratic inequality; they are a bounded interval if the mean of the denominator differs significantly
+    from zero.
     """
     n, method = len(xs), "Fieller"
     if n == 0:
@@ -172,11 +171,11 @@ def unpaired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) ->
 
 
 def _mean_and_error(values: Collection[float]) -> tuple[float, float | None]:
-    """The mean and the square of its standard error, which a single value does not have."""
+    """The mean and the square of its standard error, which is missing for a single value."""
     mean, n = math.fsum(values) / len(values), len(values)
     if n == 1:
         return mean, None
     if min(values) == max(values):
-        # Rounding of the mean must not look like a spread or a difference.
+        # Rounding errors of the mean must not appear as a spread or a difference.
         return min(values), 0.0
     return mean, math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n

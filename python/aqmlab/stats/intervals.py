@@ -17,23 +17,21 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with the two ends of its interval, which need not lie evenly around it.
+    """An estimate with the two ends of its interval, which need not be symmetric about it.
 
     Attributes
     ----------
     estimate
         The estimate, in the unit of the values; ``None`` without values.
     low, high
-        The ends; ``None`` where there is no interval.
-    n
-        Number of values.
+        The ends; ``None`` if there is no interval. n Number of values.
     confidence
-        The least probability that such an interval covers the true value, exactly or nearly: see
+        The minimum probability that such an interval covers the true value, exact or approximate: see
         ``method``.
     method
         The method: ``"Student t"``, ``"Clopper-Pearson"``, ...
     reason
-        Why there is no interval; empty where there is one.
+        Why there is no interval; empty if there is one.
     """
 
     estimate: float | None
@@ -118,7 +116,7 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
     if n == 1:
         return Estimate(middle, None, 1, confidence)
     if min(there) == max(there):
-        # Rounding of the mean must not look like a spread.
+        # Rounding errors of the mean must not appear as a spread.
         return Estimate(there[0], 0.0, n, confidence)
     variance = math.fsum((value - middle) ** 2 for value in there) / (n - 1)
     half_width = quantile(confidence, n - 1) * math.sqrt(variance / n)
@@ -126,7 +124,7 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
 
 
 def mean(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Interval:
-    """Like :func:`estimate`, as an interval with two ends; without estimate if there is no value."""
+    """Like :func:`estimate`, but as an interval with two ends; without an estimate if there is no value."""
     found = estimate(values, confidence)
     if found is None:
         return Interval(None, None, None, 0, confidence, "Student t", "no seed has a value")

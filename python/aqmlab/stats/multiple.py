@@ -55,13 +55,12 @@ class MultipleComparisons:
 def multiple_comparisons(
     p_values: Iterable[float | None], confidence: float = CONFIDENCE
 ) -> MultipleComparisons:
-    """Count comparisons, and those that find a difference, alone and together.
+    """Count the comparisons, and those that find a difference, each alone and all taken together.
 
     Parameters
     ----------
     p_values
-        :attr:`aqmlab.stats.differences.Difference.p_value` of each; ``None`` of one that was not
-        tested.
+        :attr:`aqmlab.stats.differences.Difference.p_value` of each; ``None`` for one that was not tested.
     confidence
         Confidence of each interval.
     """
@@ -79,10 +78,10 @@ def adjusted(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """P values adjusted for their number, in the order given: compare each with the level of all together.
+    """P values adjusted for their number, in the order given: compare each with the joint level.
 
-    The least p is multiplied by the number of comparisons, the next by one less, and so on; none becomes less
-    than the one before it, nor more than 1.
+    The smallest p is multiplied by the number of comparisons, the next by one less, and so on; none becomes
+    less than the one before it, nor more than 1.
     """
     count = len(p_values)
     adjusted = [0.0] * count

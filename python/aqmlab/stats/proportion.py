@@ -15,7 +15,7 @@ def share(outcomes: Iterable[bool | None], confidence: float = CONFIDENCE) -> In
     outcomes
         One value per seed; ``None`` where unknown.
     confidence
-        Least coverage of the interval.
+        Minimum coverage of the interval.
     """
     known = [outcome for outcome in outcomes if outcome is not None]
     return clopper_pearson(sum(known), len(known), confidence)

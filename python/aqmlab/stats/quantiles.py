@@ -1,4 +1,4 @@
-"""Medians and other quantiles over seeds, with intervals that need no distribution.
+"""Medians and other quantiles over seeds, with distribution-free intervals.
 
 The number of values below the true quantile is binomial for every continuous distribution.
 Two of the sorted values therefore enclose it with an exactly known probability. With ties, the
@@ -27,14 +27,13 @@ def quantile(values: Iterable[float | None], q: float, confidence: float = CONFI
         One value per seed; ``None`` and NaN are seeds for which the metric is not defined.
     q
         Between 0 and 1: 0.5 is the median.
-    confidence
-        Least coverage. The interval's own ``confidence`` is its actual coverage, which is higher
+    confidence Minimum coverage. The interval's own ``confidence`` is its actual coverage, which is higher
         because ranks are whole numbers.
 
     Returns
     -------
     Interval
-        Without ends where even the least and the greatest value do not cover enough.
+        Without ends if even the smallest and the largest value do not reach the coverage.
     """
     if not 0.0 < q < 1.0:
         raise ValueError(f"the quantile {q:g} is not between 0 and 1")
@@ -59,8 +58,8 @@ def median(values: Iterable[float | None], confidence: float = CONFIDENCE) -> In
 def covering_ranks(n: int, q: float, confidence: float) -> tuple[int, int, float] | None:
     """Return the ranks, from 1, of the two sorted values around the ``q`` quantile, and their coverage.
 
-    Each excludes at most probability ``(1 - confidence) / 2``: the greatest such lower rank, the
-    least such upper one.
+    Each excludes at most probability ``(1 - confidence) / 2``: the largest such lower rank, and the smallest
+    such upper one.
     """
     from scipy.special import bdtr, bdtrc
 

@@ -1,11 +1,11 @@
 """Screening designs, which find the settings that matter among many from few readings.
 
-The designs are Plackett and Burman's (Biometrika 33, 1946), from Paley's Hadamard matrices (Journal
-of Mathematics and Physics 12, 1933): every setting is at its first level in half of the rows, and
-every pair of settings has all four combinations equally often. *Folded over* (each row again with
-all levels changed: Box and Wilson, Journal of the Royal Statistical Society B 13, 1951) the effect of one
-setting is not confounded with the joint effect of two others. The further candidates of a setting with more
-than two alternate over the rows in which it is not at its first.
+The designs are Plackett and Burman's (Biometrika 33, 1946), from Paley's Hadamard matrices (Journal of
+Mathematics and Physics 12, 1933): every setting is at its first level in half of the rows, and every pair of
+settings has all four combinations equally often. *Folded over* (each row again with all levels changed: Box
+and Wilson, Journal of the Royal Statistical Society B 13, 1951) the effect of one setting is not confounded
+with the joint effect of two others. If a setting has more than two candidates, the others alternate over the
+rows in which it is not at its first.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def effects(
 ) -> tuple[tuple[Effect, ...], ...]:
     """The effect of each candidate but the first of each setting, by least squares.
 
-    Where there are too few rows to separate the candidates of a setting, they have a joint effect.
+    If there are too few rows to separate the candidates of a setting, they have a joint effect.
     The interval covers the variation over seeds and the interactions of settings; its variance is
     the greater of the two. Within a setting, the candidates share the confidence (Bonferroni).
 
@@ -175,7 +175,7 @@ def _variance(model: Floats, residuals: Floats, values: Floats) -> tuple[float, 
 def seed_variance(values: Floats) -> tuple[float, int]:
     """Return the variance of one value between seeds, by a two-way analysis of variance.
 
-    An effect of a seed that is common to all readings is not noise where readings with the same seeds are
+    An effect of a seed that is common to all readings is not noise if readings with the same seeds are
     compared.
 
     Returns

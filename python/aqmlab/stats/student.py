@@ -1,9 +1,9 @@
 """Student's t distribution.
 
-Every answer needs a quantile of this distribution, and SciPy takes half a second to import. For
-whole degrees of freedom, as those of means and of pairs, the distribution is a finite sum:
-Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4. For others (Welch's)
-it is SciPy's.
+Every answer needs a quantile of this distribution, and SciPy takes half a second to import. For whole degrees
+of freedom, such as those of means and of pairs, the distribution is a finite sum: Abramowitz and Stegun,
+Handbook of Mathematical Functions, 26.7.3 and 26.7.4. For fractional degrees (Welch's), SciPy's distribution
+is used.
 """
 
 from __future__ import annotations

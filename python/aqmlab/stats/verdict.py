@@ -28,7 +28,7 @@ FAILS: Status = "fails"
 UNDECIDED: Status = "undecided"
 
 LEAST_SEEDS = 5
-"""Seeds below which nothing is decided (ours): the t quantile is 12.7 at two seeds, 2.8 at five."""
+"""Number of seeds below which nothing is decided (ours): the t quantile is 12.7 at two seeds, 2.8 at five."""
 
 _OPPOSITE: dict[Status, Status] = {HOLDS: FAILS, FAILS: HOLDS, UNDECIDED: UNDECIDED}
 
@@ -42,13 +42,12 @@ class Verdict:
     status
         ``"holds"``, ``"fails"`` or ``"undecided"``.
     estimate, low, high
-        The quantity compared, with its interval; ``None`` where there is none.
-    threshold
-        The reference: a number, or the two ends of a range.
+        The quantity compared, with its interval; ``None`` if there is none. threshold The reference: a
+        number, or the two ends of a range.
     n
         Number of values (seeds, pairs) behind the interval.
     reason
-        Why it is undecided, or which part decided a combination; empty where the figures suffice.
+        Why it is undecided, or which part decided a combination; empty if the figures suffice.
     """
 
     status: Status
@@ -63,8 +62,8 @@ class Verdict:
     def margin(self) -> float:
         """The distance of the estimate from the threshold in half-widths of its interval.
 
-        At least 1 where the interval does not straddle the threshold; infinite where it has no
-        width; 0 where there is none.
+        At least 1 if the interval does not straddle the threshold; infinite if it has no width; 0 if there is
+        none.
         """
         if self.estimate is None or self.low is None or self.high is None or self.threshold is None:
             return 0.0
@@ -93,7 +92,7 @@ def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int
     threshold
         The threshold in the unit of the estimate; 0 for a difference.
     least_n
-        Values below which nothing is decided.
+        Number of values below which nothing is decided.
     """
     ends = _ends(found, least_n)
     if isinstance(ends, Verdict):
@@ -142,7 +141,7 @@ def _decided(found: Interval, threshold: float | tuple[float, float], *, holds: 
 
 
 def negated(verdict: Verdict) -> Verdict:
-    """Negate a verdict: holds becomes fails, fails becomes holds, undecided stays."""
+    """Negate a verdict: holds becomes fails, fails becomes holds, undecided remains."""
     return replace(verdict, status=_OPPOSITE[verdict.status])
 
 
@@ -155,9 +154,8 @@ def all_of(verdicts: Iterable[Verdict]) -> Verdict:
 def at_least(count: int, parts: Sequence[Verdict]) -> Verdict:
     """Judge whether at least ``count`` parts hold, whatever the truth of the undecided ones.
 
-    The verdict has the figures of the decisive part: the least certain among those with its status,
-    because no combination is more certain than that one. An empty combination is undecided, not
-    true.
+    The verdict has the figures of the decisive part: the least certain among those with its status, because
+    the combination cannot be more certain than this part. An empty combination is undecided, not true.
     """
     if not parts:
         return undecided("there is nothing to judge")

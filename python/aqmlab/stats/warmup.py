@@ -1,9 +1,9 @@
 """The end of the initial transient of a series: MSER-5.
 
-The truncation rule of White (Simulation 69, 1997), by groups of five as White, Cobb and Spratt made
-it (Winter Simulation Conference 2000): of all truncation points, it selects the one after which the mean is
-best known: the one with the smallest sum of squares about the mean of the remaining values, divided by the
-square of their number. Points in the second half of the series do not count because the statistic of few
+The truncation rule of White (Simulation 69, 1997), applied to groups of five as in White, Cobb and Spratt
+(Winter Simulation Conference 2000): of all truncation points, it selects the one after which the mean is
+known best, that is, with the smallest sum of squares about the mean of the remaining values, divided by the
+square of their number. Points in the second half of the series are excluded because the statistic of few
 values is small by chance. If the smallest value is there or at its edge, the series is too short for a
 decision.
 """
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 GROUP = 5
 LEAST_GROUPS = 10
-"""Least number of groups for a result (ours)."""
+"""Smallest number of groups for a result (ours)."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Truncation:
     cut
         Number of values of the series to leave out; a multiple of the group.
     settled
-        Whether the cut lies within the first half: else the series shows no steady state.
+        Whether the cut is in the first half; otherwise the series shows no steady state.
     mean
         Mean of the groups after the cut.
     """
@@ -51,7 +51,7 @@ def mser(series: Sequence[float], group: int = GROUP) -> Truncation | None:
     Returns
     -------
     Truncation or None
-        ``None`` for a series of less than ten groups.
+        ``None`` for a series of fewer than ten groups.
     """
     count = len(series) // group
     if count < LEAST_GROUPS:

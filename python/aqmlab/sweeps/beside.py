@@ -1,4 +1,4 @@
-"""A sweep simulated and live, side by side: a directory of both, next to those of the two sweeps."""
+"""A sweep simulated and live, side by side: a directory for both, next to those of the two sweeps."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
 
     Raises
     ------
-    UsageError
-        If the two are not sweeps of one store.
-    RecordingError
+    UsageError If the two are not sweeps of the same store. RecordingError
         If neither has a finished run.
     HostError
         If the directory cannot be written.

@@ -13,7 +13,7 @@ CAPTURE_FILE = "packets.pcapng"
 
 _SECTION, _INTERFACE = 0x0A0D0D0A, 1
 _NAME = 2
-"""The option that has an interface's name."""
+"""The option that contains an interface's name."""
 
 
 def has_packets(recording: Path, capture: Capture, ports: int) -> bool:
@@ -41,7 +41,7 @@ def has_packets(recording: Path, capture: Capture, ports: int) -> bool:
 
 
 def _interfaces(file: BinaryIO) -> Iterator[tuple[str, int]]:
-    """Name and bytes kept of each packet, of each interface."""
+    """For each interface, its name and the number of bytes kept of each packet."""
     while head := file.read(8):
         kind, length = struct.unpack("<II", head)
         if kind not in (_SECTION, _INTERFACE):

@@ -75,8 +75,7 @@ class PlannedCell:
     end_ns
         Longest duration of each of its runs.
     weight
-        Bits that its links can carry in a run, to which the time of a scenario's runs is
-        proportional.
+        Bits that its links can carry in a run; the time of a scenario's runs is proportional to it.
     """
 
     case: int
@@ -106,7 +105,7 @@ class Cases:
     capture
         The packets to keep.
     instead
-        Advice for a scenario that has a sweep, where that is refused.
+        Advice for a scenario that has a sweep, if sweeps are refused.
 
     Attributes
     ----------
@@ -203,7 +202,7 @@ class Cases:
         return self._digests[key]
 
     def __iter__(self) -> Iterator[tuple[PlannedCell, int, str]]:
-        """Cell, seed and digest of each run: cell by cell, and in each the seeds, unless they are live."""
+        """Cell, seed and digest of each run: by cell, then by seed, unless the runs are live."""
         return self.runs()
 
     def runs(self, among: Container[Cell] | None = None) -> Iterator[tuple[PlannedCell, int, str]]:

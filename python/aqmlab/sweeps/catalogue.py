@@ -79,7 +79,7 @@ class Catalogue:
         return list(dict.fromkeys(table for entry in self.entries for table in entry.manifest.tables))
 
     def mixed(self) -> bool:
-        """Whether the recordings are of several versions, whose tables may differ in their columns."""
+        """Whether the recordings come from several versions, whose tables may have different columns."""
         manifests = (entry.manifest for entry in self.entries)
         versions = {
             (m.aqmlab_version, m.format_version, m.parts.get(PROGRAM), m.parts.get("recording"))

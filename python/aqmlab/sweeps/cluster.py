@@ -1,7 +1,7 @@
 """The executor of a Dask cluster: tasks go to its workers, outcomes and recordings come back.
 
-Dask restarts a run whose worker dies. Tasks that Dask loses with its scheduler are resubmitted. Runs
-have names made of their digests, so two simultaneous sweeps share a common run.
+Dask restarts a run whose worker dies. Tasks that Dask loses with its scheduler are resubmitted. Runs are
+named by their digests, so two simultaneous sweeps share a common run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _LOOK_S = 0.005
 """Interval of checks for returned results."""
 _SENT_TOGETHER = 64
-"""Tasks of one message."""
+"""Number of tasks per message."""
 
 
 @dataclass
@@ -192,7 +192,7 @@ class DaskExecutor:
             self._send_batch(batch, files, allowed)
 
     def _allowed(self, task: Task) -> frozenset[str] | None:
-        """The only workers that may do a task; ``None`` if all may.
+        """The workers that may execute a task; ``None`` if all may.
 
         Raises
         ------
@@ -280,7 +280,7 @@ class DaskExecutor:
             self._outcomes.append(_failed(sent.task, error))
 
     def _refuse(self, address: str, refusal: _Refusal) -> None:
-        """Give a worker no more runs, or none that need other versions; the stricter refusal remains."""
+        """Send a worker no more runs, or none that need other versions; the stricter refusal remains."""
         known = self._refusals.setdefault(address, refusal)
         if known.parts is not None and refusal.parts is None:
             self._refusals[address] = refusal

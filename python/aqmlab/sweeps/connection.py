@@ -1,4 +1,4 @@
-"""The connection to a Dask scheduler: made, lost and made again."""
+"""The connection to a Dask scheduler, which is re-established when it is lost."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Cluster:
     silence_s
         Time without progress after which a run is ended and tried again.
     patience_s
-        Time for which a lost scheduler is searched for.
+        Time for which reconnection to a lost scheduler is attempted.
     """
 
     address: str | None = None
@@ -83,7 +83,7 @@ class Cluster:
         """
         from distributed import Client
 
-        # Its messages about a lost scheduler would repeat ours.
+        # Dask's messages about a lost scheduler would duplicate ours.
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         until = time.monotonic() + timeout_s
         while self.scheduler_file and not Path(self.scheduler_file).is_file():
@@ -219,7 +219,7 @@ class Connection:
 
     def map(
         self,
-        function: Any,  # noqa: ANN401 (whatever Dask takes)
+        function: Any,  # noqa: ANN401 (any argument that Dask accepts)
         requests: Sequence[str],
         keys: Sequence[str],
         files: Mapping[str, bytes],
@@ -227,12 +227,12 @@ class Connection:
     ) -> list[Future[Any]]:
         """Send tasks: a named function with one request each, and the files that all of them need.
 
-        If workers are named as ``allowed``, to these alone.
+        If workers are named in ``allowed``, tasks are sent only to these.
         """
         assert self._client is not None
         more: dict[str, Any] = {}
         if files:
-            # As a task because scattered data is lost with its worker.
+            # Sent as a task because scattered data is lost with its worker.
             named = sha256(repr(sorted(files.items())).encode()).hexdigest()[:16]
             more["files"] = self._client.submit(dict, dict(files), key=f"files-{named}")
         futures: list[Future[Any]] = self._client.map(

@@ -155,7 +155,7 @@ class SweepDirectory:
             try:
                 others = SweepFile(self.path).failed
             except DamageError:
-                # It is about to be rewritten: the rest of it follows from the scenario.
+                # It is about to be rewritten: its other content follows from the scenario.
                 others = {}
             reasons |= {name: why for name, why in others.items() if name not in tried}
         lacking = {name: why for name, why in reasons.items() if not self._store.has(name)}
@@ -178,7 +178,7 @@ def store_of(directory: Path) -> Store:
 
 
 def load_sweep(path: Path | str) -> Results:
-    """Open the results of a sweep, so far if it has not ended.
+    """Open the results of a sweep, or those so far if it has not ended.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Executors: where tasks are done. Here: processes of this machine.
+"""Executors, which run tasks. Here: processes of this machine.
 
 A task is plain data and its result is a directory in its place, so an executor only has to carry a
 :class:`~aqmlab.sweeps.task.Task` there and an :class:`Outcome` back; one that uses other machines is a second
@@ -20,7 +20,7 @@ from aqmlab.sweeps.progress import UnderWay
 from aqmlab.sweeps.task import Task
 
 SKIPPED = "skipped"
-"""The cause of runs that cannot be made on this machine, unlike others of the same scenario."""
+"""The cause of runs that cannot be executed on this machine, although others of the same scenario can."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class QueueExecutor:
 
     def under_way(self) -> Mapping[str, UnderWay]:
         """Return the progress of current runs, by name."""
-        # A copy in one step: other threads write it.
+        # Copied in one step because other threads modify it.
         return dict(self._under_way)
 
 
@@ -147,7 +147,8 @@ class LocalExecutor(QueueExecutor):
         self._request = {"memory_cap": memory_cap, "replace": replace}
         self._closed = False
         self._keepers = [Keeper(place, silence_s=silence_s) for _ in range(workers)]
-        # The kernel ends a worker with the thread that started it: these end after their workers.
+        # The kernel ends a worker together with the thread that started it, so these threads end after their
+        # workers.
         self._threads = [
             threading.Thread(target=self._serve, args=(keeper,), daemon=True) for keeper in self._keepers
         ]

@@ -1,4 +1,4 @@
-"""The directory of an experiment: recordings that a person can find by arm and seed.
+"""The directory of an experiment: recordings that users can find by arm and seed.
 
 ::
 
@@ -63,8 +63,7 @@ class ExperimentDirectory(Place):
 
         Raises
         ------
-        DamageError
-            If `experiment.json` is not as it was written.
+        DamageError If `experiment.json` has changed since it was written.
         """
         return list(self._asked)
 
@@ -93,7 +92,7 @@ class ExperimentDirectory(Place):
             raise DamageError([f"`{self.path / EXPERIMENT_FILE}` is incomplete: {error!r}"]) from error
 
     def kept(self) -> str:
-        """Return what an interrupt leaves, and how to continue."""
+        """Describe what an interrupt leaves behind, and how to continue."""
         if not any(self.path.glob("*/seed-*/manifest.json")):
             return ""
         return f"finished runs are kept in `{self.path}`; `--resume -o {self.path}` continues"

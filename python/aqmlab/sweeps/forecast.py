@@ -135,7 +135,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
 
 
 def _lacks(path: Path, size: int | None, todo: Sequence[PlannedCell], workers: int) -> Iterator[str]:
-    """The resources of which the machine now has too little."""
+    """The resources of which the machine currently has too little."""
     there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     free = shutil.disk_usage(there).free
     if size is not None and size > free:
@@ -180,7 +180,7 @@ def _tried(cases: Cases, cell: PlannedCell) -> _Trial:
 
 
 def _between(trials: list[_Trial], weight: float) -> float:
-    """Seconds that a run of a weight takes, on the line through the trials."""
+    """Seconds that a run of a given weight takes, on the line through the trials."""
     first, last = trials[0], trials[-1]
     if first.weight == last.weight:
         return first.wall_s

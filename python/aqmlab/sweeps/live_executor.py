@@ -19,7 +19,7 @@ from aqmlab.sweeps.task import Task
 
 
 class LiveExecutor(QueueExecutor):
-    """Does live runs one after the other: two at the same time would compete for processors.
+    """Executes live runs one after the other: simultaneous runs would compete for processors.
 
     An interrupted run is asked to end; its recording up to then is kept and marked as interrupted.
 
@@ -32,7 +32,7 @@ class LiveExecutor(QueueExecutor):
     replace
         Whether existing runs are repeated.
     interrupted
-        Called once, when a run has been asked to end.
+        Called once, when a run has been requested to end.
     """
 
     def __init__(
@@ -49,7 +49,8 @@ class LiveExecutor(QueueExecutor):
         self._asked_to_end = self._heeded = 0
         self._skipped: list[str] = []
         self.remarks = self._skipped
-        # The kernel ends a router with the thread that started it: this one ends after them.
+        # The kernel ends a router together with the thread that started it, so this thread ends after its
+        # routers.
         self._thread = threading.Thread(target=self._keep, name="live", daemon=True)
         self._thread.start()
 

@@ -32,9 +32,7 @@ class Merged:
 
     Attributes
     ----------
-    store
-        Where.
-    added, present
+    store The destination. added, present
         Runs that were added, and runs that were present.
     sweeps
         The sweeps of the sources, with their present runs.
@@ -52,7 +50,7 @@ class Merged:
 def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, report: bool = True) -> Merged:
     """Copy complete runs and sweeps of several stores into one, and rebuild the tables of these sweeps.
 
-    Files are linked where that is possible, else copied; the sources stay as they are.
+    Files are linked where that is possible, else copied; the sources remain unchanged.
 
     Parameters
     ----------
@@ -67,8 +65,7 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, rep
     ------
     UsageError
         If there are no sources, or the destination is one of them.
-    RecordingError
-        If there is no store, or two have a run of one digest with different results.
+    RecordingError If there is no store, or two stores have different results for a run with the same digest.
     HostError
         If the destination cannot be written.
     """
@@ -127,7 +124,7 @@ def _check_equal(source: Store, into: Store, digest: str) -> None:
     """The same run has the same results, or something is wrong with one of the machines."""
     manifests = [read_manifest(store.path_of(digest)) for store in (source, into)]
     if manifests[0].host == LIVE:
-        # Two live runs are never the same: the existing one is kept.
+        # No two live runs are the same: the existing one is kept.
         return
     # Files with other bytes may have the same content: another version may have written them.
     tables = [

@@ -1,4 +1,4 @@
-"""The files that a scenario names: lists of connections and of packets next to it."""
+"""The files that a scenario names: lists of connections and of packets, stored next to it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Recordings in transit from a worker without access to the store: files, and the parts left behind.
 
-A *summary* is a recording without the tables of single flows, packets and requests over time. Its manifest
-lists these under ``left_behind`` instead of ``tables``; the rest is unchanged.
+A *summary* is a recording without the tables of individual flows over time, packets and requests. Its
+manifest lists these under ``left_behind`` instead of ``tables``; the rest is unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Bring = Literal["summaries", "recordings"]
 SUMMARIES: Bring = "summaries"
 RECORDINGS: Bring = "recordings"
 COURSES = ("flow_series", "packets", "requests", "trace")
-"""The tables that a summary is without."""
+"""The tables that a summary lacks."""
 
 _MANIFEST = "manifest.json"
 _TABLE = ".parquet"
@@ -57,7 +57,7 @@ def packed(recording: Path, bring: Bring) -> dict[str, bytes]:
 
 
 def unpack(files: Mapping[str, bytes], directory: Path) -> None:
-    """Write the files into a new directory, on the disk before it returns.
+    """Write the files into a new directory; they are on the disk when it returns.
 
     Raises
     ------

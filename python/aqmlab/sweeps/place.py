@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
 _LOOK_S = 0.05
-"""Between checks whether a lock is free."""
+"""Interval between checks whether a lock is free."""
 
 
 class Needs(NamedTuple):
@@ -36,9 +36,7 @@ class Needs(NamedTuple):
 
     Attributes
     ----------
-    whole
-        Also the tables that may be left on a worker of a cluster.
-    capture
+    whole Also the tables that may be left on a worker of a cluster. capture
         These packets.
     ended
         A live run has to have ended by itself.
@@ -86,7 +84,7 @@ class Place(ABC):
 
     @abstractmethod
     def kept(self) -> str:
-        """A sentence on what is kept and how to continue; empty if nothing is kept."""
+        """A sentence about what is kept and how to continue; empty if nothing is kept."""
 
     @property
     @abstractmethod
@@ -151,9 +149,7 @@ class Place(ABC):
         ----------
         staged
             The recording, in a directory of :meth:`staging`; it is gone afterwards.
-        name
-            Of its run.
-        replace
+        name The name of its run. replace
             Whether it replaces an existing one.
 
         Returns
@@ -222,7 +218,7 @@ def alone_in(directory: Path) -> Iterator[None]:
     """Wait until no other process is in this block for the same directory."""
     lock = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        # Where the file system has no locks, the last writer of equal tables wins.
+        # If the file system has no locks, the last writer wins; the tables are equal.
         while locked(lock) is False:
             raise_if_stopped()
             time.sleep(_LOOK_S)
@@ -237,8 +233,8 @@ def _own_directory(parent: Path) -> tuple[int, Path]:
         directory = parent / f"{os.getpid()}-{os.urandom(4).hex()}"
         file = directory.with_suffix(".lock")
         lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        # A process that cleans up may have found the lock before it was held: then it is gone or soon will
-        # be.
+        # A process that cleans up may have found the lock before it was taken: then the directory is gone or
+        # soon will be.
         if locked(lock) is not False and os.fstat(lock).st_nlink:
             directory.mkdir()
             return lock, directory

@@ -1,4 +1,4 @@
-"""A worker process and the pipes to it: one request per line, and progress lines until the answer."""
+"""A worker process and the pipes to it: one request per line, then progress lines until the answer."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ Hear = Callable[[Mapping[str, Any]], object]
 ATTEMPTS = 2
 """Number of attempts at a run whose process dies."""
 SILENCE_S = 600.0
-"""Time without progress after which a process is killed. A run often shows progress, except while it creates
-its flows and writes its tables."""
+"""Time without progress after which a process is killed.
+
+A run reports progress frequently, except while it creates its flows and writes its tables.
+"""
 ALIVE = "alive"
 """The key of a progress line, which is not an answer."""
 
@@ -92,7 +94,7 @@ class WorkerProcess:
         self._process.kill()
 
     def died(self) -> str:
-        """How the process ended, in words."""
+        """A description of how the process ended."""
         if self.alive:
             self._process.kill()
         code = self._process.wait()
@@ -147,7 +149,7 @@ class WorkerProcess:
 
 
 class Keeper:
-    """Keeps a worker process, and replaces it if it dies; the run then loses one attempt.
+    """Keeps a worker process, and replaces it if it dies; this uses up one attempt of the run.
 
     Parameters
     ----------
@@ -196,7 +198,7 @@ class Keeper:
 
     def _living(self) -> WorkerProcess:
         if self._process is not None and not self._process.alive:
-            # It was idle for long, or was ended between two runs.
+            # The process was idle for long, or was ended between two runs.
             self.close()
         with self._lock:
             if self._process is None:

@@ -11,8 +11,10 @@ from aqmlab.results import Results
 from aqmlab.stats import estimate
 
 WATCHED = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p95_s")
-"""Metrics whose intervals are examined while a sweep grows. All are well above zero if anything is sent; the
-relative width of a value near zero is meaningless."""
+"""Metrics whose intervals are examined while a sweep grows.
+
+All are well above zero if anything is sent, because the relative width of a value near zero is meaningless.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,7 @@ class UnderWay:
         Which run.
     done_s, total_s
         The finished and the total time: simulated, or real for live runs.
-    events
-        That the simulator has processed.
-    phase
+    events Events that the simulator has processed. phase
         The current phase of a live run; empty if simulated.
     lateness_max_s
         The greatest lateness of a packet of a live run.
@@ -60,7 +60,7 @@ class UnderWay:
 
     @property
     def share(self) -> float:
-        """The part that is done."""
+        """The completed share."""
         return self.done_s / self.total_s if self.total_s > 0 else 0.0
 
 
@@ -87,7 +87,7 @@ class Progress:
     events
         Processed by the simulator since the start, in finished runs and in those in progress.
     under_way
-        The runs that are being done, as far as their workers say.
+        The runs in progress, as far as their workers report them.
     widest
         Of the intervals of cells with two runs or more.
     note

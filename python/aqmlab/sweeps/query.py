@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _APART = "files"
-"""A separate schema for names that no query uses."""
+"""A separate schema for names that do not occur in queries."""
 _Files = Mapping[str, Sequence[tuple[TableFile, str]]]
 """The files of each table, with the digest of their run."""
 _RUN_COLUMNS = ("digest", "arm", "seed", "settings")
@@ -77,7 +77,7 @@ _MOST_WHOLE = 2**63 - 1
 
 
 def _kept(values: list[Any]) -> tuple[str, list[Any]]:
-    """A column of one kind: numbers and texts as they are, anything else as the text that it prints."""
+    """A column of one type: numbers and texts as they are, anything else as printed text."""
     there = [value for value in values if value is not None]
     if there and all(type(value) is bool for value in there):
         return YES_OR_NO, values
@@ -115,7 +115,7 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
     _check(sql)
     known = catalogue(store_path(path))
     with duckdb.connect(":memory:", config=_SHUT) as connection:
-        # The views are made of the files found here; from then on nothing else may be read.
+        # The views are created from the files found here; after that nothing else may be read.
         connection.execute(f"SET allowed_directories = [{_text(f'{known.root}/')}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
@@ -125,7 +125,7 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
         mixed = known.mixed()
         try:
             if mixed:
-                # Their columns are united by name: one that is missing would be read as null.
+                # Their columns are united by name: a missing one would be read as null.
                 files = _without(_lacking(connection, files), files, known.skipped)
             columns, rows = _answer(connection, sql, files, known, mixed=mixed)
         except duckdb.Error:
@@ -149,7 +149,7 @@ _SHUT = {
 
 
 def _is_text(text: str) -> bool:
-    """Whether it has no bytes from the command line that are not UTF-8."""
+    """Whether it contains no bytes from the command line that are not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -174,7 +174,7 @@ def _check(sql: str) -> None:
 
 
 def _asked(tables: Sequence[str], sql: str) -> Sequence[str]:
-    """The tables that a query may need: those that it names, or all if it names none, as ``SHOW TABLES``."""
+    """The tables that a query may need: those it names, or all if it names none, like ``SHOW TABLES``."""
     words = set(re.findall(r"\w+", sql.lower()))
     return [table for table in tables if table in words] if words & {"runs", "cells", *tables} else tables
 

@@ -33,7 +33,7 @@ NEWS = "aqmlab"
 _IDLE_S = 60.0
 """Time for which a process waits for the next request."""
 _SECONDS_BETWEEN_NEWS = 2.0
-"""Of one run: the scheduler passes on those of all workers."""
+"""For one run, because the scheduler passes on the events of all workers."""
 _here = threading.local()
 """Its ``keeper`` is the process of the thread, with the directory of the store that it serves."""
 
@@ -120,7 +120,7 @@ def _differences(needed: Mapping[str, int], wanted: str) -> str:
 
 
 def _news(worker: Any) -> Hear:  # noqa: ANN401 (of Dask)
-    """A callback that reports the progress of this thread's run to the client from time to time."""
+    """A callback that periodically reports the progress of this thread's run to the client."""
     key, told_s = worker.get_current_task(), time.monotonic()
 
     def hear(now: Mapping[str, Any]) -> None:
@@ -190,7 +190,7 @@ def _taken(store: Path, digest: str, bring: Any) -> dict[str, bytes] | None:  # 
 
 
 def _memory_cap(worker: Any) -> int:  # noqa: ANN401 (of Dask)
-    """Bytes that a run may take, so that one for each thread leaves a fifth of the worker's memory."""
+    """Bytes that a run may take, so that one run per thread leaves a fifth of the worker's memory free."""
     limit = worker.memory_manager.memory_limit
     threads: int = worker.state.nthreads
     return int(limit * SHARE_OF_MEMORY / threads) if limit else memory_cap(threads)

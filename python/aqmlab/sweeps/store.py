@@ -77,7 +77,7 @@ class Store(Place):
         if not (path / STORE_FILE).exists():
             try:
                 path.mkdir(parents=True, exist_ok=True)
-                # Another process may be making the same store.
+                # Another process may be creating the same store.
                 others = [entry for entry in path.iterdir() if not entry.name.startswith(f".{STORE_FILE}.")]
                 if others and not (path / STORE_FILE).exists():
                     raise UsageError(f"`{path}` is not a store, and not empty: name another directory")
@@ -126,7 +126,7 @@ class Store(Place):
         return [path for path in _directories(self.path / "sweeps") if (path / SWEEP_FILE).is_file()]
 
     def sweep_directory(self, name: str) -> Path:
-        """Where a sweep of that name has its tables."""
+        """The directory of the tables of a sweep with that name."""
         return self.path / "sweeps" / name
 
     def _begin_writing(self) -> None:

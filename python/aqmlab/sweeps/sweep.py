@@ -54,7 +54,7 @@ _PATIENCE_S = 10.0
 _TASKS_AHEAD = 256
 """Tasks that wait at the executor, so that no worker waits while results are evaluated."""
 _READ_AHEAD = 100
-"""Number of new runs that are worth reading while others run."""
+"""Number of new runs from which on reading them while others run is worthwhile."""
 _LOOK_S = 5.0
 """Least time between evaluations of the intervals, in seconds ..."""
 _SHARE_OF_LOOKING = 0.05
@@ -146,7 +146,7 @@ class Sweep:
 
     @property
     def lasts_s(self) -> float:
-        """The real time that the requested live runs take, without their starts and ends."""
+        """The real time that the requested live runs take, excluding start-up and shutdown."""
         todo = (self._tally.cells[name][0].end_ns for name in self._tally.todo)
         return sum(todo) / 1e9 if self.cases.host == LIVE else 0.0
 
@@ -184,7 +184,7 @@ class Sweep:
             If interrupted, which cancels the sweep. Finished runs are kept.
         """
         with self:
-            # Not by `join`: interrupted, it would take the thread for ended.
+            # Not by `join`: if interrupted, it would consider the thread ended.
             wait_heeding_signals(self._over)
         self._thread.join()
         if self._error is not None:
@@ -207,7 +207,7 @@ class Sweep:
                 self._say_what_is_kept(error)
 
     def cancel(self) -> None:
-        """End it now: runs in progress are dropped, finished ones kept, and tables as they were.
+        """End it now: runs in progress are dropped, finished ones are kept, and tables remain unchanged.
 
         A live run may still forward packets in flight; a second Ctrl-C ends it at once.
         """
@@ -288,7 +288,7 @@ class Sweep:
         finally:
             self.remarks = tuple(executor.remarks)
             executor.close(now=waiting > 0)
-            # Ended workers have left partial files.
+            # Workers that ended may have left partial files.
             self._place.sweep_out()
 
     def _look(self, *, last: bool) -> None:
@@ -327,7 +327,8 @@ class Sweep:
         if set(self._tally.causes) == {SKIPPED}:
             # This machine can still do the runs of other arms.
             return None if self._tally.there() else DisciplineError(next(iter(failed.values())))
-        # In the order of the cells, not of their ends: the same message for any number of workers.
+        # In the order of the cells, not in which they ended: the message is the same for any number of
+        # workers.
         name = next(name for name in self._tally.cells if name in failed)
         cell, seed = self._tally.cells[name]
         where = f"{self.cases.cell_of(cell)}, seed {seed}"
@@ -385,8 +386,8 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
 ) -> Sweep:
     """Run every cell of a scenario with every seed that the store lacks.
 
-    Runs are done in other processes, and the call returns when they have begun. They end with this process at
-    the latest: ``wait()`` for them.
+    Runs are executed in other processes, and the call returns when they have begun. They end with this
+    process at the latest, so call ``wait()``.
 
     Parameters
     ----------
@@ -402,8 +403,8 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         Where runs are executed: ``"local"``, in processes of this machine, or on the workers of a Dask
         cluster, a :class:`aqmlab.Cluster`; ``"dask"`` is the one that Dask is configured for.
     host
-        ``"sim"``, or ``"live"`` for runs between this machine's TCP stacks, one at a time, which last as long
-        as they say (:attr:`Sweep.lasts_s`).
+        ``"sim"``, or ``"live"`` for runs between this machine's TCP stacks, one at a time, which take as long
+        in real time as in the scenario (:attr:`Sweep.lasts_s`).
     pcap, pcap_bytes
         As for :func:`aqmlab.run`. An existing run without these packets is repeated.
     shard
@@ -418,7 +419,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     progress
         Receives the progress of the runs, about ten times per second.
     interrupted
-        Called once, when a live run has been asked to end.
+        Called once, when a live run has been requested to end.
     report
         Whether to make ``report.html`` at the end.
 
@@ -478,15 +479,13 @@ def cluster_of(
     ----------
     executor
         As for :func:`sweep`.
-    jobs
-        Runs in parallel, where that is given.
-    bring
+    jobs Runs in parallel, if given. bring
         The part that comes back, unless the cluster specifies it.
 
     Raises
     ------
     UsageError
-        If there is no such executor, or a number of jobs does not go with it.
+        If there is no such executor, or it does not accept a number of jobs.
     HostError
         If Dask is not installed.
     """

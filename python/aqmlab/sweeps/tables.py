@@ -29,14 +29,14 @@ CLASSES_FILE = "classes.csv"
 def columns(results: Results) -> tuple[Metric, ...]:
     """The metrics of the tables: those that are counted, and those that the scenario requests.
 
-    A metric from samples may take longer than a run.
+    A metric computed from samples may take longer than a run.
     """
     counted = (m.name for m in all_metrics() if not m.from_samples)
     return tuple(map(find, dict.fromkeys([*HEADLINE, *counted, *results.metrics])))
 
 
 def results_csv(found: Answer) -> str:
-    """A row for each finished run: swept values, arm, seed, metrics; empty where one is not defined."""
+    """One row per finished run: swept values, arm, seed, metrics; empty where a metric is not defined."""
     rows: list[list[str]] = [[*_axes(found.results), "arm", "seed", *(m.name for m in found.metrics)]]
     for row in found.rows:
         for run in found.results.runs_of(row.cell):
@@ -46,9 +46,9 @@ def results_csv(found: Answer) -> str:
 
 
 def answer_csv(found: Answer) -> str:
-    """A row for each cell: swept values, arm, and of each metric mean, half-width of its interval, and n.
+    """One row per cell: swept values, arm, and for each metric mean, half-width of its interval, and n.
 
-    Of an answer by class a row for each class of a cell, with the metrics for which some run has a value.
+    For an answer by class, one row per class of a cell, with the metrics for which some run has a value.
     """
     metrics = found.shown if found.by_class else found.metrics
     head = [f"{m.name}{part}" for m in metrics for part in ("", "_half_width", "_n")]
@@ -61,7 +61,7 @@ def answer_csv(found: Answer) -> str:
 
 
 def write_tables(results: Results, directory: Path) -> None:
-    """Write the tables; that of classes where there are several.
+    """Write the tables; the table of classes only if there are several.
 
     Raises
     ------

@@ -15,7 +15,7 @@ MOST_PCAP_BYTES = 65_535
 
 SIMULATOR = "sim"
 LIVE = "live"
-"""The hosts, as manifests call them."""
+"""The hosts, by their names in manifests."""
 
 
 class Capture(NamedTuple):
@@ -25,8 +25,7 @@ class Capture(NamedTuple):
     ----------
     ports
         Names of links; ``("all",)`` for all.
-    bytes
-        Of each packet.
+    bytes Number of bytes kept of each packet.
     """
 
     ports: tuple[str, ...] = ()
@@ -48,7 +47,7 @@ NO_CAPTURE = Capture()
 
 
 def _pcap_bytes(count: int | None) -> int:
-    """Bytes to keep of each captured packet: at least an IP header, at most all of any packet."""
+    """Bytes to keep of each captured packet: at least an IP header, at most any whole packet."""
     if count is None:
         return DEFAULT_PCAP_BYTES
     count = whole(count, "`pcap_bytes`")
@@ -65,13 +64,10 @@ class Task:
 
     Attributes
     ----------
-    digest
-        Of the run: of its plan, its seed and the versions of the parts that decide its result, its host too.
-    name
+    digest Digest of the run: of its plan, its seed and the versions of the parts that determine its result,
+    including its host. name
         Its name in the place of its recording; in a store the digest.
-    arm, seed
-        Which run of the scenario text.
-    toml
+    arm, seed The run of the scenario text. toml
         The scenario of one case.
     file_name
         The file of the scenario, for messages; the files that it names are next to it.

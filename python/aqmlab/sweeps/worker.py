@@ -2,7 +2,7 @@
 
 Started by :mod:`aqmlab.sweeps.process` as ``python -m aqmlab.sweeps.worker PLACE PARENT IDLE_S``. It ends
 with its standard input, with its parent (whatever the cause), and after IDLE_S seconds without a request,
-unless that is 0. During a run, it also writes progress messages as lines. Ctrl-C is the parent's business.
+unless that is 0. During a run, it also writes progress messages as lines. Ctrl-C is handled by the parent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from aqmlab.sweeps.task import Task
 _DEATH_SIGNAL = 1
 """``PR_SET_PDEATHSIG`` of prctl(2)."""
 _SECONDS_BETWEEN_SIGNS = 0.3
-"""Between signs of life."""
+"""Interval between progress messages."""
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _requests(lines: TextIO, idle_s: float) -> Iterator[str]:
-    """Requests as they come, each after the answer to the one before."""
+    """Requests as they arrive, each after the answer to the previous one."""
     while not idle_s or select.select([lines], [], [], idle_s)[0]:
         line = lines.readline()
         if not line:
@@ -110,7 +110,7 @@ def _attempt(
         # The next run would find the same: no space, no permission.
         return {"status": "machine", "cause": type(error).__name__, "reason": str(error)}
     except AqmlabError as error:
-        # The reader knows the run.
+        # The reader already knows the run.
         reason = str(error).removeprefix(f"arm `{task.arm}`, seed {task.seed}: ")
         return {"status": "failed", "cause": type(error).__name__, "reason": reason}
 

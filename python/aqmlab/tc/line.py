@@ -50,12 +50,11 @@ class TcLine:
 
 
 def tc_lines(scenario: Scenario) -> list[TcLine]:
-    """The queues of a scenario's links, in each arm; those that are the same in several arms once.
+    """The queues of a scenario's links in each arm; a queue that is the same in several arms appears once.
 
     Raises
     ------
-    ScenarioError
-        With everything that is wrong with the scenario.
+    ScenarioError With all errors of the scenario.
     """
     found: dict[tuple[Any, ...], list[str]] = {}
     for arm in resolve(scenario)["arms"]:
@@ -131,7 +130,7 @@ def _slope(sizes: Mapping[str, int], probability: float) -> list[str]:
 
 
 def _burst(link: Link, sizes: Mapping[str, int]) -> int:
-    """A burst that tc turns into the nearest power of two: the scenario's or the guideline's, if one does."""
+    """A burst for which tc computes the nearest power of two: the scenario's or the guideline's, if any."""
     settings = link.settings
     mean = int(settings["mean_packet_bytes"])
     wanted = min(31, max(1, round(-log2(settings["w_q"]))))
@@ -164,7 +163,7 @@ def _in_bytes(settings: Mapping[str, Any], name: str) -> int:
 
 
 _BY_RULE = frozenset({"preset", "w_rule", "burst", "mark_p", "max_packet_bytes", "limit_rule"})
-"""Parameters that are not compared: they enter others, or apply in variants that are compared by name."""
+"""Parameters that are not compared: they enter others, or apply in variants compared by name."""
 
 
 def _differences(ours: Mapping[str, Any], kernels: Mapping[str, Any]) -> list[str]:

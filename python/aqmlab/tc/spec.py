@@ -27,13 +27,13 @@ class TcQueue:
     Attributes
     ----------
     spec
-        The words, from the discipline's name on.
+        The words, starting with the discipline's name.
     queue
         The queue in the syntax of scenarios.
     rate_bps
         The link's rate in the words; ``None`` if they have none.
     remarks
-        The meaning of the words beyond the queue.
+        What the words mean beyond the queue itself.
     """
 
     spec: str
@@ -80,7 +80,7 @@ class _Grammar:
 
 
 def _discipline(words: Sequence[str]) -> list[str]:
-    """The words after ``tc qdisc add dev DEV root``, if they begin so."""
+    """The words after ``tc qdisc add dev DEV root``, if they begin with it."""
     rest = list(words)
     if rest[:2] == ["tc", "qdisc"]:
         rest = rest[3:]
@@ -205,6 +205,6 @@ LINUX_ONLY = (
     *("mq", "mqprio", "multiq", "netem", "noqueue", "pfifo_fast", "pie", "plug", "prio", "qfq", "sfb", "sfq"),
     *("skbprio", "taprio", "tbf"),
 )
-"""Disciplines of Linux that nothing here stands for."""
+"""Disciplines of Linux that have no equivalent here."""
 
 __all__ = ["CODEL_UNIT_NS", "DEFAULT_RATE_BPS", "HEADERS", "IDLE", "TcQueue", "codel_units", "read_tc"]

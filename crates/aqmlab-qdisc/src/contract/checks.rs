@@ -55,7 +55,7 @@ impl Item {
         }
     }
 
-    /// Returns one check of it in words: the unit of the counts of [`Checks`].
+    /// Describes one check of it: the unit of the counts of [`Checks`].
     pub const fn counts(self) -> &'static str {
         match self {
             Item::Conservation => {
@@ -73,7 +73,7 @@ impl Item {
     }
 }
 
-/// The number of checks of each item, and of the discipline's actions meanwhile.
+/// The number of checks of each item, and of the discipline's actions during them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Checks {
     items: [u64; Item::ALL.len()],
@@ -110,7 +110,7 @@ pub struct Subject<'a> {
     pub make: &'a dyn Fn(Stream) -> Box<dyn Qdisc<TestPacket>>,
     /// The stream of all runs except those that compare streams.
     pub draws: Stream,
-    /// The limit that its backlog must keep, if it has one.
+    /// The limit that its backlog must not exceed, if it has one.
     pub limit: Option<Limit>,
     /// Whether it may hold packets back. If so, its deadlines are followed; otherwise it must be
     /// work conserving.

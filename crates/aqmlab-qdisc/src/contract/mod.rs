@@ -14,16 +14,14 @@
 //! }
 //! ```
 //!
-//! Each script runs four times: twice unchanged (same calls, same outcome), once with `observe`
-//! called at many instants, and once with every pause cut into pieces. The last run compares a law
-//! that catches up lazily with one that is woken often. Packets also arrive at the very instants of
-//! updates. A failing script is shortened; the failure names the item of the contract, the seed and
-//! the calls that show it.
+//! Each script runs four times: twice unchanged (same calls, same outcome), once with `observe` called at
+//! many instants, and once with every pause cut into pieces. The last run compares a law that catches up
+//! lazily with one that is woken often. Packets also arrive exactly at the instants of updates. A failing
+//! script is shortened; the failure names the item of the contract, the seed and the calls that show it.
 //!
-//! Two checks need more than one script or a clock, and are separate: [`check_draws`] compares runs
-//! that draw from different streams, and [`check_work`] measures calls after long pauses.
-//! [`Variant::idle`] reports whether the scripts, all checks together, made a discipline do its
-//! work.
+//! Two checks need more than one script or a clock, and are separate: [`check_draws`] compares runs that draw
+//! from different streams, and [`check_work`] measures calls after long pauses. [`Variant::idle`] reports
+//! whether the scripts, over all checks, made a discipline act.
 
 mod checks;
 mod packet;
@@ -125,7 +123,7 @@ pub fn script_for(subject: &Subject<'_>, seed: u64) -> Vec<Operation> {
     with_arrivals_at_updates(subject, &script(seed))
 }
 
-/// Number of runs that [`check_draws`] compares; fewer than this share a past.
+/// Number of runs that [`check_draws`] compares; fewer of them share a history.
 const RUNS: u64 = 128;
 const FEW: usize = 24;
 

@@ -162,7 +162,7 @@ struct Run<'a> {
     witness: Witness,
 }
 
-/// The observer: records each fate and its errors.
+/// The observer: records each fate, and errors in it.
 #[derive(Default)]
 struct Witness {
     now: Instant,
@@ -232,7 +232,7 @@ impl<'a> Run<'a> {
         }
         self.now = end;
         if self.how == Disturbance::Poked {
-            // Catches up again first: an update that is due now has then been made.
+            // First catches up again, so that an update that is due now has been made.
             let rate = self.rate;
             self.call(|q, now, _| q.rate_changed(now, rate))?;
         }
@@ -289,7 +289,7 @@ impl<'a> Run<'a> {
             let what = format!("dequeue gave nothing while {:?} waits", self.qdisc.backlog());
             return Err((Item::Replay, what));
         }
-        // A shaper: its deadlines must lead to a packet. Time passes as it does for a host.
+        // A shaper: its deadlines must lead to a packet. Time passes as for a host.
         for _ in 0..EMPTY_DEADLINES {
             self.now = self.checked_deadline()?;
             self.witness.checks.count(Item::Deadline, 1);

@@ -39,7 +39,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The character of a section of a script.
+/// The kind of load in a section of a script.
 #[derive(Clone, Copy)]
 enum Phase {
     /// Arrivals on an almost stopped link.
@@ -59,7 +59,7 @@ enum Phase {
 /// between 10 kbit/s and 400 Gbit/s.
 pub fn script(seed: u64) -> Vec<Operation> {
     let mut draws = Stream::new(seed, "contract/script");
-    // Some runs are all ECN-capable, some not at all, some mixed.
+    // In some scripts all packets are ECN-capable, in some none, in others some.
     let ecn_share = [0, 50, 100][draws.below(3) as usize];
     let mut operations = Vec::new();
     for _ in 0..6 + draws.below(10) {
@@ -89,7 +89,7 @@ fn stretch(phase: Phase, ecn_share: u64, draws: &mut Stream, out: &mut Vec<Opera
     for _ in 0..departures {
         out.push(Operation::Depart);
     }
-    // Equal instants are normal: in a third of the cases no time passes.
+    // Equal instants are common: in a third of the cases no time passes.
     if draws.below(3) > 0 {
         out.push(Operation::Pass(Span::ns(draws.below(longest.as_ns()))));
     }

@@ -48,8 +48,8 @@ pub fn presets(info: &Info) -> Vec<Variant> {
     variants
 }
 
-/// Returns every word of every choice, with a limit in bytes where the discipline has one and the
-/// word allows it.
+/// Returns every word of every choice, with a limit in bytes if the discipline has one and the word allows
+/// it.
 pub fn words(info: &Info) -> Vec<Variant> {
     let Some((_, base)) = (info.samples)().into_iter().next() else { return Vec::new() };
     let in_bytes = info.params.iter().any(|p| p.name == "limit");
@@ -94,8 +94,8 @@ fn marks(settings: &Settings) -> bool {
     settings.iter().any(|s| (s.name == "ecn" && s.value == Value::Flag(true)) || within(&s.value))
 }
 
-/// Returns `base` with `values` and, as far as the discipline accepts them, with `wishes`. A
-/// setting that an error names gives way to `values`: first a wish, then one of `base`.
+/// Returns `base` with `values` and, as far as the discipline accepts them, with `wishes`. A setting named in
+/// an error is removed in favour of `values`: first a wish, then one of `base`.
 fn accepted(
     info: &Info,
     base: &Settings,

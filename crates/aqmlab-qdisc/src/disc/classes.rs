@@ -27,7 +27,7 @@ pub enum Scheduler {
     Strict,
     /// In turn, this many packets per round.
     WeightedRoundRobin(RoundRobin),
-    /// In turn, this many bytes per round plus the unused credit of earlier rounds.
+    /// In turn, this many bytes per round, plus the unused credit of earlier rounds.
     DeficitRoundRobin(RoundRobin),
 }
 
@@ -66,8 +66,8 @@ pub struct Classes<P, Q> {
     backlog: Backlog,
     /// Classes that have something to send, one bit each.
     waiting: u64,
-    /// Classes, one bit each, whose queue has had an arrival since a request last found it empty.
-    /// Each still has to be notified that the link has nothing of it to send.
+    /// Classes, one bit each, whose queue has had an arrival since a request last found it empty. Each has
+    /// yet to be notified that the link found none of its packets to send.
     busy: u64,
     packets: PhantomData<fn(P)>,
 }
@@ -155,8 +155,8 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
         answer
     }
 
-    /// Handles a request by the link: notifies queues that have become empty that it found no
-    /// packet of theirs.
+    /// Handles a request by the link: notifies queues that have become empty that the link found none of
+    /// their packets.
     fn notify_idle(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
         let mut idle = self.busy & !self.waiting;
         while idle != 0 {

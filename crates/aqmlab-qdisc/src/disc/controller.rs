@@ -1,4 +1,4 @@
-//! Parameters that the controllers with a target queue (PI, REM) share, and their resolution.
+//! Parameters common to the controllers with a target queue (PI, REM), and their resolution.
 
 use alloc::format;
 use alloc::string::String;
@@ -135,7 +135,7 @@ impl<'a> Controller<'a> {
 pub(super) struct Gauge {
     pub measure: Measure,
     pub mean: Bytes,
-    /// The amount in units of `measure` that makes a packet.
+    /// The size of a packet in units of `measure`.
     pub unit: f64,
     /// The target queue in packets.
     pub q_ref: f64,

@@ -8,8 +8,8 @@ use crate::info::Decides;
 use crate::law::{Decision, Notice};
 use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
-/// A law about single packets. Three things are independent: a law *sees* arrivals and departures,
-/// it *decides* at arrivals, and it *decides* at departures. It sees all arrivals and departures;
+/// A law about individual packets. Three things are independent: a law *sees* arrivals and departures, it
+/// *decides* at arrivals, and it *decides* at departures. It sees all arrivals and departures;
 /// [`EarlyLaw::decides`] returns where it decides.
 ///
 /// Whenever the queue is called, it first calls [`EarlyLaw::catch_up`], so the other methods see a
@@ -60,8 +60,8 @@ pub trait EarlyLaw {
         false
     }
 
-    /// Returns the packet that is lost for lack of room: the place in the queue of one of
-    /// `waiting`, 0 being the oldest, or `waiting` itself for the arrival.
+    /// Returns the packet that is lost for lack of room: the position in the queue of one of `waiting`
+    /// packets, 0 being the oldest, or `waiting` itself for the arrival.
     #[inline(always)]
     fn victim(&mut self, waiting: usize) -> usize {
         waiting
@@ -109,7 +109,7 @@ pub struct Leaving {
 pub struct EarlyQueue {
     /// Buffer limit.
     pub limit: Limit,
-    /// Whether ECN-capable packets are marked instead of dropped where the law allows it.
+    /// Whether ECN-capable packets are marked instead of dropped if the law allows it.
     pub ecn: bool,
     /// Whether a packet that finds the buffer full is lost to the limit even if the law has chosen
     /// it.
@@ -125,7 +125,7 @@ pub struct Early<P, L> {
     queue: EarlyQueue,
     fifo: Fifo<P>,
     draws: Numbered,
-    /// Number of the next decision. Its draw has the same number, used or not.
+    /// Number of the next decision. Its draw has the same number, whether it is used or not.
     decisions: u64,
 }
 
@@ -199,7 +199,7 @@ impl<P: Arrived, L: EarlyLaw> Early<P, L> {
         Some((pkt, leaving))
     }
 
-    /// Returns the next packet that the law lets leave; it has caught up.
+    /// Returns the next packet that the law allows to leave; the law has caught up.
     fn next_decided(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<(P, Leaving)> {
         while let Some((mut pkt, leaving)) = self.pop(now) {
             let number = self.decisions;
@@ -221,7 +221,7 @@ impl<P: Arrived, L: EarlyLaw> Early<P, L> {
     }
 }
 
-/// Sets CE and reports it, unless it is already set.
+/// Sets CE, unless it is already set, and reports this.
 fn mark<P: Packet>(now: Instant, pkt: &mut P, notice: Notice, obs: &mut dyn Observer<P>) {
     if pkt.ecn() != Ecn::Ce {
         pkt.mark_ce();

@@ -21,7 +21,7 @@ use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, LinkContext, Observer,
 pub struct FredQueue {
     /// Buffer limit.
     pub limit: Limit,
-    /// Whether ECN-capable packets are marked instead of dropped where the law allows it.
+    /// Whether ECN-capable packets are marked instead of dropped if the law allows it.
     pub ecn: bool,
     /// Mean packet size, which converts the link's rate to packets per second.
     pub mean_packet: Bytes,
@@ -38,7 +38,7 @@ pub struct Fred<P> {
     /// Salt of this queue's hashes.
     salt: u64,
     draws: Numbered,
-    /// Number of the next arrival. Its draw has the same number, used or not.
+    /// Number of the next arrival. Its draw has the same number, whether it is used or not.
     arrivals: u64,
 }
 
@@ -64,7 +64,7 @@ impl<P: Packet> Fred<P> {
         &self.law
     }
 
-    /// Returns the state of the flow of `pkt`, or `None` if none of its packets waits.
+    /// Returns the state of the flow of `pkt`, or `None` if none of the flow's packets waits.
     pub fn flow(&self, pkt: &P) -> Option<FredFlow> {
         self.flows.get(pkt.flow_hash(self.salt)).copied()
     }

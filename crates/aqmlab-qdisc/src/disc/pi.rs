@@ -45,7 +45,7 @@ impl EarlyLaw for PiControl {
         self.law.on_arrival(size, draw)
     }
 
-    /// The gains were chosen for one rate and stay.
+    /// The gains were chosen for one rate and do not change.
     fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
 
     /// Appends `p`.
@@ -199,8 +199,8 @@ fn tcp_loop(s: &Settings, link: &LinkContext) -> Result<TcpLoop, ParamError> {
     })
 }
 
-/// Returns the phase margin, in degrees, of the loop of TCP and a PI with these parameters. Below
-/// zero, the queue oscillates by itself. `None` if flows or round-trip time are not known.
+/// Returns the phase margin, in degrees, of the loop of TCP and a PI with these parameters. If this is
+/// negative, the queue oscillates by itself. `None` if flows or round-trip time are not known.
 ///
 /// # Errors
 /// If the parameters are not PI's.

@@ -73,7 +73,7 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Policer<Q> {
         self.queue.next_len()
     }
 
-    /// False where it re-marks: the host of a port that looks ahead keeps the packet as it arrived.
+    /// False if it re-marks, because the host of a port that looks ahead keeps the packet as it arrived.
     fn settles_at_enqueue(&self) -> bool {
         self.exceed == Exceed::Drop && self.queue.settles_at_enqueue()
     }

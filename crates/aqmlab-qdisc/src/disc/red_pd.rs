@@ -1,4 +1,4 @@
-//! RED-PD: a RED queue behind a filter of single flows ([`RedPdLaw`]), and its parameters.
+//! RED-PD: a RED queue behind a filter for individual flows ([`RedPdLaw`]), and its parameters.
 
 use alloc::format;
 use core::cell::{Ref, RefCell};
@@ -22,8 +22,8 @@ use crate::{Arrived, Backlog, Cause, LawSamples, LinkContext, Observer, Packet, 
 /// RED with Preferential Dropping.
 #[derive(Clone, Debug)]
 pub struct RedPd<P> {
-    /// Observation makes the law catch up in place, which does not affect later calls. A copy would
-    /// copy all its flows.
+    /// Observation makes the law catch up in place, which does not affect later calls. A copy would include
+    /// all its flows.
     filter: RefCell<RedPdLaw>,
     red: Red<P>,
     /// Whether RED's marks count like its drops.
@@ -65,7 +65,7 @@ impl<P: Arrived> RedPd<P> {
         self.arrivals += 1;
         let control = self.red.law();
         let law = control.law();
-        // ns-2.35: RED's average at the last packet that reached it. Nothing waits while it ages.
+        // ns-2.35: RED's average at the last packet that reached it. No packet waits while it decays.
         let above = law.average().at(now) >= law.params().min_th;
         let waits = control.measure.of(self.red.backlog()) > 1.0;
         let draw = || unit_from_bits(self.draws.at(draw_number));

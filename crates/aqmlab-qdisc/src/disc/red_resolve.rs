@@ -21,7 +21,7 @@ use crate::law::{
 use crate::resolve::{bytes, in_bytes, whole};
 use crate::{LinkContext, Packet, resolve};
 
-/// Settings with an average that follows a script quickly.
+/// Settings whose average follows a script quickly.
 const QUICK: &[(&str, Value)] = &[("ecn", Value::Flag(true)), ("w_q", Value::Number(0.2))];
 
 /// RED's entry in the catalogue.
@@ -290,7 +290,7 @@ fn control(s: &Settings, rule: RedRule) -> Result<RedControl, ParamError> {
 }
 
 fn queue(s: &Settings) -> Result<EarlyQueue, ParamError> {
-    // ns-2 attributes a drop that finds the queue full to the queue's limit, whatever RED decides.
+    // ns-2 attributes a drop at a full queue to the queue's limit, whatever RED decides.
     let overflow_first = Counting::read(s, "counting")? == Counting::Ns2;
     Ok(EarlyQueue { limit: resolve::limit(s)?, ecn: s.flag("ecn")?, overflow_first, spares_not_ect: false })
 }
@@ -380,8 +380,8 @@ fn minimum_in_packets(all: &Settings) -> Result<f64, ParamError> {
     Ok(in_bytes(all.size("min_th")?, mean) / mean.as_f64())
 }
 
-/// Returns the least k with `burst + 1 - min_th <= (1 - (1 - W)^burst) / W`, W = 2^-k (Floyd and
-/// Jacobson 1993, inequality 3, as tc solves it), or `None` if the burst is too small for any.
+/// Returns the smallest k with `burst + 1 - min_th <= (1 - (1 - W)^burst) / W`, W = 2^-k (Floyd and Jacobson
+/// 1993, inequality 3, as tc solves it), or `None` if the burst is too small for any.
 fn linux_weight_log(min_th: f64, burst: u64) -> Option<u32> {
     let excess = burst as f64 + 1.0 - min_th;
     if excess < 1.0 {

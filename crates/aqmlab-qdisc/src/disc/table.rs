@@ -1,4 +1,4 @@
-//! Parts that the parameter tables of several disciplines share.
+//! Parts common to the parameter tables of several disciplines.
 
 use aqmlab_params::{Alias, Default, Kind, Param, Reading, Value};
 
@@ -9,7 +9,7 @@ pub(super) const fn ns2(name: &'static str) -> Alias {
     Alias::new("ns-2", name)
 }
 
-/// Returns an ns-2 name, whose bare number is in packets, seconds or bytes.
+/// Returns an ns-2 name; a number without a unit is in packets, seconds or bytes.
 pub(super) const fn ns2_in(unit: &'static str, name: &'static str) -> Alias {
     ns2(name).reads(Reading::In(unit))
 }
@@ -22,14 +22,14 @@ pub(super) const fn tc(name: &'static str) -> Alias {
     Alias::new("tc", name)
 }
 
-/// Returns a tc name, whose bare number is in bytes.
+/// Returns a tc name; a number without a unit is in bytes.
 pub(super) const fn tc_bytes(name: &'static str) -> Alias {
     tc(name).reads(Reading::In("B"))
 }
 
 pub(super) const PROBABILITY: Kind = Kind::NumberAbove { above: 0.0, max: 1.0 };
 
-/// The parameter of every discipline that turns packets into bytes.
+/// The parameter of every discipline that converts packets to bytes.
 pub(super) const MEAN_PACKET: Param = Param {
     name: "mean_packet",
     kind: Kind::Bytes { min: 1, max: 65_535 },
@@ -82,7 +82,7 @@ pub(super) const fn ecn(source: &'static str, help: &'static str, aliases: &'sta
     Param { name: "ecn", kind: Kind::Flag, default: Default::Flag(false), aliases, source, help }
 }
 
-/// Returns the names of all `N` presets, as the words of the choice among them.
+/// Returns the names of all `N` presets, as the keywords of the choice among them.
 pub(super) const fn names<const N: usize>(presets: &[Preset]) -> [&'static str; N] {
     assert!(presets.len() == N, "every preset has its word");
     let mut names = [""; N];

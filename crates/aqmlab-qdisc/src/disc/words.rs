@@ -1,4 +1,4 @@
-//! The words of the disciplines' choices, as types.
+//! The keywords of the disciplines' choices, as types.
 
 use aqmlab_params::words;
 

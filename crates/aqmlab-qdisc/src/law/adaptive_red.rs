@@ -5,7 +5,7 @@ use aqmlab_units::{Bytes, Instant, Span};
 
 use super::{Decision, RedLaw};
 
-/// The rule by which `max_p` moves.
+/// The rule by which `max_p` changes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Adaptation {
     /// Additive increase and multiplicative decrease, towards a band around the middle between the
@@ -197,9 +197,9 @@ impl AdaptiveRed {
         }
     }
 
-    /// Between two calls the average can only fall (an idle link ages it), so it passes through the
-    /// zones downwards once. This takes at most two searches and, above and below the band, as many
-    /// steps as `max_p` takes from one end of its range to the other.
+    /// Between two calls the average can only fall (it decays on an idle link), so it passes through the
+    /// zones downwards once. This takes at most two searches and, above and below the band, as many steps as
+    /// `max_p` takes from one end of its range to the other.
     #[cold]
     fn run_timer(&mut self, rule: AimdRule, now: Instant) {
         let due = (now - self.next).div_span(rule.interval) + 1;
@@ -259,7 +259,7 @@ impl AdaptiveRed {
 }
 
 impl AimdRule {
-    /// Returns `max_p` after an update in `zone`, or `None` if it stays. Paper, figure 1: increase
+    /// Returns `max_p` after an update in `zone`, or `None` if it does not change. Paper, figure 1: increase
     /// while `max_p <= 0.5`, decrease while `max_p >= 0.01`.
     fn moved(&self, max_p: f64, zone: Zone) -> Option<f64> {
         match zone {
@@ -285,8 +285,8 @@ fn zone(avg: f64, (low, high): (f64, f64)) -> Zone {
     }
 }
 
-/// Returns the least `n` in `from .. end` for which `holds`, or `end`. Once `holds` is true it must
-/// stay true.
+/// Returns the smallest `n` in `from .. end` for which `holds`, or `end`. Once `holds` is true, it must
+/// remain true.
 fn first_from(mut from: u64, mut end: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while from < end {
         let middle = from + (end - from) / 2;
@@ -373,7 +373,7 @@ mod tests {
         assert!((0.009..0.01).contains(&end), "{end}");
     }
 
-    /// Ages the average over an idle hour, once in one leap and once call by call.
+    /// Lets the average decay over an idle hour, once in one step and once call by call.
     #[test]
     fn a_leap_over_an_idle_time_equals_every_single_update() {
         for weight in [1e-3, 1e-5, 1e-7] {

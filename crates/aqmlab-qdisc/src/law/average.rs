@@ -1,18 +1,17 @@
-//! RED's exponentially weighted average of the queue length and its ageing while the link is idle.
+//! RED's exponentially weighted average of the queue length, and its decay while the link is idle.
 
 use aqmlab_units::{Instant, Span};
 
-/// Effect of an idle time, in which no arrival updates the average.
+/// Effect of an idle period, in which no arrival updates the average.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IdleRule {
-    /// Floyd and Jacobson 1993, section 11: `m` steps with an empty queue, where `m` is the number
-    /// of mean packets that could have been sent, and no ordinary step at the arrival that ends the
-    /// idle time.
-    // DEVIATES from the letter where that arrival is lost. The queue has still been empty since
-    // `q_time`, so `f(time - q_time)` would count the time before the arrival again at the next
-    // one. Here each packet that could have been sent counts once. (Restarting at each loss would
-    // be worse: arrivals less than a packet's time apart would never age the average, and a RED
-    // queue above `max_th` would stay blocked for ever.)
+    /// Floyd and Jacobson 1993, section 11: `m` steps with an empty queue, where `m` is the number of mean
+    /// packets that could have been sent, and no ordinary step at the arrival that ends the idle period.
+    // DEVIATES from the letter where that arrival is lost. The queue has still been empty since `q_time`, so
+    // `f(time - q_time)` would count the time before the arrival again at the next one. Here each packet that
+    // could have been sent counts once. (Restarting at each loss would be worse: arrivals less than a
+    // transmission time apart would never let the average decay, and a RED queue above `max_th` would remain
+    // blocked forever.)
     Paper,
     /// ns-2.35: the same `m` steps and the arrival's ordinary step, `m + 1` in all.
     Ns2,
@@ -30,9 +29,9 @@ pub struct Average {
     rest: f64,
     rule: IdleRule,
     packets_per_s: f64,
-    /// Start of the idle time whose virtual packets have not been counted yet.
+    /// Start of the idle period whose virtual packets have not yet been counted.
     idle_since: Option<Instant>,
-    /// The arrival that ended the last idle time, and the instant up to which its virtual packets
+    /// The arrival that ended the last idle period, and the instant up to which the period's virtual packets
     /// have been counted.
     ended: (Instant, Instant),
 }
@@ -62,7 +61,7 @@ impl Average {
         self.value
     }
 
-    /// Cold: arrivals at a busy link do not reach it.
+    /// Cold: arrivals at a busy link do not reach this function.
     #[cold]
     fn end_idle(&mut self, since: Instant, now: Instant, queued: f64) {
         self.idle_since = None;
@@ -77,8 +76,8 @@ impl Average {
         }
     }
 
-    /// Returns when the last whole virtual packet of the idle time from `since` to `now` would have
-    /// been sent.
+    /// Returns when the last whole virtual packet of the idle period from `since` to `now` would have been
+    /// sent.
     fn counted_to(&self, since: Instant, now: Instant) -> Instant {
         let sent = Span::try_from_secs_f64(self.virtual_packets(since, now) / self.packets_per_s);
         // Never later than now, whatever the rounding.
@@ -93,16 +92,16 @@ impl Average {
         self.value
     }
 
-    /// Records that the link polled the empty queue. At the instant of an arrival that
-    /// ended an idle time, this means that the arrival was lost, and the idle time continues.
+    /// Records that the link polled the empty queue. At the instant of an arrival that ended an idle period,
+    /// this means that the arrival was lost and the idle period continues.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) {
         let (ended, counted_to) = self.ended;
         self.idle_since.get_or_insert(if now == ended { counted_to } else { now });
     }
 
-    /// Changes the link's rate to `packets_per_s`. The effect of an idle time so far is kept; a
-    /// fraction of a virtual packet is lost.
+    /// Changes the link's rate to `packets_per_s`. The effect of an idle period so far is kept; a fraction of
+    /// a virtual packet is lost.
     pub fn rate_changed(&mut self, now: Instant, packets_per_s: f64) {
         if packets_per_s == self.packets_per_s {
             return;
@@ -114,8 +113,7 @@ impl Average {
         self.packets_per_s = packets_per_s;
     }
 
-    /// Returns the average at `now`: that of the last arrival, aged if the link has been idle
-    /// since.
+    /// Returns the average at `now`: that of the last arrival, decayed if the link has been idle since.
     pub fn at(&self, now: Instant) -> f64 {
         self.idle_since.map_or(self.value, |since| self.aged(since, now))
     }
@@ -147,15 +145,15 @@ impl Average {
 /// Returns the Linux approximation of (1 - w)^m. The facts are from iproute2
 /// `tc_red_eval_idle_damping` and the kernel's `red_calc_qavg_from_idle_time`.
 ///
-/// `tc` divides time in ticks of 64 ns into 256 cells of 2^c ticks. Each cell has a shift
-/// `floor(-ln(1 - w) t / t_packet)`, at most 31. The kernel looks the time up in microseconds as if
-/// they were ticks, so it ages the average 15.625 times more slowly than the table says. (The
-/// logarithm is natural although the shift halves.)
+/// `tc` divides time in ticks of 64 ns into 256 cells of 2^c ticks. Each cell has a shift `floor(-ln(1 - w) t
+/// / t_packet)`, at most 31. The kernel looks the time up in microseconds as if they were ticks, so the
+/// average decays 15.625 times more slowly than intended by the table. (The logarithm is natural although the
+/// shift halves.)
 // DEVIATES from Linux: real numbers instead of fixed point with `Wlog` fractional bits, in which
 // the average is up to a byte higher.
 fn linux_aged(avg: f64, weight: f64, packets_per_s: f64, idle_s: f64) -> f64 {
     const DEEPEST: f64 = 31.0;
-    /// A tick of `tc`, which the kernel takes for a microsecond.
+    /// A tick of `tc`, which the kernel treats as a microsecond.
     const TICK_S: f64 = 64e-9;
     let per_us = -libm::log1p(-weight) * packets_per_s * TICK_S;
     let mut cell_log = 0;
@@ -245,7 +243,7 @@ mod tests {
         let expected = |packets| 10.0 * 0.998f64.powi(packets);
         let found = average.at(at(1.0));
         assert!(expected(1000) * 0.9999 < found && found < expected(999) * 1.0001, "{found}");
-        // An arrival that is sent ends it: the next idle time begins when the link asks in vain.
+        // An arrival that is sent ends it: the next idle period begins when the link polls the empty queue.
         average.on_arrival(at(1.0), 0.0);
         average.on_idle(at(1.0009));
         assert_eq!(average.at(at(1.0018)), average.at(at(1.0009)));

@@ -1,5 +1,5 @@
-//! BLUE (Feng, Kandlur, Saha, Shin 1999 to 2002): a single probability, moved by lost packets and
-//! an idle link.
+//! BLUE (Feng, Kandlur, Saha, Shin 1999 to 2002): a single probability, changed by lost packets and an idle
+//! link.
 //!
 //! ```text
 //! packet lost, or queue above L:  if now - last_update > freeze_time { p += d1; last_update = now
@@ -40,15 +40,13 @@ pub struct BlueParams {
 /// Effect of an idle link on the probability.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlueIdle {
-    /// Paper: one event per idle time, at the instant at which the link runs out of packets.
+    /// Paper: one event per idle period, at the instant at which the link runs out of packets.
     Emptied,
-    /// ns-3 port: at the arrival that ends the idle time, one decrement per whole `freeze_time` of
-    /// it.
+    /// ns-3 port: at the arrival that ends the idle period, one decrement per whole `freeze_time` of it.
     Periods,
-    /// ALTQ: at the arrival that ends the idle time, one decrement if the idle time was longer than
-    /// `freeze_time`. If the two ends of an idle time differ by more than one in whole seconds of
-    /// the clock, the probability becomes one decrement. The beginning of an idle time counts as an
-    /// update.
+    /// ALTQ: at the arrival that ends the idle period, one decrement if the period was longer than
+    /// `freeze_time`. If the two ends of an idle period differ by more than one in whole seconds of the
+    /// clock, the probability is set to one decrement. The beginning of an idle period counts as an update.
     Altq,
 }
 
@@ -116,7 +114,7 @@ impl BlueLaw {
     /// updated.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) -> bool {
-        // One event per time that the queue becomes empty, however often the link asks.
+        // One event each time the queue becomes empty, however often the link polls it.
         if self.idle_since.is_some() {
             return false;
         }
@@ -145,8 +143,8 @@ impl BlueLaw {
         }
     }
 
-    // DEVIATES from the ns-3 port: the quotient is exact, not of whole milliseconds, and an idle
-    // time shorter than freeze_time is no update, whereas the port records the instant.
+    // DEVIATES from the ns-3 port: the quotient is exact instead of in whole milliseconds, and an idle period
+    // shorter than freeze_time is not an update, whereas the port records the instant.
     fn periods(&mut self, now: Instant, idle: Span) -> bool {
         let periods = if self.hold.is_zero() { 1 } else { idle.div_span(self.hold) };
         if periods > 0 {
@@ -335,7 +333,7 @@ mod tests {
             law.on_arrival(ms(to), 0.0);
             assert_eq!(law.probability(), p);
         }
-        // The beginning of an idle time delays increments too.
+        // The beginning of an idle period also delays increments.
         law.on_idle(ms(1300));
         law.on_arrival(ms(1310), 0.0);
         assert!(!law.on_loss(ms(1350)));

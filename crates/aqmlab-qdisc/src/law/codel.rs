@@ -1,6 +1,6 @@
-//! CoDel (RFC 8289). Packets that have waited longer than `target` for an `interval` indicate a
-//! standing queue. The law then drops or marks one packet, and further ones at intervals that
-//! shrink with the square root of their count.
+//! CoDel (RFC 8289). If packets have waited longer than `target` throughout an `interval`, there is a
+//! standing queue. The law then drops or marks one packet, and further ones at intervals that shrink with the
+//! square root of their count.
 
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -9,9 +9,9 @@ use aqmlab_units::{Bytes, Instant, Span};
 pub enum Arithmetic {
     /// In nanoseconds, with exact square roots.
     Exact,
-    /// As Linux: times in whole units of 1024 ns; the inverse square root of the count as a
-    /// fraction of 16 bits, improved by one step of Newton's method for each chosen packet; the
-    /// interval of long waits is over after its end, not at it.
+    /// As Linux: times in whole units of 1024 ns; the inverse square root of the count as a 16-bit fraction,
+    /// refined by one step of Newton's method for each chosen packet; the interval of long waits is over
+    /// after its end, not at it.
     Linux,
 }
 
@@ -56,11 +56,11 @@ pub struct CodelLaw {
 /// Fate of the packet that left before, at the same instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum After {
-    /// There was none, or it was sent.
+    /// There was no such packet, or it was sent.
     Sent,
-    /// It was dropped first in a dropping state.
+    /// It was the first drop of a dropping state.
     FirstDrop,
-    /// It was dropped later in the state, due at this instant.
+    /// It was a later drop of the state, due at this instant.
     Drop(Instant),
 }
 

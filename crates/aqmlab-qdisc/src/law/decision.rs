@@ -9,13 +9,12 @@ use crate::{Ecn, Reason};
 pub struct Notice {
     /// [`Reason::Early`] or [`Reason::Forced`].
     pub reason: Reason,
-    /// Whether the notice may be a mark where ECN is on. Otherwise the packet is lost, ECN-capable
-    /// or not.
+    /// Whether the notice may be a mark if ECN is on. Otherwise the packet is lost, ECN-capable or not.
     pub markable: bool,
 }
 
 impl Notice {
-    /// An early notice, by a mark where possible.
+    /// An early notice, by a mark if possible.
     pub const EARLY: Notice = Notice { reason: Reason::Early, markable: true };
 
     /// Returns whether a packet with this ECN field is marked instead of lost, in a queue with ECN
@@ -51,13 +50,13 @@ pub(super) fn chosen(p: f64, byte_mode: ByteMode, size: Bytes, draw: impl FnOnce
 pub enum ByteMode {
     /// No scaling (RFC 7141's advice).
     Off,
-    /// By size over the largest packet size, before spacing if there is any (RED's paper).
+    /// By size divided by the largest packet size, before spacing if there is any (RED's paper).
     Paper {
         /// the largest packet
         largest: Bytes,
     },
-    /// By size over mean size, after spacing if there is any (ns-2). RED's count is then in bytes
-    /// over mean size, rounded down.
+    /// By size divided by mean size, after spacing if there is any (ns-2). RED's count is then in bytes
+    /// divided by mean size, rounded down.
     Ns2 {
         /// the mean packet
         mean: Bytes,
@@ -74,7 +73,8 @@ impl ByteMode {
         }
     }
 
-    /// Scales `pa` for a packet of `size`, in the mode that scales after spacing; certainty stays.
+    /// Scales `pa` for a packet of `size`, in the mode that scales after spacing; certainty remains
+    /// certainty.
     #[inline]
     pub(super) fn after_spacing(self, pa: f64, size: Bytes) -> f64 {
         match self {

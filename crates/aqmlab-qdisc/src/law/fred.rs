@@ -1,9 +1,9 @@
 //! Flow Random Early Drop (Lin and Morris, SIGCOMM 1997, figure 6).
 //!
-//! RED treats all flows alike. FRED looks at the number of packets that the arrival's own flow has
-//! waiting. A flow with few packets is not chosen at random, and a flow with too many is cut off. A
-//! flow that keeps trying gets a strike each time; with two strikes it is limited to the average
-//! share for as long as it has packets waiting.
+//! RED treats all flows alike. FRED looks at the number of packets that the arrival's own flow has waiting. A
+//! flow with few packets is not chosen at random, and a flow with too many is cut off. A flow that keeps
+//! exceeding its limit gets a strike each time; with two strikes it is limited to the average share as long
+//! as it has packets waiting.
 
 use aqmlab_units::{Bytes, Instant};
 
@@ -63,7 +63,7 @@ pub struct FredLaw {
     params: FredParams,
     average: Average,
     spacing: Spacing,
-    /// `avgcq`: the average over the number of flows, at least one packet.
+    /// `avgcq`: the average divided by the number of flows, at least one packet.
     fair_share: f64,
 }
 
@@ -91,7 +91,7 @@ impl FredLaw {
         draw: impl FnOnce() -> f64,
     ) -> Decision {
         let FredParams { min_th, max_th, min_q, .. } = self.params;
-        // Only queued packets update the average. An arrival sees it aged by the link's idle time.
+        // Only queued packets update the average. An arrival sees it decayed by the link's idle period.
         let avg = self.average.at(now);
         let (waiting, above) = (f64::from(flow.queued), avg >= max_th);
         if self.exceeds(flow, avg, active) {
@@ -328,7 +328,7 @@ mod tests {
             Decision::Notify(notice) => Some(notice.reason),
         };
         assert_eq!(law.average().at(NOW), 32.0);
-        // Arrivals that are lost do not stop the ageing.
+        // Arrivals that are lost do not stop the decay.
         assert_eq!(reason(&mut law, 0), Some(Reason::Forced));
         assert_eq!(
             reason(&mut law, 1),

@@ -1,7 +1,7 @@
 //! Control laws: numbers in, decision out. They never see a packet.
 //!
-//! Queue lengths are plain `f64` in the discipline's unit of queue length, packets or bytes;
-//! thresholds are in the same unit. Sizes of single packets are [`aqmlab_units::Bytes`].
+//! Queue lengths are plain `f64` in the discipline's unit of queue length, packets or bytes; thresholds are
+//! in the same unit. Sizes of individual packets are [`aqmlab_units::Bytes`].
 
 mod adaptive_red;
 mod average;

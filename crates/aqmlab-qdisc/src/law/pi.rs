@@ -14,9 +14,9 @@ pub struct PiParams {
     pub b: f64,
     /// The queue length to hold, in packets.
     pub q_ref: f64,
-    /// The queue length that the first sample takes as its predecessor, in packets.
+    /// The queue length that the first sample uses as the previous one, in packets.
     pub q_old: f64,
-    /// The amount, in the queue's unit, that makes a packet: 1, or the mean packet size in bytes.
+    /// The size of a packet in the queue's unit: 1, or the mean packet size in bytes.
     pub unit: f64,
     /// When the queue is sampled.
     pub sampling: Sampling,
@@ -51,8 +51,8 @@ impl PiLaw {
         }
     }
 
-    /// The first sample sees the old queue as its predecessor. All others see one equal to
-    /// themselves and make equal steps, so the work is bounded however long the pause.
+    /// The first sample uses the old queue as the previous one. All others see one equal to themselves and
+    /// make equal steps, so the work is bounded however long the pause.
     // DEVIATES from ns-2, whose p is a float: sums on a grid are the same in any grouping (see `Grid`).
     #[cold]
     fn update(&mut self, now: Instant, q: f64) {
@@ -121,7 +121,7 @@ mod tests {
         for (is, expected) in values.into_iter().zip([1.0902e-3, 1.0908e-3, 1.0914e-3]) {
             assert!((is - expected).abs() < 1e-15, "{is} against {expected}");
         }
-        // A start at q_ref causes no kick of b q_ref.
+        // A start at q_ref causes no initial step of b q_ref.
         assert!((after(&mut law(50.0), 1, 60.0) - 1.822e-4).abs() < 1e-15);
     }
 
@@ -151,7 +151,7 @@ mod tests {
     fn p_stays_a_probability_and_does_not_wind_up() {
         let mut law = law(0.0);
         assert_eq!(after(&mut law, 1_000_000, 60_000.0), 1.0);
-        // The next sample moves it by the whole step: the part cut off before is forgotten.
+        // The next sample changes it by the whole step: the part cut off earlier is forgotten.
         let step = 1.822e-5 * (50_000.0 - 50.0) - 1.816e-5 * (60_000.0 - 50.0);
         assert!((-0.2..-0.1).contains(&step));
         assert!((after(&mut law, 1_000_001, 50_000.0) - (1.0 + step)).abs() < 1e-12);

@@ -53,9 +53,9 @@ pub struct RedParams {
     pub spacing: SpacingRule,
     /// Scaling by packet size.
     pub byte_mode: ByteMode,
-    /// Ageing over idle times.
+    /// Decay over idle periods.
     pub idle: IdleRule,
-    /// Running of the count.
+    /// Rule for the count.
     pub counting: Counting,
     /// The notices that are marks if ECN is on.
     pub ecn_region: EcnRegion,
@@ -76,7 +76,7 @@ pub struct RedLaw {
     max_p: f64,
     /// `max_p` at the foot of the gentle slope.
     gentle_foot: f64,
-    /// ns-2: whether the average has been above `min_th` since the last arrival that was not.
+    /// ns-2: whether the average has been above `min_th` since the last arrival for which it was not.
     was_above: bool,
 }
 
@@ -95,9 +95,8 @@ impl RedLaw {
         }
     }
 
-    /// Adds a low-pass filter of the probability, in which a new value has `weight`, in (0, 1]. A
-    /// weight of 1 leaves the law as it is. (Feng, Kandlur, Saha, Shin 1999 mention the
-    /// possibility.)
+    /// Adds a low-pass filter of the probability, in which a new value has `weight`, in (0, 1]. A weight of 1
+    /// leaves the law unchanged. (Feng, Kandlur, Saha, Shin 1999 mention the possibility.)
     ///
     /// The probability of each arrival enters the filter, and only the filter's output decides. It
     /// therefore continues to choose packets after the average has fallen below `min_th`, and no
@@ -166,8 +165,8 @@ impl RedLaw {
         Some(pb)
     }
 
-    /// Returns the decision where it needs no draw: outside the range of early notices, and on
-    /// entry to the range.
+    /// Returns the decision if it needs no draw: outside the range of early notices, and on entry to the
+    /// range.
     #[inline]
     fn without_draw(&mut self, avg: f64, queued: f64, size: Bytes) -> Option<Decision> {
         if self.params.counting == Counting::Ns2 {
@@ -192,7 +191,7 @@ impl RedLaw {
     #[inline]
     fn without_draw_ns2(&mut self, avg: f64, queued: f64, size: Bytes) -> Option<Decision> {
         self.spacing.step(size);
-        // One unit: a packet, or a byte where the queue is in bytes.
+        // One unit: a packet, or a byte if the queue is in bytes.
         if avg < self.params.min_th || queued <= 1.0 {
             self.was_above = false;
             return Some(Decision::Admit);
@@ -388,8 +387,8 @@ pub(super) mod tests {
     fn ns2_spares_a_queue_of_one_and_the_first_arrival_above() {
         let mut law = RedLaw::new(RedParams { counting: Counting::Ns2, min_th: 0.5, ..PARAMS });
         let early = Some(Reason::Early);
-        // With draw 0, every packet that may be chosen is chosen. 1 waits: spared; 10: first above;
-        // 10: chosen; 1; 10: first again.
+        // With draw 0, every packet that may be chosen is chosen. 1 waits: spared; 10: first above; 10:
+        // chosen; 1; 10: first again.
         assert_eq!(
             decisions(&mut law, [1.0, 10.0, 10.0, 1.0, 10.0, 10.0], 0.0),
             [None, None, early, None, None, early]

@@ -19,7 +19,7 @@ const REMEMBERED: usize = 8;
 const LOWERING_DELAY: Span = Span::ms(1);
 /// ns-2: largest probability of a newly monitored flow, which is otherwise twice the drop rate.
 const FIRST_AT_MOST: f64 = 0.5;
-/// Number of flows for which room is reserved at once. For more, room doubles when they first lose
+/// Number of flows for which room is reserved at once. For more flows, the room doubles when they first lose
 /// packets.
 const RESERVED_AT_MOST: usize = 1024;
 /// Average drop rate below which there are no drops.
@@ -64,8 +64,8 @@ impl RedPdLaw {
         }
     }
 
-    /// Reserves room for the state of this many flows, at most a thousand: each identification
-    /// visits all the room.
+    /// Reserves room for the state of this many flows, at most a thousand: each identification visits all
+    /// reserved slots.
     pub fn reserve(&mut self, flows: usize) {
         let flows = flows.min(RESERVED_AT_MOST);
         self.flows.reserve(flows);
@@ -129,9 +129,8 @@ impl RedPdLaw {
         }
     }
 
-    /// During a silence, no flow is on a list after `lists` intervals, and every probability falls.
-    /// After some hundred intervals nothing can change any longer, so the rest of the silence is
-    /// one step.
+    /// During a silence, no flow is on a list after `lists` intervals, and every probability falls. After a
+    /// few hundred intervals nothing can change any more, so the rest of the silence is one step.
     #[cold]
     fn run_timer(&mut self, now: Instant) {
         loop {

@@ -17,7 +17,7 @@ pub struct RedPdParams {
     pub list_flows: usize,
     /// Shortest interval between identifications.
     pub min_interval: Span,
-    /// Longest interval between identifications, even where nothing is dropped.
+    /// Longest interval between identifications, even if nothing is dropped.
     pub max_interval: Span,
     /// Time of the first identification.
     pub start: Span,
@@ -25,7 +25,7 @@ pub struct RedPdParams {
     pub drop_rate_weight: f64,
     /// Drop rate in RED up to which no flow's probability is raised.
     pub min_drop_rate: f64,
-    /// Least time between two changes of a flow's probability.
+    /// Minimum time between two changes of a flow's probability.
     pub min_change: Span,
     /// Largest reduction of a probability per step.
     pub max_reduction: f64,
@@ -33,7 +33,7 @@ pub struct RedPdParams {
     pub release: f64,
     /// Whether monitored flows are tested for their response.
     pub unresponsive_test: bool,
-    /// Whether unresponsive flows too are spared while at most one unit waits (ns-2 `noidle_`).
+    /// Whether unresponsive flows are also spared while at most one unit waits (ns-2 `noidle_`).
     pub no_idle: bool,
 }
 
@@ -47,7 +47,7 @@ const COMPARABLE: f64 = 0.1;
 /// A flow that recently lost packets in RED, or that is monitored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PdFlow {
-    /// Bytes that RED dropped in each interval of the history; 0 where the flow is not on the list.
+    /// Bytes that RED dropped in each interval of the history; 0 if the flow is not on the list.
     pub lists: [u64; MOST_LISTS],
     /// In the current interval: bytes that arrived, were dropped by RED, and were dropped by RED or the filter.
     pub arrived: u64,
@@ -96,8 +96,8 @@ impl Monitored {
         Monitored { p, unresponsive: false, spacing, history: Default::default(), intervals: 0 }
     }
 
-    /// Returns whether this packet is dropped, which requires `may_drop`. Gaps are spread as RED's.
-    /// ns-2.35 `RedPDQueue::enque`: the count increases after the decision.
+    /// Returns whether this packet is dropped, which requires `may_drop`. Gaps are spread like RED's. ns-2.35
+    /// `RedPDQueue::enque`: the count increases after the decision.
     pub(super) fn drops(&mut self, may_drop: bool, size: Bytes, draw: impl FnOnce() -> f64) -> bool {
         let hit = may_drop && self.spacing.hit(self.p, size, draw);
         if !hit {
@@ -112,7 +112,7 @@ impl Monitored {
     pub(super) fn raise(&mut self, share: f64) {
         let (factor, weight) = if self.unresponsive { (3.0, 2.0) } else { (2.0, 1.0) };
         let raised = if share > self.p { factor * self.p } else { self.p + weight * share };
-        // ns-2 stores the share that passes, 1 - p. A value that would become negative is divided
+        // ns-2 stores the share that passes, 1 - p. If the value would become negative, it is divided
         // instead.
         self.p = if raised > 1.0 { 1.0 - (1.0 - self.p) / factor } else { raised };
     }

@@ -18,8 +18,7 @@ pub struct RemParams {
     pub q_ref: f64,
     /// Weight of a period's arrivals in their average, in (0, 1].
     pub inw: f64,
-    /// The amount, in the unit of queue and arrivals, that makes a packet: 1, or the mean packet
-    /// size in bytes.
+    /// The size of a packet in the unit of queue and arrivals: 1, or the mean packet size in bytes.
     pub unit: f64,
     /// When the price is updated.
     pub sampling: Sampling,
@@ -185,7 +184,7 @@ mod tests {
         for (price, p, digits) in [(693.5, 0.5, 1e-4), (100.0, 0.09512, 1e-5), (200.0, 0.18119, 1e-5)] {
             assert!((law.probability_at(price) - p).abs() < digits, "{price}: {}", law.probability_at(price));
         }
-        // Marks multiply along a path: prices add up.
+        // The probabilities of no mark multiply along a path, so prices add up.
         let passes = (1.0 - law.probability_at(100.0)) * (1.0 - law.probability_at(200.0));
         assert!((1.0 - passes - 0.25907).abs() < 1e-5);
         assert!((1.0 - passes - law.probability_at(300.0)).abs() < 1e-15);

@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 /// With the bytes of a packet as its cost, this is deficit round robin (Shreedhar and Varghese
 /// 1995). With a cost of one per packet, it is weighted round robin. A packet is sent if the saved
 /// credit of its queue, the deficit, covers it.
-// DEVIATES from Shreedhar and Varghese where the head of a queue is lost as it leaves, which
-// happens under laws that decide at departures. The packet behind it is sent in its place, and its
-// cost beyond the credit is missing in the next round. A queue that does not know the length of its
-// next packet sends while it has credit, with the same debt.
+// DEVIATES from Shreedhar and Varghese if the head of a queue is lost as it leaves, which happens under laws
+// that decide at departures. The packet behind it is sent in its place, and its cost beyond the credit is
+// deducted in the next round. A queue that does not know the length of its next packet sends while it has
+// credit, and incurs the same debt.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     queues: Vec<Credit>,
@@ -44,9 +44,9 @@ impl RoundRobin {
         self.active.push_back(queue as u16);
     }
 
-    /// Returns the queue whose turn it is, or `None` if all are empty. `cost` returns the cost of a
-    /// queue's next packet, if known. Rounds in which no credit covers a packet are skipped here:
-    /// at most the largest cost over the smallest quantum.
+    /// Returns the queue whose turn it is, or `None` if all are empty. `cost` returns the cost of a queue's
+    /// next packet, if known. Rounds in which no credit covers a packet are skipped here: at most the largest
+    /// cost divided by the smallest quantum.
     pub fn turn(&mut self, mut cost: impl FnMut(usize) -> Option<u64>) -> Option<usize> {
         loop {
             let first = usize::from(*self.active.front()?);

@@ -1,5 +1,5 @@
-//! Catching up for laws with a sampling period: the instants of the samples, and sums in which many
-//! equal steps are one.
+//! Catching up for laws with a sampling period: the instants of the samples, and sums that take many equal
+//! steps at once.
 
 use aqmlab_units::{Instant, Span};
 
@@ -62,9 +62,9 @@ impl Sampling {
     }
 }
 
-/// A number of the grid `k 2^-60`. Sums on it are exact, so `n` equal steps end on the same number
-/// to the last bit, whether they are made one by one or at once, as a law that catches up requires.
-/// Near 1 the grid is as fine as an `f64`; rounding a step to the grid moves it by less than 5e-19.
+/// A number on the grid `k 2^-60`. Sums on it are exact, so `n` equal steps end on the same number to the
+/// last bit, whether they are made one by one or at once, as a law that catches up requires. Near 1 the grid
+/// is as fine as an `f64`; rounding a step to the grid moves it by less than 5e-19.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Grid(i128);
 
@@ -86,7 +86,7 @@ impl Grid {
 
     /// Makes `count` steps, clamped between `low` and `high` as if each step were clamped.
     pub(super) fn stepped(self, step: Grid, count: u64, (low, high): (Grid, Grid)) -> Self {
-        // Equal steps go one way: only the last can be the first to pass an end.
+        // Equal steps have one direction, so only the last one can be the first to pass an end.
         Grid(self.0.saturating_add(step.0.saturating_mul(i128::from(count))).clamp(low.0, high.0))
     }
 

@@ -38,7 +38,7 @@ impl Spacing {
         Spacing { rule, byte_mode, count: -1, bytes: 0, goal: None }
     }
 
-    /// Ends the cycle because no packet is chosen at the present average.
+    /// Ends the cycle because no packet is chosen at the current average.
     #[inline]
     pub const fn leave(&mut self) {
         self.count = -1;

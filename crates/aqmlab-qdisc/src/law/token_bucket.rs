@@ -58,9 +58,9 @@ mod tests {
 
     use super::*;
 
-    /// Checks conformance by the arrival curve: no interval that begins at a packet that was let
-    /// through holds more than `burst + rate t`, this packet included. The comparison is packet by
-    /// packet, for loads around the rate.
+    /// Checks conformance by the arrival curve: no interval that begins at an admitted packet contains more
+    /// than `burst + rate t`, this packet included. The comparison is packet by packet, for loads around the
+    /// rate.
     #[test]
     fn it_lets_through_what_the_arrival_curve_lets_through_and_nothing_else() {
         let mut draws = Stream::new(11, "token bucket");

@@ -8,7 +8,7 @@ authors there identify and release flows.
 
 Rows `A` are arrivals: `filter_u` is the draw that ns-2 made for a monitored flow, `u` that of RED, made whenever the average is
 at least min_th and more than one packet waits, except at the first such arrival of a row; empty where it made none.
-Rows `R` follow a lowering of probabilities: the monitored flows with their probabilities and whether they
+Rows `R` follow each reduction of probabilities: the monitored flows with their probabilities and whether they
 count as unresponsive.
 """
 

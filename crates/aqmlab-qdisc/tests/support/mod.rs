@@ -1,5 +1,4 @@
-//! Parts that the tests of queues share: a packet, an observer that keeps fates, and settings in
-//! one line.
+//! Parts common to the tests of queues: a packet, an observer that keeps fates, and settings in one line.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use aqmlab_params::{Origin, Settings, Value};
@@ -14,7 +13,7 @@ use aqmlab_units::{Bytes, Instant, Packets};
 /// The default size of a packet.
 pub const SIZE: Bytes = Bytes::new(1000);
 
-/// A numbered packet. Outside a port it stands for one that arrived at time zero.
+/// A numbered packet. Outside a port it represents a packet that arrived at time zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pkt {
     pub number: u64,

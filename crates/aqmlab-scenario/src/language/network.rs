@@ -165,5 +165,5 @@ pub const DELAY_RULE: &[Field] = &[
 /// Directions of packets.
 pub(crate) const DIRECTIONS: &[&str] = &["both", "to_receiver", "to_sender"];
 
-/// The edges of the network, which besides routers are the places of delay stages.
+/// The edges of the network, which, like routers, are places of delay stages.
 pub(crate) const EDGES: &[&str] = &["entry", "exit"];

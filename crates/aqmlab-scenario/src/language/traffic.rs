@@ -145,7 +145,7 @@ const CBR: &[Field] = &[default(
 )
 .known_as(&[Alias::new("ns-2", "random_")])];
 
-/// The ECN fields that a source may give all its packets.
+/// The ECN fields that a source may set on all its packets.
 pub(crate) const ECN: &[&str] = &["not-ect", "ect0", "ect1"];
 
 const UDP: &[Field] = &[default(

@@ -19,8 +19,7 @@ pub(crate) struct Values {
 pub(crate) const CASE: &str = "case";
 const ZIP: &str = "zip";
 
-/// Returns the axes of `[sweep]` in the order of the file, or `None` if something is wrong with
-/// them.
+/// Returns the axes of `[sweep]` in the order of the file, or `None` if they contain an error.
 pub(crate) fn axes(node: &Node, report: &mut Report<'_>) -> Option<Vec<Values>> {
     let Tree::Table(table) = &node.value else {
         report.error(&node.at, "sweep", format!("`sweep` is {}; write [sweep]", node.value.what()));
@@ -245,7 +244,7 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// Returns the label of a value: its text without quotes, or for a table its name or its kind.
+    /// Returns the label of a value: its text without quotes, or, for a table, its name or its kind.
     fn label(&mut self, item: &Node, path: &str) -> Option<String> {
         let label = match &item.value {
             Tree::Text(text) => Some(text.clone()),

@@ -37,7 +37,7 @@ impl Sweep<'_> {
         })
     }
 
-    /// Returns the label of each axis: digits of the index, with the last axis as the last digit.
+    /// Returns the label of each axis: the digits of the index, of which the last belongs to the last axis.
     fn chosen(&self, index: u64) -> Vec<usize> {
         let mut rest = index;
         let mut chosen: Vec<usize> = self
@@ -74,8 +74,8 @@ impl Sweep<'_> {
     }
 }
 
-/// Returns the arm's own changes, followed by those of the case. An arm's change that the case
-/// replaces wholly is left out, so that no path occurs twice.
+/// Returns the arm's own changes, followed by those of the case. An arm's change that the case replaces
+/// completely is left out, so that no path occurs twice.
 fn arm_table(arm: &Arm, changes: &[&Change]) -> Table {
     let mut all: Vec<&Change> = Vec::new();
     for change in arm.changes.iter().chain(changes.iter().copied()) {

@@ -22,7 +22,7 @@ pub struct Claim {
     /// Conditions on the whole expression: an axis (by its full name), `arm`, `queue` or `class`,
     /// with its label.
     pub conditions: Vec<(String, String)>,
-    /// `"firm"`, or `"soft"` where a failure of the claim is not a failure of the experiment.
+    /// `"firm"`, or `"soft"` if a failure of the claim is not a failure of the experiment.
     pub strength: &'static str,
     /// The source of the claim; may be empty.
     pub source: String,

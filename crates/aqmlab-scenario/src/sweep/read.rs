@@ -132,8 +132,8 @@ fn read<'f>(
     Some(sweep)
 }
 
-/// Checks that no axis replaces a value that an arm sets: the arm's name would then be wrong
-/// without any message.
+/// Checks that no axis replaces a value that an arm sets: the arm's name would then be wrong without an
+/// error.
 fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>) {
     for arm in arms {
         for own in &arm.changes {
@@ -177,7 +177,7 @@ fn without(table: &Table, keys: &[&str]) -> Table {
 
 fn too_many(axes: &[Values], arms: u64, seeds: u64) -> Option<String> {
     if axes.is_empty() {
-        return None; // the ranges of `runs` and of what a file can hold are limits enough
+        return None; // the ranges of `runs` and of a file's content are sufficient limits
     }
     let count = |values: &Values| values.axis.labels.len() as u128;
     let cases = axes.iter().map(count).fold(1u128, u128::saturating_mul);
@@ -216,8 +216,7 @@ impl Sweep<'_> {
         plans
     }
 
-    /// Reports errors in the file besides its axes, where these cannot be read. A missing key may
-    /// be a swept one.
+    /// Reports errors in the rest of the file if its axes cannot be read. A missing key may be a swept one.
     fn try_unswept(&self, report: &mut Report<'_>) {
         let mut own = Report::new(&self.text);
         self.plans(&[], &mut own);

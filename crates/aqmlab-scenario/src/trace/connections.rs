@@ -1,4 +1,4 @@
-//! The connections of a trace as its rows arrive, in either form: one connection per row, or one
+//! The connections of a trace, collected as its rows arrive, in either form: one connection per row, or one
 //! exchange per row.
 
 use std::collections::BTreeMap;

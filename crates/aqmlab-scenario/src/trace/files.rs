@@ -33,7 +33,7 @@ impl Beside {
 impl Files for Beside {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         let file = self.folder.join(path);
-        // Reading from a pipe may wait for ever, and reading from a device never ends.
+        // Reading from a pipe may wait forever, and reading from a device may never end.
         let kind = std::fs::metadata(&file)?.file_type();
         if !kind.is_file() && !kind.is_dir() {
             let message = "it is a pipe, a socket or a device; name a regular file";

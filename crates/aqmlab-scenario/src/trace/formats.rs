@@ -86,7 +86,7 @@ fn cell(field: &Field) -> Cell<'_> {
         Field::Float(x) => Cell::Number(f64::from(*x)),
         Field::Double(x) => Cell::Number(*x),
         Field::Str(text) => Cell::Text(Cow::Borrowed(text)),
-        // Other types: their text appears in the message where a number is wanted.
+        // Other types: their text appears in the message if a number is required.
         other => Cell::Text(Cow::Owned(other.to_string())),
     }
 }

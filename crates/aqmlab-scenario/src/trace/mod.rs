@@ -1,10 +1,9 @@
 //! Traces: lists of connections in a file next to the scenario, CSV, Parquet or Tmix.
 //!
-//! Columns, in any order: `start_s` (seconds, decimals allowed) or `start_ns`, `request_bytes` from
-//! the client, `response_bytes` from the server, and `class` where a scenario takes rows by class.
-//! With `connection` and `exchange`, a row is an exchange (`docs/vectors.md`). Messages name file
-//! and row; rows of a CSV file are named by their lines, the header being line 1. Lists of
-//! datagrams are in `schedule.rs`.
+//! Columns, in any order: `start_s` (seconds, decimals allowed) or `start_ns`, `request_bytes` from the
+//! client, `response_bytes` from the server, and `class` if a scenario uses rows by class. With `connection`
+//! and `exchange`, a row is an exchange (`docs/vectors.md`). Messages name file and row; rows of a CSV file
+//! are named by their lines, the header being line 1. Lists of datagrams are in `schedule.rs`.
 
 mod connections;
 mod files;
@@ -81,12 +80,12 @@ impl<'f> Traces<'f> {
     }
 }
 
-/// The connections of a file, in its order.
+/// The connections of a file, in their order there.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
     /// The file as the scenario names it.
     pub file: String,
-    /// SHA-256 of its contents, in hexadecimal: other contents make another plan.
+    /// SHA-256 of its contents, in hexadecimal: different contents make a different plan.
     pub digest: String,
     /// The class whose rows these are, if not all.
     pub class: Option<String>,

@@ -1,4 +1,4 @@
-//! A row of a list, whatever the format of the file.
+//! A row of a list, independent of the file's format.
 
 use std::borrow::Cow;
 

@@ -45,7 +45,7 @@ pub(crate) fn ecn_word(ecn: Ecn) -> &'static str {
 pub struct Schedule {
     /// The file as the scenario names it.
     pub file: String,
-    /// SHA-256 of its contents, in hexadecimal: other contents make another plan.
+    /// SHA-256 of its contents, in hexadecimal: different contents make a different plan.
     pub digest: String,
     /// When each packet leaves, in nanoseconds.
     times: Vec<u64>,

@@ -41,7 +41,7 @@ pub(super) fn read(file: &str, content: &[u8]) -> Result<Connections, String> {
     if read.list.is_empty() {
         return Err(format!("the trace `{file}` has no connections; {WANTED}"));
     }
-    // Delays that are all zero mean no delays: the scenario has them.
+    // If all delays are zero, the file has none, and the scenario defines them.
     if read.delays.iter().flatten().all(|delay| delay.is_zero()) {
         read.delays.clear();
     }
@@ -55,7 +55,7 @@ struct Reader {
 }
 
 struct Connection {
-    /// The line of its head.
+    /// The line of its header.
     line: u64,
     is_original: bool,
     start: Span,
@@ -113,8 +113,7 @@ impl Reader {
         }
     }
 
-    /// Completes the connection under way; otherwise returns the line of its head, and what it
-    /// lacks.
+    /// Completes the current connection; otherwise returns the line of its header, and what it lacks.
     fn end(&mut self, read: &mut Connections) -> Result<(), (u64, String)> {
         let Some(connection) = self.connection.take() else { return Ok(()) };
         let failed = |message: &str| (connection.line, message.to_string());

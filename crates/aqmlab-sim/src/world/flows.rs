@@ -71,7 +71,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.begin(flow);
     }
 
-    /// Lets a user request more on a connection, or close it if nothing is left to request.
+    /// Lets a user make further requests on a connection, or close it if nothing is left to request.
     fn ask(&mut self, class: u32, of: Identity, objects: &[PageObject]) {
         let Some(&flow) = self.classes[class as usize].opener.open.get(&of) else { return };
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
@@ -138,7 +138,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Emits the packet of a source that is due.
+    /// Emits the due packet of a source.
     pub(super) fn emit(&mut self, flow: FlowRef) {
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
         let Body::Packets(d) = &mut f.body else { return self.wake_session(flow) };

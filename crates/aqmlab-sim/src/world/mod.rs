@@ -28,7 +28,7 @@ use crate::watch::{TableFull, Watch};
 /// Number of events between two readings of the control.
 const CONTROL_INTERVAL: u64 = 1 << 16;
 
-/// The way in which a run is computed. All ways give the same recording.
+/// The way in which a run is computed. All of them give the same recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ways {
     /// An event per departure and per hop.
@@ -74,7 +74,7 @@ pub struct World<'a, Q: EventQueue> {
     /// them.
     flows: u32,
     opened: u32,
-    /// Flows completed since the end of the warm-up, where they may end the run.
+    /// Flows completed since the end of the warm-up, if they may end the run.
     completions: Completions,
     /// Events processed up to the last reading of the control: a property of the engine, not of the
     /// network.
@@ -85,8 +85,8 @@ pub struct World<'a, Q: EventQueue> {
     until_poll: u64,
     /// Samples, the end of the warm-up, the end of the run.
     schedule: Schedule,
-    /// When the next milestone is due; queues are not advanced beyond it. Zero where nothing is
-    /// done there ahead of time.
+    /// When the next milestone is due; queues are not advanced beyond it. Zero if nothing is done there ahead
+    /// of time.
     next_look: Instant,
     /// When flows are sampled next, or the warm-up ends if that is earlier.
     next_snapshot: Instant,
@@ -162,7 +162,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             let wake = opener.population.begin();
             opener.schedule(&mut self.scheduler, wake);
             if let Some(stop_at) = self.plan.classes[class].stop_at {
-                // At the position of its first flow's stop: before all of them.
+                // At the position of its first flow's stop, before all of the stops.
                 let (number, class) = (opener.first_number, class as u32);
                 let at = Instant::ZERO + stop_at;
                 self.scheduler.timer(at, number, FlowObject::Stop, Notice::StopClass { class });
@@ -370,7 +370,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         tally
     }
 
-    /// Iterates over the packets between two links that have no event.
+    /// Iterates over the packets that are between two links and have no event.
     fn held(&self) -> impl Iterator<Item = &SimPacket> {
         self.links.iter().flat_map(|link| link.held.iter().map(|held| &held.packet))
     }

@@ -46,7 +46,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Moves a packet where hops are not fused, and where single events are recorded.
+    /// Moves a packet if hops are not fused, or if individual events are recorded.
     #[inline(never)]
     fn forward_elsewhere(&mut self, packet: &SimPacket) {
         // A second lookup: passing the result would slow down the packets that do not come here.
@@ -96,7 +96,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.reap();
     }
 
-    /// Does the same as [`World::forward`] where speed does not matter.
+    /// Does the same as [`World::forward`], where speed does not matter.
     #[inline(never)]
     pub(super) fn forward_seldom(&mut self, mut packet: SimPacket) {
         self.forward(&mut packet);
@@ -224,7 +224,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Makes ports that look ahead process what is due by now.
+    /// Makes ports that look ahead process everything that is due by now.
     pub(super) fn catch_up(&mut self) {
         for link in &mut self.links {
             link.port.catch_up(self.now);

@@ -169,8 +169,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.scheduler.arrival_from_own_link(due, last, turn, *packet);
     }
 
-    /// Returns whether a packet can be processed ahead of time: because the host's timers that precede
-    /// it have now fired, or because nothing else changes there and flows are not observed before.
+    /// Returns whether a packet can be processed ahead of time: because the host's timers that precede it
+    /// have now fired, or because nothing else changes there and flows are not observed earlier.
     fn can_be_served_after_all(&mut self, packet: &SimPacket, due: Instant, reached: &Reached) -> bool {
         let (slot, end) = (packet.flow().slot, reached.end);
         loop {
@@ -198,7 +198,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.conclude(slot, outcome);
     }
 
-    /// Keeps the state of an end that is about to be processed for `at`, if it is observed before.
+    /// Keeps the state of an end that is about to be processed for `at`, if it is observed earlier.
     fn keep_for_looks(&mut self, slot: u32, end: End, at: Instant) {
         if at > self.next_snapshot {
             let looks = [Milestone::WarmupEnd, Milestone::SampleFlows].map(|next| self.schedule.at(next));
@@ -275,16 +275,16 @@ struct Hosts<'a, Q: EventQueue> {
     options: &'a mut OptionTable,
     outbox: &'a mut Vec<SimPacket>,
     requests: &'a mut Option<Box<RequestRecorder>>,
-    /// Known to be `None` where a packet reaches a host without recording, where it costs nothing.
+    /// Known to be `None` if a packet reaches a host without recording, so it costs nothing there.
     watch: Option<&'a mut Watch>,
 }
 
 /// The way in which a processed endpoint sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// It sends all that it may because it has no delay of its own, or the delay is over.
+    /// It sends everything permitted because it has no delay of its own, or the delay is over.
     AtOnce,
-    /// It sends what does not wait for a delay of its own, if it has one.
+    /// It sends only what does not wait for its own delay, if it has one.
     MayWait,
 }
 
@@ -531,8 +531,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// Sends everything that an endpoint has to send: over its flow's own link, or into the outbox
-    /// if it has none. If its delay `waits`, sends only what does not wait.
+    /// Sends everything that an endpoint has to send: over its flow's own link, or into the outbox if there
+    /// is no such link. If its delay `waits`, sends only what does not wait.
     #[inline(always)]
     fn send(&mut self, context: &mut SendContext, endpoint: &mut Endpoint, end: End, waits: bool) {
         let own_link = match end {
@@ -639,7 +639,7 @@ enum StreamChange {
     PeerClosed,
     /// The endpoint is closed, for any reason.
     Over {
-        /// whether it closed in order, not by a reset or for lack of answers
+        /// whether it closed normally, not by a reset or for lack of responses
         in_order: bool,
     },
 }
