@@ -54,7 +54,7 @@ class World(Results):
 
 
 def table(of: Mapping[str, Mapping[str, list[float | None]]], **options) -> World:
-    """A world of arms only: metric, arm, one value per seed."""
+    """A world with only arms: metric, arm, one value per seed."""
     arms = tuple(next(iter(of.values())))
     seeds = len(next(iter(next(iter(of.values())).values())))
     return World(
@@ -85,7 +85,7 @@ def t_interval(values, confidence=0.95):
 
 
 def by_buffer(values, noise=0.0, seeds=10):
-    """A value for each buffer, with independent noise in each seed."""
+    """One value per buffer, with independent noise in each seed."""
     rng = np.random.default_rng(3)
     drawn = rng.normal(0, 1, (4, seeds))
     return World(

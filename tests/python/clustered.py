@@ -123,7 +123,7 @@ class DaskProcesses:
                 stdout=log,
                 stderr=log,
                 env={**self._environment, **(environment or {})},
-                # Of its own group: a nanny's worker ends with it.
+                # In its own process group: a nanny's worker ends with it.
                 start_new_session=True,
                 preexec_fn=preexec,  # noqa: PLW1509 (only a limit)
             )

@@ -19,7 +19,8 @@ import aqmlab
 from aqmlab.cli import main
 from living import SCENARIO, why_not
 
-# The same cases every time and no time limit on one: neither chance nor a busy machine may fail a test.
+# The same cases every time, and no time limit for any of them: neither chance nor a busy machine may make a
+# test fail.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("same")
 
@@ -153,6 +154,6 @@ def _anybodys(folder: Path) -> Path:
 
     file = folder / "live.toml"
     file.write_text(tomli_w.dumps(SCENARIO), encoding="utf-8")
-    # Whatever our umask is.
+    # This must not depend on our umask.
     file.chmod(0o644)
     return folder

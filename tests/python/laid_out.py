@@ -1,4 +1,4 @@
-"""How figures are laid out: nothing covers data, and no word leaves the figure."""
+"""The layout of figures: nothing covers data, and no word extends beyond the figure."""
 
 from __future__ import annotations
 

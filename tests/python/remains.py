@@ -77,7 +77,7 @@ def wait_until(condition, seconds=10.0):
 
 
 def marked(mark):
-    """Processes with a variable of this value in their environment, also those that lost their parent."""
+    """Processes with a variable of this value in their environment, including those that lost their parent."""
     found = []
     for pid in everybody():
         with suppress(OSError):
@@ -88,7 +88,7 @@ def marked(mark):
 
 
 class Machine(NamedTuple):
-    """What of this machine a program might leave changed."""
+    """The state of this machine that a program might leave changed."""
 
     interfaces: tuple[str, ...]
     mounts: tuple[str, ...]

@@ -36,7 +36,7 @@ def rewrite(run: Path, table: str, columns: str) -> None:
 def give_early_names(run: Path) -> None:
     """Give the columns of a recording the names of format version 2, and the tables the digests of those.
 
-    Only the names in the footers of the files change, where a name follows the byte with its length.
+    Only the names in the footers of the files change; there, a name follows a byte with its length.
     """
     file = run / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8"))
@@ -69,7 +69,7 @@ def make_old(run: Path, **changes: Any) -> None:
 
 
 def make_early_about(experiment: Path) -> None:
-    """Turn `experiment.json` into one from the time of a single version."""
+    """Turn `experiment.json` into one from the time when the program had a single version."""
     file = experiment / "experiment.json"
     about = json.loads(file.read_text(encoding="utf-8"))
     for arm in about["arms"]:

@@ -67,10 +67,8 @@ def synthetic(
         Of the sweep.
     flows
         How many, where no axis says.
-    lost
-        Why a run is missing, by the number of its cell and its seed.
-    more
-        What else :class:`Results` takes.
+    lost Why a run is missing, by the number of its cell and its seed. more Further arguments of
+    :class:`Results`.
     """
     axes = {"topology.rate": RATES, "traffic.ftp.count": COUNTS} if axes is None else axes
     dimensions = [Axis(name, name.split(".")[-1], (name,), tuple(labels)) for name, labels in axes.items()]

@@ -56,7 +56,7 @@ def test_pages_and_requests_are_recorded(recorded):
     assert 0.16 < value(recorded, "page_time_median_s") < 1.0
     assert min(time for time, _, _ in pages) > 80e6
     assert all(opens for _, _, opens in pages)
-    # 4.99 objects per page, with a standard deviation of 4.
+    # There are 4.99 objects per page, with a standard deviation of 4.
     objects = [number for _, number, _ in pages]
     assert abs(sum(objects) / len(objects) - 4.99) < 5 * 4 / len(objects) ** 0.5
     assert value(recorded, "requests_completed") == pytest.approx(sum(objects), rel=0.05)
@@ -95,7 +95,8 @@ def seconds(text):
 
 def test_shares_and_means_of_the_stand_in_by_quadrature():
     model = tomllib.loads(STAND_IN.read_text())
-    # One trapezium between each two points; the sizes below the first point all count as its size.
+    # One trapezium between every two neighbouring points; the sizes below the first point all count as its
+    # size.
     (least, share), *more = points(model["response"])
     total = small = least * share
     for (size, share), before in zip(more, points(model["response"]), strict=False):

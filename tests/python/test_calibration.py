@@ -92,7 +92,8 @@ def test_the_rate_of_constant_sizes_is_the_load_by_a_connections_bytes(calibrate
     for value, by_seed in found.loads.items():
         requests = completed(store, "counted", found.classes[0].text(value))
         for seed, load in by_seed.items():
-            # A few are cut off at the ends of the interval; the headers have as many bytes as 20 of them.
+            # A few responses are cut off at the ends of the interval; the headers have as many bytes as 20
+            # responses.
             assert abs(load * found.interval_s / 8 / size - requests[seed]) < 6
 
 
@@ -571,7 +572,7 @@ def test_means_of_other_distributions():
     assert mean_of({"exponential": 5, "offset": 2}) == 7
     assert mean_of({"uniform": [10, 30]}) == 20
     assert mean_of({"list": [1, 2, 6]}) == 3
-    # A tenth have 5, the others are even from there to 80.
+    # A tenth have 5, the others are uniform from there to 80.
     assert mean_of({"empirical": [[5, 0.1], [80, 1.0]]}) == pytest.approx(0.1 * 5 + 0.9 * 42.5)
 
 
@@ -618,7 +619,8 @@ def test_seeds_that_an_accuracy_takes_are_the_least_that_give_it():
         return stats.t.ppf(0.975, n - 1) * seen.variation / math.sqrt(n)
 
     assert half(found.seeds) <= 0.03 < half(found.seeds - 1)
-    # One long run: the square of the required narrowing, and far more without a variance.
+    # One long run: the cost grows with the square of the required narrowing, and is far higher without a
+    # variance.
     assert found.seconds == pytest.approx(60 * (1.96 * seen.variation / 0.03) ** 2, rel=0.01)
     heavy = needed(0.03, seen, 60.0, 1.5)
     assert heavy.seeds == found.seeds

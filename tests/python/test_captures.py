@@ -33,7 +33,8 @@ PLAIN_FIELDS = [
 FIELDS = ["-Tfields", *(word for field in PLAIN_FIELDS for word in ("-e", field))]
 WRONG = (
     "_ws.malformed or _ws.short or ip.checksum.status == Bad"
-    # One's complement has two zeros. Kernels sometimes write the one that only UDP requires over TCP as well.
+    # One's complement arithmetic has two zeros. Kernels sometimes apply the rule for a zero checksum, which
+    # only UDP requires, to TCP as well.
     " or (tcp.checksum.status == Bad and not tcp.checksum.ffff)"
     " or udp.checksum.status == Bad or _ws.expert.severity == error"
 )

@@ -60,7 +60,7 @@ def test_functions_by_hand(text, value):
         ("for all limit: jain_index > 0", "holds"),
         ("for all limit: jain_index > 1.5", "fails"),
         ("for most limit: jain_index > 1.5", "holds"),
-        ("for most limit: jain_index > 3", "fails"),  # two of four are not most
+        ("for most limit: jain_index > 3", "fails"),  # two of four are not a majority
         ("for some limit: jain_index > 7", "holds"),
         ("for some limit: jain_index > 9", "fails"),
         ("for all limit except (4p): jain_index > jain_index{limit=first}", "holds"),

@@ -1,4 +1,4 @@
-"""Rates of wrong verdicts and of verdicts at all, in simulated worlds with a known truth."""
+"""Rates of wrong verdicts, and of any verdicts, in simulated worlds with a known truth."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def pairs(rng, seeds):
 
 
 def allowed(share, repetitions):
-    """A share that is exceeded by chance once in a thousand times."""
+    """A share that is exceeded by chance only once in a thousand times."""
     return share + 3.1 * (share * (1 - share) / repetitions) ** 0.5
 
 

@@ -1,4 +1,4 @@
-"""Errors before any run: names, units, nesting, cells that are not specified."""
+"""Errors found before any run: names, units, nesting, unspecified cells."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_a_word_is_a_parameter_before_it_is_an_axis():
     check("band_percent{low=1, queue.low=1} > 0", names=names)
 
 
-# --- anything that parses is either checked or refused, never worse
+# --- anything that parses is either accepted or refused, and causes no other error
 
 WORDS = ["goodput_bps", "drop_percent", "jain_index", "band_percent", "{arm=RED, limit=4p}", "{limit=next}"]
 WORDS += [

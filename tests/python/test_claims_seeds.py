@@ -1,4 +1,4 @@
-"""Figures over the seeds: their intervals by hand, and cells with two states."""
+"""Figures over the seeds: their intervals computed by hand, and cells with two states."""
 
 import math
 
@@ -40,11 +40,11 @@ def test_the_median_has_the_interval_of_order_statistics():
     values = [3.0, 1.0, 9.0, 5.0, 4.0, 7.0, 2.0, 8.0, 6.0, 10.0]
     world = table({"jain_index": {"RED": values}})
     found = scored("median(jain_index) > 1.5", world).parts[0]
-    # ten values: the second and the ninth hold the median with 97.9 %
+    # ten values: the median lies between the second and the ninth with 97.9 %
     assert (found.found.estimate, found.found.low, found.found.high) == (5.5, 2.0, 9.0)
     assert status("median(jain_index) > 1.5", world) == "holds"
     assert status("median(jain_index) > 5", world) == "undecided"
-    # and a multiple of it has the multiple of the interval
+    # and a multiple of it has the same multiple of the interval
     doubled = scored("2 * median(jain_index) - 1 > 1.5", world).parts[0].found
     assert (doubled.estimate, doubled.low, doubled.high) == (10.0, 3.0, 17.0)
 
@@ -64,7 +64,7 @@ def test_two_medians_have_intervals_at_half_the_error():
         "median(jain_index{arm=RED}) < median(jain_index{arm=DropTail})", table({"jain_index": values})
     )
     red, tail = (sorted(values[arm]) for arm in ("RED", "DropTail"))
-    # twenty values at 97.5 %: the least rank r with P(B(20, 1/2) < r) <= 0.0125 is the fifth
+    # twenty values at 97.5 %: the smallest rank r with P(B(20, 1/2) < r) <= 0.0125 is the fifth
     rank = max(r for r in range(1, 20) if scipy_stats.binom.cdf(r - 1, 20, 0.5) <= 0.0125)
     assert rank == 5
     expected = red[rank - 1] - tail[20 - rank], red[20 - rank] - tail[rank - 1]

@@ -30,7 +30,7 @@ SILENCE_S = 3.0
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """The directory of the sweep, done on this machine: runs that take long enough to be disturbed."""
+    """The directory of the sweep, done on this machine, with runs that take long enough to be disturbed."""
     folder = tmp_path_factory.mktemp("undisturbed")
     (folder / "tiny.toml").write_text(tomli_w.dumps(tiny(duration="200s")), encoding="utf-8")
     sweep = aqmlab.sweep(folder / "tiny.toml", report=False, store=folder / "store", jobs=2)
@@ -179,7 +179,7 @@ def disk_full(trial: Trial) -> None:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (3000, 3000))
     trial.check(sweep)
     refused = [remark for remark in sweep.remarks if "was given no more runs" in remark]
-    # At a random moment, its last run may already be over.
+    # At a random moment, the last run may already be over.
     assert refused or trial.late_s
     assert all("File too large" in remark for remark in refused)
 

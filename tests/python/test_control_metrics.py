@@ -33,7 +33,7 @@ def test_a_step_settles_when_the_mean_has_come_into_the_band():
     assert reach_time(step, 100) == pytest.approx(58)
     assert settling_time(step, 100) == pytest.approx(58)
     assert settling_time(step, 100, band=0.1) == pytest.approx(59)
-    # From above, it leaves the band at 120.
+    # Coming from above, it leaves the band at 120.
     assert settling_time(series((50, 200), (150, 100)), 100) == pytest.approx(58)
 
 
@@ -74,7 +74,7 @@ def test_less_than_a_window_says_nothing(pieces):
 
 
 def test_the_spread_is_over_bins_of_a_second_of_the_second_part():
-    # 1 and 3 in turn, a second each: mean 2, standard deviation 1. Earlier values do not count.
+    # 1 and 3 in turn, for a second each: mean 2, standard deviation 1. Earlier values do not count.
     turns = series((10, 50), *[(1, value) for value in (1, 3) * 5])
     assert coefficient_of_variation(turns, 10) == pytest.approx(0.5)
     # Changes within a second are averaged out.

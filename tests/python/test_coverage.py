@@ -3,7 +3,7 @@
 One scenario has a hundred parallel queues, each with its own Poisson arrivals and exponential sizes,
 at a load of one half: a hundred independent replications per run. The mean number waiting is
 ``rho^2 / (1 - rho) = 0.5``; at any instant the queue is busy with probability ``rho``.
-(Whole bytes make 3e-4 of the mean: a fiftieth of the least standard error here.)
+(Rounding to whole bytes changes the mean by 3e-4, a fiftieth of the smallest standard error here.)
 """
 
 from __future__ import annotations

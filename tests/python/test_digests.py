@@ -59,13 +59,12 @@ def flip(file, place):
     content = bytearray(file.read_bytes())
     content[place // 8] ^= 1 << place % 8
     file.write_bytes(content)
-    # The clock of the file system may be coarser than two writes of a test are apart.
+    # The clock of the file system may be coarser than the time between two writes of a test.
     integrity._digests.clear()
 
 
 def flips(files, count, seed):
-    """This many bits: evenly over files, evenly over all bits, and at the ends of files (Parquet's
-    footers)."""
+    """This many bits: spread evenly over files, evenly over all bits, and at the ends of files (Parquet's footers)."""
     rng = random.Random(seed)
     sizes = [file.stat().st_size for file in files]
     for i in range(count):

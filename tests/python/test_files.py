@@ -1,4 +1,4 @@
-"""Files are written completely, or the old ones remain."""
+"""Files are either written completely, or the old ones remain."""
 
 import os
 import tempfile

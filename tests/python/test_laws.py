@@ -56,7 +56,7 @@ def test_presets_have_a_line_each_and_their_own_unit():
         "RED, ns2": "bytes",
         "RED, linux": "bytes",
     }
-    # max_p of tc is 0.02: the height just below the jump.
+    # tc's max_p is 0.02: the height just below the jump.
     linux = lines["RED, linux"].p
     assert max(linux[linux < 1]) == pytest.approx(0.02)
 
@@ -94,7 +94,7 @@ def test_rem_rises_under_overload_and_falls_after_it():
 
 
 def test_blue_finds_the_probability_that_the_overload_takes():
-    """A load of 1.25 is controlled by dropping a fifth; steps of d1 overshoot it only slightly."""
+    """A load of 1.25 is controlled by dropping a fifth; steps of d1 overshoot this only slightly."""
     bench = Bench(load=0.8, step_load=1.25, duration_s=120.0)
     (blue,) = law_responses("blue", {"limit": "60p", "d1": 0.005, "d2": 0.0005}, bench=bench)
     during = (blue.t_s > 50) & (blue.t_s < 80)

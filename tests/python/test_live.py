@@ -68,7 +68,7 @@ def test_an_unfaithful_run_is_exit_5_and_says_why_first(aqmlab_cli, router, tiny
     assert "serious" in ended.stdout
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert 'class="verdict unfaithful"' in page
-    # No conclusion is drawn from figures that are not to be used.
+    # No conclusion is drawn from figures that must not be used.
     assert 'class="answer"' not in page
     assert "p95 queueing delay" not in ended.stdout
     assert "12.0 ms at 1.500 s" in page

@@ -135,10 +135,11 @@ def test_a_hundred_thousand_packets_of_junk_are_counted_and_do_no_harm(user, liv
     (run,) = load(live_folder / "out").runs
     live = run.manifest.live
     drops = live["drops"]
-    # All was read and refused, except for valid packets by chance and those that found the queue full.
+    # All of it was read and refused, except for packets that were valid by chance and those that found the
+    # queue full.
     assert drops["malformed"] > 0.9 * (JUNK - drops["tun"])
     assert drops["malformed"] <= JUNK
-    # Garbage may be a packet with CE, which no host accepts as its own.
+    # Garbage may happen to be a packet with CE, which no host accepts as its own.
     assert live["marks"]["ce_delivered"] >= live["marks"]["ce_received"] > 0
     frames = live["frames"]
     assert frames["of_no_flow"] > 0, "some of it happens to be a packet"

@@ -20,7 +20,7 @@ from aqmlab.live.supervisor import ask
 
 JOB = {"do": "run", "out": "/nowhere/seed-1", "seed": 1, "arm": "main"}
 AT_ONCE_S = 15
-"""Less than a process that is not ended takes by itself, and more than a busy machine needs to end one."""
+"""Shorter than the lifetime of a process that is not stopped, and longer than a busy machine needs to stop one."""
 
 
 def child(mode):

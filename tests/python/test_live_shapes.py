@@ -43,7 +43,7 @@ def as_live(experiment, live):
 
 
 def without(*keys):
-    """The contents of a manifest without a key, or without a key within one."""
+    """The contents of a manifest without one key, or without a key nested in one."""
     live = copy.deepcopy(WHOLE)
     inside = live
     for key in keys[:-1]:

@@ -1,4 +1,4 @@
-"""A live study that is killed again and again: nothing remains of it, and repeated it becomes complete.
+"""A live study that is killed again and again: nothing remains of it, and repeating it completes it.
 
 The study is a sweep of live runs in a store, with queues of ours and, where this kernel has them, of tc.
 """
@@ -26,7 +26,7 @@ from sweeping import left_over
 INTERRUPTED = 130
 WAIT_S = 90
 RUN_S = 30
-"""What a run takes at most on a busy machine, its start included."""
+"""The longest time that a run takes on a busy machine, including its start."""
 KILLS = 20
 ROUNDS = 5
 """How often runs that are not faithful are repeated: a busy machine stalls some."""
@@ -42,7 +42,7 @@ OF_THE_KERNEL = [
 
 
 def study_file(folder, arms, runs, **changes):
-    """The scenario of a study with these arms, which anybody may read."""
+    """The scenario of a study with these arms, readable by everybody."""
     scenario = copy.deepcopy(SCENARIO) | {"arm": arms, "runs": runs} | changes
     file = folder / "study.toml"
     file.write_text(tomli_w.dumps(scenario), encoding="utf-8")
@@ -61,7 +61,7 @@ def queues_of_the_kernel(user, live_folder):
 
 
 class Study:
-    """The command that does a study, begun again after each end."""
+    """The command that runs a study, restarted each time it ends."""
 
     def __init__(self, user, folder, **variables):
         self.user, self.folder, self.store = user, folder, folder / "store"
@@ -80,7 +80,7 @@ class Study:
         self.process = None
 
     def begin(self, *words):
-        """Begin the command in a session of its own, as a shell begins one at a terminal."""
+        """Start the command in its own session, as a shell does at a terminal."""
         program, path = interpreter(self.user)
         words = words or ("-m", "aqmlab", "sweep", "study.toml", "--host", "live", "--store", "store", "-q")
         self.process = subprocess.Popen(
@@ -98,7 +98,7 @@ class Study:
         return self.process is not None and self.process.poll() is None
 
     def router(self):
-        """The process of the run under way; ``None`` if there is none."""
+        """The process of the current run; ``None`` if there is none."""
         with suppress(OSError):
             for child in map(int, children_of(self.process.pid)):
                 if b"aqmlab.live" in Path(f"/proc/{child}/cmdline").read_bytes():
@@ -106,7 +106,7 @@ class Study:
         return None
 
     def at_work(self):
-        """Whether router and traffic have their threads."""
+        """Whether the router and the traffic have their threads."""
         router = self.router()
         with suppress(OSError):
             return router is not None and len(list(Path(f"/proc/{router}/task").iterdir())) >= 3
@@ -117,7 +117,7 @@ class Study:
         return any((self.store / "tmp").glob("*/*"))
 
     def finished(self):
-        """The recordings that are in their place, by name, with the times at which they were written."""
+        """The recordings that are in place, by name, with the times at which they were written."""
         files = self.store.glob("runs/*/*/manifest.json")
         return {file.parent.name: file.stat().st_mtime_ns for file in files}
 
@@ -129,7 +129,7 @@ class Study:
             time.sleep(0.002)
 
     def kill(self, victim):
-        """Kill it or part of it, and see that nothing of that remains on the machine.
+        """Kill it or part of it, and check that nothing of the killed part remains on the machine.
 
         After the death of a router the command continues with the next run.
         """
@@ -174,7 +174,7 @@ class Study:
             assert run.manifest.live["interrupted"] is (run.manifest.stopped_by == "interrupted")
 
     def complete(self, runs):
-        """Repeat it undisturbed: all runs are there, and those that had ended by themselves unchanged."""
+        """Repeat it undisturbed: all runs are there, and those that had ended by themselves are unchanged."""
         before = self.finished()
         ended = {run.path.name for run in self.recordings() if not run.manifest.live["interrupted"]}
         self.begin()
@@ -282,7 +282,7 @@ def test_twenty_kills_at_any_moment_leave_a_study_that_becomes_whole_and_faithfu
         if not study.running:
             study.begin()
         if chance.random() < 0.7:
-            # Python takes seconds to begin on a busy machine, in which there is little to kill.
+            # On a busy machine, Python takes seconds to start, during which there is little to kill.
             study.until(study.at_work)
             time.sleep(chance.uniform(0.0, 12.0))
         else:

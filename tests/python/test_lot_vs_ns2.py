@@ -1,6 +1,6 @@
 """The parking lot under web traffic compared with ns-2, on the same connections, over pairs of seeds.
 
-Run with ``-s`` the slow test prints the table of ``docs/validation.md``.
+Run with ``-s``, the slow test prints the table of ``docs/validation.md``.
 """
 
 from __future__ import annotations

@@ -146,10 +146,11 @@ def test_nothing_overlaps_or_leaves_the_picture(tmp_path, width):
     assert found.keys() == NETWORKS.keys()
     assert {name: of["wrong"] for name, of in found.items() if of["wrong"]} == {}
     for name, network in NETWORKS.items():
-        # A head for each end of a class, a name for each node, three texts for a link and its way back.
+        # One arrowhead per end of a class, one name per node, and three texts per link and its reverse link.
         least = 2 * len(network.classes) + len(network.nodes) + 3 * len(network.links) // 2
         assert found[name]["texts"] >= least, name
-        # 13 pixels a letter stay 8 at least, and no drawing makes the page itself wider than the screen.
+        # Letters of 13 pixels remain at least 8 pixels high, and no drawing makes the page itself wider than
+        # the screen.
         assert found[name]["scale"] > 0.6 or "mesh" in name or "tree" in name, name
         assert found[name]["page"] <= max(width, 500)
 

@@ -1,4 +1,4 @@
-"""Seconds with loss and with an idle link, the probability over time, gaps between marks: by hand."""
+"""Seconds with loss and with an idle link, the probability over time, gaps between marks: computed by hand."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_second_has_loss_if_one_packet_is_dropped_in_it():
 def test_a_link_was_idle_in_a_second_in_which_it_sent_two_packets_less_than_it_can():
     sent = [62_500, 62_500, 62_500, 60_501, 62_500, 60_500, 0, 0]
     run = scripted(departures_bytes=sent, arrivals_packets=[1] * 8, arrivals_bytes=[1000] * 8)
-    assert value("idle_bins_percent", run) == 50  # 1999 bytes short is no idle time, 2000 are
+    assert value("idle_bins_percent", run) == 50  # 1999 bytes too few do not count as idle, 2000 do
     assert value("idle_bins_percent", run, Window(0, 3)) == pytest.approx(100 / 3)
     silent = scripted(departures_bytes=sent, arrivals_packets=[0] * 8, arrivals_bytes=[0] * 8)
     assert value("idle_bins_percent", silent) is None

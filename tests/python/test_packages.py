@@ -33,7 +33,7 @@ def packages():
 
 
 def satisfied(expression: str, allowed: set[str]) -> bool:
-    """Whether one of the licences that an SPDX expression offers is allowed; `/` is an older OR."""
+    """Whether one of the licences offered by an SPDX expression is allowed; `/` is an older form of OR."""
     while inner := re.search(r"\(([^()]*)\)", expression):
         expression = expression.replace(inner[0], "allowed" if satisfied(inner[1], allowed) else "refused")
     ways = re.split(r" OR |/", expression)

@@ -120,7 +120,7 @@ def test_a_known_connection_loses_what_was_taken_from_it(connection):
 
 
 def test_what_a_class_loses_on_all_its_paths(connection):
-    # 6 packets there and 5 back, with one lost in each direction.
+    # 6 packets in the forward and 5 in the reverse direction, with one lost in each.
     there, back = (value(connection, f"loss_{way}_percent", class_name="one") for way in ("there", "back"))
     assert (there, back) == (pytest.approx(100 / 6), pytest.approx(100 / 5))
     assert value(connection, "loss_percent", class_name="one") == pytest.approx(200 / 11)
@@ -199,7 +199,7 @@ def test_goodput_is_what_reaches_the_hosts_at_a_router(lot):
     assert at("a", "ftp") is None, "its hosts there only send"
     both = value(lot, "goodput_bps", queue="*", class_name="web")
     assert at("a", "web") + at("c", "web") == pytest.approx(both)
-    # 2 kB there for about 8 kB back: nearly all of it is in completed requests.
+    # 2 kB are sent and about 8 kB received: nearly all of it belongs to completed requests.
     ((up, down),) = lot.tables.rows(
         "request_summary", "sum(request_bytes), sum(response_bytes)", "WHERE class = 'web'"
     )

@@ -95,7 +95,7 @@ def test_weights_have_bands(recorded):
 
 
 def test_a_page_takes_as_long_as_its_objects(recorded):
-    """Every object of a page ends by its end, and one of them at its end."""
+    """Every object of a page has ended by the end of the page, and one of them ends with it."""
     objects = recorded.tables.rows("request_sample", "user, start_ns, start_ns + response_time_ns")
     pages = recorded.tables.rows("page_sample", "user, start_ns, start_ns + page_time_ns, objects")
     for user, start, end, count in pages[20:60]:

@@ -151,7 +151,7 @@ def test_scorecards_tell_everything(toy, tmp_path):
     assert "](figures/figure-1.svg)" in markdown
     page = as_html(toy, tmp_path, MADE)
     assert page.count("data:image/svg+xml;base64,") == 4
-    assert "<details><summary>all 3 comparisons" not in page  # all of them are shown already
+    assert "<details><summary>all 3 comparisons" not in page  # all of them are already shown
     assert "<script" not in page.split("<main>")[1]
 
 
@@ -379,7 +379,7 @@ def test_what_is_no_toml_is_told_with_file_and_line(tmp_path, file, wrong, place
 
 
 def test_a_line_that_cannot_be_told_is_not_named(tmp_path):
-    # A text of several lines that contains an apparent table header.
+    # A multi-line text that contains an apparent table header.
     folder = edited(tmp_path, "expected.toml", 'note = "It is wrong."', 'note = """\n[[finding]]\n"""')
     text = (folder / "expected.toml").read_text()
     (folder / "expected.toml").write_text(text.replace('strength = "soft"\n', ""))
@@ -451,7 +451,7 @@ def test_labels_are_numbers_where_they_can_be():
     assert numbers(["17.8ms", "178ms"]) == ([17.8, 178.0], "ms")
     assert numbers(["4p", "12kB"]) == ([0.0, 1.0], None)
     assert numbers(["small", "large"]) == ([0.0, 1.0], None)
-    assert numbers(["1.2.3", "4"]) == ([0.0, 1.0], None)  # a version is no number
+    assert numbers(["1.2.3", "4"]) == ([0.0, 1.0], None)  # a version is not a number
     assert numbers(["1e+3", "+5"]) == ([1000.0, 5.0], "")
 
 

@@ -46,7 +46,7 @@ def test_losses_of_one_round_trip_are_one_event():
 def test_windows_that_move_as_one_correlate():
     saw = np.array([1.0, 2.0, 3.0, 4.0])
     assert mean_correlation([saw, saw, saw]) == pytest.approx(1.0)
-    # Opposite ones: the sum does not vary, and -1 / (n - 1) is the least there is.
+    # Opposite windows: their sum does not vary, and the result is the minimum, -1 / (n - 1).
     assert mean_correlation([saw, -saw]) == pytest.approx(-1.0)
     # Variances 1 and 4, covariance 0: (5 / 5 - 1) / 1.
     across = [np.array([1.0, 1.0, -1.0, -1.0]), np.array([2.0, -2.0, 2.0, -2.0])]
@@ -149,7 +149,7 @@ def test_a_part_of_a_run_has_the_flows_and_the_bytes_of_that_part(scene):
     assert amount > 0
     assert value("goodput_bps", "late", late) == pytest.approx(8 * amount / 10)
     assert value("goodput_bps", "late", early) == 0
-    # Parts side by side make the whole, which is from exact counts.
+    # Adjacent parts add up to the whole, which is computed from exact counts.
     parts = [value("goodput_bps", "near", Window(t, t + 10.0)) for t in (5.0, 15.0, 25.0)]
     assert np.mean(parts) == pytest.approx(value("goodput_bps", "near"))
     rows = amounts_between(run, run.flows_of("near"), "received_bytes", [5.0, 15.0])
@@ -201,7 +201,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 @pytest.mark.parametrize(
     ("scenario", "metric", "least"),
     [
-        # (a few flows have it all in most windows; hardly ever under RED)
+        # (in most windows, a few flows have the whole queue; hardly ever under RED)
         ("lockout", "lockout_percent", 50.0),
         ("lockout", "starved_percent", 10.0),
         ("global_synchronization", "synchronisation_percent", 5.0),
@@ -210,7 +210,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
     ],
 )
 def test_red_takes_the_edge_off_what_droptail_does(phenomena, scenario, metric, least):
-    """RFC 2309, section 2; Floyd and Jacobson 1993: worse under DropTail, beyond chance and by some way."""
+    """RFC 2309, section 2; Floyd and Jacobson 1993: considerably worse under DropTail, and not by chance."""
     results = phenomena[scenario]
     difference = results.difference("DropTail", "RED", metric)
     assert difference.n == 5

@@ -52,7 +52,7 @@ def test_sixteen_arms_have_dashes_and_marks_that_none_shares():
     for pair in ((0, 1), (1, 2), (0, 2)):
         assert len({tuple(look[i] for i in pair) for look in looks}) == 16
     assert len(set(gray)) == 16
-    # From the first arms on: not only when the colours are used up.
+    # This holds from the first arms on, not only when the colours are exhausted.
     assert len({look[1] for look in looks[:7]}) == 7
     assert len({look[2] for look in looks[:9]}) == 9
     assert looks[0][1] == "-"
@@ -74,7 +74,7 @@ def drawn(experiment, kind, **look):
 
 
 def boxes(figure):
-    """Where the data are, as far as they are seen, and where words are."""
+    """The places of the visible data and of the words."""
     renderer = figure.canvas.get_renderer()
     data = [axes.get_window_extent(renderer) for axes in figure.axes]
     legends = [
@@ -100,7 +100,7 @@ def test_no_legend_lies_on_data_or_leaves_the_figure(experiment, kind, look):
     title = figure._suptitle.get_window_extent()
     assert figure.bbox.x0 <= title.x0
     assert title.x1 <= figure.bbox.x1
-    # What is left for the data is no stripe.
+    # The space left for the data is not just a narrow strip.
     assert min(axes.height for axes in data) > 0.3 * figure.dpi
 
 

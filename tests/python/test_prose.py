@@ -38,7 +38,7 @@ def of_markdown(name: str) -> Iterator[tuple[int, str]]:
 
 
 def of_program(name: str) -> Iterator[tuple[int, str]]:
-    """The words that a module may print: its texts of several words, without documentation."""
+    """The words that a module may print: its strings of several words, without documentation."""
     tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
     bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):

@@ -117,7 +117,7 @@ def test_an_experiment_can_be_asked_too(experiment):
     ],
 )
 def test_nothing_but_reading_what_is_in_the_store(store, sql, message):
-    unread = [1]  # a variable of the program is no table
+    unread = [1]  # a variable of the program is not a table
     assert unread
     before = sorted(store.rglob("*"))
     with pytest.raises(aqmlab.UsageError, match=message):

@@ -91,7 +91,7 @@ def test_hostile_texts_stay_texts(small, tmp_path):
     assert "alert(1)" in page
     for part in ("<script>alert", "<img src=x", "<svg onload"):
         assert part not in page
-    # Scripts hold the names of arms too: they must not end there.
+    # Scripts also contain the names of arms, which must not terminate them.
     assert len(re.findall(r"<script", page)) == len(re.findall(r"</script>", page)) == 1 + len(SCRIPTS)
 
 

@@ -1,4 +1,4 @@
-"""Requests: their records in a run, and the metrics compared with a count of single requests."""
+"""Requests: their records in a run, and the metrics compared with a count of individual requests."""
 
 from __future__ import annotations
 

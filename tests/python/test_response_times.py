@@ -51,7 +51,7 @@ def recorded(tmp_path_factory):
 
 
 def exact(values, counts=None):
-    """A histogram whose bins are of one value each."""
+    """A histogram whose bins contain one value each."""
     values, counts = np.unique(values, return_counts=True) if counts is None else (values, counts)
     values = tuple(int(value) for value in values)
     return Histogram(values, values, tuple(int(count) for count in counts))
@@ -150,7 +150,7 @@ def crossing_of(a, b, until):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_crossing_is_where_the_added_lead_is_greatest(seed):
     rng = np.random.default_rng(seed)
-    # Mostly faster, with a longer tail.
+    # This one is mostly faster, with a longer tail.
     a = np.where(rng.random(4000) < 0.97, rng.integers(90, 300, 4000), rng.integers(900, 9000, 4000))
     b = rng.integers(150, 1000, 4000)
     one, other = ResponseTimes(exact(a)), ResponseTimes(exact(b))

@@ -1,4 +1,4 @@
-"""Results of an experiment: cells, values by seed, names with the nearest one."""
+"""Results of an experiment: cells, values by seed, and wrong names with the nearest valid one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aqmlab.results import Missing, Results
 from manifests import with_runs
 
 COUNTED = "queueing_delay_p99_s"
-"""A metric that takes no window."""
+"""A metric that does not accept a window."""
 
 
 def swept(experiment, **changes):

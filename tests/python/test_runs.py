@@ -27,7 +27,7 @@ def digests(experiment):
 def test_results_do_not_depend_on_the_number_of_workers(small, experiment, tmp_path):
     alone = aqmlab.run(small, output=tmp_path / "alone", jobs=1, report=False)
     assert digests(alone) == digests(experiment)
-    assert len(set(map(str, digests(alone).values()))) == 4  # other seeds and arms give other results
+    assert len(set(map(str, digests(alone).values()))) == 4  # different seeds and arms give different results
 
 
 def test_another_process_gets_the_same(small_file, experiment, tmp_path):

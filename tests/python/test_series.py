@@ -1,4 +1,4 @@
-"""Series: thinned, but with nothing lost."""
+"""Series: thinned out, but nothing is lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_thinning_keeps_the_amount_of_data(experiment, bins):
     )
     assert len(series.queue.t_s) <= bins
     widths = np.diff(series.queue.t_s, prepend=0.0)
-    # The last bin holds the samples that are left.
+    # The last bin holds the remaining samples.
     widths[-1] = samples * 0.02 - widths[:-1].sum()
     carried = (np.asarray(series.queue.values["departures_bps"]) * widths).sum() / 8
     assert carried == pytest.approx(sampled, rel=1e-9)

@@ -282,7 +282,7 @@ def test_missing_runs_are_serious(damaged):
 
 
 def rewrite(file, expression):
-    """Replace a table's rows by what a SELECT makes of them."""
+    """Replace a table's rows by the result of a SELECT on them."""
     import duckdb
 
     with duckdb.connect(":memory:") as connection:
@@ -313,7 +313,7 @@ def test_a_distribution_that_lacks_packets_is_serious(damaged):
         "* REPLACE (weight + (kind = 'sojourn_ns' AND low = 0)::INTEGER AS weight)",
     )
     checks = checks_of(damaged)
-    if not checks["distribution"].doubts:  # no packet waited for nothing: take any bin
+    if not checks["distribution"].doubts:  # every packet waited: take any bin
         rewrite(damaged / "red" / "seed-2" / "histograms.parquet", "* REPLACE (weight + 1 AS weight)")
         checks = checks_of(damaged)
     assert "lacks packets (seed 2)" in only(checks["distribution"]).sentence
@@ -346,7 +346,7 @@ def test_a_sweep_tells_its_doubts_by_cell(tmp_path, aqmlab_cli, monkeypatch):
 
 
 def grid():
-    """Results of two arms and three rates, without runs: for the words."""
+    """Results of two arms and three rates, without runs, to test the wording."""
     axis = Axis("topology.rate", "rate", ("topology.rate",), ("5Mbit", "10Mbit", "20Mbit"))
     cells = tuple(Cell((("topology.rate", label),), arm) for label in axis.labels for arm in ("A", "B"))
     return Results(

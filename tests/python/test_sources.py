@@ -129,7 +129,8 @@ def test_counts_are_distributed_as_those_of_ns2(kind, tmp_path):
     by_time = np.array([line.split() for line in printed.splitlines()], dtype=float)
     for i, moment in enumerate(moments[1:], start=1):
         theirs, mine = by_time[i] - by_time[0], ours(kind, (moments[0], moment), tmp_path)
-        # Half of 50 packets per second: both have the mean, to four standard errors of the difference.
+        # Half of 50 packets per second: both have this mean, to within four standard errors of the
+        # difference.
         errors = [counts.std(ddof=1) / math.sqrt(len(counts)) for counts in (theirs, mine)]
         assert abs(theirs.mean() - mine.mean()) < 4 * math.hypot(*errors)
         # Variances in the same way: their standard error by the fourth moment.

@@ -1,4 +1,4 @@
-"""Intervals against printed tables and against SciPy's own."""
+"""Intervals compared with printed tables and with SciPy's."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_in_one_case_all_pairs_of_arms_are_counted_together():
     passed = [p_values[i] <= 0.05 / (10 - rank) for rank, i in enumerate(order)]
     standing = {int(i) for i in order[: [*passed, False].index(False)]}
     assert {i for i, (contrast,) in enumerate(found.contrasts) if contrast.stands} == standing
-    # PI and DropTail are far from all others, which are alike.
+    # PI and DropTail are far from all the other arms, which are alike.
     assert 0 < len(standing) < 10
 
 

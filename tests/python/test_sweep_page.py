@@ -1,4 +1,4 @@
-"""The report over a sweep as Chromium shows it."""
+"""The report over a sweep as rendered by Chromium."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_a_hundred_cells_on_a_narrow_screen(chromium, tmp_path, scheme):
     shown = Watched(chromium, file, viewport={"width": 480, "height": 900}, color_scheme=scheme)
     assert shown.elements() < MOST_ELEMENTS, shown.elements()
     assert shown.page.locator("#cells tbody tr").count() == 100
-    # Only tables and single figures scroll sideways.
+    # Only tables and individual figures scroll sideways.
     assert shown.page.evaluate("document.documentElement.scrollWidth") <= 480
     assert shown.said == []
     shown.context.close()

@@ -117,7 +117,7 @@ def test_journeys_of_a_run_are_its_packets(scene):
         lost = [p for p in followed if p.lost_ns is not None]
         assert (len(followed), len(arrived), len(lost)) == counts[:3]
         assert sum(len(p.marked_ns) for p in followed) == counts[3]
-        # The minimum transit time: 60 ms there and back.
+        # The minimum transit time: a round trip of 60 ms.
         assert min(p.arrived_ns - p.sent_ns for p in arrived) >= 10e6
         retransmitted = scene.tables.rows(
             "flows", "sum(retransmitted_segments)::BIGINT", "WHERE class != 'old' OR index = 1", [run]

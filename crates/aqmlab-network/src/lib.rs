@@ -13,8 +13,8 @@
 //! This crate has no clock and no loop. A host reads the plan's settings from it, and calls it after each
 //! event.
 
-/// Incremented whenever a change of the shared parts changes a result: paths, schedule, ends of
-/// runs, counts of flows.
+/// Incremented whenever a change to the shared parts (paths, schedule, ends of runs, counts of flows) changes
+/// a result.
 pub const VERSION: u32 = 1;
 
 mod flow_counts;

@@ -99,7 +99,7 @@ impl<'a> FlowPath<'a> {
         FlowPath { plan, number, propagation, of, seed, access_delay, carried }
     }
 
-    /// Adds the values that a connection has from its cloud.
+    /// Adds the values that a connection receives from its cloud.
     pub fn carrying(mut self, carried: Option<&Carried>) -> Self {
         if let Some(delay) = carried.and_then(|carried| self.class().cloud_delay(carried)) {
             self.access_delay = Some(delay);

@@ -15,8 +15,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Returns the parts of the program that decide the recording of a run of `plan` on this host,
-    /// each with its version.
+    /// Returns the parts of the program that determine the recording of a run of `plan` on this host, each
+    /// with its version.
     pub fn parts(self, plan: &Plan) -> Parts {
         let mut parts = parts(plan);
         parts.insert(self.host.name().to_owned(), self.version);
@@ -53,7 +53,7 @@ pub struct RunFacts {
     pub engine: Engine,
     /// The seed.
     pub seed: u64,
-    /// The begin of the measured interval.
+    /// The beginning of the measured interval.
     pub t0: Instant,
     /// Its end.
     pub t1: Instant,

@@ -5,8 +5,8 @@ use aqmlab_recording::StoppedBy;
 use aqmlab_scenario::{Completed, CountStop, Plan, QueueCount, QueueStop};
 use aqmlab_units::{Instant, Span};
 
-/// A host's own action at an instant. Actions at one instant come in this order, after everything
-/// else that happens then.
+/// A host's own action at an instant. Simultaneous actions come in this order, after everything else at that
+/// instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Milestone {
     /// Queues and laws are sampled.
@@ -25,8 +25,8 @@ impl Milestone {
         [Milestone::SampleQueues, Milestone::SampleFlows, Milestone::WarmupEnd, Milestone::End];
 }
 
-/// The times of the milestones. Its two users are the simulator, which has an event for the next one, and the
-/// live router, which reads it.
+/// The times of the milestones. It is used by the simulator, which has an event for the next milestone, and
+/// by the live router, which reads its time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// The intervals between samples of queues and of flows; zero where there are none.

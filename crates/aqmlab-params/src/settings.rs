@@ -35,7 +35,7 @@ pub enum Value {
     Text(String),
     /// Nothing, where there could be a value.
     Nothing,
-    /// Several values of one kind.
+    /// Several values of the same kind.
     List(Vec<Value>),
     /// A table of parameters of its own.
     Table(Settings),

@@ -35,7 +35,7 @@ pub struct Alias {
     /// How that tool writes values, where it differs from the notation under the parameter's own
     /// name.
     pub reading: Reading,
-    /// Another parameter and its word, as they are in that tool; they apply where nothing else is
+    /// Another parameter and its value, as they are in that tool; they apply unless something else is
     /// written.
     pub implies: Option<(&'static str, &'static str)>,
 }
@@ -113,7 +113,7 @@ pub enum Kind {
     Limit {
         /// least
         min: u64,
-        /// greatest that is a number
+        /// largest that is a number
         max: u64,
     },
     /// A number in `[min, max]`.
@@ -125,7 +125,7 @@ pub enum Kind {
     },
     /// A number in `(above, max]`.
     NumberAbove {
-        /// greatest value that is still too small
+        /// largest value that is still too small
         above: f64,
         /// greatest
         max: f64,
@@ -147,7 +147,7 @@ pub enum Kind {
     /// Packets, bytes, bandwidth-delay products or a time at the link's rate; `min` applies to
     /// packets and bytes alike.
     Size {
-        /// least count of packets or bytes
+        /// smallest number of packets or bytes
         min: Packets,
     },
     /// A size that must be in bytes.

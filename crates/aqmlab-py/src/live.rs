@@ -116,7 +116,7 @@ pub(crate) fn doctor(py: Python<'_>) -> String {
     py.detach(|| aqmlab_live::doctor::examine().to_json().to_string())
 }
 
-#[allow(clippy::disallowed_methods)] // how long a run took on this machine is no part of its result
+#[allow(clippy::disallowed_methods)] // the duration of a run on this machine is not part of its result
 fn begin() -> Instant {
     Instant::now()
 }

@@ -47,7 +47,7 @@ pub(crate) fn quantity(text: &str, unit: &str) -> PyResult<u64> {
     parsed.map_err(|error| UsageError::new_err(error.to_string()))
 }
 
-/// Returns such a number as scenarios write it: `quantity_text(10_000_000, "bps")` is `10Mbit`.
+/// Returns such a number in the notation of scenarios: `quantity_text(10_000_000, "bps")` is `10Mbit`.
 #[pyfunction]
 pub(crate) fn quantity_text(value: u64, unit: &str) -> PyResult<String> {
     match unit {
@@ -97,7 +97,7 @@ fn slug(name: &str) -> String {
     if slug.is_empty() { "arm".to_owned() } else { slug.chars().take(60).collect() }
 }
 
-/// Returns the text of an answer.
+/// Returns the result as JSON text.
 pub(crate) fn json_text(answer: &impl Serialize) -> String {
     serde_json::to_string(answer).expect("answers have texts as keys and only values of JSON")
 }

@@ -30,7 +30,7 @@ pub(crate) enum Finding {
 pub(crate) struct Tried {
     pub(crate) scripts: u64,
     pub(crate) checks: Checks,
-    /// The finding with its seed, the least seed with a finding.
+    /// The finding with its seed, the smallest seed with a finding.
     pub(crate) finding: Option<(u64, Finding)>,
 }
 
@@ -56,12 +56,11 @@ impl Lot<'_> {
     }
 }
 
-/// Runs the lot on `workers` threads; a trial ends with its first finding. `tick` is called about
-/// ten times per second; when it returns `false`, scripts in progress are finished and no others
-/// are begun.
+/// Runs all scripts on `workers` threads; a trial ends with its first finding. `tick` is called about ten
+/// times per second; when it returns `false`, scripts in progress are finished and no others are begun.
 ///
-/// The finding of a trial does not depend on the number of threads: its seeds are begun in
-/// ascending order, and the least seed with a finding is kept.
+/// The finding of a trial does not depend on the number of threads: its seeds are begun in ascending order,
+/// and the finding with the smallest seed is kept.
 pub(crate) fn run_all(lot: &Lot<'_>, workers: usize, mut tick: impl FnMut(&Progress) -> bool) -> Vec<Tried> {
     let bench = Bench {
         lot,

@@ -13,7 +13,7 @@
 
 use core::fmt::{self, Display, Write};
 
-/// Incremented whenever the same seed, name and number give another draw.
+/// Incremented whenever the same seed, name and number give a different draw.
 pub const VERSION: u32 = 1;
 
 mod philox;

@@ -191,7 +191,7 @@ impl ColumnData {
     }
 }
 
-/// Names, each stored once, because a column of names repeats a few of them many times.
+/// Names, each stored once, because a column of names repeats a few names many times.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Dictionary {
     names: Vec<String>,

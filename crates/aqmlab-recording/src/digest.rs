@@ -1,4 +1,4 @@
-//! Digests, which must be equal for two runs to count as the same.
+//! Digests: two runs count as equal if their digests are equal.
 
 use std::fmt;
 
@@ -33,8 +33,8 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Returns the text of a JSON object with an added last member `file_digest`: the digest of all
-/// bytes before it.
+/// Returns the text of a JSON object with `file_digest`, the digest of all bytes before it, added as the last
+/// member.
 ///
 /// # Panics
 /// If it has no other member.

@@ -136,7 +136,7 @@ impl Staged {
     /// If the operating system refuses; nothing is then left behind.
     pub fn publish(mut self) -> Result<(), RecordingError> {
         self.sync()?;
-        // Renaming onto an empty directory would succeed; a directory with files refuses.
+        // Renaming onto an empty directory would succeed; onto a directory with files it fails.
         fs::rename(&self.temporary, &self.target).map_err(|source| match source.kind() {
             io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
                 RecordingError::Exists { path: self.target.clone() }
@@ -153,7 +153,7 @@ impl Staged {
     fn sync(&mut self) -> Result<(), RecordingError> {
         let temporary = &self.temporary;
         let mut files = std::mem::take(&mut self.files);
-        // Errors of files that were given up do not matter.
+        // Errors in files that were given up do not matter.
         files.retain(|written| !written.is_given_up());
         thread::scope(|scope| {
             let waits: Vec<_> = files

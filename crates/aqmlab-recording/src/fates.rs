@@ -1,4 +1,4 @@
-//! End-to-end books: every packet that was sent has exactly one fate, in any host.
+//! End-to-end books: on any host, every packet that was sent has exactly one fate.
 
 use aqmlab_units::{Bytes, Instant, Packets};
 
@@ -35,7 +35,7 @@ pub struct Fates {
     pub dropped: Tally,
     /// Packets lost outside the queues: on flows' own links and in delay stages.
     pub lost: Tally,
-    /// Links passed by packets whose fate is known, access links included.
+    /// Number of links, access links included, passed by packets whose fate is known.
     pub packet_hops: u64,
 }
 

@@ -19,14 +19,14 @@ use crate::table::Table;
 /// for all.
 pub const FORMAT_VERSION: u32 = 4;
 
-/// Incremented whenever the tables report something else of the same run.
+/// Incremented whenever the tables would report the same run differently.
 pub const VERSION: u32 = 2;
 
 /// The description of a run. [`crate::Recording::write`] adds what follows from it: the plan's
 /// digest, rows and digests of each table, and last the digest of the manifest itself.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {
-    /// The parts of the program that decided the result, each with its version.
+    /// The parts of the program that determined the result, each with its version.
     pub parts: Parts,
     /// The version of the program.
     pub aqmlab_version: String,
@@ -115,7 +115,7 @@ pub enum StoppedBy {
 struct ManifestFile<'m> {
     /// The version of the directory's layout.
     format_version: u32,
-    /// The parts of the program that decide the result, each with its version.
+    /// The parts of the program that determine the result, each with its version.
     parts: &'m Parts,
     /// The version of the program.
     aqmlab_version: &'m str,
@@ -127,7 +127,7 @@ struct ManifestFile<'m> {
     arm: &'m str,
     /// The seed.
     seed: u64,
-    /// SHA-256 of everything except the seed that decides the result.
+    /// SHA-256 of everything that determines the result, except the seed.
     plan_digest: String,
     /// The plan, every value with its origin.
     plan: &'m PlanJson,

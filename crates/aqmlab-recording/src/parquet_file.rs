@@ -19,7 +19,7 @@ use crate::table::Table;
 
 /// Decimal digits of a column of exact integrals.
 const DECIMAL_DIGITS: i32 = 38;
-/// The least number that needs more digits.
+/// The smallest number that needs more digits.
 const DECIMAL_LIMIT: u128 = 10u128.pow(DECIMAL_DIGITS as u32);
 
 /// Returns the bytes of `table`'s file.

@@ -244,7 +244,8 @@ struct Sums<'a> {
 }
 
 impl Sums<'_> {
-    /// Adds the rows of one queue. A queue inside another one has no link that could be busy.
+    /// Adds the rows of one queue. A queue inside another one has no link of which a busy time could be
+    /// measured.
     fn push(&mut self, queue: &str, books: &Books, busy: Cell<'_>) {
         let total = books.total();
         let packets = books.backlog_packets();
@@ -278,7 +279,7 @@ impl Sums<'_> {
     }
 }
 
-/// Returns the least value that lasted; zero if no time has passed.
+/// Returns the smallest value that lasted for some time; zero if no time has passed.
 fn least(series: &TimeWeighted) -> u64 {
     if series.min == u64::MAX { 0 } else { series.min }
 }

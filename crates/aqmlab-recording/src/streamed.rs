@@ -28,7 +28,7 @@ pub struct TableWriter {
 pub struct StreamedTable {
     /// Its name, also the stem of its file.
     pub name: &'static str,
-    /// Number of its rows.
+    /// The number of its rows.
     pub rows: u64,
     /// The SHA-256 of its logical contents, see [`TableWriter`].
     pub digest: Digest,

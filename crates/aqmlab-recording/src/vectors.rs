@@ -15,7 +15,7 @@ use crate::parquet_file::encode;
 use crate::schema::Schema;
 use crate::table::Table;
 
-/// The columns, in CSV as in Parquet. Values of the connection are only on its first row.
+/// The columns, the same in CSV and Parquet. Values of the connection are only on its first row.
 const VECTORS: Schema = Schema {
     name: "vectors",
     columns: &[
@@ -93,7 +93,7 @@ fn csv(table: &Table) -> String {
     text
 }
 
-/// Largest application data unit in ns-2, which counts in an `int`.
+/// Largest application data unit in ns-2, which counts bytes in an `int`.
 const MOST_OF_NS2: u64 = i32::MAX as u64;
 
 /// Returns the connection vectors of a class in the alternate format of Tmix: microseconds and

@@ -44,7 +44,7 @@ fn packet() -> PacketAtPort {
 
 const HEAD: Frame<'_> = Frame { head: &[0x45, 0, 5, 0xdc, 9, 9, 9, 9], len: 1500 };
 
-/// By hand from draft-ietf-opsawg-pcapng; the version in the first block is the crate's.
+/// Assembled by hand from draft-ietf-opsawg-pcapng; the version in the first block is the crate's.
 const BLOCKS: [&str; 4] = [
     // Section header: magic, version 1.0, length unknown, application, end of options.
     "0a0d0d0a 30000000 4d3c2b1a 01000000 ffffffffffffffff 04000c00 61716d6c616220302e312e30 00000000 30000000",
@@ -53,7 +53,7 @@ const BLOCKS: [&str; 4] = [
     // Packet: interface, upper and lower half of the time, 5 of 1500 bytes; inbound; "queueing delay 7 ns, dropped overflow".
     "06000000 60000000 00000000 01000000 02000000 05000000 dc050000 450005dc09000000 02000400 01000000 \
      01002500 7175657565696e672064656c61792037206e732c2064726f70706564206f766572666c6f77000000 00000000 60000000",
-    // Statistics at 2^32 + 9 ns: the same end, 4 arrived, 3 of them are missing.
+    // Statistics at 2^32 + 9 ns: the end is the same, 4 packets arrived, and 3 of them are missing.
     "05000000 40000000 00000000 01000000 09000000 03000800 0100000009000000 04000800 0400000000000000 \
      05000800 0300000000000000 00000000 40000000",
 ];

@@ -61,7 +61,8 @@ fn texts(table: &Table, column: &str) -> Vec<String> {
 fn what_ends_in_the_measured_interval_counts_whenever_it_began() {
     let mut recorder = recorder(10);
     let (t0, t1) = (T0.as_ns(), T1.as_ns());
-    // Ended at t0: it belongs to the warm-up. A nanosecond later it is measured, with all of its time.
+    // It ended at t0 and thus belongs to the warm-up. If it ends a nanosecond later, it is measured, with its
+    // whole duration.
     for (user, at, how) in [
         (0, t0, Ending::Completed),
         (1, t0 + 1, Ending::Completed),
@@ -75,7 +76,7 @@ fn what_ends_in_the_measured_interval_counts_whenever_it_began() {
     recorder.ended(&exchange(5, t1 - 70, 999), Ending::Censored, T1);
     recorder.ended(&exchange(6, 500, 1000), Ending::Censored, T1);
     let [summary, histograms, sample] = recorder.finish().expect("nothing is written").tables;
-    // Four bands of either class that makes requests.
+    // Four bands for each of the two classes that make requests.
     assert_eq!(texts(&summary, "class"), [["web"; 4], ["api"; 4]].concat());
     assert_eq!(numbers(&summary, "response_low_bytes")[..4], [0, 1000, 10_000, 100_000]);
     let highs = ColumnData::NullableU64([Some(999), Some(9999), Some(99_999), None].repeat(2));
@@ -173,9 +174,9 @@ fn quantiles_of_each_band_are_those_of_the_sorted_times() {
     }
 }
 
-/// A sample keeps 30 of 300 exchanges: over 4000 seeds each is chosen equally often. The seeds are fixed, so
-/// chance has no part in the test. Under uniformity the statistic is chi-square with 299 degrees of freedom: mean 299,
-/// standard deviation 24.5.
+/// A sample keeps 30 of 300 exchanges: over 4000 seeds, all are chosen equally often. The seeds are fixed, so
+/// chance has no part in the test. Under uniformity the statistic is chi-square with 299 degrees of freedom:
+/// mean 299, standard deviation 24.5.
 #[test]
 fn a_sample_is_uniform_over_exchanges() {
     const OFFERED: usize = 300;
@@ -213,7 +214,7 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
     let tables = |ends: &mut dyn Iterator<Item = &(Exchange, Instant)>| {
         let mut recorder = recorder(20);
         for (exchange, at) in ends {
-            // Those of one user differ by their connection.
+            // Exchanges of one user differ in their connection.
             let serial = (exchange.start.as_ns() / 50) as u32;
             let of = Identity { serial, ..exchange.of };
             recorder.ended(&Exchange { of, ..*exchange }, Ending::Completed, *at);
@@ -223,7 +224,7 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
     assert!(tables(&mut ends.iter()) == tables(&mut ends.iter().rev()));
 }
 
-/// A multiple of 64, and one that is censored.
+/// A multiple of 64, plus one that is censored.
 const REPORTED: u32 = 64 * 1600 + 1;
 
 /// Three batches are filled during the run. Reports may come up to 63 us ahead of the host's clock, and

@@ -84,11 +84,10 @@ impl BrowserPlan {
     }
 }
 
-/// Users who fetch one page after the other and think in between. The document comes first, alone.
-/// Then the page's connections open in parallel. Connection `i` of `n` parallel ones follows
-/// connection `i - n`, when the last response on that one has arrived or it has failed. The page
-/// ends with its last object, and it has failed if one of its connections has; without the document
-/// it ends at once.
+/// Users who fetch one page after another and think in between. The document comes first, alone. Then the
+/// page's connections open in parallel. Connection `i` of `n` parallel ones follows connection `i - n`, when
+/// the last response on that one has arrived or it has failed. The page ends with its last object, and it has
+/// failed if one of its connections has; without the document it ends at once.
 ///
 /// Apart from the document, events on one of the parallel connections never depend on the others. A
 /// host may therefore report the events of a user's connections in any order without affecting the

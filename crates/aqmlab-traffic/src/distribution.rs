@@ -13,7 +13,7 @@ use crate::quantity::Quantity;
 pub enum Distribution<T = Span> {
     /// Always the same value.
     Constant(T),
-    /// Uniform on `[low, high]`, to the unit.
+    /// Uniform on the whole units of `[low, high]`.
     Uniform {
         /// least
         low: T,
@@ -45,9 +45,9 @@ pub enum Distribution<T = Span> {
     },
     /// Number i is entry `i mod len`; never empty, no draw.
     List(Vec<T>),
-    /// By points of a distribution function with straight lines between them: increasing values,
-    /// each with the share of draws that do not exceed it. The first share is the probability of
-    /// the first value itself; the last share is 1.
+    /// Given by points of a distribution function, joined by straight lines: increasing values, each with the
+    /// share of draws that do not exceed it. The first share is the probability of the first value itself;
+    /// the last share is 1.
     Empirical(Vec<(T, f64)>),
 }
 
@@ -122,7 +122,7 @@ impl<T: Quantity> Distribution<T> {
         Pareto::new(*shape, max.map(|max| max.units() as f64 / mean.units() as f64))
     }
 
-    /// Returns the least possible value.
+    /// Returns the smallest possible value.
     pub fn least(&self) -> T {
         match self {
             Distribution::Constant(v) => *v,
@@ -154,7 +154,7 @@ impl<T: Quantity> Distribution<T> {
     }
 }
 
-/// Returns the quantile `u`, by straight lines between the points.
+/// Returns the quantile `u`, by linear interpolation between the points.
 fn interpolated<T: Quantity>(points: &[(T, f64)], u: f64) -> T {
     let next = points.partition_point(|&(_, share)| share <= u).min(points.len() - 1);
     let (high, above) = points[next];

@@ -14,9 +14,8 @@ pub enum Begin {
     On,
     /// A whole off period, as ns-2's generators do.
     Off,
-    /// Stationary: on with probability `mean on / (mean on + mean off)`, with the remainder of the
-    /// period at a random instant in it. With heavy-tailed periods, the effect of another beginning
-    /// lasts long.
+    /// Stationary: on with probability `mean on / (mean on + mean off)`, with the remainder of the period at
+    /// a random instant in it. With heavy-tailed periods, a different beginning has a long-lasting effect.
     Stationary,
 }
 

@@ -30,11 +30,11 @@ impl PacketSizes {
 /// When the packets of a source leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spacing {
-    /// Constant bit rate: each packet takes its own time at the rate, so the rate is right for
+    /// Constant bit rate: each packet occupies its transmission time at this rate, so the rate is correct for
     /// mixed sizes too.
     Constant,
-    /// Like [`Spacing::Constant`], with gaps drawn separately for each packet: uniform from half to
-    /// one and a half of the constant gap, and independent, so the mean rate is right. ns-2's
+    /// Like [`Spacing::Constant`], with gaps drawn separately for each packet: uniform from half to one and a
+    /// half of the constant gap, and independent, so the mean rate is correct. ns-2's
     /// `Application/Traffic/CBR` with `random_` does the same.
     Random,
     /// Poisson: exponential gaps, mean packet size over rate.
@@ -197,7 +197,7 @@ fn packets_of(on: Span, gap_s: f64) -> u64 {
     ((on.as_secs_f64() / gap_s + 0.5) as u64).max(1)
 }
 
-/// Returns the least whole number not below a positive `x`; `core` has no `ceil`.
+/// Returns the smallest whole number not below a positive `x`; `core` has no `ceil`.
 fn round_up(x: f64) -> f64 {
     let whole = x as u64 as f64;
     if whole < x { whole + 1.0 } else { whole }

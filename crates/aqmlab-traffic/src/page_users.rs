@@ -11,10 +11,10 @@ use crate::opening::{ConnectionEvent, Identity, Opening, Reaction, Wake, Woken};
 use crate::pages::{Page, PageEnded, PageObject, PagePlan};
 use crate::starts::Starts;
 
-/// Users who fetch one page after the other and think in between. A user opens a connection to each
-/// origin of the page when the page first needs it. A wave of objects begins when all of the
-/// previous wave have arrived and the client has parsed them. The page ends with its last object.
-/// If a connection fails, the page has failed and ends when nothing more is in progress.
+/// Users who fetch one page after another and think in between. A user opens a connection to each origin of
+/// the page when the page first needs it. A wave of objects begins when all of the previous wave have arrived
+/// and the client has parsed them. The page ends with its last object. If a connection fails, the page has
+/// failed and ends when nothing more is in progress.
 ///
 /// Each user has at most one pending wake-up: simultaneous events on several connections are
 /// several wake-ups at that instant. The order in which a host reports the events of a user's

@@ -9,7 +9,7 @@
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pareto {
     shape: f64,
-    /// Least value, from the mean of the whole distribution.
+    /// Smallest value, from the mean of the whole distribution.
     least: f64,
     /// `P(X > bound)` of the whole distribution; zero without a bound.
     beyond: f64,
@@ -19,7 +19,7 @@ impl Pareto {
     /// Creates the distribution with mean 1; `bound` is in units of that mean.
     ///
     /// # Panics
-    /// If the shape is not above 1, or the bound not above the least value.
+    /// If the shape is not above 1, or the bound not above the smallest value.
     pub fn new(shape: f64, bound: Option<f64>) -> Self {
         assert!(shape > 1.0, "the mean of a Pareto distribution is finite only for shapes above 1");
         let least = (shape - 1.0) / shape;
@@ -36,12 +36,12 @@ impl Pareto {
         self.least * libm::pow(above, -1.0 / self.shape)
     }
 
-    /// Returns the least value.
+    /// Returns the smallest value.
     pub const fn least(&self) -> f64 {
         self.least
     }
 
-    /// Returns the mean: 1, less the part cut off by a bound.
+    /// Returns the mean: 1 minus the part cut off by a bound.
     pub fn mean(&self) -> f64 {
         if self.beyond == 0.0 {
             return 1.0;
@@ -58,7 +58,7 @@ impl Pareto {
         if self.beyond > 0.0 {
             return None;
         }
-        // Below the least value the density is 1 / mean = 1; P(R > least) = 1 / shape.
+        // Below the smallest value the density is 1 / mean = 1; P(R > least) = 1 / shape.
         if u < self.least {
             return Some(u);
         }

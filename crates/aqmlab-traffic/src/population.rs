@@ -26,7 +26,7 @@ pub enum Population {
     List(Starts),
     /// Connections that arrive whatever the state of earlier ones.
     Arrivals(Arrivals),
-    /// Users who think before each connection but their first.
+    /// Users who think before each connection except their first.
     Users(Users),
     /// A cloud of web users, as in PackMime-HTTP.
     Cloud(Box<Cloud>),

@@ -83,7 +83,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// A probability. Drawn ones are multiples of 2^-53, the resolution of hits.
+/// A probability. Drawn probabilities are multiples of 2^-53, the resolution of hits.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Probability(f64);
 

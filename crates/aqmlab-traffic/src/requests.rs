@@ -292,7 +292,7 @@ impl DrawnExchanges {
 
     /// Draws a value of exchange `number`.
     fn draw<T: crate::Quantity>(&self, of: &Distribution<T>, number: u32, place: Place) -> T {
-        // A constant needs no draw, and most are.
+        // A constant needs no draw, and most quantities are constant.
         if let Distribution::Constant(value) = of {
             return *value;
         }

@@ -87,7 +87,7 @@ pub struct ExchangeDone {
     pub number: u32,
     /// Bytes that the client wrote.
     pub request: Bytes,
-    /// Bytes that the server responded.
+    /// Bytes of the server's response.
     pub response: Bytes,
     /// When the client passed its request to TCP.
     pub began: Instant,

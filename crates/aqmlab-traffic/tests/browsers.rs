@@ -61,9 +61,9 @@ fn what_is_not_persistent_carries_one_object_each_and_what_is_carries_the_rest_o
 
 #[test]
 fn objects_on_shared_connections_are_those_of_the_theory() {
-    // An exponential of mean m, rounded, is at least k >= 1 with probability exp(-(k - 1/2) / m): given that something
-    // is left, what is left is geometric with ratio r, whatever has been fetched. So from such a moment a page opens
-    // c = 1 + (1 - p) r c connections.
+    // An exponential of mean m, rounded, is at least k >= 1 with probability exp(-(k - 1/2) / m): given that
+    // something is left, what is left is geometric with ratio r, whatever has been fetched. From such a
+    // moment on, a page therefore opens c = 1 + (1 - p) r c connections.
     let (m, p) = (4.0f64, 0.3);
     let (r, some) = (libm::exp(-1.0 / m), libm::exp(-0.5 / m));
     let objects = 1.0 + some / (1.0 - r);
@@ -166,7 +166,7 @@ fn the_document_comes_alone_and_then_so_many_connections_at_a_time() {
     let reaction = population.on_event(at_ms(30), of(0), done(0, true));
     assert_eq!(opened(&mut population, reaction), [(2, Some(1)), (1, Some(1))]);
     assert_eq!(population.on_event(at_ms(31), of(0), ConnectionEvent::Closed), Reaction::default());
-    // Each follows the one that was two before.
+    // Each follows the connection opened two before it.
     let reaction = population.on_event(at_ms(50), of(1), done(0, true));
     assert_eq!(opened(&mut population, reaction), [(3, Some(1))]);
     let reaction = population.on_event(at_ms(70), of(3), done(0, true));
@@ -200,7 +200,7 @@ fn a_persistent_connection_goes_on_with_the_page_beside_the_others() {
     assert!(population.on_event(at_ms(60), of(1), done(2, true)).page.is_some());
 }
 
-/// The order in which a host reports events of several connections changes nothing.
+/// The order in which a host reports events of several connections has no effect.
 #[test]
 fn news_may_come_in_any_order() {
     let (mut forth, mut back) = (users(plan()), users(plan()));

@@ -69,7 +69,7 @@ fn sizes_and_delays_have_the_quantiles_of_the_source() {
     assert!((1.0 - share(50e3) - 0.0158).abs() < 0.0008, "{}", share(50e3));
     let of_bytes: f64 =
         response.0.iter().filter(|&&v| v <= 10e3).sum::<f64>() / response.0.iter().sum::<f64>();
-    // 16.3 % of the bytes exactly; samples lack the end of the tail, and have more.
+    // The exact share is 16.3 % of the bytes; samples lack the end of the tail, so their share is larger.
     assert!((0.15..0.19).contains(&of_bytes), "{of_bytes}");
 
     let request = Sample::new(opened.iter().map(|c| exchanges(c)[0].request as f64));
@@ -188,7 +188,7 @@ fn connections_carry_the_exchanges_of_the_source() {
     let opened = opened(27.0, DRAWS);
     let all: Vec<Vec<PlannedExchange>> = opened.iter().map(exchanges).collect();
     let pairs = all.iter().map(Vec::len).sum::<usize>() as f64 / DRAWS as f64;
-    // 1 + 0.09 (e - 1), with e = 3.194 exchanges on a persistent connection, by geometric series.
+    // 1 + 0.09 (e - 1), with e = 3.194 exchanges on a persistent connection, by a geometric series.
     let (objects, pages) =
         (2.0 + 1.0 / (libm::exp(1.0 / 1.578) - 1.0), 2.0 + 1.0 / (libm::exp(1.0 / 0.417) - 1.0));
     let persistent = 0.82 * objects + 0.18 * pages * (0.69 + 0.31 * objects);
@@ -203,11 +203,11 @@ fn connections_carry_the_exchanges_of_the_source() {
     }
     let later = all.iter().flat_map(|of_one| &of_one[1..]);
     let sizes = Sample::new(later.clone().filter(|e| e.response > 275).map(|e| e.response as f64));
-    // 2^10.62 of all of them, of which those up to 275 bytes are left out here.
+    // It is 2^10.62 for all of them; those up to 275 bytes are left out here.
     assert!((1500.0..2100.0).contains(&sizes.quantile(0.5)), "{}", sizes.quantile(0.5));
     let pauses = Sample::new(later.map(|e| e.pause.as_secs_f64()));
     assert!((0.055..0.075).contains(&pauses.quantile(0.5)), "{}", pauses.quantile(0.5));
-    // Those between pages: as many as there are pages but the first.
+    // Pauses between pages: one fewer than there are pages.
     let long = pauses.0.iter().filter(|&&p| p > 2.0).count() as f64 / pauses.0.len() as f64;
     let between = 0.18 * (pages - 1.0) / (persistent - 1.0);
     assert!((long - between).abs() < 0.015, "{long} against {between}");

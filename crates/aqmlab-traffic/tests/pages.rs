@@ -67,7 +67,7 @@ fn weights_and_numbers_of_objects_have_the_published_quantiles() {
             ("requests", deviations(&counts, requests)),
         ] {
             println!("{device:?} {what}: {found:.1?} standard deviations");
-            // Half a request at the 10th percentile is a small part of a standard deviation more.
+            // Half a request at the 10th percentile adds a small part of a standard deviation.
             assert!(found.iter().all(|of| of.abs() < 4.0), "{device:?} {what}: {found:?}");
         }
         assert!(*weights.iter().max().expect("there are pages") < 1 << 28, "the extrapolation is bounded");
@@ -185,8 +185,8 @@ fn users(keeps_connections: bool) -> Population {
     Population::Pages(Box::new(PageUsers::new(starts, Arc::new(plan), draws("pages"), draws("think"))))
 }
 
-/// The events from `wake` on, as text, until the population no longer asks to be woken at once; and the last
-/// wake.
+/// The events from `wake` on, as text, until the population no longer requests an immediate wake-up; and the
+/// last wake-up.
 fn turns(population: &mut Population, wake: Wake) -> (Vec<(String, Identity, usize)>, Option<Wake>) {
     let (mut said, mut next) = (Vec::new(), Some(wake));
     while let Some(now) = next.filter(|next| (next.at, next.user) == (wake.at, wake.user)) {

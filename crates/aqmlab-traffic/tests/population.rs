@@ -48,7 +48,7 @@ fn identities_of_first_connections_draw_as_their_users_do_and_no_two_alike() {
 
 #[test]
 fn a_list_opens_each_connection_at_its_start_and_no_other() {
-    // Latest first, and of those that start together the last of the class first.
+    // Latest first; of those that start simultaneously, the last of the class first.
     let mut list = Population::List(Starts::new(vec![(at_ms(9), 0), (at_ms(4), 2), (at_ms(4), 1)]));
     let mut opened = Vec::new();
     let mut next = list.begin();

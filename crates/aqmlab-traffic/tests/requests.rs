@@ -65,7 +65,7 @@ fn carried(mut session: Session, until: Instant) -> (Vec<Done>, Vec<(Instant, Ex
         now = at;
         step = match what {
             Due::At(end, delivered) => {
-                // The last byte but one changes nothing.
+                // The arrival of the penultimate byte has no effect.
                 let early =
                     session.on_progress(now, end, StreamPosition { delivered: delivered - 1, acked: 0 });
                 assert_eq!(early, Step::default());

@@ -1,4 +1,4 @@
-//! Sources on and off: their periods, their rate in the long run, their first period.
+//! On/off sources: their periods, their long-run rate, and their first period.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use aqmlab_traffic::{
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 const SIZE: Bytes = Bytes::new(1250);
-/// At which [`SIZE`] takes 10 ms.
+/// At this rate [`SIZE`] takes 10 ms.
 const RATE: Rate = Rate::mbit(1);
 
 fn times(on: Distribution, off: Distribution, begin: Begin) -> Arc<OnOff> {
@@ -42,7 +42,7 @@ fn ms(of: &[Instant]) -> Vec<u64> {
 #[test]
 fn an_on_period_is_the_nearest_number_of_packets_and_lasts_as_long_as_they_take() {
     let until = Instant::ZERO + Span::ms(200);
-    // 34 ms are 3 packets, 36 ms are 4; then 50 ms of silence behind the last packet's own 10 ms.
+    // 34 ms are 3 packets, 36 ms are 4; then 50 ms of silence after the last packet's own 10 ms.
     assert_eq!(
         ms(&departures(source(constant(34, 50, Begin::On), 0), until)),
         [0, 10, 20, 80, 90, 100, 160, 170, 180]
@@ -107,7 +107,8 @@ fn a_stationary_beginning_has_no_transient() {
             .sum();
         sum as f64 / n as f64
     };
-    // 20 packets fit the window, half of them on average; a source's count has a deviation of 10 at most.
+    // 20 packets fit into the window, and half of them are sent on average; the standard deviation of a
+    // source's count is at most 10.
     let error = 4.0 * 10.0 / (n as f64).sqrt();
     for from in [Span::ZERO, Span::s(1), Span::s(30)] {
         assert!((busy(Begin::Stationary, from) - 10.0).abs() < error, "{from}");

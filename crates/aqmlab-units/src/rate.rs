@@ -29,8 +29,8 @@ impl Rate {
         Rate(n * 1_000_000_000)
     }
 
-    /// Returns the rate of an amount of bytes per time, rounded down to a bit per second; the
-    /// greatest rate if the time is zero.
+    /// Returns the rate of an amount of bytes per time, rounded down to a bit per second; the largest rate if
+    /// the time is zero.
     pub fn of(amount: Bytes, time: Span) -> Self {
         let bps = (amount.bits() * NS_PER_S).checked_div(u128::from(time.as_ns()));
         Rate(bps.and_then(|bps| u64::try_from(bps).ok()).unwrap_or(u64::MAX))

@@ -1,4 +1,5 @@
-# Packets that each of COUNT sources of ns-2 has sent by each TIME, one line per time: on_off.tcl KIND COUNT TIME...
+# Prints the packets that each of COUNT sources of ns-2 has sent by each TIME, one line per time: on_off.tcl KIND COUNT
+# TIME...
 set ns [new Simulator]
 set kind [lindex $argv 0]
 set count [lindex $argv 1]

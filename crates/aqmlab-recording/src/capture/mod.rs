@@ -137,8 +137,8 @@ impl CaptureReport {
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct CaptureFailure {
-    /// The time of the last packet that seemed to be written, some 256 KiB after the last one that
-    /// was.
+    /// The time of the last packet that seemed to be written; the last one that really was lies some 256 KiB
+    /// earlier.
     pub at: Instant,
     /// Each port, with no packet written and all of them missed.
     pub ports: Vec<CapturedPackets>,
@@ -220,7 +220,7 @@ impl Capture {
             at_ns: packet.at.as_ns(),
             head: &frame.head[..kept],
             len: frame.len,
-            // A dropped packet has entered and does not leave.
+            // A dropped packet has entered the port and does not leave it.
             direction: if packet.dropped.is_some() { Direction::Inbound } else { Direction::Outbound },
             comment: &self.comment,
         };

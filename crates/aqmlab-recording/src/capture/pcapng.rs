@@ -17,7 +17,7 @@ const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// The length of the section is not given.
 const UNKNOWN_LENGTH: u64 = u64::MAX;
 
-// Options: of all blocks [3.5], of sections [4.1], interfaces [4.2], packets [4.3], statistics [4.6].
+// Options of all blocks [3.5], of sections [4.1], interfaces [4.2], packets [4.3] and statistics [4.6].
 const END_OF_OPTIONS: u16 = 0;
 const COMMENT: u16 = 1;
 const USER_APPLICATION: u16 = 4;
@@ -87,7 +87,7 @@ pub struct PcapngWriter<W> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Creates a writer that has written nothing.
+    /// Creates a writer that has not written anything yet.
     pub const fn new(sink: W) -> Self {
         PcapngWriter { sink, block: Vec::new() }
     }

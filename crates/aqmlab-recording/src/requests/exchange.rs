@@ -18,7 +18,7 @@ pub struct Exchange {
     pub start: Instant,
     /// Bytes that the client writes.
     pub request: Bytes,
-    /// Bytes that the server responds.
+    /// Bytes of the server's response.
     pub response: Bytes,
 }
 

@@ -11,14 +11,14 @@ use crate::table::Table;
 /// Rows of one row group of the file.
 const BATCH: usize = 1 << 15;
 
-/// Rows that wait to be written to a file.
+/// Rows waiting to be written to a file.
 pub struct Log {
     file: Result<TableWriter, RecordingError>,
     /// The name of each class.
     classes: Vec<String>,
-    /// Rows not written yet, in no order.
+    /// Rows not written yet, in arbitrary order.
     waiting: Vec<Row>,
-    /// Number of rows at which it tries to write some of them.
+    /// Number of waiting rows at which it tries to write some of them.
     full_at: usize,
 }
 
@@ -56,8 +56,7 @@ impl Log {
         self.waiting.len() >= self.full_at
     }
 
-    /// Writes the exchanges that ended before `settled`: no row that belongs before them is still
-    /// to come.
+    /// Writes the exchanges that ended before `settled`: no row that belongs before them can still arrive.
     pub fn write_until(&mut self, settled: Instant) {
         self.waiting.sort_unstable_by_key(Row::order);
         let due = self.waiting.partition_point(|row| row.at < settled);

@@ -35,13 +35,13 @@ use crate::table::Table;
 /// the factor, and so on. The last has no upper end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SizeBands {
-    /// The least size of each band except the first, ascending.
+    /// The smallest size of each band except the first, ascending.
     starts: Vec<Bytes>,
 }
 
 impl SizeBands {
-    /// Creates this many bands. Returns `None` if there is none, if they do not increase, or if one
-    /// begins beyond 2^63 bytes.
+    /// Creates this many bands. Returns `None` for no band, for bands that do not increase, or if one begins
+    /// beyond 2^63 bytes.
     pub fn by_factor(first: Bytes, factor: u64, count: u32) -> Option<Self> {
         if count == 0 || first.is_zero() || factor < 2 {
             return None;
@@ -64,7 +64,7 @@ impl SizeBands {
         self.starts.partition_point(|&start| start <= size)
     }
 
-    /// Returns the least and the greatest size of a band. The last band has no greatest size.
+    /// Returns the smallest and the largest size of a band. The last band has no largest size.
     pub fn edges(&self, band: usize) -> (Bytes, Option<Bytes>) {
         let low = band.checked_sub(1).map_or(Bytes::ZERO, |before| self.starts[before]);
         (low, self.starts.get(band).map(|&next| Bytes::new(next.get() - 1)))
@@ -112,8 +112,7 @@ pub struct RequestRecord {
 
 struct Class {
     name: String,
-    /// The draws that select the sample: by the member of a connection, and the number of an
-    /// exchange.
+    /// The draws that select the sample: by the member of a connection and the number of the exchange.
     draws: Stream,
     bands: Vec<Band>,
     sample: Sample,

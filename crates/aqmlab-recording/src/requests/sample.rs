@@ -1,4 +1,4 @@
-//! A uniform sample of fixed size that depends on no order.
+//! A uniform sample of fixed size that does not depend on any order.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -8,12 +8,12 @@ use aqmlab_units::Span;
 use super::exchange::{Exchange, ExchangeId};
 use crate::table::Table;
 
-/// The items with the least keys among all those offered. A key is a draw by the identity of its
-/// item, so each set of this size is equally likely, and the sample does not depend on the order in
-/// which a host reports exchanges.
+/// The items with the smallest keys among all those offered. A key is drawn by the identity of its item, so
+/// all sets of this size are equally likely, and the sample does not depend on the order in which a host
+/// reports exchanges.
 pub struct Sample {
     size: usize,
-    /// The items, the greatest key first.
+    /// The items, the largest key first.
     kept: BinaryHeap<Kept>,
 }
 
@@ -27,7 +27,7 @@ pub struct Kept {
 }
 
 impl Ord for Kept {
-    /// Orders by the keys; the exchange decides between equal ones.
+    /// Orders by key, and equal keys by exchange.
     fn cmp(&self, other: &Self) -> Ordering {
         (self.key, self.id).cmp(&(other.key, other.id))
     }
@@ -45,7 +45,7 @@ impl Sample {
         Sample { size, kept: BinaryHeap::new() }
     }
 
-    /// Adds an item if it is among those with the least keys.
+    /// Adds an item if it is among those with the smallest keys.
     pub fn offer(&mut self, kept: Kept) {
         if self.kept.len() < self.size {
             self.kept.push(kept);
@@ -61,7 +61,7 @@ impl Sample {
         self.kept.capacity() * size_of::<Kept>()
     }
 
-    /// Appends its rows, by the beginning of the exchanges.
+    /// Appends its rows, in the order in which the exchanges began.
     pub fn push(self, table: &mut Table, class: &str) {
         let mut kept = self.kept.into_vec();
         kept.sort_unstable_by_key(|kept| (kept.exchange.start, kept.id));

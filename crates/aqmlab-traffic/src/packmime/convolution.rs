@@ -54,8 +54,8 @@ impl Convolution {
         made
     }
 
-    /// Takes the block before the last and the last block of input, the latest value last, and
-    /// returns the filter's response to all input in the following block.
+    /// Takes the last two blocks of input, the latest value last, and returns the filter's response in the
+    /// following block to all input so far.
     pub fn next_block(&mut self, input: &[f64]) -> [f64; BLOCK] {
         debug_assert_eq!(input.len(), SIZE);
         let count = self.pieces.len();

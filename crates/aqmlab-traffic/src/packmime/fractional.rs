@@ -169,8 +169,8 @@ fn predictions(coefficients: &[f64], rows: &[[f64; LANES]]) -> [f64; LANES] {
     sums
 }
 
-/// Computes the coefficients of the prediction from `t` values from those of the prediction from
-/// one value less. Returns the factor by which the standard deviation of the innovation shrinks.
+/// Computes the coefficients of the prediction from `t` values, given those of the prediction from one value
+/// fewer. Returns the factor by which the standard deviation of the innovation shrinks.
 fn extend(coefficients: &mut Vec<f64>, d: f64, t: usize) -> f64 {
     let partial = d / (t as f64 - d);
     let (near, rest) = coefficients.split_at_mut((t - 1) / 2);
@@ -185,8 +185,7 @@ fn extend(coefficients: &mut Vec<f64>, d: f64, t: usize) -> f64 {
     libm::sqrt(1.0 - partial * partial)
 }
 
-/// Returns the sum of products, by several parallel sums: an addition need not wait for the
-/// previous one.
+/// Returns the sum of products, as several parallel sums: an addition need not wait for the previous one.
 fn product(a: &[f64], b: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];

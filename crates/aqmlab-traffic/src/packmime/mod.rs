@@ -39,7 +39,7 @@ const REQUEST_ORDER: usize = 5000;
 pub enum PausesOf {
     /// Once for the cloud, as in ns-2.31 and later: the pauses of a whole run depend on one draw.
     Cloud,
-    /// For each connection, as the paper's model means and ns-2.30 does.
+    /// For each connection, as in the paper's model and in ns-2.30.
     Connection,
 }
 
@@ -96,8 +96,8 @@ impl PackMime {
     /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Its average connection, by integration of the source's tables. The tail of responses is
-    /// heavy, so the mean of few connections is too small.
+    /// Its average connection, by integration of the source's tables. The tail of responses is heavy, so the
+    /// mean over a few connections is usually too small.
     pub const MEAN_CONNECTION: MeanConnection =
         MeanConnection { exchanges: 1.2, bytes: [700.0, 9100.0], waits_s: 0.33 };
 
@@ -174,7 +174,7 @@ impl PackMime {
     }
 }
 
-/// First responses: runs of downloads and of answers from the cached state in turn, beginning with
+/// First responses: alternating runs of downloads and of answers from the cached state, beginning with
 /// downloads.
 #[derive(Clone, Debug)]
 struct Responses {

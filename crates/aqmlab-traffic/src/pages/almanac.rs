@@ -1,10 +1,10 @@
 //! Page weights: quantiles of the Web Almanac.
 //!
-//! Source: HTTP Archive, "Web Almanac 2025", chapter 13, "Page Weight", by J. Indigo and R.
-//! Barrett, the charts by device (<https://almanac.httparchive.org/en/2025/page-weight>), from the
-//! crawl of July 2025. Copyright The HTTP Archive; licensed under the Apache License, Version 2.0,
-//! of which `LICENSE-APACHE` at the project's root is a copy. Changed: the numbers are arrays here,
-//! without the charts and their text.
+//! Source: HTTP Archive, "Web Almanac 2025", chapter 13, "Page Weight", by J. Indigo and R. Barrett, the
+//! charts by device (<https://almanac.httparchive.org/en/2025/page-weight>), from the crawl of July 2025.
+//! Copyright The HTTP Archive; licensed under the Apache License, Version 2.0, a copy of which is
+//! `LICENSE-APACHE` at the project's root. Changed: the numbers are arrays here, without the charts and their
+//! text.
 //!
 //! A KB has 1,024 bytes, as in the chapter's queries. A size printed as 0 KB counts as a quarter of
 //! a KB.
