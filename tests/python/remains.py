@@ -77,7 +77,7 @@ def wait_until(condition, seconds=10.0):
 
 
 def marked(mark):
-    """Processes with a variable of this value in their environment, including those that lost their parent."""
+    """Processes with a variable of this value in their environment, even if they lost their parent."""
     found = []
     for pid in everybody():
         with suppress(OSError):

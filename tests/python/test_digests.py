@@ -64,7 +64,7 @@ def flip(file, place):
 
 
 def flips(files, count, seed):
-    """This many bits: spread evenly over files, evenly over all bits, and at the ends of files (Parquet's footers)."""
+    """Bits to flip: spread evenly over files, evenly over all bits, and at the ends of files (footers)."""
     rng = random.Random(seed)
     sizes = [file.stat().st_size for file in files]
     for i in range(count):

@@ -20,7 +20,7 @@ from aqmlab.live.supervisor import ask
 
 JOB = {"do": "run", "out": "/nowhere/seed-1", "seed": 1, "arm": "main"}
 AT_ONCE_S = 15
-"""Shorter than the lifetime of a process that is not stopped, and longer than a busy machine needs to stop one."""
+"""Less than the lifetime of a process that is not stopped, but enough for a busy machine to stop one."""
 
 
 def child(mode):

@@ -1,4 +1,4 @@
-"""Seconds with loss and with an idle link, the probability over time, gaps between marks: computed by hand."""
+"""Seconds with loss and with an idle link, the probability over time, gaps between marks, by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RED's average between its thresholds, and the queue outside them, compared with answers computed by hand."""
+"""RED's average between its thresholds, and the queue outside them: compared with answers found by hand."""
 
 from __future__ import annotations
 
