@@ -158,7 +158,7 @@ def python_package() -> str:
 
 
 def shown_figure(title: str, figure: Path, commands: str, source: Path) -> str:
-    """One figure of the gallery, with the commands that draw it and the page that has it."""
+    """One figure of the gallery, with the commands that draw it and the page that contains it."""
     image, page = (os.path.relpath(path, REFERENCE) for path in (figure, source))
     return f"## {title}\n\n![{title}]({image})\n\n```text\n{commands}\n```\n\nFrom [{source}]({page}).\n"
 

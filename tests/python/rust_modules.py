@@ -64,7 +64,7 @@ def _names(name, text, known):
             # A module that only re-exports a name does not depend on it.
             if not use["shared"] or (called != "*" and re.search(rf"\b{called}\b", rest)):
                 named.append(full)
-            # Each of several globs has a key.
+            # Each glob gets its own key.
             imports[called if called != "*" else full] = full
     named += (full for path in PATH.findall(rest) if (full := _full(path, name, known)) is not None)
     return imports, named

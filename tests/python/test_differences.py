@@ -41,7 +41,7 @@ def test_differences_are_those_of_the_paired_t_test(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_fiellers_ratios_are_those_that_a_t_test_does_not_reject(seed):
-    """The interval's definition: `a - r b` has the mean zero as far as a t test can tell."""
+    """The interval's definition: `a - r b` has mean zero as far as a t test can tell."""
     a, b = pairs(seed)
     x, y = np.array(list(a.values())), np.array(list(b.values()))
     found = difference(a, b).relative

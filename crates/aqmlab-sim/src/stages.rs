@@ -59,7 +59,7 @@ pub struct RouterStages {
 }
 
 impl RouterStages {
-    /// Creates the passages of a flow that meets the stages of these numbers, by direction.
+    /// Creates the passages of a flow that meets the stages with these numbers, by direction.
     pub fn new(path: &FlowPath<'_>, numbers: &[Vec<usize>; 2]) -> Self {
         let pipe = |direction| move |&number: &usize| StagePipe::new(path.stage_of(direction, number));
         let pipes = numbers[0].iter().map(pipe(0)).chain(numbers[1].iter().map(pipe(1))).collect();

@@ -43,7 +43,7 @@ pub enum Act {
     WriteLast(u64),
     /// It always has data to send from now on.
     WriteEndlessly,
-    /// It withdraws the unsent part of what it writes without end.
+    /// It withdraws the unsent part of its endless data.
     Withdraw,
 }
 

@@ -21,7 +21,7 @@ Width = Annotated[
 ]
 Height = Annotated[str | None, typer.Option("--height", metavar="LENGTH", help="As for --width.")]
 FontSize = Annotated[
-    float | None, typer.Option("--font-size", metavar="POINTS", help="The size of all letters.")
+    float | None, typer.Option("--font-size", metavar="POINTS", help="The font size.")
 ]
 NoTitle = Annotated[bool, typer.Option("--no-title", help="Omit the title, for figures with a caption.")]
 Style = Annotated[

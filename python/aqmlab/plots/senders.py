@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_FLOWS = 2
 """Default number of rows of panels, which fit into a text."""
 
-# An event is drawn at the window before it: its name, its symbol and colour.
+# The name, symbol and colour of each event, which is drawn at the window just before it.
 _SYMBOLS = {
     "timeout": ("timeout", "x", PALETTE[3]),
     "fast_retransmit": ("fast retransmit", "v", PALETTE[1]),

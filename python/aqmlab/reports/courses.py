@@ -107,7 +107,7 @@ def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
         "runs": drawn,
         "first": first,
         "warmup": runs[first].t0_ns / 1e9,
-        "end": max(run.t1_ns for run in runs.values()) / 1e9 or 1.0,  # a run that ended at time 0 has an axis
+        "end": max(run.t1_ns for run in runs.values()) / 1e9 or 1.0,  # a run may have ended at time 0
         "packed": packed.text(),
     }
     return {
