@@ -88,7 +88,7 @@ def decimal_places(half: float) -> int:
 def estimate_parts(est: Estimate | None, unit: str, like: float | None = None) -> tuple[str, str]:
     """Mean and half-width as texts: ``("38.72", "0.21")``; the second is empty without an interval.
 
-    ``like`` is as of :func:`display_unit`.
+    ``like`` is as in :func:`display_unit`.
     """
     if est is None:
         return NO_VALUE, ""

@@ -17,7 +17,7 @@ from itertools import zip_longest
 _GAP = 3
 _LEAST_WIDTH = 20
 _LEAST_PROSE = 12
-"""Least width of a column of prose, unless its longest word is wider."""
+"""Minimum width of a column of prose, unless its longest word is wider."""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class Kept(Protocol):
     """A place where recordings are kept by name."""
 
     def has(self, name: str) -> bool:
-        """Return whether the run is there and complete."""
+        """Return whether the run is present and complete."""
 
     def path_of(self, name: str) -> Path:
         """Return the actual or future path of its recording."""

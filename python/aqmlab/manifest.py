@@ -46,15 +46,15 @@ class Manifest:
     ----------
     format_version, aqmlab_version
         Versions of the files and of the program.
+    parts The parts of the program that determined the result, each with its version. Before format 4 all
     parts
-        The parts of the program that decided the result, each with its version. Before format 4 all parts
         shared one version: it is that of the part :data:`PROGRAM`, or 0 in the earliest recordings.
     host
         ``"sim"`` or ``"live"``.
     title, arm, seed
         Identity of the run.
     plan, plan_digest
-        The plan, and the digest of everything except the seed that decides its result.
+        The plan, and the digest of everything that determines its result, except the seed.
     t0_ns, t1_ns
         Beginning and end of the measured interval.
     stopped_by
@@ -212,7 +212,7 @@ def _parts(content: Mapping[str, Any]) -> dict[str, int]:
 
 
 def parts_text(manifests: Iterable[Manifest]) -> str:
-    """The parts of the program that decided some results: ``network 1, qdisc 1, qdisc.red 1 and 2, ...``."""
+    """The parts of the program behind some results: ``network 1, qdisc 1, qdisc.red 1 and 2, ...``."""
     versions: dict[str, set[int]] = {}
     for manifest in manifests:
         for name, version in manifest.parts.items():

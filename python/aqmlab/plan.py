@@ -18,7 +18,7 @@ PACKMIME = "packmime"
 PAGES = "pages"
 BROWSERS = "browsers"
 ANSWERED = frozenset({REQUESTS, PACKMIME, PAGES, BROWSERS, TRACE})
-"""Kinds of traffic whose servers send data too."""
+"""Kinds of traffic whose servers also send data."""
 OVER_TCP = ANSWERED | {BULK, "on_off_tcp"}
 """The kinds of traffic that react to congestion."""
 
@@ -136,7 +136,7 @@ class TrafficClass:
 
     @property
     def answered(self) -> bool:
-        """Whether its servers send data too."""
+        """Whether its servers also send data."""
         return self.kind in ANSWERED
 
     @property
@@ -344,14 +344,14 @@ def _packets(record: Mapping[str, Any]) -> PacketRecord:
 
 
 def quantity_text(value: int, unit: str) -> str:
-    """A number of ``ns``, ``bps``, ``bytes`` or ``packets`` as scenarios write it: ``40ms``, ``10Mbit``."""
+    """A number of ``ns``, ``bps``, ``bytes`` or ``packets`` as in scenarios: ``40ms``, ``10Mbit``."""
     from aqmlab import _core
 
     return _core.quantity_text(value, unit)
 
 
 def drawn_text(drawn: Drawn, unit: str) -> str:
-    """A number or a distribution as scenarios write it: ``{ uniform = ["60ms", "100ms"] }``."""
+    """A number or distribution in a scenario's notation: ``{ uniform = ["60ms", "100ms"] }``."""
     if not isinstance(drawn, Mapping):
         return quantity_text(int(drawn), unit)
     return f"{{ {', '.join(f'{key} = {_toml(value, key, unit)}' for key, value in drawn.items())} }}"

@@ -106,7 +106,7 @@ pub enum Kind {
     Integer {
         /// least
         min: u64,
-        /// greatest
+        /// largest
         max: u64,
     },
     /// A whole number, or the word `unlimited`.
@@ -120,28 +120,28 @@ pub enum Kind {
     Number {
         /// least
         min: f64,
-        /// greatest
+        /// largest
         max: f64,
     },
     /// A number in `(above, max]`.
     NumberAbove {
         /// largest value that is still too small
         above: f64,
-        /// greatest
+        /// largest
         max: f64,
     },
     /// A length of time.
     Span {
         /// least
         min: Span,
-        /// greatest
+        /// largest
         max: Span,
     },
     /// A data rate.
     Rate {
         /// least
         min: Rate,
-        /// greatest
+        /// largest
         max: Rate,
     },
     /// Packets, bytes, bandwidth-delay products or a time at the link's rate; `min` applies to
@@ -154,7 +154,7 @@ pub enum Kind {
     Bytes {
         /// least
         min: u64,
-        /// greatest
+        /// largest
         max: u64,
     },
     /// One of these words.

@@ -79,5 +79,5 @@ fn main() {
             panic!("{failure}");
         }
     }
-    println!("ramp keeps the contract in 100 random scripts");
+    println!("ramp satisfies the contract in 100 random scripts");
 }

@@ -120,12 +120,12 @@ impl TimeByValue {
     }
 }
 
-/// The integral of a large number over time, and its greatest value.
+/// The integral of a large number over time, and its largest value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Area {
     /// The integral, in units times ns.
     pub integral: u128,
-    /// The greatest value that lasted at least a nanosecond.
+    /// The largest value that lasted at least a nanosecond.
     pub max: u64,
 }
 

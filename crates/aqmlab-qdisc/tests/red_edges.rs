@@ -29,7 +29,7 @@ const PARAMS: RedParams = RedParams {
     packets_per_s: 1000.0,
 };
 
-/// Returns the notice of an arrival that finds `queued` waiting and has the least draw.
+/// Returns the notice of an arrival that finds `queued` waiting and has the smallest draw.
 fn notice(queued: f64) -> Notice {
     match RedLaw::new(PARAMS).on_arrival(Instant::ZERO, queued, SIZE, || 0.0) {
         Decision::Notify(notice) => notice,

@@ -148,8 +148,8 @@ impl Staged {
         sync_directory(parent).map_err(RecordingError::io("write", parent))
     }
 
-    /// Waits for all files and the directory in parallel: a journalling file system writes
-    /// simultaneous requests in one go. Waiting for one after the other takes ten times as long.
+    /// Waits for all files and the directory in parallel: a journalling file system writes simultaneous
+    /// requests in one go. Waiting for one after another takes ten times as long.
     fn sync(&mut self) -> Result<(), RecordingError> {
         let temporary = &self.temporary;
         let mut files = std::mem::take(&mut self.files);

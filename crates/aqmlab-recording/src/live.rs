@@ -204,7 +204,7 @@ pub struct RouteMetrics {
     pub initial_receive_window: Option<u32>,
     /// Receive window, in bytes.
     pub receive_window: Option<u32>,
-    /// Least retransmission timeout.
+    /// Minimum retransmission timeout.
     pub min_rto_ms: Option<u32>,
     /// Whether acknowledgments are never delayed.
     pub quick_ack: bool,

@@ -230,7 +230,7 @@ impl ClassPlan {
 }
 
 impl Plan {
-    /// Returns the propagation delay of the paths of class number `class`, there and back.
+    /// Returns the propagation delay of the paths of class number `class`, in both directions together.
     pub fn propagation(&self, class: usize) -> Span {
         let class = &self.classes[class];
         let links = class.path.iter().chain(&class.return_path);
@@ -238,9 +238,9 @@ impl Plan {
     }
 }
 
-/// Returns the base round-trip time of a flow whose path has this `propagation` delay there and back, with
-/// access links of the given number and delay, if any, and delay stages that add `stages`. The remainder of
-/// the division among the links is not added: the result is the time that they actually take.
+/// Returns the base round-trip time of a flow whose path has this `propagation` delay in both directions
+/// together, with access links of the given number and delay, if any, and delay stages that add `stages`. The
+/// remainder of the division among the links is not added: the result is the time that they actually take.
 pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) -> Span {
     propagation + access.map_or(Span::ZERO, |(delay, links)| delay * links) + stages
 }

@@ -75,7 +75,7 @@ impl ClassPlan {
     }
 }
 
-/// Returns the number of the link with the greatest `load`, and the ratio of that load to its rate.
+/// Returns the number of the link with the largest `load`, and the ratio of that load to its rate.
 fn fullest(plan: &Plan, load: impl Fn(usize) -> f64) -> Option<(usize, f64)> {
     let times = |(i, link): (usize, &LinkPlan)| (i, load(i) / link.rate.as_bps() as f64);
     plan.links.iter().enumerate().map(times).max_by(|a, b| a.1.total_cmp(&b.1))

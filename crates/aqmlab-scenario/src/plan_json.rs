@@ -210,7 +210,7 @@ pub enum DistributionJson<T> {
     Constant(T),
     /// uniform between both, included
     Uniform {
-        /// least and greatest
+        /// smallest and largest
         uniform: [T; 2],
     },
     /// spread evenly over the flows, without a draw

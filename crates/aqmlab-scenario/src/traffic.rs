@@ -220,7 +220,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the links there and back.
+    /// Returns the links in both directions.
     fn ways(&mut self, section: &Section<'_>, network: &Network<'_>) -> Option<(Vec<usize>, Vec<usize>)> {
         let from = self.router(section, "from", network, network.ends.map(|(from, _)| from));
         let to = self.router(section, "to", network, network.ends.map(|(_, to)| to));
@@ -483,7 +483,7 @@ impl List {
     }
 }
 
-/// Returns the propagation delay there and back, without access links.
+/// Returns the propagation delay in both directions together, without access links.
 fn propagation(network: &Network<'_>, there: &[usize], back: &[usize]) -> Span {
     there.iter().chain(back).fold(Span::ZERO, |sum, &l| sum + network.links[l].delay)
 }

@@ -6,7 +6,7 @@
 //!
 //! Ranks at one instant, first to last:
 //!
-//! 1. law updates (they have no events: a law due at t catches up before the packet of t is judged)
+//! 1. law updates (they have no events: a law due at t catches up before a packet at t is judged)
 //! 2. [`Rank::Departure`]: a transmission ends, the link takes its next packet
 //! 3. [`Rank::Arrival`]: a packet reaches a queue or an endpoint
 //! 4. [`Rank::Timer`]: endpoints' timers, sources, starting flows

@@ -66,8 +66,8 @@ fn simultaneous_arrivals_go_by_the_link_they_come_from() {
     }
 }
 
-/// A sample at t sees the packet of t: with one packet and one sample every 10 ms, the first sample (at
-/// 10 ms) counts the packets of 0 and 10 ms, and every later one the packet of its own instant.
+/// A sample at t sees a packet at t: with one packet and one sample every 10 ms, the first sample (at 10 ms)
+/// counts the packets of 0 and 10 ms, and every later one the packet of its own instant.
 #[test]
 fn samplers_last() {
     let r = record(
@@ -100,9 +100,10 @@ fn samplers_last() {
     assert!(series[1..].iter().all(|&n| n == 1), "{series:?}");
 }
 
-/// A law's update due at t comes before the packet of t. Adaptive RED's first update of max_p falls at 0.5 s, and so
-/// does a packet. The average is the queue that the last arrival found (w_q is 1): 8 packets at the end of a burst just
-/// before, below the band (8.6 to 10.4), and 9 with that packet, within it. So max_p falls only if the update is first.
+/// A law's update due at t comes before a packet at t. Adaptive RED's first update of max_p falls at 0.5 s,
+/// and so does a packet. The average is the queue that the last arrival found (w_q is 1): 8 packets at the
+/// end of a burst just before, below the band (8.6 to 10.4), and 9 with that packet, within it. So max_p
+/// falls only if the update is first.
 #[test]
 fn law_updates_before_everything() {
     let r = record(

@@ -1,4 +1,4 @@
-//! Connections that users and arrival processes open, one after the other.
+//! Connections that users and arrival processes open, one after another.
 mod support;
 
 use support::{flows, integers, record};

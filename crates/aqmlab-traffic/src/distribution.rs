@@ -17,7 +17,7 @@ pub enum Distribution<T = Span> {
     Uniform {
         /// least
         low: T,
-        /// greatest
+        /// largest
         high: T,
     },
     /// Evenly spread: flow i of n has `low + i (high - low) / (n - 1)`; no draw.

@@ -24,7 +24,7 @@ _MOST_ROUNDS = 8
 _CLOSE = 0.01
 """A fit that moves the value by less than this, or by less than half of its own interval, is the last one."""
 _FOLLOWS = 0.25
-"""Least growth of the load, relative to that of the value, at which the load still follows the value."""
+"""Smallest growth of the load, relative to that of the value, at which the load still follows the value."""
 
 
 class Found(NamedTuple):

@@ -59,7 +59,7 @@ _ALL = (
         "curves",
         2,
         2,
-        "the greatest vertical gap between two distribution functions, up to the time given",
+        "the largest vertical gap between two distribution functions, up to the time given",
     ),
     Function(
         "cdf_crossing",
@@ -67,7 +67,7 @@ _ALL = (
         2,
         2,
         "the share that takes longer than the time at which the first of two distribution functions falls"
-        " behind the second: the time up to which its lead, added up over the logarithm of time, is greatest",
+        " behind the second: the time up to which its lead, added up over the logarithm of time, is largest",
     ),
     Function("min", "axis", 1, 1, "the smallest value over the labels"),
     Function("max", "axis", 1, 1, "the largest value over the labels"),

@@ -304,7 +304,7 @@ def least(a: Value, b: Value) -> Value:
 
 
 def greatest(a: Value, b: Value) -> Value:
-    """Return the greater one, seed by seed."""
+    """Return the larger one, seed by seed."""
     if isinstance(a, Range) or isinstance(b, Range):
         return _range(a).greatest(_range(b))
     return _same(a, np.maximum(a, b), b)

@@ -20,9 +20,7 @@ Width = Annotated[
     typer.Option("--width", metavar="LENGTH", help="88mm, 9cm, 3.5in, 252pt, or 1col of a two-column paper."),
 ]
 Height = Annotated[str | None, typer.Option("--height", metavar="LENGTH", help="As for --width.")]
-FontSize = Annotated[
-    float | None, typer.Option("--font-size", metavar="POINTS", help="The font size.")
-]
+FontSize = Annotated[float | None, typer.Option("--font-size", metavar="POINTS", help="The font size.")]
 NoTitle = Annotated[bool, typer.Option("--no-title", help="Omit the title, for figures with a caption.")]
 Style = Annotated[
     str | None,

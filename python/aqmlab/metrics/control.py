@@ -81,7 +81,7 @@ def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | Non
     label="spread of p",
     unit="%",
     definition="standard deviation of the law's probability over bins of 1 s in the second half of the run,"
-    " by its mean",
+    " divided by its mean",
     source="stability of the marking probability: Feng, Kandlur, Saha, Shin 2002",
     better="less",
     from_samples=True,

@@ -12,7 +12,7 @@ from aqmlab.figures import counted
 from aqmlab.frames import TEXT, WHOLE, Columns, Framed
 
 LEAST_RTT_SPREAD = 1.1
-"""Least ratio of the longest to the shortest RTT at which a bias can be measured."""
+"""Smallest ratio of the longest to the shortest RTT at which a bias can be measured."""
 
 
 class FlowTotals(NamedTuple):

@@ -56,8 +56,8 @@ def _loss(
         name,
         label=label,
         unit="%",
-        definition=f"packets of the class dropped at any queue of {which}, by those that arrived at the"
-        " first queue of each; of all classes whose data cross the queue if none is named",
+        definition=f"packets of the class dropped at any queue of {which}, divided by those that arrived at"
+        " the first queue of each path; for all classes whose data cross the queue if none is named",
         source=f"loss of a class over several congested links, as in Table I of {_WEIGLE}",
         better="less",
         by_kind=True,
@@ -69,7 +69,7 @@ def _loss(
         return 100.0 * totals.sum_over_reasons("dropped") / totals["arrivals_packets"]
 
 
-_loss("loss_percent", "loss", "its paths there and back", lambda entry: (entry.path, entry.return_path))
+_loss("loss_percent", "loss", "its paths in both directions", lambda entry: (entry.path, entry.return_path))
 _loss(
     "loss_there_percent",
     "loss there",

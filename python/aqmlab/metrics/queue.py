@@ -52,7 +52,7 @@ def throughput(run: Measured, queue: str, class_name: str) -> float | None:
     windowed=True,
 )
 def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """Busy time divided by the measured interval; in a part of the run, bytes sent over the capacity."""
+    """Busy time divided by the measured interval; in a part of the run, bytes sent over capacity."""
     if window != run.window:
         from aqmlab.metrics.queue_samples import adds_bytes, counted
 
@@ -109,10 +109,10 @@ _drops_for("injected", "by a rule of the scenario")
     "drop_rate_bps",
     label="drop rate",
     unit="bit/s",
-    definition="bits of the packets dropped at the queue for any reason, network-layer headers included, by"
-    " the measured interval",
-    source="dropped bits by time: Miskovic, Petrovic, Trajkovic, Implementation and performance analysis of"
-    " AQM mechanisms, Table III",
+    definition="bits of the packets dropped at the queue for any reason, network-layer headers included,"
+    " divided by the measured interval",
+    source="dropped bits per unit of time: Miskovic, Petrovic, Trajkovic, Implementation and performance"
+    " analysis of AQM mechanisms, Table III",
     better="less",
     on_the_way=True,
     by_kind=True,

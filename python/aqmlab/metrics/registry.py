@@ -205,7 +205,7 @@ class Metric:
 
     @property
     def of_flows(self) -> bool:
-        """Whether a queue decides only which flows count: such a definition calls it ``_queue``."""
+        """Whether a queue determines only which flows count: such a definition calls it ``_queue``."""
         return "_queue" in signature(self.code).parameters
 
     @property

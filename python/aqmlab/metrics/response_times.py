@@ -78,9 +78,9 @@ class ResponseTimes:
     def crossing(self, other: ResponseTimes, until_ns: float) -> float | None:
         """The share of requests that take longer than the time at which F falls behind that of another one.
 
-        It is the time up to which its lead, integrated over the logarithm of time, is greatest, so
-        short-lived leads do not move it. The share is the mean of both at that time, and 1 if F never leads;
-        ``None`` if the two are the same.
+        It is the time up to which its lead, integrated over the logarithm of time, is largest, so short-lived
+        leads do not affect it. The share is the mean of both at that time, and 1 if F never leads; ``None``
+        if the two are the same.
         """
         lead = greatest = 0.0
         crossing = 1.0
@@ -131,7 +131,7 @@ class CdfUntil(NamedTuple):
     until_ns: float
 
     def gap(self, other: CdfUntil) -> float | None:
-        """The greatest distance to another one up to that time, in percent."""
+        """The largest distance to another one up to that time, in percent."""
         return _percent(self.times.gap(other.times, self.until_ns))
 
     def crossing(self, other: CdfUntil) -> float | None:

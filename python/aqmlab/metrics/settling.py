@@ -52,7 +52,7 @@ def settling_time(samples: Samples, target: float, band: float = BAND) -> float 
 
 
 def stretches_between(values: npt.NDArray[np.float64], low: float, high: float) -> list[tuple[int, int]]:
-    """Return beginning and length of each unbroken interval of values strictly between two bounds."""
+    """Return the beginning and the length of each unbroken interval of values strictly between two bounds."""
     inside = (values > low) & (values < high)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(np.int8)))
     return [(int(begin), int(end - begin)) for begin, end in edges.reshape(-1, 2)]

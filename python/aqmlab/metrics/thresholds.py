@@ -130,8 +130,8 @@ def average_in_band(
     label="RED's average in its band, longest stay",
     unit="s",
     definition="longest time in which all samples of the law's average queue are between min_th and max_th,"
-    " neither included; 0 if none is",
-    source=f"average brought within the thresholds: {_MISKOVIC}; at a stretch is ours",
+    " both excluded; 0 if none is",
+    source=f"average brought within the thresholds: {_MISKOVIC}; without interruption is ours",
     better="more",
     windowed=True,
     from_samples=True,
@@ -153,10 +153,10 @@ def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Wi
     label="RED's average converged after",
     unit="s",
     definition="time from the start of the run after which the samples of the law's average queue first are"
-    " between min_th and max_th, neither included, for 10 s at a stretch; not defined where they never are",
+    " between min_th and max_th, both excluded, for 10 s without interruption; not defined if they never are",
     source=f"convergence of Adaptive RED: {_MISKOVIC}-C; 10 s are ours",
     better="less",
-    parameters=(Parameter("hold", "s", "how long at a stretch", HOLD_S),),
+    parameters=(Parameter("hold", "s", "required time without interruption", HOLD_S),),
     from_samples=True,
 )
 def average_converged(run: Measured, queue: str, _class_name: str, *, hold: float = HOLD_S) -> float | None:
@@ -174,7 +174,7 @@ def average_converged(run: Measured, queue: str, _class_name: str, *, hold: floa
 
 
 def _backlog_share(run: Measured, queue: str, *, above: bool) -> float | None:
-    """Share of time, in %, of a backlog above max_th, or below min_th; for laws that measure packets."""
+    """Share of time, in %, with a backlog above max_th, or below min_th; for laws that measure packets."""
     of_law, totals = thresholds(run, queue), run.queues.get((queue, EVERY_CLASS))
     if of_law is None or of_law.units_a_packet != 1 or totals is None:
         return None

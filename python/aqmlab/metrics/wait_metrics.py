@@ -42,12 +42,12 @@ def _define(waits: Waits, *, timed: str, of_sizes: str, source: str, ended: dict
         Parameter(
             AT_LEAST,
             "B",
-            f"the least {of_sizes}, where a size band begins; by default that of the first band",
+            f"the smallest {of_sizes}, at which a size band must begin; by default that of the first band",
         ),
         Parameter(
             BELOW,
             "B",
-            f"an upper limit of the {of_sizes}, exclusive, where a size band begins; by default none",
+            f"an exclusive upper limit of the {of_sizes}, at which a size band must begin; by default none",
         ),
     )
     whose = (
@@ -153,7 +153,7 @@ def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
         label=f"area under the {waits.time} CDF",
         unit="%",
         definition=f"area under the distribution function of the {waits.time}s"
-        f" (`{waits.metric('within_percent')}`) from 0 to a time, by that time: 100 % if every"
+        f" (`{waits.metric('within_percent')}`) from 0 to a time, divided by that time: 100 % if every"
         f" {waits.one} were completed at once",
         source="ours: the mean of the distribution function over the times that a plot of it shows",
         better="more",
@@ -198,8 +198,8 @@ def _ended(waits: Waits, how: str, better: str, definition: str, sizes: _Sizes) 
     parameters=(
         Parameter("low", "bit/s", "the lowest rate; none if not given"),
         Parameter("high", "bit/s", "the highest rate; none if not given"),
-        Parameter(AT_LEAST, "B", "the least size of a response; none if not given"),
-        Parameter(BELOW, "B", "a size of a response that is not reached; none if not given"),
+        Parameter(AT_LEAST, "B", "the smallest size of a response; none if not given"),
+        Parameter(BELOW, "B", "an exclusive upper limit of the size of a response; none if not given"),
     ),
     from_samples=True,
 )

@@ -67,7 +67,7 @@ class Reproduction:
     figures
         The requested ones.
     seeds, most_seeds
-        The least and the greatest number of seeds of a cell that is scored; of a drawn cell if none is
+        The smallest and the largest number of seeds of a cell that is scored; of a drawn cell if none is
         scored.
     quick
         Whether this was the small version, which must not be quoted.

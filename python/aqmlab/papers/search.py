@@ -42,7 +42,7 @@ Measure = Callable[[Row, int, int], Measured]
 
 @dataclass(frozen=True)
 class Beside:
-    """A candidate of one setting in place of the inferred one, all else as inferred.
+    """A candidate of one setting in place of the inferred one, everything else as inferred.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class Search:
     # --- stages
 
     def _screen(self) -> None:
-        """A design over all settings at once: the largest that the budget's share is enough for."""
+        """A design over all settings at once: the largest for which the budget's share suffices."""
         designs = [screening_rows(self.levels, folded=folded, seed=self.seed) for folded in (True, False)]
         for rows, folded in zip(designs, (True, False), strict=True):
             if self.budget.enough(_SCREENING, len(rows) * self.seeds):
@@ -249,7 +249,7 @@ class Search:
                 break
 
     def _promised(self) -> Row:
-        """Return, for each setting that matters, the candidate with the least error by summed effects."""
+        """Return, for each setting that matters, the candidate with the smallest error by summed effects."""
         row = []
         for of_setting in self._effects or [()] * len(self.levels):
             known = [(effect.value, level) for level, effect in enumerate(of_setting, 1) if effect.matters]

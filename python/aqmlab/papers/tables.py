@@ -72,7 +72,7 @@ class FilledTable:
     cells: tuple[tuple[TableCell, ...], ...]
 
     def counts(self) -> tuple[int, int]:
-        """Cells that agree, of those that are scored."""
+        """Number of cells that agree, and of those that are scored."""
         scored = [c for row in self.cells for c in row if c.verdict != NOT_SCORED]
         return sum(c.verdict == AGREES for c in scored), len(scored)
 

@@ -1,4 +1,4 @@
-"""The figures. Sizes are in inches, for a text 7 inches wide."""
+"""The figures. Sizes are in inches, for text 7 inches wide."""
 
 from __future__ import annotations
 

@@ -103,7 +103,8 @@ Rows = Callable[[Results, View, Any], Iterator[tuple[Any, ...]]]
 class FigureKind(NamedTuple):
     """A kind of figure: how it is drawn, and its numbers, the names of the columns first.
 
-    Both take the queue: its name, and of several cases ``None`` for the one that each cell is judged by.
+    Both take the queue: its name, or, with several cases, ``None`` for the queue by which each cell is
+    judged.
     """
 
     draw: Draw

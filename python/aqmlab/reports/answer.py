@@ -135,7 +135,7 @@ def _text(est: Estimate, unit: str) -> str:
 
 
 def _range(answer: Answer, metric: Metric) -> str:
-    """The least and the greatest mean of the only arm."""
+    """The smallest and the largest mean of the only arm."""
     cells = (cell for cell in answer.results.cells if cell.arm in answer.compared)
     means = {cell: est for cell in cells if (est := answer.estimate(cell, metric.name))}
     least, most = (choose(means, key=lambda cell: means[cell].mean) for choose in (min, max))

@@ -109,7 +109,7 @@ def p_value(found: Estimate, degrees: float) -> float | None:
 
 
 def _relative(xs: Sequence[float], ys: Sequence[float], confidence: float) -> Interval:
-    """The relative change and its interval: all ratios r for which ``x - r y`` may have the mean zero.
+    """The relative change and its interval: all ratios r for which ``x - r y`` may have mean zero.
 
     Fieller, Journal of the Royal Statistical Society B 16 (1954), for pairs. It is exact for normal pairs,
     unlike the delta method, even if the denominator varies widely. The ratios are the solutions of a
@@ -144,9 +144,7 @@ def unpaired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) ->
 
     Parameters
     ----------
-    a, b
-        Value by seed; equal seeds mean nothing here. The change is from ``b`` to ``a``.
-    confidence
+    a, b Value by seed; equal seeds have no meaning here. The change is from ``b`` to ``a``. confidence
         Confidence of the interval.
     """
     xs, ys = defined(a).values(), defined(b).values()

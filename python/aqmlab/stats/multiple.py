@@ -19,10 +19,8 @@ class MultipleComparisons:
     ----------
     count
         Number of comparisons, including those that found nothing.
-    found
-        Number that found a difference, each taken alone.
-    kept
-        Number that still do by Holm's procedure, under which the probability of even one error is
+    found Number that found a difference, each taken alone. kept Number that still do under Holm's procedure,
+    under which the probability of even one error is
         at most ``1 - confidence``.
     confidence
         Confidence of each comparison taken alone, and of all together after Holm.
@@ -81,7 +79,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """P values adjusted for their number, in the order given: compare each with the joint level.
 
     The smallest p is multiplied by the number of comparisons, the next by one less, and so on; none becomes
-    less than the one before it, nor more than 1.
+    smaller than the one before it, or larger than 1.
     """
     count = len(p_values)
     adjusted = [0.0] * count

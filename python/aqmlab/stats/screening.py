@@ -117,11 +117,11 @@ class Effect:
 def effects(
     rows: Sequence[Row], values: Floats, levels: Sequence[int], confidence: float = 0.95
 ) -> tuple[tuple[Effect, ...], ...]:
-    """The effect of each candidate but the first of each setting, by least squares.
+    """The effect of each candidate except the first of each setting, by least squares.
 
-    If there are too few rows to separate the candidates of a setting, they have a joint effect.
-    The interval covers the variation over seeds and the interactions of settings; its variance is
-    the greater of the two. Within a setting, the candidates share the confidence (Bonferroni).
+    If there are too few rows to separate the candidates of a setting, they have a joint effect. The interval
+    covers the variation over seeds and the interactions of settings; its variance is the larger of the two.
+    Within a setting, the candidates share the confidence (Bonferroni).
 
     Parameters
     ----------

@@ -67,12 +67,10 @@ class PlannedCell:
     arm, slug
         The arm's name, and that of its directory in an experiment.
     plan_digest
-        Digest of everything that decides the result except the seed and the program.
+        Digest of everything that determines the result except the seed and the program.
     parts
-        The parts of the program that decide the result, each with its version.
-    memory_bytes
-        Least memory of each of its runs.
-    end_ns
+        The parts of the program that determine the result, each with its version.
+    memory_bytes Minimum memory of each of its runs. end_ns
         Longest duration of each of its runs.
     weight
         Bits that its links can carry in a run; the time of a scenario's runs is proportional to it.

@@ -55,7 +55,7 @@ class Catalogue:
     entries
         The recordings, each once.
     cells
-        Sweep, cell, seed and digest of each run of each sweep, there or not.
+        Sweep, cell, seed and digest of each run of each sweep, present or not.
     skipped
         Unreadable recordings, with the reasons.
     plans

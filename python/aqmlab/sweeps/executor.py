@@ -77,7 +77,7 @@ class Executor(Protocol):
         """Return the known progress of current runs, by name."""
 
     def close(self, *, now: bool) -> None:
-        """End, at once or when all tasks are done; wait until nothing is left of it."""
+        """End, at once or when all tasks are done; wait until nothing is left running."""
 
 
 class QueueExecutor:
@@ -116,7 +116,7 @@ class QueueExecutor:
 
 
 class LocalExecutor(QueueExecutor):
-    """Worker processes of this machine that live as long as there are tasks.
+    """Worker processes on this machine that live as long as there are tasks.
 
     If a worker dies, or makes no progress for long, it is replaced, and its run is tried once more.
 
@@ -167,7 +167,7 @@ class LocalExecutor(QueueExecutor):
             thread.join()
 
     def pids(self) -> list[int]:
-        """The process ids of the workers that live."""
+        """The process ids of the living workers."""
         return [keeper.pid for keeper in self._keepers if keeper.pid is not None]
 
     def _serve(self, keeper: Keeper) -> None:

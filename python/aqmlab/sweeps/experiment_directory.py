@@ -2,9 +2,9 @@
 
 ::
 
-    scenario.toml, experiment.json   what was asked for
+    scenario.toml, experiment.json   what was requested
     <arm>/seed-<n>/                  the recording of a run
-    .tmp/                            what is not whole yet, while runs are done
+    .tmp/                            what is not complete yet, while runs are in progress
 """
 
 from __future__ import annotations

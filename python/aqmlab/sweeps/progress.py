@@ -46,8 +46,7 @@ class UnderWay:
         The finished and the total time: simulated, or real for live runs.
     events Events that the simulator has processed. phase
         The current phase of a live run; empty if simulated.
-    lateness_max_s
-        The greatest lateness of a packet of a live run.
+    lateness_max_s The largest lateness of a packet of a live run.
     """
 
     arm: str

@@ -93,7 +93,7 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
 
     There are a view for each table of recordings (``summary``, ``flows``, ``queues``, ...), whose rows have
     the columns ``digest``, ``arm``, ``seed``, ``settings`` and one for each axis besides their own; ``runs``
-    with a row per recording; and ``cells`` with a row for each run of each sweep, there or not.
+    with a row per recording; and ``cells`` with a row for each run of each sweep, present or not.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The work of a Dask worker: the one function that tasks name, and its answer.
 
 A request is JSON text. The run is executed in a separate process (:mod:`aqmlab.sweeps.process`), so that a
-crash, an endless run or one that exceeds its memory ends that process and not Dask's worker.
+crash, an endless run or an excess of memory ends that process and not Dask's worker.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ _TASKS_AHEAD = 256
 _READ_AHEAD = 100
 """Number of new runs from which on reading them while others run is worthwhile."""
 _LOOK_S = 5.0
-"""Least time between evaluations of the intervals, in seconds ..."""
+"""Minimum time between evaluations of the intervals, in seconds ..."""
 _SHARE_OF_LOOKING = 0.05
 """... and the largest share of the time that is spent on them."""
 

@@ -2,8 +2,8 @@
 
 ``results.csv`` has a row per run, ``answer.csv`` a row per cell, ``classes.csv`` a row per cell and class.
 
-Their bytes depend on the runs alone: rows are in the order of the cells and seeds, numbers are the shortest
-decimals that denote the same double.
+Their bytes depend only on the runs: rows are in the order of the cells and seeds, and numbers are the
+shortest decimals that denote the same double.
 """
 
 from __future__ import annotations

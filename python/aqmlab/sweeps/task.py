@@ -72,9 +72,8 @@ class Task:
     file_name
         The file of the scenario, for messages; the files that it names are next to it.
     memory_bytes
-        The least memory that the run needs.
-    parts
-        The parts of the program that decide the result, each with the version that is needed.
+        The minimum memory that the run needs. parts The parts of the program that determine the result, each
+        with the version that is needed.
     replace
         Whether it replaces an existing recording, such as a damaged one.
     host

@@ -10,7 +10,7 @@ from aqmlab.errors import ScenarioError
 from aqmlab.laws import Bench, bench_scenario, wrong_parameter
 
 Queue = Mapping[str, Any]
-"""A queue as scenarios write it."""
+"""A queue in the notation of scenarios."""
 
 
 def effective(queue: Queue, rate_bps: int) -> Mapping[str, Any]:

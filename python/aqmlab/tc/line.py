@@ -45,7 +45,7 @@ class TcLine:
 
     @property
     def rate(self) -> str:
-        """The link's rate as scenarios write it."""
+        """The link's rate in the notation of scenarios."""
         return quantity_text(self.rate_bps, "bps")
 
 
@@ -163,7 +163,7 @@ def _in_bytes(settings: Mapping[str, Any], name: str) -> int:
 
 
 _BY_RULE = frozenset({"preset", "w_rule", "burst", "mark_p", "max_packet_bytes", "limit_rule"})
-"""Parameters that are not compared: they enter others, or apply in variants compared by name."""
+"""Parameters that are not compared: others follow from them, or they apply in variants compared by name."""
 
 
 def _differences(ours: Mapping[str, Any], kernels: Mapping[str, Any]) -> list[str]:

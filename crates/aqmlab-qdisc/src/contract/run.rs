@@ -99,8 +99,8 @@ pub(super) fn notified(
     streams.map(of_run).collect()
 }
 
-/// Returns `script` with an arrival at an instant at which the law changes by itself, in some of
-/// the pauses in which it does. An update that is due at t comes before the packet of t.
+/// Returns `script` with an arrival at an instant at which the law changes by itself, in some of the pauses
+/// in which it does. An update that is due at t comes before a packet at t.
 pub(super) fn with_arrivals_at_updates(subject: &Subject<'_>, script: &[Operation]) -> Vec<Operation> {
     let mut run = Run::new(subject, Disturbance::None, subject.draws);
     let (mut whole, mut added) = (Vec::new(), 0);

@@ -41,7 +41,7 @@ impl Sampling {
 
     /// Takes the samples that have fallen due up to and including `now`, and returns their number.
     pub fn take(&mut self, now: Instant) -> u64 {
-        // The greatest k with floor(k time / samples) <= now.
+        // The largest k with floor(k time / samples) <= now.
         let k =
             ((u128::from(now.as_ns()) + 1) * u128::from(self.samples) - 1) / u128::from(self.time.as_ns());
         let taken = u64::try_from(k).unwrap_or(u64::MAX);

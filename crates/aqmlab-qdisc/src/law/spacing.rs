@@ -193,7 +193,7 @@ mod tests {
         let pa = |byte_mode, count| {
             let mut spacing = Spacing::new(SpacingRule::Paper, byte_mode);
             (0..=count).for_each(|_| spacing.step(Bytes::new(500)));
-            // Finds the least draw that is not a hit, by bisection.
+            // Finds the smallest draw that is not a hit, by bisection.
             let (mut low, mut high) = (0.0, 1.0);
             for _ in 0..50 {
                 let middle = (low + high) / 2.0;
