@@ -32,8 +32,8 @@ METRICS = """\
 <!-- written by tools/pages.py from the metrics of the package; `make docs` writes it again -->
 
 Each metric is defined in one place, and tables, reports, claims, figures and Python take it from
-there. `aqmlab metrics` lists them, `aqmlab metrics NAME` prints one, `--json` gives both to
-programs.
+there. `aqmlab metrics` lists them, `aqmlab metrics NAME` prints one, and `--json` gives
+both to programs.
 
 The name ends in the unit. Formulas refer to the tables of a [recording](recording.md). In them,
 `T` is the length of the measured interval in seconds, `(t1_ns - t0_ns) / 1e9`, and `C` the rate of

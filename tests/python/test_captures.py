@@ -266,7 +266,7 @@ def test_either_zero_is_a_right_checksum_and_nothing_else_is(tmp_path):
 
 
 FILES_UP_TO = 'ulimit -f {} && exec "$@"'
-"""In blocks of 512 bytes: a file that becomes larger is to its writer as on a full disk."""
+"""In blocks of 512 bytes: to its writer, a file that would become larger is like one on a full disk."""
 
 
 @pytest.mark.parametrize("user", ["ordinary user"], indirect=True)

@@ -137,7 +137,8 @@ def test_codel_is_kept_in_units_of_1024_ns():
     assert line.remarks == (
         "`arithmetic`: `exact` here, `linux` in Linux",
         "`mtu`: 1.5kB here, 1.514kB in Linux",
-        "Linux has CoDel's times in units of 1024 ns: `target` and `interval` are 4999.168us and 99999.744us",
+        "Linux keeps CoDel's times in units of 1024 ns:"
+        " `target` and `interval` are 4999.168us and 99999.744us",
     )
 
 

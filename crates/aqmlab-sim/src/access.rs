@@ -114,8 +114,8 @@ impl AccessLinks {
         (sent + self.delay, u64::from(*turn))
     }
 
-    /// Passes a packet through the link and the stage in front of it, where the packet comes from
-    /// the network, or behind it.
+    /// Passes a packet through the link and the delay stage, which is in front of the link for
+    /// packets from the network, and behind it for others.
     #[inline(never)]
     fn pass_impaired(
         &mut self,

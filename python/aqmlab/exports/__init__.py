@@ -55,7 +55,7 @@ def export(  # noqa: PLR0913 (keyword arguments)
         What to create: the file of ``"markdown"`` and ``"latex"``, else a directory.
         ``exports/<format>`` in ``path`` if not given, with ``.md`` or ``.tex`` for a file.
     arms, seed
-        Only these arms, and only this seed; all if not given. The table of an answer has all.
+        Only these arms, and only this seed; all if not given. The table of an answer contains all of them.
     tables
         For CSV: only these tables.
     metrics, queue

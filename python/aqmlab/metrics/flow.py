@@ -67,7 +67,7 @@ def _sum(flows: Flows, count: str) -> float | None:
     unit="bit/s",
     definition="bytes that reach the receivers for the first time, in order or not, per second of the"
     " measured interval",
-    source="RFC 7928, section 2.5; RFC 2647, section 3.17 (forwarded bits, less those lost or retransmitted)",
+    source="RFC 7928, section 2.5; RFC 2647, section 3.17 (forwarded bits minus those lost or retransmitted)",
     better="more",
     windowed=True,
     by_router=True,
@@ -203,7 +203,7 @@ _counted(
     unit="",
     definition="packets lost in both directions on flows' own links and in delay stages,"
     " without the drops of queues",
-    source="losses by a rule of the scenario, as of dummynet and DelayBox",
+    source="losses by a rule of the scenario, like those of dummynet and DelayBox",
 )
 def lost_outside_queues(run: Measured, _queue: str, class_name: str) -> float | None:
     """Losses outside the queues."""

@@ -101,7 +101,7 @@ def synchronisation(run: Measured, queue: str, class_name: str) -> float | None:
     unit="",
     definition="(variance of the sum of the congestion windows / sum of their variances - 1) / (n - 1) over"
     " the samples of the n long-lived responsive flows in the measured interval: the mean covariance of two"
-    " by the mean variance; 1 if all windows move together, 0 if they move independently",
+    " windows divided by the mean variance; 1 if all windows move together, 0 if they move independently",
     source="variance of a sum; synchronised and desynchronised windows: Appenzeller, Keslassy, McKeown 2004,"
     " section 3",
     better="less",
@@ -159,7 +159,7 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
     definition="bytes acknowledged to the long-lived responsive flow with the most minus those to the one"
     " with the fewest, in the measured interval, divided by their mean over these flows",
     source="cumulative ACK diagram, its width: Miskovic, Petrovic, Trajkovic, Implementation and performance"
-    " analysis of AQM mechanisms; by the mean is ours",
+    " analysis of AQM mechanisms; dividing by the mean is ours",
     better="less",
     windowed=True,
     from_samples=True,

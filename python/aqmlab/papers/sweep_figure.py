@@ -102,7 +102,7 @@ def _legend_shape(labels: Sequence[str]) -> tuple[int, int]:
     """Return columns and rows of the legend of curves with these names; no rows for a single curve."""
     if len(labels) < 2:
         return 1, 0
-    # A line and the space between columns are as wide as some seven letters.
+    # A line and the space between columns are about as wide as seven letters.
     columns = min(max(round(1.4 * LETTERS) // (max(map(len, labels)) + 7), 1), len(labels))
     rows = ceil(len(labels) / columns)
     return ceil(len(labels) / rows), rows

@@ -53,7 +53,7 @@ def variance_time(results: Results, queue: str) -> Figure:
     scale = all_plots[0].scale_s
     start = max(float(plot.variance[0]) for plot in all_plots)
     axes.plot(scale, start * scale[0] / scale, color="black", linestyle=":", linewidth=0.8, label="slope -1")
-    axes.set(xscale="log", yscale="log", xlabel="scale [s]", ylabel="variance of the mean, by mean squared")
+    axes.set(xscale="log", yscale="log", xlabel="scale [s]", ylabel="variance of the mean / mean squared")
     for axis in (axes.xaxis, axes.yaxis):
         plain_powers(axis)
     faint = Line2D([], [], color="grey", alpha=FAINT, linewidth=0.6)

@@ -115,7 +115,7 @@ def _fact(value: object) -> str:
 def lateness_chart(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> PlainChart:
     """Draw the number of packets with at least a given lateness, per arm, with all seeds combined."""
     x, y = ChartAxis("lateness [us]", log=True), ChartAxis("share of packets", log=True)
-    chart = PlainChart("Packets that left at least so late", x, y)
+    chart = PlainChart("Packets that left at least this late", x, y)
     for i, arm in enumerate(arms):
         merged = Histogram.merged([lateness(verdict) for verdict in verdicts if verdict.arm == arm])
         if merged.total:

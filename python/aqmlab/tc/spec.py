@@ -163,7 +163,7 @@ def _fifo(given: Given, unit: str) -> tuple[Queue, int | None, Sequence[str]]:
 
 
 IDLE = "behind a shaper such as htb, Linux never finds RED's queue idle, and its average does not age"
-HEADERS = "behind Ethernet, Linux counts 14 bytes of header with each packet; here it is not counted"
+HEADERS = "over Ethernet, Linux counts 14 bytes of header with each packet, which are not counted here"
 
 
 def codel_units(*times_ns: int) -> list[str]:
@@ -172,7 +172,9 @@ def codel_units(*times_ns: int) -> list[str]:
     if kept == list(times_ns):
         return []
     written = " and ".join(quantity_text(ns, "ns") for ns in kept)
-    return [f"Linux has CoDel's times in units of {CODEL_UNIT_NS} ns: `target` and `interval` are {written}"]
+    return [
+        f"Linux keeps CoDel's times in units of {CODEL_UNIT_NS} ns: `target` and `interval` are {written}"
+    ]
 
 
 _ECN = {"ecn": ("ecn", True), "noecn": ("ecn", False)}

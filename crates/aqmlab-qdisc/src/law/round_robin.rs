@@ -83,8 +83,8 @@ impl RoundRobin {
 mod tests {
     use super::*;
 
-    /// Returns what each of several full queues with packets of these sizes has sent when `total`
-    /// has been sent in all.
+    /// Returns the amount that each of several full queues with packets of these sizes has sent once
+    /// `total` has been sent altogether.
     fn sent(quanta: &[u64], sizes: &[u64], total: u64) -> Vec<u64> {
         let mut robin = RoundRobin::new(quanta.iter().copied());
         (0..quanta.len()).for_each(|queue| robin.activate(queue));
