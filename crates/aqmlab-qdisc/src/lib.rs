@@ -105,7 +105,7 @@
 //! - [`disc`]: the queues that use the laws; [`Discipline`] is the enum of all built-in ones.
 //! - [`registry`]: names, parameter tables, resolution of automatic parameters, construction.
 //! - [`Port`]: discipline, link and books, the loop common to all hosts. [`DelayStage`]: per-flow delay, rate
-//! and loss.
+//!   and loss.
 //! - [`contract`]: the test kit that every registered discipline must pass.
 #![no_std]
 extern crate alloc;

@@ -197,12 +197,12 @@ pub type LawSamples = Vec<(&'static str, f64)>;
 /// 4. *One meaning of deadline*: an absolute instant, "call `dequeue` then, or as soon after that as you
 ///    can".
 /// 5. *Catching up*: there is no tick. Between two calls the backlog is constant, so a law with a sampling
-/// period catches up at the next call. Its state is then the same as if it had been woken at every sampling
-/// instant. An update due at t comes before a packet at t.
+///    period catches up at the next call. Its state is then the same as if it had been woken at every sampling
+///    instant. An update due at t comes before a packet at t.
 /// 6. *Bounded*: work per call is bounded by a documented constant, or by the drops it reports.
 /// 7. *Replay*: the same calls and the same stream give the same outcome. CE only on ECT; the limit is never
-/// exceeded; work conserving unless a shaper; settled at enqueue if it declares so
-/// ([`Qdisc::settles_at_enqueue`]).
+///    exceeded; work conserving unless a shaper; settled at enqueue if it declares so
+///    ([`Qdisc::settles_at_enqueue`]).
 ///
 /// [`crate::contract`] checks all seven for every registered discipline.
 pub trait Qdisc<P: Packet> {
