@@ -1,4 +1,4 @@
-//! Live runs on systems other than Linux: all calls refuse.
+//! Live runs on systems other than Linux: all calls return an error.
 
 use std::path::PathBuf;
 

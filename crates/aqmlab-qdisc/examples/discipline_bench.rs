@@ -1,6 +1,6 @@
-//! Measures the cost of a packet in a discipline. Keeps a backlog and sends packets through, so
-//! that a profiler can count instructions, and prints one JSON line. The cost of one packet is the
-//! difference between a long and a short run, divided by the difference of their packets.
+//! Measures the cost of a packet in a discipline. Keeps a backlog and sends packets through, so that a
+//! profiler can count instructions, and prints one JSON line. The cost of one packet is the difference
+//! between a long and a short run, divided by the difference in their numbers of packets.
 //!
 //!     cargo run --release -p aqmlab-qdisc --example discipline_bench -- red 100 1000000
 //!

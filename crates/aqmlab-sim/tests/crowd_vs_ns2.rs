@@ -180,7 +180,7 @@ fn ratio(pairs: &[(f64, f64)]) -> (f64, f64, f64) {
     (ratio, ratio - half, ratio + half)
 }
 
-/// The interval of ours / ns-2 for one figure.
+/// The interval of our value divided by ns-2's, for one figure.
 struct Ratio {
     name: &'static str,
     low: f64,

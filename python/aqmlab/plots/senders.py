@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MOST_FLOWS = 2
-"""Default number of rows of panels, which fit into a text."""
+"""Default number of rows of panels, which fit on a page of text."""
 
 # The name, symbol and colour of each event, which is drawn at the window just before it.
 _SYMBOLS = {

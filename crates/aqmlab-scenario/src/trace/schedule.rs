@@ -29,7 +29,7 @@ const MOST_FLOWS: u64 = u32::MAX as u64;
 const WORDS: [(&str, Ecn); 4] =
     [("not-ect", Ecn::NotEct), ("ect1", Ecn::Ect1), ("ect0", Ecn::Ect0), ("ce", Ecn::Ce)];
 
-/// Returns the ECN field of this name.
+/// Returns the ECN field with this name.
 pub(crate) fn ecn_of(word: &str) -> Option<Ecn> {
     WORDS.iter().find(|(name, _)| *name == word).map(|(_, ecn)| *ecn)
 }
