@@ -15,12 +15,14 @@ pub struct Options {
     window: u32,
     sack_len: u8,
     sack_permitted: bool,
+    /// Whether a packet has them.
+    held: bool,
 }
 
 /// The options of all packets in flight.
 #[derive(Debug, Default)]
 pub struct OptionTable {
-    places: Vec<Option<Options>>,
+    places: Vec<Options>,
     free: Vec<u32>,
 }
 
@@ -48,26 +50,35 @@ impl std::fmt::Display for OptionImbalance {
 impl OptionTable {
     /// Returns the options of a packet in flight, if it has any.
     pub fn of(&self, packet: &SimPacket) -> Option<&Options> {
-        self.places[packet.options()? as usize].as_ref()
+        self.places.get(packet.options()? as usize).filter(|options| options.held)
     }
 
     /// Returns the packet of `segment`, which has options, with its entry here.
     #[cold]
     pub fn put(&mut self, packet: SimPacket, segment: &Segment, sack: Sack) -> SimPacket {
         let Segment { window, sack_len, sack_permitted, .. } = *segment;
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            (self.places.len() - 1) as u32
-        });
-        self.places[place as usize] = Some(Options { sack, window, sack_len, sack_permitted });
+        let options = Options { sack, window, sack_len, sack_permitted, held: true };
+        let place = self.free.pop().unwrap_or_else(|| self.add());
+        self.places[place as usize] = options;
         packet.with_options(place, sack_len)
     }
 
-    /// Removes and returns the options of an arrived packet, kept at `place`.
     #[cold]
-    pub fn take(&mut self, place: u32) -> Options {
+    fn add(&mut self) -> u32 {
+        let nothing =
+            Options { sack: Sack::NONE, window: 0, sack_len: 0, sack_permitted: false, held: false };
+        self.places.push(nothing);
+        (self.places.len() - 1) as u32
+    }
+
+    /// Removes the options of an arrived packet, kept at `place`, which remain there until others are put.
+    #[cold]
+    pub fn take(&mut self, place: u32) -> &Options {
         self.free.push(place);
-        self.places[place as usize].take().expect("a packet's options leave with it, once")
+        let options = &mut self.places[place as usize];
+        assert!(options.held, "a packet's options leave with it, once");
+        options.held = false;
+        options
     }
 
     /// Removes the options of a lost packet, if it has any.
@@ -93,7 +104,7 @@ impl OptionTable {
 
     /// Returns the memory of the table in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.places.capacity() * size_of::<Option<Options>>() + self.free.capacity() * size_of::<u32>()
+        self.places.capacity() * size_of::<Options>() + self.free.capacity() * size_of::<u32>()
     }
 }
 
@@ -141,7 +152,7 @@ mod tests {
             let packet = packet(&mut table, &sent, sack);
             assert_eq!((packet.wire_len().get(), packet.toward()), (52, Toward::Sender));
             assert!(table.check(1, 0).is_ok() && table.check(0, 1).is_ok() && table.check(0, 0).is_err());
-            let options = table.take(packet.options().expect("it has some"));
+            let options = *table.take(packet.options().expect("it has some"));
             let arrived = options.complete(packet.segment().expect("a segment"));
             assert_eq!((arrived, options.sack), (sent, sack));
             assert!(table.check(0, 0).is_ok() && table.check(1, 0).is_err());

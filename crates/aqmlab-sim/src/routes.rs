@@ -34,6 +34,8 @@ pub enum Next {
     Host(End, u8),
     /// The same as [`Next::Access`], where applications watch the position of their streams.
     AttendedAccess(AccessLink, u8),
+    /// The same as [`Next::Access`], where senders list their segments.
+    ListingAccess(AccessLink, u8),
     /// The same as [`Next::Host`], where applications watch the position of their streams.
     AttendedHost(End, u8),
     /// To its host, where individual events are recorded, or where hosts delay what they send.
@@ -51,6 +53,8 @@ pub enum Onward {
     ToServer(u8),
     /// The same, to the client.
     ToClient(u8),
+    /// The same, where it lists its segments.
+    ToListing(u8),
     /// The same, where applications watch the position of their streams.
     ToAttended(AccessLink, u8),
     /// It enters the delay stage of this number at once because its flow's passage has no other
@@ -69,6 +73,8 @@ impl Onward {
         match next {
             Next::Access(AccessLink::ServerIn, passed) => Onward::ToServer(passed),
             Next::Access(_, passed) => Onward::ToClient(passed),
+            Next::ListingAccess(AccessLink::ServerIn, passed) => Onward::ToServer(passed),
+            Next::ListingAccess(_, passed) => Onward::ToListing(passed),
             Next::AttendedAccess(link, passed) => Onward::ToAttended(link, passed),
             Next::Stage { number, loses: false } => Onward::ToStage(number),
             Next::Queue { link, .. } if joined(link) => Onward::ToQueue,
@@ -145,11 +151,13 @@ struct LastPlaces {
 /// Returns how the packets of class number `class` reach their hosts.
 fn arrival(plan: &Plan, class: usize) -> LastPlaces {
     let ClassPlan { workload, .. } = &plan.classes[class];
+    let lists = workload.tcp().is_some_and(|tcp| tcp.lists_segments());
     if is_watched(plan, class) || plan.classes[class].delays_sending() {
         return LastPlaces { access: Next::Access, host: Next::WatchedHost };
     }
     match workload {
         Workload::Sessions { .. } => LastPlaces { access: Next::AttendedAccess, host: Next::AttendedHost },
+        _ if lists => LastPlaces { access: Next::ListingAccess, host: Next::Host },
         _ => LastPlaces { access: Next::Access, host: Next::Host },
     }
 }

@@ -22,11 +22,8 @@ impl Ranges {
     pub(crate) fn insert(&mut self, from: u64, to: u64) -> u64 {
         debug_assert!(from < to, "a range has a number in it");
         // Usually the stream continues where its last piece ended.
-        if let Some(end) = self.runs.last_mut()
-            && end.1 == from
-        {
-            end.1 = to;
-            self.covered += to - from;
+        if self.end() == Some(from) {
+            self.append(from, to);
             return to - from;
         }
         let first = self.runs.partition_point(|r| r.1 < from);
@@ -42,8 +39,23 @@ impl Ranges {
         added
     }
 
+    /// Adds `[from, to)`, which lies above all other numbers.
+    #[inline]
+    pub(crate) fn append(&mut self, from: u64, to: u64) {
+        self.covered += to - from;
+        match self.runs.last_mut() {
+            Some(last) if last.1 == from => last.1 = to,
+            _ => self.runs.push((from, to)),
+        }
+    }
+
     /// Removes all numbers below `edge` and returns their count.
     pub(crate) fn remove_below(&mut self, edge: u64) -> u64 {
+        if self.end().is_some_and(|end| end <= edge) {
+            let removed = self.covered;
+            self.clear(); // usually nothing is left
+            return removed;
+        }
         let gone = self.runs.partition_point(|r| r.1 <= edge);
         let mut removed: u64 = self.runs.drain(..gone).map(|r| r.1 - r.0).sum();
         if let Some(first) = self.runs.first_mut()
@@ -77,9 +89,13 @@ impl Ranges {
     }
 
     /// Returns the run that contains `number`.
+    #[inline]
     pub(crate) fn run_of(&self, number: u64) -> Option<(u64, u64)> {
-        let run = *self.runs.get(self.runs.partition_point(|r| r.1 <= number))?;
-        (run.0 <= number).then_some(run)
+        let run = match self.runs.last() {
+            Some(last) if last.0 <= number => last, // usually the question is about the last run
+            _ => &self.runs[self.runs.partition_point(|r| r.1 <= number)..].first()?,
+        };
+        (run.0 <= number && number < run.1).then_some(*run)
     }
 
     /// Returns the lowest number not below `from` that is in no run.
@@ -99,7 +115,14 @@ impl Ranges {
         self.runs.get(self.runs.partition_point(|r| r.1 <= number)).map(|r| r.0)
     }
 
+    /// Returns the highest run.
+    #[inline]
+    pub(crate) fn last(&self) -> Option<(u64, u64)> {
+        self.runs.last().copied()
+    }
+
     /// Returns one past the highest number.
+    #[inline]
     pub(crate) fn end(&self) -> Option<u64> {
         self.runs.last().map(|r| r.1)
     }

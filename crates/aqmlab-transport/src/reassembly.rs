@@ -33,12 +33,13 @@ impl Beyond {
             return true;
         }
         // Most often the stream goes on where its last piece ended, and that piece was the latest already.
-        let goes_on = self.ranges.end() == Some(from);
-        let added = self.ranges.insert(from, end);
-        if !(goes_on && self.topmost_is_latest) {
-            self.recent.put_first(from, &self.ranges, remembered);
-            self.topmost_is_latest = self.ranges.run_of(from).map(|run| run.1) == self.ranges.end();
+        if self.topmost_is_latest && self.ranges.end() == Some(from) {
+            self.ranges.append(from, end);
+            return false;
         }
+        let added = self.ranges.insert(from, end);
+        self.recent.put_first(from, &self.ranges, remembered);
+        self.topmost_is_latest = self.ranges.run_of(from).map(|run| run.1) == self.ranges.end();
         added == 0
     }
 
@@ -90,6 +91,7 @@ impl Beyond {
     /// The blocks: first the data that arrived twice, if the option reports it (RFC 2883, section 4), then
     /// the one that holds the latest segment, then those that came before as first blocks, the most recent
     /// ones first (RFC 2018, section 4).
+    #[inline]
     pub(crate) fn sack(&self, initial: u32, most: u32) -> Sack {
         let mut sack = Sack::NONE;
         if let Some((from, to)) = self.reported {

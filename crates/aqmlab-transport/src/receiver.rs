@@ -263,6 +263,7 @@ impl Receiver {
     }
 
     /// The blocks of the latest SACK option.
+    #[inline]
     pub(crate) fn sack(&self, troubles: &Troubles, profile: &Profile) -> Sack {
         let beyond = troubles.get().beyond.as_ref();
         beyond.map_or(Sack::NONE, |beyond| beyond.sack(self.initial, profile.sack_blocks))

@@ -177,6 +177,7 @@ impl RtoTimer {
     }
 
     /// An acknowledgment measures the round trip of a segment that left `r` ago, whichever segment is being timed.
+    #[inline(always)]
     pub(crate) fn measured_besides(&mut self, r: Span, profile: &Profile) {
         self.doublings = 0;
         self.sample(Instant::ZERO, r, profile);
@@ -213,6 +214,7 @@ impl RtoTimer {
     }
 
     /// Feeds one measurement `r` of a segment sent at `sent`.
+    #[inline(always)]
     pub(crate) fn sample(&mut self, sent: Instant, r: Span, profile: &Profile) {
         match profile.rtt_arithmetic {
             RttArithmetic::Rfc6298 | RttArithmetic::Linux => self.smooth(r.as_ns(), 1),
@@ -228,6 +230,7 @@ impl RtoTimer {
 
     /// RFC 6298, 2.2 and 2.3, in integers: SRTT kept times 8, RTTVAR times 4 (Jacobson 1988, appendix A).
     /// All values are multiples of `unit` nanoseconds.
+    #[inline(always)]
     fn smooth(&mut self, r: u64, unit: u64) {
         if self.srtt8 == 0 {
             self.srtt8 = 8 * r;

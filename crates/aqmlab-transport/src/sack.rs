@@ -23,6 +23,13 @@ impl Sack {
         &self.blocks[..usize::from(self.count)]
     }
 
+    /// Whether all blocks but the first are in an earlier option, which began with them, or with one block more.
+    #[inline]
+    pub(crate) fn repeats_all_but_first(&self, earlier: &Sack) -> bool {
+        let others = self.blocks().get(1..).unwrap_or_default();
+        others.is_empty() || earlier.blocks[1..].starts_with(others) || earlier.blocks.starts_with(others)
+    }
+
     /// Adds a block if there is room.
     pub fn push(&mut self, from: u32, to: u32) {
         if let Some(place) = self.blocks.get_mut(usize::from(self.count)) {

@@ -70,6 +70,12 @@ impl Troubles {
         self.0.as_deref().unwrap_or(&NONE)
     }
 
+    /// The history of losses so far, if there is one, to change it.
+    #[inline]
+    pub(crate) fn get_mut(&mut self) -> Option<&mut Trouble> {
+        self.0.as_deref_mut()
+    }
+
     /// All outstanding segments, if each is tracked.
     #[inline]
     pub(crate) fn tracking(&self) -> Option<&Tracking> {

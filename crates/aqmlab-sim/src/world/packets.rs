@@ -52,7 +52,7 @@ impl<Q: EventQueue> World<'_, Q> {
         // A second lookup: passing the result would slow down the packets that do not come here.
         match self.in_transit.routes.next(packet.place()) {
             Next::Access(link, _) | Next::Risk(link) => self.enter_access(link, *packet),
-            Next::AttendedAccess(link, _) => self.enter_access(link, *packet),
+            Next::AttendedAccess(link, _) | Next::ListingAccess(link, _) => self.enter_access(link, *packet),
             Next::Stage { number, .. } => self.enter_stage(self.now, number, *packet),
             Next::AttendedHost(end, passed) => self.at_attended_host(packet, passed, end),
             Next::WatchedHost(end, passed) => self.at_watched_host(packet, passed, end),
@@ -146,6 +146,7 @@ impl<Q: EventQueue> World<'_, Q> {
         match onward {
             Onward::ToServer(passed) => self.leave_for_server(at, packet, passed),
             Onward::ToClient(passed) => self.leave_for_client(at, packet, passed),
+            Onward::ToListing(passed) => self.leave_for_listing_client(at, packet, passed),
             Onward::ToAttended(last, passed) => self.leave_for_attended_host(at, packet, passed, last),
             Onward::ToStage(number) => {
                 packet.pass();

@@ -40,19 +40,19 @@ impl<Q: EventQueue> World<'_, Q> {
     /// faster than one for both.)
     #[inline(never)]
     pub(super) fn at_server(&mut self, packet: &SimPacket, passed: u8) {
-        self.at_host(self.now, packet, Reached { end: End::Server, passed, attended: false });
+        self.at_host(self.now, packet, Reached { end: End::Server, passed, sending: Sending::AtOnce });
     }
 
     /// Handles a packet that reaches the sending host.
     #[inline(never)]
     pub(super) fn at_client(&mut self, packet: &SimPacket, passed: u8) {
-        self.at_host(self.now, packet, Reached { end: End::Client, passed, attended: false });
+        self.at_host(self.now, packet, Reached { end: End::Client, passed, sending: Sending::AtOnce });
     }
 
     /// Handles a packet that reaches a host where applications watch the position of their streams.
     #[inline(never)]
     pub(super) fn at_attended_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
-        self.at_host(self.now, packet, Reached { end, passed, attended: true });
+        self.at_host(self.now, packet, Reached { end, passed, sending: Sending::MayWait });
     }
 
     #[inline(always)]
@@ -78,20 +78,28 @@ impl<Q: EventQueue> World<'_, Q> {
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
         let mut hosts = hosts!(self, self.now, self.watch.as_deref_mut());
-        let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended: true });
+        let reached = Reached { end, passed, sending: Sending::MayWait };
+        let outcome = hosts.arrive(class, flow, generation, packet, reached);
         self.conclude(slot, outcome);
     }
 
     /// Moves a packet onto its flow's own link to the receiving host, at `at`.
     #[inline(never)]
     pub(super) fn leave_for_server(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
-        self.leave_for_host(at, packet, passed, AccessLink::ServerIn, false);
+        self.leave_for_host(at, packet, passed, AccessLink::ServerIn, Sending::AtOnce);
     }
 
     /// Moves a packet onto its flow's own link to the sending host, at `at`.
     #[inline(never)]
     pub(super) fn leave_for_client(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
-        self.leave_for_host(at, packet, passed, AccessLink::ClientIn, false);
+        self.leave_for_host(at, packet, passed, AccessLink::ClientIn, Sending::AtOnce);
+    }
+
+    /// Moves a packet onto its flow's own link to a sending host that lists its segments, at `at`. (A
+    /// copy of the code keeps the list out of the way of other senders.)
+    #[inline(never)]
+    pub(super) fn leave_for_listing_client(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
+        self.leave_for_host(at, packet, passed, AccessLink::ClientIn, Sending::FromList);
     }
 
     /// Moves a packet onto its flow's own link to a host where applications watch the position of
@@ -104,7 +112,7 @@ impl<Q: EventQueue> World<'_, Q> {
         passed: u8,
         last: AccessLink,
     ) {
-        self.leave_for_host(at, packet, passed, last, true);
+        self.leave_for_host(at, packet, passed, last, Sending::MayWait);
     }
 
     /// Schedules the packet's arrival, or processes it now, for that time, if nothing else can
@@ -116,9 +124,9 @@ impl<Q: EventQueue> World<'_, Q> {
         packet: &mut SimPacket,
         passed: u8,
         last: AccessLink,
-        attended: bool,
+        sending: Sending,
     ) {
-        let end = last.end();
+        let (end, attended) = (last.end(), sending == Sending::MayWait);
         let FlowId { slot, class, .. } = packet.flow();
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
@@ -129,7 +137,7 @@ impl<Q: EventQueue> World<'_, Q> {
         packet.pass();
         let in_time = self.serves_ahead && due <= class.served_until;
         if !(in_time && packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended)) {
-            self.leave_seldom(due, turn, packet, last, Reached { end, passed, attended });
+            self.leave_seldom(due, turn, packet, last, Reached { end, passed, sending });
             return;
         }
         if due > self.next_snapshot {
@@ -140,7 +148,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
         self.done_as_of = self.done_as_of.max(due);
         let mut hosts = hosts!(self, due, None);
-        let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, attended });
+        let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, sending });
         if outcome != Served::default() {
             self.conclude(slot, outcome);
         }
@@ -162,7 +170,10 @@ impl<Q: EventQueue> World<'_, Q> {
             let in_time = due <= self.classes[usize::from(class)].served_until;
             if in_time && self.can_be_served_after_all(packet, due, &reached) {
                 self.keep_for_looks(slot, reached.end, due);
-                return self.at_host(due, packet, reached);
+                // Seldom enough for the way of all senders.
+                let listing = reached.sending == Sending::FromList;
+                let sending = if listing { Sending::AtOnce } else { reached.sending };
+                return self.at_host(due, packet, Reached { sending, ..reached });
             }
             self.in_transit.flows.of_packet(slot).pending.one_more();
         }
@@ -173,11 +184,12 @@ impl<Q: EventQueue> World<'_, Q> {
     /// have now fired, or because nothing else changes there and flows are not observed earlier.
     fn can_be_served_after_all(&mut self, packet: &SimPacket, due: Instant, reached: &Reached) -> bool {
         let (slot, end) = (packet.flow().slot, reached.end);
+        let attended = reached.sending == Sending::MayWait;
         loop {
             let flow = self.in_transit.flows.of_packet(slot);
             // The next observation of flows sees a packet that opens or closes a connection, so such
             // a packet waits for it.
-            if packet.is_ordinary() && flow.can_be_served_ahead(end, due, reached.attended)
+            if packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended)
                 || due <= self.next_snapshot && flow.changes_alone(end, due)
             {
                 return true;
@@ -284,6 +296,8 @@ struct Hosts<'a, Q: EventQueue> {
 enum Sending {
     /// It sends everything permitted because it has no delay of its own, or the delay is over.
     AtOnce,
+    /// The same, from a list of segments.
+    FromList,
     /// It sends only what does not wait for its own delay, if it has one.
     MayWait,
 }
@@ -293,8 +307,8 @@ struct Reached {
     end: End,
     /// Number of links that it has passed.
     passed: u8,
-    /// Whether there may be a session that must be notified of the arrival.
-    attended: bool,
+    /// [`Sending::MayWait`] where there may be a session that must be notified of the arrival.
+    sending: Sending,
 }
 
 /// The actions left after processing.
@@ -319,7 +333,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         flow: &mut Flow,
         generation: u32,
         packet: &SimPacket,
-        Reached { end, passed, attended }: Reached,
+        Reached { end, passed, sending }: Reached,
     ) -> Served {
         self.fates.delivered.count(packet.wire_len());
         self.fates.packet_hops += u64::from(passed);
@@ -332,10 +346,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         };
         let (at, marked) = (FlowRef { slot: packet.flow().slot, generation }, packet.ecn() == Ecn::Ce);
         match packet.options() {
-            None => {
-                let sending = if attended { Sending::MayWait } else { Sending::AtOnce };
-                self.serve(class, flow, at, end, Some((segment, marked)), sending)
-            }
+            None => self.serve(class, flow, at, end, Some((segment, marked)), sending),
             Some(place) => self.reborrow().serve_with_options(class, flow, at, end, (segment, marked), place),
         }
     }
@@ -420,15 +431,21 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             if sending == Sending::MayWait && !opener.is_list {
                 connection.catch_up(end, self.now, profile);
             }
-            connection.endpoint(end).on_segment(self.now, &segment, marked, profile);
+            match sending {
+                Sending::FromList => {
+                    connection.endpoint(end).on_segment_listing(self.now, &segment, marked, profile);
+                }
+                _ => connection.endpoint(end).on_segment(self.now, &segment, marked, profile),
+            }
             if sending == Sending::MayWait && connection.applications.is_some() {
                 connection.endpoint(end).acknowledge_apart(profile);
                 answered = self.reborrow().notify_session(opener, connection, id, at, end);
             }
         }
         let waits = sending == Sending::MayWait && connection.delays.is_some();
+        let way = if waits || sending == Sending::FromList { sending } else { Sending::AtOnce };
         loop {
-            self.send(&mut context, connection.endpoint(end), end, waits);
+            self.send(&mut context, connection.endpoint(end), end, way);
             // The receiving application closes when it is notified that its peer has closed.
             match stream_change(connection.endpoint(end), &mut opened) {
                 StreamChange::None => break,
@@ -460,7 +477,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
         // An end of one of many connections that only waits for late packets has no event at the
         // end of the wait.
-        if sending == Sending::AtOnce || opener.is_list || !connection.lets_stragglers_pass(end) {
+        if sending != Sending::MayWait || opener.is_list || !connection.lets_stragglers_pass(end) {
             self.see_to_timer(connection, id.number, at, end);
         }
         let (over, to_send) = (*over, context.sent_out);
@@ -532,17 +549,17 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     }
 
     /// Sends everything that an endpoint has to send: over its flow's own link, or into the outbox if there
-    /// is no such link. If its delay `waits`, sends only what does not wait.
+    /// is no such link. If it may have to wait for its delay, sends only what does not.
     #[inline(always)]
-    fn send(&mut self, context: &mut SendContext, endpoint: &mut Endpoint, end: End, waits: bool) {
+    fn send(&mut self, context: &mut SendContext, endpoint: &mut Endpoint, end: End, way: Sending) {
         let own_link = match end {
             End::Client => AccessLink::ClientOut,
             End::Server => AccessLink::ServerOut,
         };
-        while let Some(segment) = if waits {
-            endpoint.poll_prompt(self.now, context.profile)
-        } else {
-            endpoint.poll_transmit(self.now, context.profile)
+        while let Some(segment) = match way {
+            Sending::MayWait => endpoint.poll_prompt(self.now, context.profile),
+            Sending::FromList => endpoint.poll_transmit_listing(self.now, context.profile),
+            Sending::AtOnce => endpoint.poll_transmit(self.now, context.profile),
         } {
             let mut packet = SimPacket::tcp(
                 *context.id,

@@ -9,10 +9,11 @@ use crate::recovery::Phase;
 impl Endpoint {
     /// Returns whether the next segment has to wait; if so, the timer fires in time.
     pub(super) fn waits_for_its_time(&mut self, now: Instant) -> bool {
-        let Some(next) = self.tracking().pace.waits(now) else { return false };
+        let next = self.tracking().pace.as_ref().and_then(|pace| pace.waits(now));
+        let Some(next) = next else { return false };
         let due = self.rto.deadline();
         if next < due {
-            self.tracking_mut().pace.held = Some(due);
+            self.tracking_mut().pace().held = Some(due);
             self.rto.arm_for(now, next - now);
         }
         true
@@ -22,7 +23,7 @@ impl Endpoint {
     /// true if it did.
     pub(super) fn release_timer(&mut self, now: Instant) -> bool {
         let deadline = self.rto.deadline();
-        let pace = &mut self.tracking_mut().pace;
+        let Some(pace) = &mut self.tracking_mut().pace else { return false };
         let Some(due) = pace.held.take() else { return false };
         let waited = pace.has_set(deadline);
         if waited {
@@ -38,7 +39,7 @@ impl Endpoint {
             Span::ns((srtt.as_ns() as f64 * share / self.paced_window(profile)) as u64)
         });
         let burst = if profile.burst > 1 { self.burst_size(profile) } else { 0 };
-        self.tracking_mut().pace.sent(now, takes, profile.pacing_burst.max(burst));
+        self.tracking_mut().pace().sent(now, takes, profile.pacing_burst.max(burst));
     }
 
     /// Returns the segments that the paced rate sends in a smoothed round trip.
@@ -76,14 +77,20 @@ impl Endpoint {
 
     /// Returns whether new data belongs to a burst that leaves at this instant.
     pub(super) fn is_in_burst(&self, now: Instant) -> bool {
-        let (began, left) = self.tracking().burst;
-        began == now && left > 0
+        self.rest_of_burst(now) > 0
     }
 
     /// Notes that new data leaves.
     #[cold]
     pub(super) fn note_burst(&mut self, now: Instant, profile: &Profile) {
-        let left = if self.is_in_burst(now) { self.tracking().burst.1 } else { self.burst_size(profile) };
-        self.tracking_mut().burst = (now, left - 1);
+        let rest = self.rest_of_burst(now);
+        let left = if rest > 0 { rest } else { self.burst_size(profile) };
+        self.tracking_mut().pace().burst = (now, left - 1);
+    }
+
+    /// Returns the number of segments of a burst that leaves at this instant which have not left.
+    fn rest_of_burst(&self, now: Instant) -> u32 {
+        let burst = self.tracking().pace.as_ref().map(|pace| pace.burst);
+        burst.map_or(0, |(began, left)| if began == now { left } else { 0 })
     }
 }

@@ -29,6 +29,17 @@ impl Endpoint {
     /// A segment without SACK blocks arrives; `ce`: with congestion experienced.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
+        self.on_segment_as(now, seg, ce, false, profile);
+    }
+
+    /// The same, faster for a sender that [lists its segments](Profile::lists_segments).
+    #[inline(always)]
+    pub fn on_segment_listing(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
+        self.on_segment_as(now, seg, ce, true, profile);
+    }
+
+    #[inline(always)]
+    fn on_segment_as(&mut self, now: Instant, seg: &Segment, ce: bool, listing: bool, profile: &Profile) {
         debug_assert!(seg.sack_len == 0, "a SACK option comes with its blocks");
         let Some(predicted) = self.prediction(seg, ce, profile) else {
             self.on_any_segment(now, seg, &Sack::NONE, ce, profile);
@@ -39,7 +50,13 @@ impl Endpoint {
             twin.on_any_segment(now, seg, &Sack::NONE, ce, profile);
             twin
         });
-        self.on_predicted(now, seg, predicted, profile);
+        match predicted {
+            Predicted::Ack { bytes } if listing && self.tracks(profile) => {
+                self.note_predicted(seg, profile);
+                self.on_calm_ack(now, bytes, profile);
+            }
+            _ => self.on_predicted(now, seg, predicted, profile),
+        }
         debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
     }
 
@@ -52,7 +69,29 @@ impl Endpoint {
         ce: bool,
         profile: &Profile,
     ) {
-        self.on_any_segment(now, seg, sack, ce, profile);
+        let twin = cfg!(debug_assertions).then(|| {
+            let mut twin = self.clone();
+            twin.on_any_segment(now, seg, sack, ce, profile);
+            twin
+        });
+        if !(self.is_pure_report(seg, ce, profile) && self.on_report(now, sack, profile)) {
+            self.on_any_segment(now, seg, sack, ce, profile);
+            return;
+        }
+        self.note_predicted(seg, profile);
+        self.end_burst_without_room(profile);
+        debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
+    }
+
+    /// Whether the segment has no data and acknowledges nothing new, for a sender that tracks each segment.
+    #[inline(always)]
+    fn is_pure_report(&self, seg: &Segment, ce: bool, profile: &Profile) -> bool {
+        let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce && seg.len == 0;
+        ordinary
+            && profile.by_segments()
+            && self.uses_sack()
+            && seg.ack == to_wire(profile.initial_sequence, self.una)
+            && seg.seq == self.receiver.next_on_wire()
     }
 
     /// Whether the segment is of the expected kind. An ECN echo is not of this kind, and neither is CE.

@@ -323,6 +323,13 @@ impl Profile {
         self.more_than_reno.any(REMEMBERS)
     }
 
+    /// Returns whether senders list their outstanding segments, unless the other side keeps them from it. Hosts may then
+    /// use [`Endpoint::on_segment_listing`](crate::Endpoint::on_segment_listing) and
+    /// [`Endpoint::poll_transmit_listing`](crate::Endpoint::poll_transmit_listing).
+    pub fn lists_segments(&self) -> bool {
+        self.by_segments()
+    }
+
     /// Whether a sender tracks each outstanding segment, with SACK or without.
     #[inline(always)]
     pub(crate) fn by_segments(&self) -> bool {

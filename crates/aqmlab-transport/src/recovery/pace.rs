@@ -11,11 +11,13 @@ pub(crate) struct Pace {
     next: Instant,
     /// The timer's earlier setting, kept while the timer is set for the next burst.
     pub held: Option<Instant>,
+    /// When the latest unpaced burst began, and how many of its segments have not left.
+    pub burst: (Instant, u32),
 }
 
 impl Pace {
     pub(crate) const fn new() -> Self {
-        Pace { left: 0, next: Instant::ZERO, held: None }
+        Pace { left: 0, next: Instant::ZERO, held: None, burst: (Instant::ZERO, 0) }
     }
 
     /// Returns the time at which a segment may leave, if that is not now.

@@ -35,6 +35,7 @@ impl Prr {
     }
 
     /// Returns the window after an acknowledgment.
+    #[inline]
     pub(crate) fn window(&mut self, ack: Delivery, ssthresh: u32) -> u32 {
         self.delivered += ack.segments;
         let count = if ack.in_flight > ssthresh {

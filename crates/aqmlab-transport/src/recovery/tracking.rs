@@ -1,5 +1,7 @@
 //! The state of a sender that tracks each outstanding segment.
 
+use alloc::boxed::Box;
+
 use aqmlab_units::{Instant, Span};
 
 use super::pace::Pace;
@@ -122,9 +124,8 @@ pub(crate) struct Tracking {
     pub partial_end: u64,
     pub undo: Undo,
     pub deviation: Deviation,
-    pub pace: Pace,
-    /// When the latest burst began, and how many of its segments have not left.
-    pub burst: (Instant, u32),
+    /// The departures of paced segments and of bursts, from the first one on.
+    pub pace: Option<Box<Pace>>,
 }
 
 impl Tracking {
@@ -143,9 +144,13 @@ impl Tracking {
             partial_end: 0,
             undo: Undo::nothing(),
             deviation: Deviation::new(rtt, sent, profile),
-            pace: Pace::new(),
-            burst: (Instant::ZERO, 0),
+            pace: None,
         }
+    }
+
+    /// The departures of paced segments and of bursts, to note one.
+    pub(crate) fn pace(&mut self) -> &mut Pace {
+        self.pace.get_or_insert_with(|| Box::new(Pace::new()))
     }
 
     /// A phase begins with everything up to `sent` outstanding, `flight` segments of it in the network.

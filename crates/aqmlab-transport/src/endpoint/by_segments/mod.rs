@@ -5,6 +5,7 @@
 
 mod output;
 mod phases;
+mod reports;
 mod timers;
 
 use alloc::boxed::Box;
@@ -15,6 +16,7 @@ use super::{Endpoint, SELECTIVE};
 use crate::congestion::Heard;
 use crate::profile::{Profile, RttArithmetic};
 use crate::recovery::{Found, News, Phase, Timer, Tracking};
+use crate::rto::RtoTimer;
 use crate::sack::{MAX_BLOCKS, Sack};
 use crate::sequence::from_wire;
 
@@ -58,12 +60,16 @@ impl Endpoint {
     #[inline(always)]
     pub(in crate::endpoint) fn on_calm_ack(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         let (una, sent) = (self.una + u64::from(bytes), self.sent());
-        let Some(plain) = self.tracking_mut().segments.acknowledge_plain(now, una) else {
+        let probes = profile.tail_loss_probe && self.uses_sack();
+        let Endpoint { rto, troubles, unacked, .. } = self;
+        let tracking = troubles.tracking_mut().expect("made with the connection");
+        let Some(plain) = tracking.segments.acknowledge_plain(now, una) else {
             self.on_ack_by_segments(now, una, &Sack::NONE, Signs::default(), profile);
             return;
         };
-        self.note_round_trip(plain.first, (una, sent), profile);
-        self.rto.acked(una);
+        measure(rto, tracking, plain.first, (una, sent), profile);
+        rto.acked(una);
+        timers::rearm(rto, tracking, *unacked > bytes, now, true, probes, profile);
         self.advance_by(bytes, bytes);
         if profile.hears {
             let (segments, rtt) = (plain.segments, Some(plain.last));
@@ -71,7 +77,6 @@ impl Endpoint {
         }
         self.open_window(now, bytes, profile);
         self.note_activity_on_ack(now, profile);
-        self.rearm_calmly(now, true, profile);
     }
 
     /// The acknowledgment field and the blocks of a segment.
@@ -86,7 +91,8 @@ impl Endpoint {
     ) {
         let ack = ack.max(self.una);
         let (calm, orderly) = (self.tracking().is_calm(), self.tracking().segments.is_orderly());
-        let mut news = self.take_news(now, ack, sack, profile);
+        let mut news = News::default();
+        self.take_news(now, ack, sack, &mut news, profile);
         if profile.count_duplicates && !self.uses_sack() {
             self.take_duplicates(ack, repeated, &mut news);
         }
@@ -103,6 +109,9 @@ impl Endpoint {
         if !(calm && orderly && !echo) || news.twice {
             self.take_measures(now, ack, &news, profile);
             self.unsettled = !self.tracking().is_settled();
+            if self.unsettled {
+                self.end_burst_without_room(profile);
+            }
         } else if news.acked > 0 {
             self.open_window(now, bytes, profile);
             self.note_activity_on_ack(now, profile);
@@ -132,7 +141,7 @@ impl Endpoint {
         } else {
             (self.find_lost_by_duplicates(ack, advances, profile), None)
         };
-        self.enter_phase(found, news, profile);
+        self.enter_phase(found, news.delivered, news.echo, profile);
         self.reduce_window(news.delivered, advances && found.segments == 0, profile);
         if advances {
             if !news.echo && !self.tracking().reduces() {
@@ -143,7 +152,7 @@ impl Endpoint {
         if let Some(wait) = wait {
             self.rto.arm_by_ticks(now, wait + profile.patience(), profile);
             self.tracking_mut().timer = Timer::Reordering;
-        } else if advances || self.sacked_is_older_than_first(now, news) {
+        } else if advances || news.first_sacked.is_some_and(|rtt| self.sacked_is_older_than_first(now, rtt)) {
             self.rearm(now, true, profile);
         }
     }
@@ -180,12 +189,11 @@ impl Endpoint {
 
     /// The newly delivered segments, and the round trip that they measure.
     #[inline]
-    fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, profile: &Profile) -> News {
+    fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, news: &mut News, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
         let Tracking { segments, undo, .. } = self.tracking_mut();
-        let mut news = News::default();
         if ack > una {
-            segments.acknowledge(now, ack, &mut news);
+            segments.acknowledge(now, ack, news);
         }
         let offset = |number| from_wire(profile.initial_sequence, number, una);
         let mut blocks = sack.blocks();
@@ -199,30 +207,26 @@ impl Endpoint {
         }
         // "In ascending order" (RFC 8985, section 6.2, step 2): the first block is the latest (RFC 2018, section 4).
         let mut ranges = [(0, 0); MAX_BLOCKS];
-        let known = blocks.iter().filter_map(|(from, to)| Some((offset(*from)?, offset(*to)?)));
-        let count = ranges.iter_mut().zip(known).map(|(place, range)| *place = range).count();
+        let offsets = blocks.iter().filter_map(|(from, to)| Some((offset(*from)?, offset(*to)?)));
+        let count = ranges.iter_mut().zip(offsets).map(|(place, range)| *place = range).count();
         ranges[..count].sort_unstable();
+        let mut known = !news.twice && count == blocks.len();
         for &(from, to) in &ranges[..count] {
-            segments.sack(now, from, to, ack, sent, &mut news);
+            known &= segments.sack(now, from, to, ack, sent, news);
         }
-        if let Some(rtt) = segments.round_trip(&news, profile.timestamps) {
+        segments.remember(known.then_some(sack));
+        if let Some(rtt) = segments.round_trip(news, profile.timestamps) {
             self.note_round_trip(rtt, (ack, sent), profile);
         }
         if ack > una {
             self.rto.acked(ack);
         }
-        news
     }
 
-    #[inline]
+    #[inline(always)]
     fn note_round_trip(&mut self, rtt: Span, reach: (u64, u64), profile: &Profile) {
-        if profile.rtt_arithmetic == RttArithmetic::Linux {
-            let Endpoint { rto, troubles, .. } = self;
-            let tracking = troubles.tracking_mut().expect("made with the connection");
-            rto.measured_by_linux(rtt, &mut tracking.deviation, reach, profile);
-        } else {
-            self.rto.measured_besides(rtt, profile);
-        }
+        let Endpoint { rto, troubles, .. } = self;
+        measure(rto, troubles.tracking_mut().expect("made with the connection"), rtt, reach, profile);
     }
 
     /// Marks lost segments; returns their number, and the time to wait for more.
@@ -253,6 +257,16 @@ impl Endpoint {
             Phase::Loss => false,
         };
         if due { tracking.segments.find_first_lost() } else { Found::default() }
+    }
+}
+
+/// A round trip is measured by an acknowledgment; `reach`: up to where data has arrived, and was sent.
+#[inline(always)]
+fn measure(rto: &mut RtoTimer, tracking: &mut Tracking, rtt: Span, reach: (u64, u64), profile: &Profile) {
+    if profile.rtt_arithmetic == RttArithmetic::Linux {
+        rto.measured_by_linux(rtt, &mut tracking.deviation, reach, profile);
+    } else {
+        rto.measured_besides(rtt, profile);
     }
 }
 

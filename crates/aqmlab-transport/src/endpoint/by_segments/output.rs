@@ -15,9 +15,6 @@ impl Endpoint {
         now: Instant,
         profile: &Profile,
     ) -> Option<Segment> {
-        if !self.unsettled && self.unacked > 0 && !profile.pacing && profile.burst == 1 {
-            return self.transmit_calmly(now, profile);
-        }
         if profile.pacing {
             self.release_timer(now);
         }
@@ -64,9 +61,30 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// The same while the list is settled: new data, if there is room for it.
+    /// Whether only the windows decide about the next segment, which is new data.
     #[inline(always)]
-    fn transmit_calmly(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+    pub(in crate::endpoint) fn sends_calmly(&self, profile: &Profile) -> bool {
+        !self.unsettled && self.unacked > 0 && !profile.pacing && profile.burst == 1
+    }
+
+    /// Nothing more leaves before the next arrival if the window has no room now.
+    #[inline(always)]
+    pub(in crate::endpoint) fn end_burst_without_room(&mut self, profile: &Profile) {
+        let tracking = self.tracking();
+        let urgent = tracking.retransmission_due || tracking.probe_due;
+        let full = u64::from(tracking.segments.in_flight()) >= self.window.usable(0, profile);
+        if full && !urgent && !profile.pacing && profile.burst == 1 {
+            self.burst = 0;
+        }
+    }
+
+    /// [`Endpoint::transmit_by_segments`] while it [sends calmly](Endpoint::sends_calmly).
+    #[inline(always)]
+    pub(in crate::endpoint) fn transmit_calmly(
+        &mut self,
+        now: Instant,
+        profile: &Profile,
+    ) -> Option<Segment> {
         let usable = self.window.usable(0, profile);
         let in_flight = u64::from(self.tracking().segments.outstanding());
         if in_flight >= usable || !self.has_data() || !self.fits(self.reach(profile), profile) {

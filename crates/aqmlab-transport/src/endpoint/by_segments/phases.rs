@@ -126,27 +126,25 @@ impl Endpoint {
     }
 
     /// A loss begins fast recovery (after a timeout, the loss of a copy); an echo begins only a reduction.
-    #[inline]
-    pub(super) fn enter_phase(&mut self, found: Found, news: &News, profile: &Profile) {
+    #[inline(always)]
+    pub(super) fn enter_phase(&mut self, found: Found, delivered: u32, echo: bool, profile: &Profile) {
         let tracking = self.tracking();
         let lost = tracking.segments.lost() > 0;
-        match tracking.phase {
-            Phase::Open if lost => {
-                self.begin_phase(Phase::Recovery, Some(Sign::Loss), news.delivered, profile)
-            }
-            Phase::Reduction if lost => self.begin_phase(Phase::Recovery, None, news.delivered, profile),
-            Phase::Loss if found.copies > 0 => {
-                self.begin_phase(Phase::Recovery, Some(Sign::Loss), news.delivered, profile);
-            }
-            Phase::Open if news.echo => {
+        let (phase, sign) = match tracking.phase {
+            Phase::Open if lost => (Phase::Recovery, Some(Sign::Loss)),
+            Phase::Reduction if lost => (Phase::Recovery, None),
+            Phase::Loss if found.copies > 0 => (Phase::Recovery, Some(Sign::Loss)),
+            Phase::Open if echo => {
                 self.troubles.note().counts.ecn_reductions += 1;
-                self.begin_phase(Phase::Reduction, Some(Sign::Mark), news.delivered, profile);
+                (Phase::Reduction, Some(Sign::Mark))
             }
-            _ => {}
-        }
+            _ => return,
+        };
+        self.begin_phase(phase, sign, delivered, profile);
     }
 
     /// Begins a phase, with a reduction if a `sign` of congestion has not caused one yet.
+    #[inline(never)]
     fn begin_phase(&mut self, phase: Phase, sign: Option<Sign>, delivered: u32, profile: &Profile) {
         let (sent, by_sack) = (self.sent(), self.uses_sack());
         self.troubles.note().counts.fast_retransmits += u32::from(phase == Phase::Recovery);
@@ -189,7 +187,7 @@ impl Endpoint {
     }
 
     /// Advances a reduction in progress by the number of segments that have arrived.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reduce_window(&mut self, delivered: u32, safe: bool, profile: &Profile) {
         let ssthresh = self.window.ssthresh();
         let tracking = self.tracking_mut();

@@ -5,14 +5,16 @@ use aqmlab_units::{Instant, Span};
 use crate::congestion::Outstanding;
 use crate::endpoint::Endpoint;
 use crate::profile::Profile;
-use crate::recovery::{Frto, News, Phase, Timer};
+use crate::recovery::{Frto, Phase, Timer, Tracking};
+use crate::rto::RtoTimer;
 
 impl Endpoint {
-    /// Whether newly SACKed data was sent before the first outstanding segment, which has been retransmitted
-    /// since then.
-    pub(super) fn sacked_is_older_than_first(&self, now: Instant, news: &News) -> bool {
+    /// Whether newly SACKed data, with this round trip, was sent before the first outstanding segment, which has
+    /// been retransmitted since then.
+    #[inline(always)]
+    pub(super) fn sacked_is_older_than_first(&self, now: Instant, rtt: Span) -> bool {
         let left = self.tracking().segments.first_left();
-        news.first_sacked.zip(left).is_some_and(|(rtt, left)| rtt > now.saturating_since(left))
+        left.is_some_and(|left| rtt > now.saturating_since(left))
     }
 
     /// The timer to be set: the probe's, or the retransmission timer. `anew`: an acknowledgment starts it;
@@ -32,27 +34,12 @@ impl Endpoint {
         self.rearm_with(now, anew, profile.tail_loss_probe && self.uses_sack(), profile);
     }
 
+    /// The same for the probe's timer or for the retransmission timer.
     #[inline(always)]
-    fn rearm_with(&mut self, now: Instant, anew: bool, probes: bool, profile: &Profile) {
+    pub(super) fn rearm_with(&mut self, now: Instant, anew: bool, probes: bool, profile: &Profile) {
         let Endpoint { rto, troubles, unacked, .. } = self;
         let tracking = troubles.tracking_mut().expect("made with the connection");
-        if *unacked == 0 {
-            rto.stop();
-            tracking.timer = Timer::Timeout;
-            return;
-        }
-        let since_first = if probes { !anew } else { tracking.timer != Timer::Timeout };
-        let first = if since_first { tracking.segments.first_left() } else { None };
-        let timeout = |rto| first.unwrap_or(now).saturating_add(rto).saturating_since(now);
-        tracking.timer = if probes { Timer::Probe } else { Timer::Timeout };
-        let probe = if probes { tracking.probe_timeout(rto.srtt(), profile) } else { Span::MAX };
-        let wait = if probe <= timeout(profile.least_rto()) {
-            tracking.probe_set = now;
-            probe
-        } else {
-            probe.min(timeout(rto.rto(profile)))
-        };
-        rto.arm_by_ticks(now, wait, profile);
+        rearm(rto, tracking, *unacked > 0, now, anew, probes, profile);
     }
 
     /// Whether the timer stands already where a new segment would put it: it was set for a probe just now, while
@@ -78,9 +65,8 @@ impl Endpoint {
             Timer::Reordering => {
                 let (found, wait) = self.find_lost(now, profile);
                 if found.segments > 0 && self.tracking().phase != Phase::Recovery {
-                    let news = News { delivered: 1, ..News::default() };
-                    self.enter_phase(found, &news, profile);
-                    self.reduce_window(news.delivered, false, profile);
+                    self.enter_phase(found, 1, false, profile);
+                    self.reduce_window(1, false, profile);
                 }
                 self.tracking_mut().timer = Timer::Reordering;
                 match wait {
@@ -129,4 +115,34 @@ impl Endpoint {
         self.rto.back_off(profile);
         self.rto.start(now, profile);
     }
+}
+
+/// Sets the timer for a probe or for a timeout, if data is `outstanding`.
+#[inline(always)]
+pub(super) fn rearm(
+    rto: &mut RtoTimer,
+    tracking: &mut Tracking,
+    outstanding: bool,
+    now: Instant,
+    anew: bool,
+    probes: bool,
+    profile: &Profile,
+) {
+    if !outstanding {
+        rto.stop();
+        tracking.timer = Timer::Timeout;
+        return;
+    }
+    let since_first = if probes { !anew } else { tracking.timer != Timer::Timeout };
+    let first = if since_first { tracking.segments.first_left() } else { None };
+    let timeout = |rto| first.unwrap_or(now).saturating_add(rto).saturating_since(now);
+    tracking.timer = if probes { Timer::Probe } else { Timer::Timeout };
+    let probe = if probes { tracking.probe_timeout(rto.srtt(), profile) } else { Span::MAX };
+    let wait = if probe <= timeout(profile.least_rto()) {
+        tracking.probe_set = now;
+        probe
+    } else {
+        probe.min(timeout(rto.rto(profile)))
+    };
+    rto.arm_by_ticks(now, wait, profile);
 }

@@ -1,0 +1,44 @@
+//! Without SACK, duplicate ACKs stand for segments that have arrived (RFC 9937, section 6): they are counted, and it is
+//! not known which these are.
+
+use super::{Found, Segments};
+use crate::recovery::sent::LOST;
+
+impl Segments {
+    /// The first segment is lost, as duplicate ACKs or a partial ACK say.
+    pub(crate) fn find_first_lost(&mut self) -> Found {
+        if self.front().is_none_or(|first| first.has(LOST)) {
+            return Found::default();
+        }
+        self.mark_lost(self.first);
+        self.limit_duplicates();
+        Found { segments: 1, copies: 0 }
+    }
+
+    /// A duplicate ACK counts as one segment that has arrived, of those that are not lost; returns how many it was.
+    pub(crate) fn count_duplicate(&mut self) -> u32 {
+        let before = self.sacked;
+        self.sacked += 1;
+        self.limit_duplicates();
+        self.sacked - before
+    }
+
+    /// `acked` segments have left the list: one of them was missing, and the others account for as many duplicate
+    /// ACKs. Returns how many arrive now.
+    pub(crate) fn settle_duplicates(&mut self, acked: u32) -> u32 {
+        let counted = self.sacked;
+        self.sacked -= counted.min(acked.saturating_sub(1));
+        self.limit_duplicates();
+        acked.saturating_sub(counted).max(1)
+    }
+
+    /// Segments that duplicate ACKs stand for are not known any more.
+    pub(crate) fn forget_duplicates(&mut self) {
+        self.sacked = 0;
+    }
+
+    /// One outstanding segment at least is missing.
+    fn limit_duplicates(&mut self) {
+        self.sacked = self.sacked.min(self.outstanding().saturating_sub(self.lost.max(1)));
+    }
+}

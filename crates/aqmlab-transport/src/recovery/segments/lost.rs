@@ -1,0 +1,196 @@
+//! Which segments of the list are lost, and which of them leaves again.
+
+use aqmlab_units::{Instant, Span};
+
+use super::{Found, Segments};
+use crate::profile::Profile;
+use crate::recovery::sent::{AGAIN, LOST, REPEATED, SACKED, Sent};
+
+/// The newly lost segments, and when more will be lost, unless they arrive; zero if none will.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Judgment {
+    found: Found,
+    late_at: Instant,
+}
+
+impl Judgment {
+    const NOTHING: Judgment = Judgment { found: Found { segments: 0, copies: 0 }, late_at: Instant::ZERO };
+
+    /// A segment that left before the latest that has arrived is late then; returns whether it is lost.
+    #[inline]
+    fn includes(&mut self, segment: Sent, late_at: Instant, now: Instant) -> bool {
+        if late_at > now {
+            self.late_at = self.late_at.max(late_at);
+            return false;
+        }
+        self.found.segments += 1;
+        self.found.copies += u32::from(segment.has(AGAIN));
+        true
+    }
+}
+
+impl Segments {
+    /// RFC 8985, section 6.2, steps 4 and 5: marks segments as lost that left long enough before one that has
+    /// arrived. Returns their number, and the time to wait for more.
+    #[inline(always)]
+    pub(crate) fn find_lost_by_time(
+        &mut self,
+        now: Instant,
+        recovering: bool,
+        srtt: Option<Span>,
+        profile: &Profile,
+    ) -> (Found, Option<Span>) {
+        let window = self.rack.window(recovering || self.sacked >= profile.dupthresh, srtt);
+        let naive = cfg!(debug_assertions).then(|| self.late_ones(now, window));
+        let mut judgment = Judgment::NOTHING;
+        self.judge_originals(now, window, &mut judgment);
+        if self.copies.front().is_some_and(|copy| self.rack.is_after(copy.0, copy.1)) {
+            self.judge_copies(now, window, &mut judgment);
+        }
+        debug_assert!(naive.is_none_or(|naive| naive == judgment), "the short way and the full one agree");
+        let Judgment { found, late_at } = judgment;
+        (found, (late_at > now).then(|| late_at - now))
+    }
+
+    /// Judges segments that were sent once, up to the first that left after the latest one that has arrived.
+    #[inline(always)]
+    fn judge_originals(&mut self, now: Instant, window: Span, judgment: &mut Judgment) {
+        let mut at = self.judged.max(self.first);
+        while let Some(segment) = self.list.get(at) {
+            if segment.marks() == 0 {
+                if !self.rack.is_after(segment.at(), segment.end) {
+                    break;
+                }
+                self.judge(at, now, window, judgment);
+            }
+            at += 1;
+            if judgment.late_at == Instant::ZERO {
+                self.judged = at;
+            }
+        }
+    }
+
+    /// The same for copies that may be on their way.
+    #[inline(never)]
+    fn judge_copies(&mut self, now: Instant, window: Span, judgment: &mut Judgment) {
+        let mut next = 0;
+        while let Some(&(left, end)) = self.copies.get(next).filter(|copy| self.rack.is_after(copy.0, copy.1))
+        {
+            let waits = self.place_of_copy(left, end).is_some_and(|at| self.judge(at, now, window, judgment));
+            if waits {
+                next += 1;
+            } else {
+                self.copies.remove(next);
+            }
+        }
+    }
+
+    /// Judges one that left before the latest that has arrived; returns whether it may still arrive.
+    #[inline]
+    fn judge(&mut self, at: usize, now: Instant, window: Span, judgment: &mut Judgment) -> bool {
+        let late_at = self.rack.late_at(self.list[at].at(), window);
+        let lost = judgment.includes(self.list[at], late_at, now);
+        if lost {
+            self.mark_lost(at);
+        }
+        !lost
+    }
+
+    /// Where the copy is that left then and ends there, unless it has arrived, is lost, or was sent again.
+    fn place_of_copy(&self, left: Instant, end: u64) -> Option<usize> {
+        let at = self.first + self.list[self.first..].partition_point(|segment| segment.end < end);
+        let segment = self.list.get(at).filter(|segment| (segment.at(), segment.end) == (left, end))?;
+        segment.may_arrive().then_some(at)
+    }
+
+    /// What [`Segments::find_lost_by_time`] finds, segment by segment as in RFC 8985.
+    fn late_ones(&self, now: Instant, window: Span) -> Judgment {
+        let mut judgment = Judgment::NOTHING;
+        let outstanding = self.list[self.first..].iter().filter(|segment| segment.may_arrive());
+        for segment in outstanding.filter(|segment| self.rack.is_after(segment.at(), segment.end)) {
+            judgment.includes(*segment, self.rack.late_at(segment.at(), window), now);
+        }
+        judgment
+    }
+
+    /// IsLost of RFC 6675, section 4, in segments: `dupthresh` of them SACKed above. The number of newly lost
+    /// segments.
+    pub(crate) fn find_lost_by_count(&mut self, dupthresh: u32) -> Found {
+        let (mut above, mut found) = (self.sacked, Found::default());
+        for at in self.places(0) {
+            if above < dupthresh {
+                break;
+            }
+            let segment = self.list[at];
+            above -= u32::from(segment.has(SACKED));
+            if !segment.has(SACKED | LOST) {
+                self.mark_lost(at);
+                found.segments += 1;
+            }
+        }
+        found
+    }
+
+    /// The retransmission timer has fired: everything that is not SACKed is lost; with RACK, only segments
+    /// that are already late, and the first one (RFC 8985, section 6.3).
+    pub(crate) fn find_lost_at_timeout(&mut self, now: Instant, rack: bool) {
+        for at in self.places(0) {
+            let segment = self.list[at];
+            let late = !rack || self.rack.late_at(segment.at(), Span::ZERO) <= now;
+            if !segment.has(SACKED) && (at == self.first || late) {
+                self.mark_lost(at);
+            }
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn mark_lost(&mut self, at: usize) {
+        let segment = self.list[at];
+        self.unmark(&segment);
+        self.lost += 1;
+        self.list[at].mark(segment.marks() & REPEATED | LOST);
+        self.repaired = self.repaired.min(at);
+    }
+
+    /// A timeout was spurious: segments that were not retransmitted are in flight.
+    pub(crate) fn none_lost(&mut self) {
+        let outstanding = &mut self.list[self.first..];
+        for segment in outstanding.iter_mut().filter(|segment| segment.marks() & (LOST | AGAIN) == LOST) {
+            segment.mark(segment.marks() & !LOST);
+            self.lost -= 1;
+        }
+        self.judged = 0;
+        let copies = outstanding.iter().filter(|segment| segment.has(REPEATED) && segment.may_arrive());
+        self.copies = copies.map(|segment| (segment.at(), segment.end)).collect();
+        self.copies.make_contiguous().sort_unstable();
+    }
+
+    /// The position in the list of the first lost segment that is not in flight again.
+    pub(crate) fn first_lost(&self) -> Option<usize> {
+        if self.lost == self.again {
+            return None;
+        }
+        self.places(self.repaired).find(|at| self.list[*at].marks() & (LOST | AGAIN) == LOST)
+    }
+
+    /// The same; the next search begins there.
+    #[inline]
+    pub(crate) fn next_lost(&mut self) -> Option<usize> {
+        let place = self.first_lost();
+        self.repaired = place.unwrap_or(self.repaired);
+        place
+    }
+
+    /// A copy leaves; those before it that have arrived are forgotten.
+    pub(super) fn list_copy(&mut self, copy: (Instant, u64)) {
+        while self.copies.front().is_some_and(|(left, end)| self.place_of_copy(*left, *end).is_none()) {
+            self.copies.pop_front();
+        }
+        let later = self.copies.iter().rev().take_while(|other| **other > copy).count();
+        self.copies.push_back(copy);
+        if later > 0 {
+            let end = self.copies.len();
+            self.copies.make_contiguous()[end - 1 - later..].rotate_right(1);
+        }
+    }
+}

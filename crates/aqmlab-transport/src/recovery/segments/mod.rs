@@ -1,0 +1,266 @@
+//! The list of outstanding segments: when each was sent, and whether it is SACKed, lost or retransmitted.
+//! Losses follow from the order of departures (RACK, RFC 8985, section 6) or from SACKed segments above
+//! (IsLost, RFC 6675, section 4); the pipe is a sum of counts.
+
+mod duplicates;
+mod lost;
+mod sacked;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use aqmlab_units::{Instant, Span};
+
+use super::news::News;
+use super::rack::Rack;
+use super::sent::{AGAIN, LOST, REPEATED, SACKED, Sent};
+use crate::ranges::Ranges;
+use crate::sack::Sack;
+
+/// What an acknowledgment of segments brings that were all sent once, and of which nothing else is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Plain {
+    pub segments: u32,
+    /// The round trips of the first of them and of the last.
+    pub first: Span,
+    pub last: Span,
+}
+
+/// Number of newly lost segments.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Found {
+    pub segments: u32,
+    /// The retransmitted ones among them.
+    pub copies: u32,
+}
+
+/// All segments outstanding, oldest first.
+///
+/// An acknowledgment costs the same however many there are: those that were sent once are in the order of their
+/// departure, and so are the `copies` of the others, so that what is missing lies in front of `judged` and of
+/// `copies`.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Segments {
+    /// Places in it remain the same when the first segment is acknowledged.
+    list: Vec<Sent>,
+    /// The place of the first outstanding segment.
+    first: usize,
+    /// Places before this one have segments that are SACKed or lost, or were sent again.
+    judged: usize,
+    /// Places before this one have no lost segment that was not sent again.
+    repaired: usize,
+    /// The place after the segment that was SACKed last, where the next one is likely.
+    sacked_to: usize,
+    /// Departure and end of each copy, some of which have arrived.
+    copies: VecDeque<(Instant, u64)>,
+    /// The range of the SACKed ones.
+    sacked_ranges: Ranges,
+    /// The latest option, if all of it is known here.
+    latest: Sack,
+    sacked: u32,
+    lost: u32,
+    again: u32,
+    rack: Rack,
+}
+
+impl Segments {
+    /// The handshake has measured a round trip, or not.
+    pub(crate) fn new(rtt: Option<Span>) -> Self {
+        Segments {
+            list: Vec::new(),
+            first: 0,
+            judged: 0,
+            repaired: 0,
+            sacked_to: 0,
+            copies: VecDeque::new(),
+            sacked_ranges: Ranges::default(),
+            latest: Sack::NONE,
+            sacked: 0,
+            lost: 0,
+            again: 0,
+            rack: Rack::new(rtt),
+        }
+    }
+
+    /// An acknowledgment of everything below `una` reports duplicates.
+    pub(crate) fn arrived_twice(&mut self, una: u64, sent: u64) {
+        self.rack.arrived_twice(una, sent);
+    }
+
+    /// A recovery is over.
+    pub(crate) fn recovered(&mut self) {
+        self.rack.recovered();
+    }
+
+    /// Records a new segment that ends at `end`.
+    #[inline]
+    pub(crate) fn sent(&mut self, now: Instant, end: u64) {
+        if self.list.len() == self.list.capacity() {
+            self.move_down();
+        }
+        self.list.push(Sent::new(now, end, 0));
+    }
+
+    /// Makes room, if half of the list is acknowledged: a segment then moves once at most for each that is sent.
+    #[cold]
+    fn move_down(&mut self) {
+        if 2 * self.first >= self.list.len() {
+            self.list.drain(..self.first);
+            for place in [&mut self.judged, &mut self.repaired, &mut self.sacked_to] {
+                *place = place.saturating_sub(self.first);
+            }
+            self.first = 0;
+        }
+    }
+
+    /// The places of the outstanding segments from this one on.
+    #[inline]
+    fn places(&self, from: usize) -> core::ops::Range<usize> {
+        from.max(self.first)..self.list.len()
+    }
+
+    #[inline]
+    fn front(&self) -> Option<&Sent> {
+        self.list.get(self.first)
+    }
+
+    /// Segments in the network: those that are neither SACKed nor lost, and copies of lost ones.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.outstanding() + self.again - self.sacked - self.lost
+    }
+
+    /// Segments that have not been acknowledged cumulatively.
+    #[inline]
+    pub(crate) fn outstanding(&self) -> u32 {
+        (self.list.len() - self.first) as u32
+    }
+
+    /// Whether all outstanding segments are in flight, as far as is known, and none is a copy.
+    #[inline]
+    pub(crate) fn is_orderly(&self) -> bool {
+        self.sacked | self.lost | self.again == 0
+    }
+
+    pub(crate) fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Copies in flight.
+    pub(crate) fn copies(&self) -> u32 {
+        self.again
+    }
+
+    pub(crate) fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Everything below `una` has arrived, and nothing is SACKed: `None`, and no change, unless these are whole
+    /// segments that were sent once.
+    #[inline(always)]
+    pub(crate) fn acknowledge_plain(&mut self, now: Instant, una: u64) -> Option<Plain> {
+        let first = *self.front()?;
+        if !self.sacked_ranges.is_empty() {
+            return None; // a part of a segment
+        }
+        let (mut last, mut next) = (first, self.first);
+        while let Some(segment) = self.list.get(next).filter(|segment| segment.end <= una) {
+            if segment.marks() != 0 {
+                return None;
+            }
+            (last, next) = (*segment, next + 1);
+        }
+        let segments = (next - self.first) as u32;
+        if segments == 0 {
+            return None;
+        }
+        self.first = next;
+        let rtt = self.rack.originals_arrived(now, &first, &last);
+        Some(Plain { segments, first: now - first.at(), last: rtt })
+    }
+
+    /// Everything below `una` has arrived, which was not known.
+    pub(crate) fn acknowledge(&mut self, now: Instant, una: u64, news: &mut News) {
+        while let Some(segment) = self.front().copied().filter(|first| first.end <= una) {
+            self.first += 1;
+            if segment.marks() == SACKED {
+                self.sacked -= 1;
+                continue;
+            }
+            if segment.marks() != 0 {
+                self.unmark(&segment);
+                news.repeated |= segment.has(REPEATED);
+                if segment.has(SACKED) {
+                    continue;
+                }
+            }
+            news.first = news.first.or(Some((now - segment.at(), !segment.has(REPEATED))));
+            self.rack.arrived(now, &segment, news);
+        }
+        if !self.sacked_ranges.is_empty() {
+            self.sacked_ranges.remove_below(una);
+        }
+    }
+
+    /// Subtracts a segment that leaves the list, or changes its marks, from the counts.
+    fn unmark(&mut self, segment: &Sent) {
+        self.sacked -= u32::from(segment.has(SACKED));
+        self.lost -= u32::from(segment.has(LOST));
+        self.again -= u32::from(segment.has(AGAIN));
+    }
+
+    /// Where the segment at this place begins.
+    #[inline]
+    fn begin(&self, at: usize, una: u64) -> u64 {
+        if at == self.first { una } else { self.list[at - 1].end }
+    }
+
+    /// When the first outstanding segment left last.
+    pub(crate) fn first_left(&self) -> Option<Instant> {
+        self.front().map(|first| first.at())
+    }
+
+    /// Whether one that left after the first outstanding segment has arrived: a copy, if all are in flight.
+    pub(crate) fn first_is_overtaken(&self) -> bool {
+        self.front().is_some_and(|first| self.rack.is_after(first.at(), first.end))
+    }
+
+    /// The range of the segment at this position.
+    pub(crate) fn bounds(&self, at: usize, una: u64) -> (u64, u64) {
+        (self.begin(at, una), self.list[at].end)
+    }
+
+    /// The segment at this position is retransmitted up to `end`, which is lower than before if segments have
+    /// become smaller.
+    pub(crate) fn sent_again(&mut self, now: Instant, at: usize, end: u64) {
+        let segment = self.list[at];
+        if end < segment.end {
+            self.list.insert(at + 1, segment);
+            self.sacked += u32::from(segment.has(SACKED));
+            self.lost += u32::from(segment.has(LOST));
+            self.again += u32::from(segment.has(AGAIN));
+            self.judged = self.judged.min(at);
+        }
+        // The last data may leave with the FIN that followed it.
+        while let Some(next) = self.list.get(at + 1).copied().filter(|next| next.end <= end) {
+            self.unmark(&next);
+            self.list.remove(at + 1);
+            self.judged = self.judged.min(at);
+            self.repaired = self.repaired.min(at);
+        }
+        self.again += u32::from(!segment.has(AGAIN));
+        self.list[at] = Sent::new(now, end, segment.marks() | AGAIN | REPEATED);
+        self.repaired += usize::from(self.repaired == at);
+        self.list_copy((now, end));
+    }
+
+    /// Whether this is the place of the first outstanding segment.
+    pub(crate) fn is_first(&self, at: usize) -> bool {
+        at == self.first
+    }
+
+    /// The place of the last segment that is not SACKed.
+    pub(crate) fn last(&self) -> Option<usize> {
+        self.places(0).rfind(|at| !self.list[*at].has(SACKED))
+    }
+}

@@ -1,0 +1,116 @@
+//! What SACK options and acknowledgments say about the segments of the list.
+
+use aqmlab_units::{Instant, Span};
+
+use super::Segments;
+use crate::recovery::news::News;
+use crate::recovery::sent::{LOST, REPEATED, SACKED};
+use crate::sack::Sack;
+use crate::sequence::from_wire;
+
+impl Segments {
+    /// The round trip of the segment that an option reports, if that was sent once, lies above all others that have
+    /// arrived, and is all that is new. `None`, and no change, for any other option.
+    #[inline(always)]
+    pub(crate) fn sack_topmost(&mut self, now: Instant, una: u64, sack: &Sack, initial: u32) -> Option<Span> {
+        let &(first, last) = sack.blocks().first()?;
+        if !sack.repeats_all_but_first(&self.latest) {
+            return None;
+        }
+        let from = from_wire(initial, first, una).filter(|from| *from > una)?;
+        let to = from + u64::from(last.wrapping_sub(first));
+        let begin = match self.sacked_ranges.last() {
+            Some(known) if from < known.0 => return None,
+            Some(known) if from <= known.1 => known.1,
+            _ => from,
+        };
+        let at = self.place_after(begin);
+        let segment = *self.list.get(at)?;
+        if segment.end != to || segment.marks() & !LOST != 0 || self.begin(at, una) != begin {
+            return None;
+        }
+        self.lost -= u32::from(segment.has(LOST));
+        self.sacked += 1;
+        self.list[at].mark(SACKED);
+        self.sacked_to = at + 1;
+        self.sacked_ranges.append(begin, to);
+        self.latest = *sack;
+        Some(self.rack.originals_arrived(now, &segment, &segment))
+    }
+
+    /// The blocks of this option are known; `None`: some are not, or they report duplicates.
+    #[inline]
+    pub(crate) fn remember(&mut self, option: Option<&Sack>) {
+        self.latest = *option.filter(|_| self.sacked > 0).unwrap_or(&Sack::NONE);
+    }
+
+    /// A SACK block reports that `[from, to)` has arrived. `una` and `sent` are the bounds of outstanding
+    /// data. Returns whether it is within them, or below.
+    pub(crate) fn sack(
+        &mut self,
+        now: Instant,
+        from: u64,
+        to: u64,
+        una: u64,
+        sent: u64,
+        news: &mut News,
+    ) -> bool {
+        let mut from = from.max(una);
+        if from >= to || to > sent {
+            return to <= sent;
+        }
+        // What is known already costs nothing.
+        loop {
+            from = self.sacked_ranges.gap_from(from);
+            if from >= to {
+                return true;
+            }
+            let end = self.sacked_ranges.end_of_gap(from).map_or(to, |end| end.min(to));
+            self.sacked_ranges.insert(from, end);
+            let run = self.sacked_ranges.run_of(from).expect("it has been put in");
+            self.sack_new(now, (from, end), run, una, news);
+            from = end;
+        }
+    }
+
+    /// `[from, to)` is new; what is known now around it is the `run`, which may complete a segment at either end.
+    fn sack_new(&mut self, now: Instant, (from, to): (u64, u64), run: (u64, u64), una: u64, news: &mut News) {
+        let mut at = self.place_after(from);
+        let mut begin = self.begin(at, una);
+        while begin < to
+            && let Some(segment) = self.list.get(at).copied().filter(|segment| segment.end <= run.1)
+        {
+            if begin >= run.0 && !segment.has(SACKED) {
+                self.unmark(&segment);
+                self.sacked += 1;
+                self.list[at].mark(segment.marks() & REPEATED | SACKED);
+                if !segment.has(REPEATED) {
+                    news.first_sacked = news.first_sacked.or(Some(now - segment.at()));
+                }
+                self.rack.arrived(now, &segment, news);
+            }
+            begin = segment.end;
+            at += 1;
+        }
+        self.sacked_to = at;
+    }
+
+    /// The place of the first segment that ends after `number`.
+    #[inline]
+    fn place_after(&self, number: u64) -> usize {
+        let at = self.sacked_to.max(self.first);
+        let ends_by = |at: usize| self.list.get(at).is_some_and(|segment| segment.end <= number);
+        if at <= self.list.len() && (at == self.first || ends_by(at - 1)) && !ends_by(at) {
+            return at;
+        }
+        self.first + self.list[self.first..].partition_point(|segment| segment.end <= number)
+    }
+
+    /// The round-trip time that an acknowledgment measures; with `stamped`, copies of a segment can be
+    /// distinguished, unless it arrives too soon for the latest one.
+    pub(crate) fn round_trip(&self, news: &News, stamped: bool) -> Option<Span> {
+        let (first, once) = news.first.unzip();
+        let by_copy = || first.filter(|rtt| stamped && !self.rack.is_too_soon(*rtt));
+        first.filter(|_| once == Some(true) && !news.repeated).or(news.first_sacked).or_else(by_copy)
+    }
+}
