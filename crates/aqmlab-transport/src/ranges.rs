@@ -93,7 +93,7 @@ impl Ranges {
     pub(crate) fn run_of(&self, number: u64) -> Option<(u64, u64)> {
         let run = match self.runs.last() {
             Some(last) if last.0 <= number => last, // usually the question is about the last run
-            _ => &self.runs[self.runs.partition_point(|r| r.1 <= number)..].first()?,
+            _ => self.runs[self.runs.partition_point(|r| r.1 <= number)..].first()?,
         };
         (run.0 <= number && number < run.1).then_some(*run)
     }
