@@ -7,10 +7,10 @@ prints the tables of README.md. It is resumed when it is called again.
 
 import sys
 from pathlib import Path
-from statistics import fmean
 
 import aqmlab
 from aqmlab.claims import Claim, score
+from aqmlab.stats import estimate
 
 AREA = "response_time_cdf_area_percent{within=2s}"
 
@@ -79,8 +79,8 @@ def main() -> None:
     for arm in results.arms:
         cells = {cell.settings: cell for cell in results.cells if cell.arm == arm}
         seeds = [results.values("response_time_cdf_area_percent", cells[case]).values() for case in cases]
-        means = [fmean(value for value in values if value is not None) for values in seeds]
-        print(f"| {arm} |", " | ".join(f"{mean:.1f}" for mean in means), "|")
+        means = [estimate(value for value in values if value is not None) for values in seeds]
+        print(f"| {arm} |", " | ".join(str(mean or "") for mean in means), "|")
 
 
 if __name__ == "__main__":
