@@ -185,7 +185,7 @@ fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
     let fates = |of: fn(&aqmlab_live::router::FlowBooks) -> u64| {
         record.flows.iter().flat_map(|flow| &flow.drained).map(of).sum::<u64>()
     };
-    // Packets of no flow are only in the books of the hosts.
+    // Packets that belong to no flow are only in the books of the hosts.
     let of_flows = sum(|host| host.accepted.packets - host.of_no_flow);
     assert_eq!(fates(|flow| flow.sent.packets), of_flows);
     assert_eq!(fates(|flow| flow.delivered.packets + flow.dropped + flow.lost), of_flows);

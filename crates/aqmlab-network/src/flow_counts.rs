@@ -6,7 +6,7 @@ pub trait Count: Copy {
     /// A count of zero.
     const ZERO: Self;
 
-    /// Returns the sum, or unknown if either is.
+    /// Returns the sum, or unknown if either count is unknown.
     #[must_use]
     fn plus(self, other: Self) -> Self;
 
@@ -52,7 +52,7 @@ impl Count for Option<u64> {
     }
 }
 
-/// Declares the counts once: struct, arithmetic, and access by the names of columns.
+/// Declares the counts once: struct, arithmetic, and access by column name.
 macro_rules! flow_counts {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
         /// Cumulative counts of a flow, each under the name of its column in the table `flows`. The
@@ -66,7 +66,7 @@ macro_rules! flow_counts {
             /// The names of all counts.
             pub const NAMES: &[&str] = &[$(stringify!($name),)+];
 
-            /// Zero counts, all of them known.
+            /// Counts of zero, all of them known.
             pub const ZERO: Self = FlowCounts { $($name: T::ZERO,)+ };
 
             /// Returns the sum of both.
@@ -97,7 +97,7 @@ flow_counts! {
     /// Bytes that reached the receiver for the first time, in order or not (datagrams:
     /// network-layer bytes).
     received_bytes,
-    /// Bytes among these that reached the client; zero where only the client sends.
+    /// Of these, the bytes that reached the client; zero where only the client sends.
     received_by_client_bytes,
     /// Bytes delivered to the receiving application, in order, for the first time.
     delivered_bytes,

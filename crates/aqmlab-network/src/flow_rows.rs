@@ -6,7 +6,7 @@ use aqmlab_units::{Instant, Span};
 
 use crate::flow_counts::{Count, FlowCounts};
 
-/// A flow that has ended, or existed at the end of the run.
+/// A flow that ended during the run, or still existed at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRow<T = u64> {
     /// Its number in the run: classes in the plan's order, flows in the class's order.
@@ -17,7 +17,7 @@ pub struct FlowRow<T = u64> {
     pub index: u32,
     /// When it started.
     pub start: Instant,
-    /// The time at which its receiver had everything, if it has.
+    /// The time at which its receiver had received everything, if it has.
     pub end: Option<Instant>,
     /// Twice the propagation delay of its path and its own links.
     pub base_rtt: Span,
@@ -31,8 +31,8 @@ pub struct FlowRow<T = u64> {
 /// `optional` may be unknown.
 ///
 /// # Panics
-/// If a column of the table is neither one of a row's own nor a count, which is a mistake in the
-/// schema or in [`FlowCounts`].
+/// If a column of the table is neither a field of a row nor a count (a mistake in the schema or in
+/// [`FlowCounts`]).
 pub fn flow_table<T: Count>(plan: &Plan, rows: &mut [FlowRow<T>], optional: &[&str]) -> Table {
     rows.sort_unstable_by_key(|row| row.number);
     let names = schema::FLOWS.columns.iter().map(|(name, _)| *name);

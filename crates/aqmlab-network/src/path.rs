@@ -10,7 +10,7 @@ use aqmlab_traffic::packmime::Carried;
 use aqmlab_traffic::{End, Identity};
 use aqmlab_units::{Bytes, Span};
 
-/// A pipe of a single flow, in a direction (0: to the server). A packet enters the network at its sender's
+/// A pipe of a single flow in one direction (0: to the server). A packet enters the network at its sender's
 /// end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OwnPipe {
@@ -25,12 +25,12 @@ pub enum OwnPipe {
 pub enum Hop {
     /// A pipe of its own flow.
     Own(OwnPipe),
-    /// The queue of this link, and the link: an index into the plan's links.
+    /// A link with its queue: an index into the plan's links.
     Queue(usize),
 }
 
 impl Hop {
-    /// Returns the number of links: zero for delay stages.
+    /// Returns how many links it is: zero for delay stages, otherwise one.
     pub const fn links(self) -> u8 {
         match self {
             Hop::Own(OwnPipe::Stage(..)) => 0,
@@ -39,9 +39,9 @@ impl Hop {
     }
 }
 
-/// Returns the hops of class number `number` in a direction (0: to the server), in order: access
-/// link, delay stage, queues with the delay stages in front of them and after the last, delay
-/// stage, access link, as far as they exist.
+/// Returns the hops of class number `number` in one direction (0: to the server), in order: access link,
+/// delay stage, queues with the delay stages in front of them and after the last one, delay stage, access
+/// link, where they exist.
 pub fn hops(plan: &Plan, number: usize, direction: usize) -> Vec<Hop> {
     let class = &plan.classes[number];
     let links = class.way(direction);
@@ -63,8 +63,8 @@ pub fn hops(plan: &Plan, number: usize, direction: usize) -> Vec<Hop> {
     hops
 }
 
-/// Returns the places of the delay stages that class number `number` meets in a direction (0: to
-/// the server), in order.
+/// Returns the places of the delay stages that class number `number` meets in one direction (0: to the
+/// server), in order.
 pub fn stages(plan: &Plan, number: usize, direction: usize) -> impl Iterator<Item = StagePlace> {
     hops(plan, number, direction).into_iter().filter_map(|hop| match hop {
         Hop::Own(OwnPipe::Stage(_, place)) => Some(place),
@@ -126,14 +126,13 @@ impl<'a> FlowPath<'a> {
         self.class().access_losses(self.of?.index(), self.seed)
     }
 
-    /// Returns its pipe through the delay stage in a direction at a place, if there is a stage.
+    /// Returns its pipe through the delay stage at this place in this direction, if there is a stage.
     pub fn stage(&self, direction: usize, place: StagePlace) -> Option<Pipe> {
         let number = self.plan.delay_stage_number(self.number, direction, place)?;
         Some(self.stage_of(direction, number))
     }
 
-    /// Returns its pipe through the delay stage of this number in a direction, which its class
-    /// meets there.
+    /// Returns its pipe, in this direction, through delay stage `number`, which its class meets there.
     pub fn stage_of(&self, direction: usize, number: usize) -> Pipe {
         let rule = &self.plan.delays[number];
         match self.of {

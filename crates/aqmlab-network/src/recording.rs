@@ -68,8 +68,8 @@ pub struct RunFacts {
 }
 
 impl RunFacts {
-    /// Returns the recording of a run of `plan`: its manifest and its tables, in the order of the
-    /// schema. `more` are tables that not every run has.
+    /// Returns the recording of a run of `plan`: its manifest and its tables, in the order of the schema.
+    /// `more` contains the tables that only some runs have.
     pub fn recording(
         self,
         plan: &Plan,

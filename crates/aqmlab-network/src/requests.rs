@@ -5,8 +5,8 @@ use aqmlab_scenario::{ClassPlan, Plan, RequestPlan};
 use aqmlab_traffic::{ExchangeDone, Identity, PageEnded};
 use aqmlab_units::Instant;
 
-/// Returns whether a row per request is required: a host that has a directory then passes a file
-/// for them.
+/// Returns whether a row per request is required: a host that has a directory then passes a file for the
+/// rows.
 pub fn wants_request_rows(plan: &Plan) -> bool {
     plan.record.requests.each && plan.classes.iter().any(|class| class.workload.makes_requests())
 }
@@ -55,9 +55,9 @@ pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Optio
     })
 }
 
-/// Returns a population's report of a page of its class number `class`, for the recorder. It has
-/// the form of an exchange: the number of the user's pages is the connection's, and the number of
-/// objects is its own.
+/// Returns a population's report of a page of its class number `class`, for the recorder. It has the form of
+/// an exchange in which the page's number replaces the connection's number, and its number of objects
+/// replaces the exchange's own number.
 pub fn ended_page(class: u32, page: &PageEnded) -> Exchange {
     Exchange {
         class,

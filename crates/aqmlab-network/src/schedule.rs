@@ -20,18 +20,18 @@ pub enum Milestone {
 }
 
 impl Milestone {
-    /// All, in their order.
+    /// All milestones, in their order.
     const ALL: [Milestone; 4] =
         [Milestone::SampleQueues, Milestone::SampleFlows, Milestone::WarmupEnd, Milestone::End];
 }
 
-/// The times of the milestones. It is used by the simulator, which has an event for the next milestone, and
-/// by the live router, which reads its time.
+/// The times of the milestones. The simulator has an event for the next milestone; the live router reads its
+/// time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// The intervals between samples of queues and of flows; zero where there are none.
     intervals: [Span; 2],
-    /// When each milestone comes, by its number; far future where it does not.
+    /// When each milestone is due, by its number; far future if it never is.
     next: [Instant; 4],
     t0: Instant,
     ended: Option<(Instant, StoppedBy)>,
@@ -79,7 +79,7 @@ impl Schedule {
         Some(next)
     }
 
-    /// Returns when a milestone comes next; far future if it does not come again.
+    /// Returns when a milestone is due next; far future if it is not due again.
     #[inline]
     pub fn at(&self, milestone: Milestone) -> Instant {
         self.next[milestone as usize]
@@ -131,8 +131,8 @@ pub fn queue_stop_is_reached<P: Classed>(stop: &QueueStop, port: &Port<P>) -> bo
     count >= stop.count
 }
 
-/// Counts the flows or requests that have completed since the end of the warm-up, where their
-/// number may end the run.
+/// Counts the flows or requests that have completed since the end of the warm-up, if their number may end the
+/// run.
 #[derive(Clone, Debug)]
 pub struct Completions {
     stop: Option<CountStop>,

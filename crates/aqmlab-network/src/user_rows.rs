@@ -1,4 +1,4 @@
-//! Rows of `flows` where a flow is a user with many connections: sums, so that no connection is
+//! Rows of `flows` where a flow is a user with many connections: sums, so that no individual connection is
 //! stored.
 
 use aqmlab_scenario::Plan;

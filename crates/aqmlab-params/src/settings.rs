@@ -167,10 +167,10 @@ pub struct Settings {
     items: Vec<Setting>,
 }
 
-/// A value that does not fit: the parameter, its value, and the accepted values.
+/// A value that is not accepted: the parameter, its value, and the accepted values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamError {
-    /// Path of its table, from the outermost on: empty for a parameter of the table itself.
+    /// Path of its table, outermost first; empty for a parameter of the table itself.
     pub within: Vec<Place>,
     /// The parameter that is wrong.
     pub name: &'static str,
@@ -201,13 +201,13 @@ impl ParamError {
         ParamError { within: Vec::new(), name, message: message.into() }
     }
 
-    /// Returns the error that `word` is none of the `words` of the choice `name`.
+    /// Returns the error that `word` is not one of the `words` of the choice `name`.
     pub fn no_such_word(name: &'static str, word: &str, words: &[&str]) -> Self {
         ParamError::new(name, format!("{name} `{word}` is not one of {words:?}"))
     }
 
-    /// Returns the same error for a table that the parameter `name` holds, or that is this item of
-    /// its list.
+    /// Returns the same error as an error in the table that the parameter `name` holds, or in this item of
+    /// its list of tables.
     #[must_use]
     pub fn under(mut self, name: &'static str, item: Option<usize>) -> Self {
         self.within.insert(0, Place { name, item });

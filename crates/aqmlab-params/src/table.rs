@@ -35,8 +35,7 @@ pub struct Alias {
     /// How that tool writes values, where it differs from the notation under the parameter's own
     /// name.
     pub reading: Reading,
-    /// Another parameter and its value, as they are in that tool; they apply unless something else is
-    /// written.
+    /// Another parameter and the value that it has in that tool; it applies unless another value is written.
     pub implies: Option<(&'static str, &'static str)>,
 }
 

@@ -1,4 +1,4 @@
-//! Laws that can be evaluated: the probability of RED and related laws by the average queue.
+//! Laws that can be evaluated: the probability of RED and related laws as a function of the average queue.
 
 use aqmlab_qdisc::contract::TestPacket;
 use aqmlab_qdisc::disc::{Measure, RedControl};
@@ -54,7 +54,7 @@ fn curve(plan: &Plan, averages: Option<&[f64]>) -> PyResult<Value> {
     }))
 }
 
-/// Returns even steps, and both sides of each place where the curve bends or jumps.
+/// Returns evenly spaced averages, and both sides of each point at which the curve bends or jumps.
 fn axis(params: &RedParams) -> Vec<f64> {
     let RedParams { min_th, max_th, gentle, .. } = *params;
     let end = if gentle { 2.0 * max_th } else { max_th };

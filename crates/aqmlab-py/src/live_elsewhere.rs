@@ -17,7 +17,7 @@ fn refusal() -> PyErr {
 /// Refuses.
 #[pyfunction]
 #[pyo3(signature = (toml, file_name, arm, seed, out_path, force=false, pcap=Vec::new(), pcap_bytes=DEFAULT_SNAP, progress=None))]
-#[allow(clippy::too_many_arguments, unused_variables)] // those of the live run elsewhere
+#[allow(clippy::too_many_arguments, unused_variables)] // the arguments of the live run on Linux
 pub(crate) fn live_run(
     toml: &str,
     file_name: &str,
@@ -41,7 +41,7 @@ pub(crate) fn doctor() -> PyResult<String> {
 /// Refuses.
 #[pyfunction]
 #[pyo3(signature = (progress=None))]
-#[allow(unused_variables)] // that of the self-test elsewhere
+#[allow(unused_variables)] // the argument of the self-test on Linux
 pub(crate) fn live_selftest(progress: Option<Py<PyAny>>) -> PyResult<String> {
     Err(refusal())
 }

@@ -33,8 +33,8 @@ pub(crate) fn schema(of: &str) -> PyResult<String> {
     Ok(format!("{schema:#}"))
 }
 
-/// Returns the whole number of units that a text of a scenario means: `quantity("10Mbit", "bps")`
-/// is 10,000,000. The units are `ns`, `bps`, `bytes` and `packets`.
+/// Returns the whole number of units that a quantity in the notation of scenarios denotes:
+/// `quantity("10Mbit", "bps")` is 10,000,000. The units are `ns`, `bps`, `bytes` and `packets`.
 #[pyfunction]
 pub(crate) fn quantity(text: &str, unit: &str) -> PyResult<u64> {
     let parsed = match unit {
@@ -67,8 +67,8 @@ pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Exp
     aqmlab_scenario::parse(text, file_name).map_err(|error| scenario_error(py, &error))
 }
 
-/// Returns the folder of each arm: its name in lower case with hyphens for other characters,
-/// numbered where two would be equal.
+/// Returns the folder of each arm: its name in lower case with hyphens for other characters, numbered where
+/// two would otherwise be equal.
 pub(crate) fn slugs(experiment: &Experiment) -> Vec<String> {
     let mut slugs: Vec<String> = Vec::new();
     for plan in &experiment.arms {

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 /// Interval of progress reports to the caller.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-/// The run to do.
+/// The run to make.
 pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) seed: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Job<'a> {
 pub(crate) struct CaptureChoice {
     /// Indices of the links.
     pub(crate) links: Vec<usize>,
-    /// Bytes of each packet.
+    /// Bytes to capture of each packet.
     pub(crate) snap: u32,
 }
 

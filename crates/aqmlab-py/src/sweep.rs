@@ -1,4 +1,4 @@
-//! Sweeps from Python: a file read once, its cases one at a time.
+//! Sweeps from Python: the file is read once, and its cases are made one at a time.
 
 use aqmlab_scenario::{Parts, Sweep as Cases};
 use pyo3::exceptions::PyIndexError;
@@ -16,7 +16,7 @@ pub(crate) struct Sweep {
     cases: Cases<'static>,
 }
 
-/// A case in the form for Python.
+/// A case in the form passed to Python.
 #[derive(Serialize)]
 struct Answer<'c> {
     index: u64,

@@ -1,6 +1,6 @@
 //! Measures the cost of a packet in a discipline. Keeps a backlog and sends packets through, so that a
 //! profiler can count instructions, and prints one JSON line. The cost of one packet is the difference
-//! between a long and a short run, divided by the difference in their numbers of packets.
+//! between a long and a short run, divided by the difference in their packet counts.
 //!
 //!     cargo run --release -p aqmlab-qdisc --example discipline_bench -- red 100 1000000
 //!
@@ -103,8 +103,8 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     fates.marked
 }
 
-/// Returns parameters with ample room. A RED discipline marks 5 % where its average is `backlog`: in the
-/// middle between the thresholds pb is 0.025, and gaps uniform on 1 to 39 have mean 20.
+/// Returns parameters with ample room. A RED discipline marks 5 % where its average is `backlog`: midway
+/// between the thresholds pb is 0.025, and gaps uniform on 1 to 39 have mean 20.
 fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
     let packets = |n| Value::Size(Size::Packets(Packets::new(n)));
     let (limit, ecn) = (("limit", packets(4 * backlog)), ("ecn", Value::Flag(true)));

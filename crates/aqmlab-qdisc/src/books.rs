@@ -265,7 +265,7 @@ impl Books {
         self.inner.iter_mut().for_each(|inner| inner.books.reserve(packets));
     }
 
-    /// Completes the integrals up to `now`. Nothing has changed between their last completion and `now`.
+    /// Completes the integrals up to `now`. Nothing has changed since they were last completed.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant, backlog: Backlog, sending: bool) {
         if now <= self.until {
@@ -280,7 +280,8 @@ impl Books {
         self.until = now;
     }
 
-    /// Does the same if no packet has waited and the link, if it was sending, sent until `sent` at most.
+    /// Does the same on the assumption that no packet has waited and that the link, if it was sending,
+    /// stopped no later than `sent`.
     #[inline]
     pub(crate) fn settle_empty(&mut self, now: Instant, sent: Option<Instant>) {
         if now <= self.until {
@@ -472,7 +473,7 @@ impl Books {
         }
     }
 
-    /// Returns the waiting packets over time, summed up at each call.
+    /// Returns the waiting packets over time; each call computes the sums anew.
     pub fn backlog_packets(&self) -> TimeWeighted {
         self.backlog_packets.summary()
     }

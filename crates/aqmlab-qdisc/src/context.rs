@@ -49,7 +49,7 @@ impl LinkContext {
     /// amount that the link sends in a given time. `None` for packets and bytes.
     ///
     /// # Errors
-    /// As [`LinkContext::bdp_bytes`], and if there are too many to count.
+    /// As [`LinkContext::bdp_bytes`], and if the number of bytes is too large.
     pub fn relative_bytes(&self, name: &'static str, size: Size) -> Result<Option<f64>, ParamError> {
         let bytes = match size {
             Size::Packets(_) | Size::Bytes(_) => return Ok(None),

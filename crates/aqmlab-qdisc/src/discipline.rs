@@ -162,7 +162,7 @@ impl<P: Arrived> Qdisc<P> for Discipline<P> {
     }
 }
 
-/// A boxed discipline is one.
+/// A boxed discipline is itself a discipline.
 impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
         (**self).enqueue(now, pkt, obs);

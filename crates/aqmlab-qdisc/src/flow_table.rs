@@ -25,7 +25,7 @@ const FEWEST_SLOTS: usize = 16;
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl<V: Default> FlowTable<V> {
-    /// Creates an empty table with room for `flows` of them.
+    /// Creates an empty table with room for this many `flows`.
     pub(crate) fn with_room(flows: usize) -> Self {
         let slots = (2 * flows).next_power_of_two().max(FEWEST_SLOTS);
         FlowTable { slots: vacant(slots), flows: 0 }
@@ -44,7 +44,7 @@ impl<V: Default> FlowTable<V> {
         self.slots[self.find(key)].as_ref().map(|(_, state)| state)
     }
 
-    /// Returns the state to change, as [`FlowTable::get`] does.
+    /// Returns the state as [`FlowTable::get`] does, for modification.
     #[inline]
     pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut V> {
         let at = self.find(key);
@@ -90,7 +90,7 @@ impl<V: Default> FlowTable<V> {
         self.slots.iter().flatten().map(|(key, state)| (*key, state))
     }
 
-    /// Iterates like [`FlowTable::iter`], to change the states.
+    /// Iterates like [`FlowTable::iter`], for modification of the states.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut V)> {
         self.slots.iter_mut().flatten().map(|(key, state)| (*key, state))
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 /// Values below this have one bin each; above it, each octave has this many bins.
 const PER_OCTAVE: u64 = 128;
 const OCTAVE_BITS: u32 = PER_OCTAVE.trailing_zeros();
-/// Number of octaves of 64-bit values, including the first one of single values.
+/// Number of octaves of 64-bit values, including the first, which has one bin per value.
 const OCTAVES: u64 = (u64::BITS - OCTAVE_BITS + 1) as u64;
 
 /// Weights of `u64` values in bins of at most 1 % relative width (1/128), exact below 128.

@@ -144,8 +144,7 @@ pub struct Info {
     pub summary: &'static str,
     /// Incremented whenever the same parameters, packets and draws lead to different fates than before.
     pub version: u32,
-    /// Other disciplines of the catalogue whose law it applies. A change of their results changes
-    /// its own.
+    /// Other disciplines of the catalogue whose law it applies. A change in their results changes its own.
     pub applies: &'static [&'static str],
     /// How well it has been validated.
     pub maturity: Maturity,

@@ -1,10 +1,10 @@
 //! Queue disciplines and active queue management as arithmetic on arguments, for a simulator, a
 //! router or your own transport stack.
 //!
-//! A discipline is a state machine. Its inputs are arriving packets and requests by the link; its
-//! outputs are packets and their fates. It reads no clock, owns no socket, starts no thread, logs
-//! nothing and draws random numbers only from its own stream. A simulator and a router therefore
-//! drive the same code, and a run can be repeated to the bit.
+//! A discipline is a state machine. Its inputs are arriving packets and requests by the link; its outputs are
+//! packets and their fates. It reads no clock, owns no socket, starts no thread, logs nothing and draws
+//! random numbers only from its own stream. A simulator and a router therefore drive the same code, and a run
+//! can be repeated bit for bit.
 //!
 //! # Using it
 //!
@@ -93,10 +93,10 @@
 //!
 //! # Platforms
 //!
-//! `no_std` with `alloc`, no features, no unsafe code. The steady state allocates nothing, nor, after
-//! [`Port::reserve`], does the time before it. Laws compute in 64-bit floats with the four operations and
-//! `sqrt`, and with `libm` for everything else, so every platform with IEEE arithmetic has the same results.
-//! Nothing is shared: a port belongs to its host, and is [`Send`] if its packets are.
+//! `no_std` with `alloc`, no features, no unsafe code. Nothing is allocated in the steady state, nor, after
+//! [`Port::reserve`], before it. Laws compute in 64-bit floats with the four operations and `sqrt`, and with
+//! `libm` for everything else, so every platform with IEEE arithmetic has the same results. Nothing is
+//! shared: a port belongs to its host, and is [`Send`] if its packets are.
 //!
 //! # Contents
 //!

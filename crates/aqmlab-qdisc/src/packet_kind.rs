@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum PacketKind {
-    /// A TCP segment without payload, SYN, FIN and RST: a pure ACK.
+    /// A TCP segment without payload, SYN, FIN or RST: a pure ACK.
     Ack,
     /// A TCP segment with payload, with or without FIN.
     Data,
@@ -63,7 +63,7 @@ impl PacketKind {
 mod tests {
     use super::*;
 
-    /// Every combination of flags, by the words of RFC 9293: RST before SYN before payload before FIN.
+    /// Every combination of flags, following the text of RFC 9293: RST before SYN before payload before FIN.
     #[test]
     fn each_segment_is_of_the_kind_that_its_flags_and_payload_make_it() {
         for flags in 0..=u8::MAX {

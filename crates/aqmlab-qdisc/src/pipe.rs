@@ -76,7 +76,7 @@ struct Jitter {
     last_due: Instant,
 }
 
-/// Independent losses with one probability.
+/// Independent losses, all with the same probability.
 #[derive(Clone, Debug)]
 pub struct Loss {
     probability: f64,
@@ -103,7 +103,7 @@ impl Pipe {
         Pipe { serialiser: None, overhead, line, delay, jitter: None, loss: None }
     }
 
-    /// Adds a rate. Each packet occupies it for `overhead` more than its length.
+    /// Adds a rate, at which each packet takes the time of its length plus `overhead`.
     ///
     /// # Panics
     /// If the rate is zero.

@@ -81,9 +81,9 @@ pub struct Departure<P> {
 }
 
 impl<P: Classed> Port<P> {
-    /// Creates a port with an idle link at `rate`. Each packet occupies the link for `overhead`
-    /// more than its length. `classes` is the number of classes that [`Classed::class`]
-    /// distinguishes, at least one.
+    /// Creates a port with an idle link at `rate`. Each packet occupies the link for the time of its length
+    /// plus `overhead`. `classes` is the number of classes that [`Classed::class`] distinguishes, at least
+    /// one.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -188,7 +188,7 @@ impl<P: Classed> Port<P> {
         self.discipline.rate_changed(now, rate);
     }
 
-    /// Restarts all books; the port's backlog is carried over. State is kept.
+    /// Restarts all books; the port's backlog is carried over. The discipline's state is kept.
     pub fn measure_from(&mut self, now: Instant) {
         self.settle(now);
         self.link.books.restart(self.is_sending());
@@ -202,7 +202,7 @@ impl<P: Classed> Port<P> {
         });
     }
 
-    /// Completes the books' integrals up to `now`. Without it they end at the port's last event.
+    /// Completes the books' integrals up to `now`. Without this call, they end at the port's last event.
     pub fn settle(&mut self, now: Instant) {
         self.catch_up(now);
         self.link.books.settle(now, self.discipline.backlog(), self.is_sending());
@@ -237,7 +237,7 @@ impl<P: Classed> Port<P> {
         self.link.clock.rate()
     }
 
-    /// Returns the backlog, without the packet in transmission.
+    /// Returns the backlog, excluding the packet in transmission.
     pub fn backlog(&self) -> Backlog {
         self.discipline.backlog()
     }
@@ -257,9 +257,9 @@ impl<P: Classed> Port<P> {
         &self.link.books
     }
 
-    /// Checks that the books balance: conservation in packets and bytes, per class and in sum,
-    /// against the backlog that the discipline reports; measured time against histograms; sojourn
-    /// times against transmissions.
+    /// Checks that the books balance: conservation in packets and bytes, per class and in total, against the
+    /// backlog that the discipline reports; measured time against histograms; sojourn times against
+    /// transmissions.
     ///
     /// # Errors
     /// The identity that fails.

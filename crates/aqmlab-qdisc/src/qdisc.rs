@@ -79,8 +79,8 @@ impl Dscp {
     }
 }
 
-/// The properties of a packet that a discipline sees. The simulator implements it on a small
-/// struct, the router on a frame.
+/// The properties of a packet that a discipline sees. The simulator implements this trait on a small struct,
+/// the router on a frame.
 pub trait Packet {
     /// Returns the length at the network layer, headers included. A link adds its own overhead.
     fn wire_len(&self) -> Bytes;
@@ -216,8 +216,9 @@ pub trait Qdisc<P: Packet> {
     fn rate_changed(&mut self, now: Instant, rate: Rate);
     /// Returns the backlog.
     fn backlog(&self) -> Backlog;
-    /// Returns the length of the packet that leaves next, unless it is lost on leaving, or `None`
-    /// if nothing waits or the length is unknown. A call may only determine which queue is next.
+    /// Returns the length of the packet that leaves next, unless it is lost on leaving, or `None` if nothing
+    /// waits or the length is unknown. The only change that a call may make is to determine which queue is
+    /// next.
     fn next_len(&mut self) -> Option<Bytes> {
         None
     }

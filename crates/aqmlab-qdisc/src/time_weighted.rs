@@ -79,7 +79,7 @@ impl TimeByValue {
         self.beyond = TimeWeighted::new();
     }
 
-    /// Reserves room for values below `end`, as far as they have places.
+    /// Reserves room for those values below `end` that have places.
     pub(crate) fn reserve(&mut self, end: usize) {
         let places = end.min(PLACES).next_multiple_of(BLOCK);
         self.ns.reserve(places.saturating_sub(self.ns.len()));

@@ -50,8 +50,7 @@ fn probability(port: &Port<Pkt>, now: Instant) -> f64 {
     law_value(port.discipline(), now, "p")
 }
 
-/// Completes the link's transmissions up to `until`, departures before arrivals of the same
-/// instant.
+/// Completes the link's transmissions up to `until`, departures before arrivals at the same instant.
 fn drain(port: &mut Port<Pkt>, until: Instant, seen: &mut Seen) {
     while let Some(now) = port.next_event().filter(|at| *at <= until) {
         let mut fate = Fate::default();

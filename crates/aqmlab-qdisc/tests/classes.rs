@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 mod support;
 use support::{Fates, Pkt, build, bytes, packets, settings};
 
-/// Returns a packet of a class, which is one flow.
+/// Returns a packet of a class; each class is one flow.
 const fn pkt(class: usize, size: u64) -> Pkt {
     Pkt { class, flow: class as u64, size, ..Pkt::new(0) }
 }
@@ -49,7 +49,7 @@ fn resolved(kind: &str, values: &[(&'static str, Value)]) -> Result<Effective, P
     registry::info(kind).unwrap().resolve(&settings(values), &LINK)
 }
 
-/// Arrivals of constant rate: class, size, gap.
+/// Arrivals at a constant rate: class, size, gap.
 struct Source {
     pkt: Pkt,
     gap: Span,
@@ -173,8 +173,7 @@ fn a_share_that_nobody_needs_is_not_kept() {
     }
 }
 
-/// 4 Mbit/s of the first class pass completely, and each packet waits for at most one packet of
-/// another class.
+/// All 4 Mbit/s of the first class pass, and each packet waits for at most one packet of another class.
 #[test]
 fn the_top_class_keeps_its_rate_under_strict_priority() {
     let classes = Value::List(vec![
@@ -223,7 +222,7 @@ fn a_policed_class_gets_its_rate_and_its_burst() {
     }
 }
 
-/// Excess packets are re-marked, and the classes behind the policer are distinguished by that:
+/// Excess packets are re-marked, and the classes behind the policer are distinguished by the new code point:
 /// conforming packets have priority.
 #[test]
 fn a_re_marked_packet_goes_to_the_class_of_its_new_code_point() {
@@ -266,7 +265,7 @@ fn a_re_marked_packet_goes_to_the_class_of_its_new_code_point() {
 }
 
 /// Random loads on every port of the contract kit; measurement begins in the middle. Each inner queue's books
-/// balance; the classes around a queue hold what it holds, and the port holds what the classes hold.
+/// balance; the classes around a queue account for what it holds, and the port for what the classes hold.
 #[test]
 fn books_of_every_inner_queue_balance() {
     let info = registry::info("classes").unwrap();

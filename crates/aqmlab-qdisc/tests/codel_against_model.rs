@@ -155,8 +155,8 @@ fn codel(ecn: bool) -> Discipline<Stamped<Pkt>> {
     build("codel", &given, &LINK, Stream::new(1, "unused"))
 }
 
-/// Both queues, each with a link that is idle or polls at the end of each packet; the decisions determine
-/// when.
+/// Both queues, each with a link that is idle or polls at the end of each packet; the decisions determine the
+/// instants.
 struct Pair {
     discipline: Discipline<Stamped<Pkt>>,
     model: Model,

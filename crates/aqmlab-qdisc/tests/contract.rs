@@ -220,7 +220,7 @@ impl Qdisc<TestPacket> for Broken {
         } else if self.fault == Fault::SettledYetLastInFirstOut {
             self.waiting.pop_back()
         } else if self.fault == Fault::SettledYetDropsWhatLeaves && self.calls.is_multiple_of(5) {
-            // Departures seen so far affect the decision on one of them.
+            // The decision on a departing packet depends on the calls so far.
             self.waiting
                 .pop_front()
                 .into_iter()
@@ -461,7 +461,7 @@ fn the_kit_catches_repeated_draws_late_updates_and_updates_one_by_one() {
     assert_eq!(breach(Slip::None), None, "the law without a slip passes");
 }
 
-/// The scripts do not exercise enough.
+/// The scripts do not exercise the discipline enough.
 #[test]
 fn a_variant_that_never_marks_or_whose_law_never_drops_is_idle() {
     let registry = Registry::<TestPacket>::builtin();

@@ -89,7 +89,7 @@ fn the_law_sees_how_long_what_leaves_has_waited() {
 fn a_port_that_looks_ahead_shows_the_law_the_same_departures() {
     let port = || {
         let queue = queue::<Stamped<Pkt>>(Delay::default());
-        // A prime: no packet's time is a whole number of nanoseconds.
+        // A prime: no transmission time is a whole number of nanoseconds.
         Port::new(Discipline::Custom(Box::new(queue)), Rate::bps(9_999_991), Bytes::ZERO, 1)
     };
     let (mut plain, mut ahead) = (port(), port());

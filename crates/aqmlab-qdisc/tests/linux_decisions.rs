@@ -225,7 +225,7 @@ fn fifos_decide_as_the_kernels() {
 const MIN_TH: f64 = 15_000.0;
 const MAX_TH: f64 = 45_000.0;
 
-/// The parameters that tc makes of `min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit`.
+/// The parameters that tc derives from `min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit`.
 fn red(max_p: f64, harddrop: bool) -> RedParams {
     let size = |name, n| (name, bytes(n));
     let given = preset(&[
@@ -259,8 +259,8 @@ struct Arrival {
     size: u64,
     capable: bool,
     fate: Fate,
-    /// The kernel's average: a whole number of bytes and as many bits as the weight has. Behind htb the
-    /// average does not decay over idle periods.
+    /// The kernel's average: a whole number of bytes, and as many fractional bits as the weight has. Behind
+    /// htb the average does not decay over idle periods.
     average: f64,
 }
 
@@ -349,9 +349,9 @@ fn draws(arrivals: &[Arrival], law: &RedLaw, limit: u64) -> Draws {
     draws
 }
 
-/// Below the lower threshold no packet is chosen, above the upper one each; between them there are draws with
-/// which the law decides as the kernel did, and they are uniform. The law has the kernel's averages; with our
-/// real numbers, the average is on the other side of a threshold for few packets.
+/// Below the lower threshold no packet is chosen, and above the upper one every packet is; between them there
+/// are draws with which the law decides as the kernel did, and they are uniform. The law has the kernel's
+/// averages; with our real numbers, the average is on the other side of a threshold for a few packets.
 #[test]
 fn red_decides_as_the_kernel_where_it_draws_nothing_and_as_often_where_it_draws() {
     let (mut hits, mut expected, mut variance) = (0.0, 0.0, 0.0);

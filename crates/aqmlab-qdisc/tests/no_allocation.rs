@@ -71,7 +71,7 @@ impl Load {
     }
 }
 
-/// A load of 1 alternates between idle link and full buffer.
+/// At a load of 1, the port alternates between an idle link and a full buffer.
 #[test]
 fn a_port_in_steady_state_allocates_nothing() {
     for info in catalogue() {

@@ -123,7 +123,7 @@ fn a_new_rate_holds_from_the_next_packet_on() {
 #[test]
 fn integrals_are_exact_and_the_cut_keeps_what_is_inside() {
     let (mut port, mut fates) = (droptail(10), Fates::default());
-    // Three packets at 0: one is sent until 1 ms, two wait; a fourth, of class 1, comes at 1.5 ms.
+    // Three packets at 0: one is sent until 1 ms, two wait; a fourth, of class 1, arrives at 1.5 ms.
     for n in 0..3 {
         port.arrive(ms(0), pkt(n, 0), &mut fates);
     }

@@ -1,5 +1,6 @@
 //! A port that looks ahead compared with one that is called at each departure, with the same discipline and
-//! arrivals. Each packet is predicted to leave when it leaves, and all books and laws agree at any instant.
+//! arrivals. Each packet is predicted to leave when it does leave, and all books and laws agree at any
+//! instant.
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::LINK;
@@ -54,7 +55,7 @@ fn port(name: &'static str) -> Port<Pkt> {
         given.set("ecn", Value::Flag(true), Origin::Given);
     }
     let built = build(name, &given, &LINK, Stream::new(3, "law"));
-    // A prime: no packet's time is a whole number of nanoseconds.
+    // A prime: no transmission time is a whole number of nanoseconds.
     Port::new(built, Rate::bps(9_999_991), Bytes::new(18), 2)
 }
 

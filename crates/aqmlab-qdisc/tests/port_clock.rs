@@ -7,7 +7,7 @@ use aqmlab_qdisc::{Discipline, Limit, Port};
 use aqmlab_units::{Bytes, Instant, Packets, Rate};
 use support::{Fates, Pkt, SIZE};
 
-/// A prime: no packet's time is a whole number of nanoseconds.
+/// A prime: no transmission time is a whole number of nanoseconds.
 const RATE: Rate = Rate::bps(9_999_991);
 
 /// Returns when the `n`-th packet of a back-to-back train that began at `start` has been sent.

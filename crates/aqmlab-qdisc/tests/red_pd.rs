@@ -21,7 +21,7 @@ const fn pkt(number: u64, flow: u64) -> Pkt {
 enum Source {
     /// A constant number of packets per packet time.
     Constant(f64),
-    /// Like TCP: per round trip, one packet more per round trip, or half the rate if any packet was
+    /// Like TCP: after each round trip, one packet more per round trip, or half the rate if any packet was
     /// lost in it.
     Tcp { round_trip: Span, rate: f64, lost: bool, due: Instant },
 }
@@ -123,8 +123,8 @@ fn to_observe_changes_nothing() {
         let (mut now, mut lost, mut draws) = (Instant::ZERO, Fates::default(), Stream::new(2, "sources"));
         let (mut law, mut seen) = (Vec::new(), Vec::new());
         for number in 0..60_000 {
-            // Load and silence in turn: an observer in a silence is many identifications ahead of
-            // the next packet.
+            // Load and silence in turn: during a silence, an observer is many identifications ahead of the
+            // next packet.
             let steps = if number % 20_000 == 19_999 { 1000 } else { 1 };
             for _ in 0..steps {
                 now += Span::ns(draws.below(1_500_000 * steps.min(100)));

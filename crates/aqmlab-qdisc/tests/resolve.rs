@@ -175,7 +175,7 @@ fn pi_is_the_paper_unless_said_otherwise() {
     assert_eq!((ns2.number("w"), ns2.size("q_ref")), (Ok(170.0), Ok(Size::Packets(Packets::new(50)))));
 }
 
-/// The coefficient table of ns-2.35 (tcl/ex/pi), by the parameters of a scenario.
+/// The coefficient table of ns-2.35 (tcl/ex/pi), obtained from the parameters of a scenario.
 #[test]
 fn the_design_rule_gives_the_coefficients_of_ns2() {
     let link = LinkContext { rate: Rate::mbit(1), mean_packet: Bytes::new(100), flows: Some(10), ..LINK };

@@ -105,9 +105,9 @@ impl Stream {
     }
 }
 
-/// A stream whose draws are requested only by number, mostly in succession. The generator yields
-/// two words at a time: draws 2k and 2k + 1 are those of block k, so every other draw costs next to
-/// nothing. Its round keys are computed in advance.
+/// A stream whose draws are requested only by number, mostly consecutively. The generator yields two words at
+/// a time: draws 2k and 2k + 1 are those of block k, so every other draw costs next to nothing. Its round
+/// keys are computed in advance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbered {
     keys: RoundKeys,
@@ -116,8 +116,8 @@ pub struct Numbered {
     words: [u64; 2],
 }
 
-/// The second word of a numbered stream's counter. In a plain stream it is 0, and in the index of a
-/// family 1.
+/// The second word of a numbered stream's counter. In a plain stream it is 0, and where a family derives a
+/// key from an index it is 1.
 const NUMBERED: u64 = 2;
 
 impl Numbered {

@@ -1,4 +1,4 @@
-//! Draws have their distributions, and streams are independent.
+//! Draws follow their distributions, and streams are independent.
 use aqmlab_random::{Stream, fnv1a, unit_from_bits};
 use proptest::prelude::*;
 

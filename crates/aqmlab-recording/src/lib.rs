@@ -1,10 +1,10 @@
 //! The result of a run: typed column tables, a manifest, and a directory that is written completely
 //! or not at all. `docs/recording.md` describes the files; [`schema`] is the same in code.
 //!
-//! A host fills a [`Table`] per [`schema`], puts them into a [`Recording`] and calls [`Recording::write`].
-//! All hosts use the same code for their common parts: [`PortTables`], the end-to-end books [`Fates`], and
-//! [`RequestRecorder`] for the outcome of requests. This crate does not know the host, does not read clocks
-//! and does not interpret values.
+//! A host fills one [`Table`] for each [`schema`], puts them into a [`Recording`] and calls
+//! [`Recording::write`]. All hosts use the same code for their common parts: [`PortTables`], the end-to-end
+//! books [`Fates`], and [`RequestRecorder`] for the outcome of requests. This crate does not know the host,
+//! does not read clocks and does not interpret values.
 //!
 //! ```
 //! use aqmlab_recording::{schema, Table};

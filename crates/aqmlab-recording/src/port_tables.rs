@@ -200,7 +200,7 @@ impl PortTables {
     }
 }
 
-/// Returns the name, in tables, of a queue inside a link's: `bottleneck/gold`.
+/// Returns the name, in tables, of a queue inside a link's queue: `bottleneck/gold`.
 fn inner_name(link: &str, path: &str) -> String {
     format!("{link}/{path}")
 }
@@ -244,8 +244,7 @@ struct Sums<'a> {
 }
 
 impl Sums<'_> {
-    /// Adds the rows of one queue. A queue inside another one has no link of which a busy time could be
-    /// measured.
+    /// Adds the rows of one queue. A queue inside another one has no link whose busy time could be measured.
     fn push(&mut self, queue: &str, books: &Books, busy: Cell<'_>) {
         let total = books.total();
         let packets = books.backlog_packets();

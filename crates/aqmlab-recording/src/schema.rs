@@ -266,7 +266,7 @@ pub const REQUEST_SAMPLE: Schema = Schema {
     ],
 };
 
-/// Exact counts and sums of pages, one row per class that fetches pages and band of their weights.
+/// Exact counts and sums of pages, one row per class that fetches pages and page-weight band.
 pub const PAGE_SUMMARY: Schema = Schema {
     name: "page_summary",
     columns: &[

@@ -32,7 +32,7 @@ const VECTORS: Schema = Schema {
     ],
 };
 
-/// Returns connection vectors as CSV (RFC 4180). Seconds are decimal, and whole nanoseconds.
+/// Returns connection vectors as CSV (RFC 4180). Seconds are decimal numbers, exact to the nanosecond.
 pub fn vectors_csv(classes: &[(&ClassPlan, Vec<ConnectionVector>)]) -> String {
     csv(&table(classes))
 }
@@ -70,8 +70,8 @@ fn table(classes: &[(&ClassPlan, Vec<ConnectionVector>)]) -> Table {
     table
 }
 
-/// Returns a table as text. Names have no characters that need quotes, and the shortest text of a
-/// float reads as the same float.
+/// Returns a table as text. Names have no characters that need quotes, and the shortest text of a float reads
+/// back as the same float.
 fn csv(table: &Table) -> String {
     let names: Vec<_> = table.columns.iter().map(|column| column.name).collect();
     let mut text = names.join(",");

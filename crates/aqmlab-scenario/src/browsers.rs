@@ -82,7 +82,8 @@ impl Pass<'_, '_> {
 
     /// Reads the model in a file with this text.
     ///
-    /// # Errors Everything that is wrong with it, with its lines.
+    /// # Errors
+    /// Everything that is wrong with it, with the lines.
     fn read_model(&self, file: &str, text: &str) -> Result<Model, String> {
         let mut report = Report::new(text);
         let tree = tree::read(text, &mut report);

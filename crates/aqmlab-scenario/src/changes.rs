@@ -107,7 +107,7 @@ pub(crate) fn replaces(whole: &[String], path: &[String]) -> bool {
     whole.len() <= path.len() && whole.iter().zip(path).all(|(of, key)| of == key || fits(of, key))
 }
 
-/// Returns whether setting `whole` replaces anything that `path` sets. Either may have patterns.
+/// Returns whether setting `whole` replaces anything that `path` sets. Either may contain patterns.
 pub(crate) fn meets(whole: &[String], path: &[String]) -> bool {
     whole.len() <= path.len() && whole.iter().zip(path).all(|(one, other)| overlap(one, other))
 }

@@ -304,7 +304,7 @@ impl DelayPlan {
 }
 
 impl StageDelay {
-    /// Returns the mean for connections of a class.
+    /// Returns the mean delay for connections of a class.
     pub fn mean(&self, class: &ClassPlan) -> Span {
         match self {
             StageDelay::Drawn(delay) => delay.mean(),
@@ -313,7 +313,7 @@ impl StageDelay {
         }
     }
 
-    /// Returns the minimum for connections of a class.
+    /// Returns the minimum delay for connections of a class.
     pub fn least(&self, class: &ClassPlan) -> Span {
         match self {
             StageDelay::Drawn(delay) => delay.least(),
@@ -324,7 +324,7 @@ impl StageDelay {
 }
 
 impl ClassPlan {
-    /// Returns the links that its packets cross in a direction (0: to the receiver), in order.
+    /// Returns the links that its packets cross in this direction (0: to the receiver), in order.
     pub fn way(&self, direction: usize) -> &[usize] {
         if direction == 0 { &self.path } else { &self.return_path }
     }
@@ -348,8 +348,8 @@ pub(crate) fn stage_places(
 }
 
 impl Plan {
-    /// Returns the delay stage that packets of class number `class` meet in a direction (0: to the
-    /// receiver) at a place: the first that matches.
+    /// Returns the delay stage that packets of class number `class` meet at this place in this direction (0:
+    /// to the receiver): the first that matches.
     pub fn delay_stage(&self, class: usize, direction: usize, place: StagePlace) -> Option<&DelayPlan> {
         self.delay_stage_number(class, direction, place).map(|number| &self.delays[number])
     }

@@ -135,7 +135,7 @@ impl<'t> Report<'t> {
         Lines::of(self.text).position(span.start).0
     }
 
-    /// Removes the errors with such messages.
+    /// Removes the errors with these messages.
     pub(crate) fn forget(&mut self, words: impl Fn(&str) -> bool) {
         self.problems.retain(|(_, _, message)| !words(message));
     }
@@ -151,8 +151,8 @@ impl<'t> Report<'t> {
         self.known.clone()
     }
 
-    /// Takes over the errors of another report on the same text that this one lacks. `note` is added if the
-    /// place alone is not clear. Returns the other's warnings.
+    /// Adds the errors of another report on the same text that are missing here. `note` is added if the place
+    /// alone is not clear. Returns the other's warnings.
     pub(crate) fn absorb(
         &mut self,
         other: Report<'_>,

@@ -61,7 +61,7 @@ impl ClassPlan {
 
     /// Returns the largest number of connections at a rate that are open at the same time, or `None` if none
     /// open at a rate. Connections that the narrowest link on their path cannot carry accumulate to the end
-    /// of the run. Of the others, as many are open as arrive during one of them, without slow start.
+    /// of the run. Of the others, as many are open as arrive during the lifetime of one, without slow start.
     pub(crate) fn most_open(&self, plan: &Plan) -> Option<f64> {
         let (per_s, mean) = (self.population.per_s()?, self.mean_connection()?);
         let carried =

@@ -198,8 +198,8 @@ impl Pass<'_, '_> {
         found
     }
 
-    /// Returns the value of a key or its default, or `None` if it is wrong, missing or ruled by
-    /// something else.
+    /// Returns the value of a key or its default, or `None` if it is wrong, missing or determined by another
+    /// key.
     pub(crate) fn value(&mut self, section: &Section<'_>, key: &str) -> Option<Value> {
         let field = section.field(key);
         let (value, origin) = match (section.node(key), field.absent) {

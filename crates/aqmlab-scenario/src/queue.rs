@@ -153,7 +153,7 @@ impl Pass<'_, '_> {
         self.queue_at(node, path, false)
     }
 
-    /// The same; the queue of a link may be one of the kernel.
+    /// Does the same, except that a link's queue may also be one of the kernel's.
     fn queue_at<'n>(
         &mut self,
         node: &'n Node,

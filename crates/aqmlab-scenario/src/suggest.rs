@@ -51,8 +51,8 @@ pub(crate) fn no_such<'c>(
     }
 }
 
-/// Returns the letters that count. Words longer than any valid one are cut because the distance
-/// costs length squared.
+/// Returns the letters that count. Words longer than any valid one are cut because the cost of the distance
+/// is quadratic in the length.
 fn plain(word: &str) -> String {
     word.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).take(64).collect()
 }

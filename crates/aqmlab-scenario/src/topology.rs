@@ -14,7 +14,7 @@ use crate::tree::{At, Node, Tree};
 pub(crate) struct Network<'n> {
     pub(crate) nodes: Vec<String>,
     pub(crate) links: Vec<LinkDraft<'n>>,
-    /// The topology's setting of access links.
+    /// The topology's setting for access links.
     pub(crate) access: AccessWord,
     /// The default places of senders and receivers.
     pub(crate) ends: Option<(usize, usize)>,
@@ -37,7 +37,7 @@ pub(crate) struct LinkDraft<'n> {
     pub(crate) at: At,
 }
 
-/// A setting of access links.
+/// A setting for access links.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum AccessWord {
     /// Nothing is written.
@@ -221,7 +221,7 @@ impl Pass<'_, '_> {
         Some(value)
     }
 
-    /// Returns the section's setting of access links.
+    /// Returns the section's setting for access links.
     pub(crate) fn access(&mut self, section: &Section<'_>) -> Option<AccessWord> {
         let Some(node) = section.node("access_rate") else { return Some(AccessWord::Silent) };
         if matches!(&node.value, Tree::Text(word) if word == "none") {
@@ -262,7 +262,7 @@ impl Pass<'_, '_> {
         Some(Network { nodes, links, access: access?, ends: None })
     }
 
-    /// Adds both directions of a `[[link]]`, or its only one.
+    /// Adds both directions of a `[[link]]`, or its only direction.
     fn graph_link<'n>(&mut self, own: &Section<'n>, nodes: &[String]) -> Option<Vec<LinkDraft<'n>>> {
         let (from, to) = (self.node_at(own, "from", nodes), self.node_at(own, "to", nodes));
         let given = self.name(own, "name");

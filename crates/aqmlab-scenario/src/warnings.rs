@@ -52,7 +52,7 @@ fn marker(link: &LinkPlan) -> Option<&'static str> {
     }
 }
 
-/// Returns whether a queue marks, or one of those inside it.
+/// Returns whether a queue, or one of those inside it, marks packets.
 fn has_ecn(settings: &Settings) -> bool {
     settings.iter().any(|setting| {
         setting.name == "ecn" && setting.value == Value::Flag(true) || inner(&setting.value).any(has_ecn)

@@ -1,5 +1,4 @@
-//! Properties of the language: nothing panics, printed values can be parsed, arms have their described
-//! effect.
+//! Properties of the language: nothing panics, printed values can be parsed, arms have the effect described.
 
 use aqmlab_scenario::{Experiment, Plan, ScenarioError, parse};
 use aqmlab_units::Span;
@@ -368,6 +367,6 @@ fn an_arm_that_changes_the_buffer_changes_its_parts() {
     let arms = read(&text).arms;
     let min_th = |i: usize| arms[i].links[0].queue.size("min_th").expect("a threshold").to_string();
     assert_eq!(min_th(0), "3p");
-    // A part equals its value: with that written instead, the plan is the same.
+    // A part equals its value: if the value is written instead, the plan is the same.
     assert_eq!(arms[1].digest(), arms[2].digest());
 }

@@ -396,7 +396,7 @@ fn a_load_of_ten_times_a_link_needs_to_be_allowed() {
     let error = at_a_rate("829/s", "").unwrap_err();
     assert!(error.contains("10 times its rate (`10Mbit`)") && error.contains("allow_overload"), "{error}");
     assert!(at_a_rate("829/s", "allow_overload = true\n").is_ok());
-    // A class that is allowed to does not count for the others.
+    // A class that is allowed to exceed the rate does not count for the others.
     let both = "allow_overload = true\n[[traffic]]\nname = \"b\"\nkind = \"packmime\"\nrate = \"9/s\"\n";
     assert!(at_a_rate("829/s", both).is_ok());
 }

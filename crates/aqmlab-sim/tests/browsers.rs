@@ -68,7 +68,7 @@ fn responses_of_the_stand_in_are_those_that_are_published() {
     let mean = exchanges.response.mean().get() as f64;
     let bytes = small.iter().sum::<f64>() / n / mean;
     assert!((bytes - 0.20).abs() < 0.002, "{bytes} of the bytes");
-    // Of index 1.26: ten times as large are 10^-1.26 as many.
+    // With index 1.26, objects ten times as large are 10^-1.26 times as frequent.
     let [above, far_above] =
         [10_000.0, 100_000.0].map(|least| sizes.iter().filter(|&&size| size > least).count() as f64);
     let fewer = far_above / above;
@@ -190,8 +190,8 @@ fn connections_of_one_user_have_round_trip_times_of_their_own() {
     assert!(times.iter().all(|time| (200_000_000..401_000_000).contains(time)));
 }
 
-/// In congestion users wait and therefore request less: no request is made without its user, and requests do
-/// not accumulate.
+/// Under congestion, users wait and therefore request less: no request is made without its user, and requests
+/// do not accumulate.
 #[test]
 fn under_congestion_users_slow_down() {
     let users = "users = 200\nthink = { exponential = \"1s\" }\nresponse = \"10kB\"\nparallel = 2";

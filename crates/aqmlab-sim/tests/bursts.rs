@@ -54,7 +54,7 @@ fn packets_of_a_burst_wait_for_each_other() {
     }
 }
 
-/// A small buffer overflows by bursts: more is lost, although the windows are no larger.
+/// Bursts overflow a small buffer: more packets are lost, although the windows are no larger.
 #[test]
 fn a_small_buffer_loses_more_of_bursts() {
     let lost = |tcp: &str| run(4, 15, tcp).1;

@@ -261,11 +261,11 @@ impl Crowd {
     }
 }
 
-// ns-2's drop-tail with `limit_ 100` keeps 99 waiting beside the one in transmission.
+// ns-2's drop-tail with `limit_ 100` keeps 99 waiting in addition to the one in transmission.
 const DROPTAIL: &str = r#"{ kind = "droptail", limit = "99p" }"#;
 // ns-2 ran with its queue in packets: in bytes, a queue of one packet would not be spared.
 const RED: &str = r#"{ kind = "red", preset = "ns2", measure = "packets", byte_mode = "off", limit = "200p", min_th = "15p", max_th = "45p", max_p = 0.1, w_q = 0.002, gentle = true, mean_packet = "1040B" }"#;
-// Marks over the whole gentle range, as with `use_mark_p_ false`; the average does not come to its end.
+// Marks over the whole gentle range, as with `use_mark_p_ false`; the average does not reach its end.
 const RED_ECN: &str = r#"{ kind = "red", preset = "ns2", measure = "packets", byte_mode = "off", limit = "400p", min_th = "30p", max_th = "90p", max_p = 0.1, w_q = 0.002, gentle = true, mean_packet = "1040B", ecn = true, ecn_region = "feng" }"#;
 
 fn newreno(case: &'static str, count: usize, queue: &'static str) {

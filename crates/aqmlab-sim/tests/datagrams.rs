@@ -47,14 +47,15 @@ fn packets(r: &Recording, event: &str) -> Vec<(u128, u128)> {
 
 #[test]
 fn packets_leave_when_the_schedule_says_so_and_as_it_says() {
-    // Two flows, rows in any order; two packets of one instant leave in the order of the file.
+    // Two flows, rows in any order; two packets due at the same instant leave in the order of the file.
     let r = scheduled(
         "flow,size_bytes,time_s,ecn\n1,100,2,\n0,1250,0.5,ect0\n0,28,0.5,not-ect\n0,500,9.75,ce\n1,200,1,ect1\n",
     );
     const MS: u128 = 1_000_000;
     let expected = [(500 * MS, 1250), (500 * MS, 28), (1000 * MS, 200), (2000 * MS, 100), (9750 * MS, 500)];
     assert_eq!(packets(&r, "send"), expected);
-    // 1 ms of transmission and 20 ms of propagation; the small one of that instant comes 22.4 us later.
+    // 1 ms of transmission and 20 ms of propagation; the small one due at the same instant arrives 22.4 us
+    // later.
     let arrivals = packets(&r, "arrive");
     assert_eq!(arrivals[..2], [(521 * MS, 1250), (521 * MS + 22_400, 28)]);
     assert_eq!(flows(&r, "x", "start_ns"), [500 * MS, 1000 * MS]);
@@ -81,7 +82,7 @@ fn marks(r: &Recording) -> u128 {
     of("early") + of("forced")
 }
 
-/// 12 Mbit/s into 10 through RED that marks.
+/// 12 Mbit/s into a link of 10 Mbit/s, through a RED queue that marks.
 fn flood(ecn: &str) -> Recording {
     let text = format!(
         r#"

@@ -7,7 +7,7 @@ use support::{flows, integers, record, summary};
 
 const MS: u128 = 1_000_000;
 
-/// 20 ms of round trip over a fast dumbbell, with these rules and this traffic.
+/// A round trip of 20 ms over a fast dumbbell, with these rules and this traffic.
 fn scenario(traffic: &str, delays: &str) -> String {
     format!(
         r#"
@@ -25,7 +25,7 @@ fn scenario(traffic: &str, delays: &str) -> String {
     )
 }
 
-/// The time at which the receiver of one small transfer has all of it.
+/// The time at which the receiver of one small transfer has received all of it.
 fn transfer_took(delays: &str) -> u128 {
     let r = record(&scenario("kind = \"bulk\"\nbytes = \"1kB\"", delays), 1);
     flows(&r, "x", "end_ns")[0]
@@ -34,7 +34,7 @@ fn transfer_took(delays: &str) -> u128 {
 #[test]
 fn each_packet_of_a_direction_takes_its_delay_longer() {
     let plain = transfer_took("");
-    // SYN and data go to the receiver, the SYN-ACK in between comes back.
+    // SYN and data go to the receiver, the SYN-ACK in between to the sender.
     for (rule, extra) in [
         ("direction = \"to_receiver\"\ndelay = \"30ms\"", 60),
         ("direction = \"to_sender\"\ndelay = \"30ms\"", 30),
@@ -186,7 +186,8 @@ fn a_delay_difference_costs_a_class_its_share() {
 
 // --- in routers ------------------------------------------------------------------------------------------------------
 
-/// Three links in series with 1 ms each; a class from end to end, one over the middle link, and more.
+/// Three links in series with 1 ms each; a class from end to end, one over the middle link, and this
+/// addition.
 fn row(more: &str) -> Recording {
     let text = format!(
         r#"
@@ -240,8 +241,7 @@ fn a_stage_in_a_router_delays_whoever_passes_it() {
     }
 }
 
-/// One at each of two routers, and one at an edge: all of them apply, at each place the first rule that
-/// matches.
+/// Stages at each of two routers and at an edge all apply: at each place, the first rule that matches.
 #[test]
 fn stages_on_one_path_add_up() {
     let stages = "[[delay]]\nat = \"r1\"\ndelay = \"20ms\"\n[[delay]]\nat = \"r2\"\nclass = \"far\"\ndelay = \"5ms\"\n\
@@ -252,7 +252,7 @@ fn stages_on_one_path_add_up() {
     assert_eq!(flows(&r, "far", "base_rtt_ns"), [58 * MS]);
 }
 
-/// Queues before the router see packets as they arrive, those behind it see them later.
+/// Queues upstream of the router see packets as they arrive; those downstream see them later.
 #[test]
 fn what_lies_behind_a_router_sees_its_delay_and_losses() {
     let arrivals = |stages: &str| {
@@ -275,7 +275,7 @@ fn what_lies_behind_a_router_sees_its_delay_and_losses() {
     assert!((9_998 - lost..=9_999 - lost).contains(&third), "{third}");
 }
 
-/// Packets lost outside the queues, by the books of the network.
+/// Packets lost outside the queues, according to the books of the network.
 fn lost_in(r: &Recording) -> u128 {
     lost(r, "packets")
 }
@@ -314,12 +314,13 @@ fn a_stage_without_a_link_loses_and_paces() {
     assert!((5425..=5825).contains(&delivered), "{delivered}");
     assert_eq!(lost(&r, "packets"), flows(&r, "x", "lost_outside_queues_packets")[0]);
     let r = record(&scenario(traffic, "[[delay]]\nrate = \"4Mbit\"\n"), 1);
-    // Half of them in ten seconds, except for the 10 ms of the path and two milliseconds of the first.
+    // Half of them arrive within ten seconds, except those sent during the last 10 ms, the delay of the path,
+    // and 2 ms, the transmission of the first.
     let delivered = flows(&r, "x", "delivered_bytes")[0] / 1000;
     assert!((4990..=4995).contains(&delivered), "{delivered}");
 }
 
-/// Hosts at one end have access links, those at the other are at the router.
+/// Hosts at one end have access links; those at the other are at the router.
 #[test]
 fn a_receiver_may_be_at_the_exit_router() {
     let of = |at: &str, rtt: &str| {

@@ -49,10 +49,11 @@ fn marks_hit_the_capable_class_and_drops_the_other() {
     let of = |class, column| summary(&run, "bottleneck", class, column);
     assert!(of("with", "marked_early_packets") > 10 && of("without", "dropped_early_packets") > 10);
     assert_eq!((of("without", "marked_early_packets"), of("without", "ect_arrivals_packets")), (0, 0));
-    // Of the capable class, only packets that are not ECN-capable are dropped: SYNs and retransmissions.
+    // In the ECN-capable class, only packets that are not ECN-capable themselves are dropped: SYNs and
+    // retransmissions.
     let fragile = of("with", "arrivals_packets") - of("with", "ect_arrivals_packets");
     assert!(of("with", "dropped_early_packets") <= fragile);
-    // Each mark arrives, and is heard at most once.
+    // Each mark arrives, and the sender reacts to it at most once.
     assert_eq!(total(&run, "with", "ce_received"), of("with", "marked_early_packets"));
     let reactions = total(&run, "with", "ecn_reductions");
     assert!(reactions > 0 && reactions <= total(&run, "with", "ce_received"));

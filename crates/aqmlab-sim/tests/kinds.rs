@@ -88,11 +88,11 @@ fn a_lost_packet_is_a_drop_of_its_kind() {
     let r = connection(&[], &[1]);
     assert_link(&r, "bottleneck", (&[("syn", 2), ("ack", 2), ("data", 2)], &[]));
     assert_link(&r, "reverse", (&[("syn", 2), ("ack", 2), ("fin", 1)], &[("syn", 1)]));
-    // The ACK of the handshake is not missed because data carries the same acknowledgment.
+    // The loss of the handshake's ACK has no effect, because data carries the same acknowledgment.
     let r = connection(&[2], &[]);
     assert_link(&r, "bottleneck", (&[("syn", 1), ("ack", 2), ("data", 2)], &[("ack", 1)]));
     assert_link(&r, "reverse", (&[("syn", 1), ("ack", 1), ("fin", 1)], &[]));
-    // A segment with payload is data, with FIN or not.
+    // A segment with payload is data, with or without FIN.
     let r = connection(&[4], &[]);
     assert_link(&r, "bottleneck", (&[("syn", 1), ("ack", 2), ("data", 3)], &[("data", 1)]));
     // The server's FIN, which it sends again.
@@ -184,8 +184,8 @@ fn summed(books: &Books) -> Books {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Connections that close, users with requests and datagrams, over queues that drop and mark: the rows are those of the
-    /// packets one by one, and their sums those of the classes.
+    /// Connections that close, users with requests and datagrams, over queues that drop and mark: the rows
+    /// equal those computed packet by packet, and their sums equal those of the classes.
     #[test]
     fn rows_are_the_packets_and_sums_the_classes(
         queue in prop::sample::select(vec![

@@ -136,7 +136,7 @@ fn nor_do_pages_of_browsers() {
     );
 }
 
-/// A class that will stop needs no memory for the connections that have ended before.
+/// A class that will stop needs no memory for connections that have already ended.
 #[test]
 fn the_end_of_a_class_costs_nothing_before_it_comes() {
     let ([without, with], seconds) = (["", r#"stop = "90s""#], 60);

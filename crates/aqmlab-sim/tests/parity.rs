@@ -104,7 +104,7 @@ fn simulator_and_router_decide_alike_for_every_discipline() {
         let routed = Log::default();
         let mut link = scenario(info.name).links.remove(0);
         let registry = tapped(&mut link.queue, &routed);
-        // The same name of the stream as in the simulator: the same draws.
+        // The stream has the same name as in the simulator, and therefore the same draws.
         let draws = Stream::new(seed, format!("{}/tapped", link.name));
         let discipline = registry.build(&link.queue, draws).unwrap();
         let mut port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());

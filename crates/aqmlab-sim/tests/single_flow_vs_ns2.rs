@@ -11,7 +11,7 @@ use aqmlab_sim::{Control, Toward, run_with};
 use support::plan;
 use support::tap::{Act, Log, tapped};
 
-/// One line of `cases.csv` by column.
+/// One row of `cases.csv`, by column.
 struct Case(Vec<(String, String)>);
 
 impl Case {

@@ -1,5 +1,5 @@
-//! The simulator compared with theory. The Pollaczek-Khinchine formula and Little's law predict the results of
-//! queues, and the closed form of its authors those of DCTCP.
+//! The simulator compared with theory. The Pollaczek-Khinchine formula and Little's law predict the results
+//! of queues; the closed form by DCTCP's authors predicts those of DCTCP.
 mod support;
 
 use support::{T_99_19, flows, integers, interval, names, record, summary};
@@ -100,7 +100,8 @@ fn littles_law_to_the_nanosecond() {
         assert_eq!(summary(&r, "bottleneck", "*", "final_in_system_packets"), 0, "{kind}: the queue drains");
         let integral = summary(&r, "bottleneck", "*", "backlog_packets_integral_ns");
         assert!(integral > 0);
-        // Dropped arrivals never wait in a queue that drops at the tail, so both sides are of the same packets.
+        // Dropped arrivals never wait in a queue that drops at the tail, so both sides refer to the same
+        // packets.
         assert_eq!(integral, summary(&r, "bottleneck", "*", "sojourn_sum_ns"), "{kind}");
     }
 }
@@ -123,8 +124,8 @@ impl Sawtooth {
         (self.pipe + self.threshold) / self.flows
     }
 
-    /// The share of packets that are marked: those of the round trip from W* to W* + 1, of all of a period (equation 6,
-    /// alpha^2 (1 - alpha / 4) = (2 W* + 1) / (W* + 1)^2, where `silent` is 0).
+    /// The share of packets that are marked: those of the round trip from W* to W* + 1, out of all those of a
+    /// period (equation 6, alpha^2 (1 - alpha / 4) = (2 W* + 1) / (W* + 1)^2, where `silent` is 0).
     fn alpha(&self) -> f64 {
         let top = self.window() + 1.0;
         let sum = |from: f64, to: f64| (to * to - from * from) / 2.0;
@@ -162,7 +163,7 @@ impl Sawtooth {
 const DCTCP_SECONDS: f64 = 25.0;
 /// g: small enough that alpha hardly changes within a period, as the paper assumes (equation 15).
 const GAIN: f64 = 1.0 / 256.0;
-/// Seconds to send a packet of 1500 B, and of a round trip without queue.
+/// Seconds to send a packet of 1500 B, and seconds of a round trip without queueing.
 const PACKET: f64 = 1500.0 * 8.0 / 100e6;
 const ROUND_TRIP: f64 = 10e-3 + PACKET;
 
@@ -231,10 +232,10 @@ fn theory(count: u32, threshold: u32, silent: f64) -> Sawtooth {
     Sawtooth { flows, pipe: ROUND_TRIP / PACKET, threshold, silent }
 }
 
-/// The form with the round trip in which windows do not grow is required up to what it leaves out: a window is a whole
-/// number of segments, so that each flow's is off by up to one (the queue by one for each flow, the share of marks by
-/// one of W*, the period by half a round trip), and alpha moves by g in a round trip of the period. The paper's own form
-/// is required up to the round trip that it leaves out, one of a period.
+/// The form with the round trip in which windows do not grow must hold up to what it leaves out: a window is
+/// a whole number of segments, so that each flow's is off by up to one (the queue by one for each flow, the
+/// share of marks by one of W*, the period by half a round trip), and alpha moves by g in a round trip of the
+/// period. The paper's own form must hold up to the round trip that it leaves out, one per period.
 #[test]
 fn dctcp_swings_as_its_authors_say() {
     for count in [1, 2, 4] {

@@ -34,7 +34,7 @@ fn differences(a: &Recording, b: &Recording) -> Vec<String> {
 
 fn assert_twins(plan: &Plan, seed: u64, what: &str) {
     let mut plan = plan.clone();
-    // Where there are requests, each is compared.
+    // If there are requests, each is compared.
     plan.record.requests.each = true;
     let plan = &plan;
     let fast = run(plan, seed, &Control::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -178,7 +178,7 @@ fn small() -> impl Strategy<Value = Small> {
         1 => Just("on = { exponential = \"300ms\" }\noff = { pareto = \"200ms\", shape = 1.5 }\nbegin = \"stationary\""),
         1 => Just("burst = { pareto = \"12kB\", shape = 1.2 }\noff = { uniform = [\"0ms\", \"100ms\"] }\nbegin = \"off\""),
     ];
-    // Hosts are served ahead of time, of no more than one sample.
+    // Hosts are served ahead of time, by no more than one interval between samples.
     let sampled = prop_oneof![1 => Just("20ms"), 1 => Just("100ms"), 2 => Just("700ms"), 2 => Just("0s")];
     let hosts = (
         prop_oneof![3 => Just("1s"), 1 => Just("0s")],
@@ -195,7 +195,7 @@ fn small() -> impl Strategy<Value = Small> {
             1 => Just("receive_window = \"6kB\", ecn_at_one = \"wait_for_rto\""),
         ],
         prop_oneof![2 => Just("{ uniform = [\"0s\", \"1s\"] }"), 1 => Just("\"0s\"")],
-        // The applications stop at once with other events, or between them.
+        // The applications stop at the same instant as other events, or between them.
         prop_oneof![3 => Just(""), 1 => Just("stop = \"1001ms\""), 1 => Just("stop = \"2345678us\"")],
         // Data crosses the path of acknowledgments.
         prop_oneof![
@@ -389,8 +389,8 @@ proptest! {
     }
 }
 
-/// The code point of the second link's class is written at the first link, by a queue that excludes looking
-/// ahead before it.
+/// The code point of the second link's class is written at the first link, by a queue upstream of which no
+/// port may look ahead.
 #[test]
 fn what_is_re_marked_at_one_link_is_seen_so_at_the_next() {
     let plan = support::plan(
@@ -598,8 +598,8 @@ fn runs_that_end_with_what_completes() {
     }
 }
 
-/// Short flows end nearly together while far hosts have been served ahead of time: that run is not the
-/// recorded one.
+/// Short flows end nearly together while far hosts have been served ahead of time: the run that served them
+/// is not the recorded one.
 #[test]
 fn a_run_that_ends_before_what_it_has_done_ahead() {
     let plan = support::plan(

@@ -52,7 +52,7 @@ const USERS: &str = r#"kind = "requests"
         exchanges = { list = [1, 3, 2] }
         pause = { exponential = "100ms" }"#;
 
-/// Exchanges of a recording, by connection and number: request, response and, of the first, the start.
+/// Exchanges of a recording, by connection and number: request, response and, for the first, the start.
 type Recorded = BTreeMap<(Identity, u64), (u64, u64, Option<u64>)>;
 
 fn recorded(recording: &Recording) -> Recorded {
@@ -144,7 +144,7 @@ impl Files for Beside {
     }
 }
 
-/// The plan of the scenario with a trace in the place of its traffic.
+/// The plan of the scenario with a trace in place of its traffic.
 fn traced(file: &str, content: Vec<u8>, more: &str) -> Plan {
     let text = scenario(&format!("kind = \"trace\"\n        file = \"{file}\"\n        {more}"));
     parse_within(&text, "t", Limits::default(), &Beside(content))

@@ -99,7 +99,7 @@ fn the_packets_of_a_queue_are_its_books() {
             .map(|reason| book(&format!("marked_{reason}_packets")))
             .sum();
         assert_eq!(of(&marked, queue), marked_in_all, "{queue}");
-        // What has begun and not ended its transmission is held.
+        // A packet whose transmission has begun but not ended is held by the link.
         let begun = of(&dequeued, queue) - book("departures_packets");
         assert!(begun <= 1, "{queue}: {begun}");
         let waiting = book("final_in_system_packets") - begun;
@@ -220,7 +220,7 @@ fn the_trace_is_what_samples_show() {
     let (sampled, of_flow) = (integers(series, "t_ns"), integers(series, "flow"));
     let (cwnd, sampled_acked) = (numbers(series, "cwnd_segments"), integers(series, "acked_bytes"));
     for sample in 0..series.rows() {
-        // At one instant, samplers come last.
+        // Among simultaneous events, samplers come last.
         let row = (0..trace.rows())
             .rev()
             .find(|&row| owners[row] == of_flow[sample] && times[row] <= sampled[sample])

@@ -172,7 +172,7 @@ impl Browsers {
             let draws = self.pages.member(wake.user.into());
             let parallel = self.plan.draw(wake.user, user.pages, &draws, &mut page.connections);
             page.begin(user.connections, parallel, wake.at);
-            // First pages are a list, in which each requests the next.
+            // First pages form a list, in which each requests the next.
             if user.pages == 0 {
                 next = self.firsts.on_wake(wake).wake;
             }

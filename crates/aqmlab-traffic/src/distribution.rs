@@ -40,7 +40,7 @@ pub enum Distribution<T = Span> {
         mean: T,
         /// shape, above 1
         shape: f64,
-        /// upper bound, on which the distribution is conditional
+        /// upper bound; the distribution is conditional on values not exceeding it
         max: Option<T>,
     },
     /// Number i is entry `i mod len`; never empty, no draw.

@@ -10,8 +10,8 @@
 #![no_std]
 extern crate alloc;
 
-/// The version of distributions and of the parts that populations and sessions share; each kind of
-/// them has its own. Incremented whenever a change here changes a result.
+/// The version of distributions and of the parts that populations and sessions share; each kind of population
+/// and session has its own version. Incremented whenever a change here changes a result.
 pub const VERSION: u32 = 1;
 
 mod browsers;

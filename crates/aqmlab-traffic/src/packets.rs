@@ -14,7 +14,7 @@ pub enum PacketSizes {
     /// All the same.
     Fixed(Bytes),
     /// Exponential with this mean, rounded up to whole bytes, at least one byte: the service times of an
-    /// M/M/1 queue. Not cut at any MTU.
+    /// M/M/1 queue. Not limited by any MTU.
     Exponential(Bytes),
 }
 

@@ -93,7 +93,7 @@ impl PageUsers {
         let (woken, wave_is_asked_for) = user.ask_next(wake.user);
         let next = match wave_is_asked_for {
             false => Some(wake),
-            // First pages are a list, in which each requests the next.
+            // First pages form a list, in which each requests the next.
             true if is_first_page && user.is_in_first_wave() => self.firsts.on_wake(wake).wake,
             true => None,
         };

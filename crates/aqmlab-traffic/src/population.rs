@@ -232,7 +232,7 @@ impl Users {
         let open = Identity { user: wake.user, serial: user.opened };
         user.waits = true;
         user.opened = user.opened.wrapping_add(1);
-        // First connections are a list, in which each requests the next.
+        // First connections form a list, in which each requests the next.
         if open.serial == 0 { self.firsts.on_wake(wake) } else { Opening::of(open, None) }
     }
 

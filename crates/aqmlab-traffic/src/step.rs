@@ -57,9 +57,9 @@ pub struct Step {
     /// When to call [`Session::on_timer`](crate::Session::on_timer). At most one such instant is
     /// pending.
     pub wake_at: Option<Instant>,
-    /// The exchange that has just been done.
+    /// The exchange that has just been completed.
     pub done: Option<ExchangeDone>,
-    /// Whether another one is done as well: the session must be called again at once.
+    /// Whether another one has been completed as well: the session must then be called again at once.
     pub more: bool,
 }
 

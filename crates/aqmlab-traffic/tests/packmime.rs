@@ -47,8 +47,8 @@ impl Sample {
     }
 }
 
-/// Request sizes and delays depend on each other over long ranges, so that their quantiles vary more from seed
-/// to seed than those of independent draws.
+/// Request sizes and delays have long-range dependence, so their quantiles vary more from seed to seed than
+/// those of independent draws.
 #[test]
 fn sizes_and_delays_have_the_quantiles_of_the_source() {
     let opened = opened(27.0, DRAWS);

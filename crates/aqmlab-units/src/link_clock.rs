@@ -7,8 +7,8 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// Transmission times of packets at one rate, in whole nanoseconds and a remainder that is carried
 /// to the next packet.
 ///
-/// Networks send packets of few sizes, and a division is slow. Quotients are therefore cached, each
-/// in the slot of its size, and the last one is kept at hand.
+/// Networks send packets of only a few sizes, and division is slow. Quotients are therefore cached, each in
+/// the slot of its size, and the last one is kept at hand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Serialiser {
     rate: Rate,

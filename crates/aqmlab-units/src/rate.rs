@@ -29,14 +29,14 @@ impl Rate {
         Rate(n * 1_000_000_000)
     }
 
-    /// Returns the rate of an amount of bytes per time, rounded down to a bit per second; the largest rate if
-    /// the time is zero.
+    /// Returns the rate at which `amount` takes `time`, rounded down to a bit per second; the largest rate if
+    /// `time` is zero.
     pub fn of(amount: Bytes, time: Span) -> Self {
         let bps = (amount.bits() * NS_PER_S).checked_div(u128::from(time.as_ns()));
         Rate(bps.and_then(|bps| u64::try_from(bps).ok()).unwrap_or(u64::MAX))
     }
 
-    /// Returns the exact amount in a time, in 10^-9 bit.
+    /// Returns the exact amount that is sent in `time`, in 10^-9 bit.
     pub const fn nanobits_in(self, time: Span) -> u128 {
         self.0 as u128 * time.as_ns() as u128
     }

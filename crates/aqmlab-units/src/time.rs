@@ -100,7 +100,7 @@ impl Span {
         Span(self.0.saturating_mul(factor))
     }
 
-    /// Returns how often `part` fits into this span, rounded down.
+    /// Returns how many times `part` fits into this span, rounded down.
     ///
     /// # Panics
     /// If `part` is zero.

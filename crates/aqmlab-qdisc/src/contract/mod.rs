@@ -127,10 +127,10 @@ pub fn script_for(subject: &Subject<'_>, seed: u64) -> Vec<Operation> {
 const RUNS: u64 = 128;
 const FEW: usize = 24;
 
-/// Checks that each decision has a draw of its own (item 7). Runs `script` with many streams. Runs
-/// in which all packets so far have met the same fate have the same law, so only its draw decides a
-/// packet's fate in them. If two consecutive packets are then notified in exactly the same runs,
-/// one draw decided both. Returns the number of such pairs examined.
+/// Checks that each decision has a draw of its own (item 7). Runs `script` with many streams. In runs in
+/// which all packets so far have met the same fates, the law is in the same state, so a packet's fate depends
+/// only on its draw. If two consecutive packets are then notified in exactly the same runs, one draw decided
+/// both. Returns the number of such pairs examined.
 ///
 /// # Errors
 /// The first pair.
@@ -161,8 +161,8 @@ pub fn check_draws(subject: &Subject<'_>, script: &[Operation]) -> Result<u64, V
     Ok(pairs)
 }
 
-/// Checks the time of a call (item 6): `script`, then a pause, then an arrival, which must take no
-/// longer after thirty hours than after one. `clock` counts nanoseconds.
+/// Checks the time of a call (item 6): `script`, then a pause, then an arrival, which must take no longer
+/// after a pause of thirty hours than after one hour. `clock` counts nanoseconds.
 ///
 /// # Errors
 /// If it takes longer.

@@ -14,7 +14,8 @@ use super::{Checks, Item, Operation, Subject, TestPacket, Violation};
 use crate::books::Tally;
 use crate::{Backlog, Cause, Ecn, LawSamples, Observer, Qdisc, Reason};
 
-/// Accesses to packets that a call may make, plus as many for each fate that it reports.
+/// Number of accesses to packets that a call may make, and that it may make in addition for each fate that it
+/// reports.
 const LOOKS_PER_CALL: usize = 64;
 const LOOKS_PER_FATE: usize = 16;
 /// Number of consecutive deadlines that a shaper may let pass without releasing a packet.

@@ -48,7 +48,7 @@ enum Phase {
     Overload,
     /// About as many arrivals as departures.
     Balance,
-    /// Departures, also from an empty queue.
+    /// Departures, including polls of an empty queue.
     Drain,
     /// Long silences with few packets.
     Silence,
@@ -59,7 +59,7 @@ enum Phase {
 /// between 10 kbit/s and 400 Gbit/s.
 pub fn script(seed: u64) -> Vec<Operation> {
     let mut draws = Stream::new(seed, "contract/script");
-    // In some scripts all packets are ECN-capable, in some none, in others some.
+    // All, none or some of the packets in a script are ECN-capable.
     let ecn_share = [0, 50, 100][draws.below(3) as usize];
     let mut operations = Vec::new();
     for _ in 0..6 + draws.below(10) {
@@ -112,8 +112,8 @@ fn any_rate(draws: &mut Stream) -> Rate {
     rates[draws.below(5) as usize]
 }
 
-/// Returns the shortest script found that still `fails`. Drops ever smaller parts as long as it
-/// does.
+/// Returns the shortest script found that still `fails`. Leaves out ever smaller parts as long as the rest
+/// still fails.
 pub fn shrink(script: &[Operation], fails: impl Fn(&[Operation]) -> bool) -> Vec<Operation> {
     let mut best = script.to_vec();
     let mut part = best.len() / 2;

@@ -66,8 +66,8 @@ pub fn words(info: &Info) -> Vec<Variant> {
 }
 
 impl Variant {
-    /// Returns an action that the scripts should have shown but that all their `checks` together
-    /// lack: a law that drops, and marks where ECN is on.
+    /// Returns an action that should have occurred in the scripts but is missing from all their `checks`
+    /// together: drops by the law, or marks if ECN is on.
     pub fn idle(&self, info: &Info, checks: &Checks) -> Option<&'static str> {
         let effective = info.resolve(&self.settings, &LINK).ok()?;
         let only_a_buffer = info.params.iter().all(|p| matches!(p.name, "limit" | "limit_rule"));

@@ -339,7 +339,7 @@ pub(crate) fn build_blue<P: Packet>(s: &Effective, draws: Stream) -> Result<Blue
         decrement: s.number("d2")?,
         freeze_time: s.span("freeze_time")?,
         at_freeze_time: Gate::read(s, "gate")? == Gate::At,
-        // The backlog of a limit in other units may exceed the threshold that stands for the limit.
+        // With a limit in other units, the backlog may exceed the threshold that represents the limit.
         threshold: if s.size("threshold")? == s.size("limit")? { f64::INFINITY } else { threshold },
         early_drops_count: Loss::read(s, "loss")? == Loss::AnyDrop,
         idle: BlueIdle::read(s, "idle")?,

@@ -67,7 +67,7 @@ pub struct Classes<P, Q> {
     /// Classes that have something to send, one bit each.
     waiting: u64,
     /// Classes, one bit each, whose queue has had an arrival since a request last found it empty. Each has
-    /// yet to be notified that the link found none of its packets to send.
+    /// yet to be told that the link found it empty.
     busy: u64,
     packets: PhantomData<fn(P)>,
 }
@@ -155,8 +155,8 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
         answer
     }
 
-    /// Handles a request by the link: notifies queues that have become empty that the link found none of
-    /// their packets.
+    /// Handles a request by the link: tells each queue that has become empty that the link found no packet in
+    /// it.
     fn notify_idle(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
         let mut idle = self.busy & !self.waiting;
         while idle != 0 {

@@ -19,7 +19,7 @@ use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Pac
 /// A port may look ahead unless the law decides at departures or names victims. The port reports
 /// each departure at its own instant, so the law sees the same departures.
 pub trait EarlyLaw {
-    /// Where the law decides with any of its parameters.
+    /// Where the law may decide, over all its possible parameters.
     const DECIDES: Decides = Decides::Enqueue;
 
     /// Returns where the law decides with its current parameters. Never changes.

@@ -370,7 +370,7 @@ pub(super) fn resolve_burst(all: &mut Settings) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Returns 1 - e^-x without loss of digits for small x.
+/// Returns 1 - e^-x without loss of precision for small x.
 fn from_time_constant(x: f64) -> f64 {
     -libm::expm1(-x)
 }

@@ -7,11 +7,11 @@ use aqmlab_units::{Instant, Span};
 pub enum IdleRule {
     /// Floyd and Jacobson 1993, section 11: `m` steps with an empty queue, where `m` is the number of mean
     /// packets that could have been sent, and no ordinary step at the arrival that ends the idle period.
-    // DEVIATES from the letter where that arrival is lost. The queue has still been empty since `q_time`, so
-    // `f(time - q_time)` would count the time before the arrival again at the next one. Here each packet that
-    // could have been sent counts once. (Restarting at each loss would be worse: arrivals less than a
-    // transmission time apart would never let the average decay, and a RED queue above `max_th` would remain
-    // blocked forever.)
+    // DEVIATES from the paper's wording where that arrival is lost. The queue has still been empty since
+    // `q_time`, so `f(time - q_time)` would count the time before the arrival again at the next one. Here
+    // each packet that could have been sent counts once. (Restarting at each loss would be worse: arrivals
+    // less than a transmission time apart would never let the average decay, and a RED queue above `max_th`
+    // would remain blocked forever.)
     Paper,
     /// ns-2.35: the same `m` steps and the arrival's ordinary step, `m + 1` in all.
     Ns2,
@@ -170,7 +170,7 @@ fn linux_aged(avg: f64, weight: f64, packets_per_s: f64, idle_s: f64) -> f64 {
     avg - (avg * idle_us / cell_us).min(avg / 2.0)
 }
 
-/// A first-order low-pass filter, with output zero at first.
+/// A first-order low-pass filter whose output is initially zero.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct LowPass {
     weight: f64,

@@ -2,10 +2,8 @@
 //! link.
 //!
 //! ```text
-//! packet lost, or queue above L:  if now - last_update > freeze_time { p += d1; last_update = now
-//! }
-//! link idle:                      if now - last_update > freeze_time { p -= d2; last_update = now
-//! }
+//! packet lost, or queue above L:  if now - last_update > freeze_time { p += d1; last_update = now }
+//! link idle:                      if now - last_update > freeze_time { p -= d2; last_update = now }
 //! packet arrives:                 marked or dropped with probability p
 //! ```
 
@@ -16,9 +14,9 @@ use super::{Decision, Notice};
 /// Parameters of the law. Queue lengths are in the queue's own unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BlueParams {
-    /// Increase of the probability at a loss, `d1`.
+    /// Increase of the probability on a loss, `d1`.
     pub increment: f64,
-    /// Decrease of the probability at an idle link, `d2`.
+    /// Decrease of the probability when the link is idle, `d2`.
     pub decrement: f64,
     /// Time between two updates, `freeze_time`.
     pub freeze_time: Span,
@@ -45,8 +43,8 @@ pub enum BlueIdle {
     /// ns-3 port: at the arrival that ends the idle period, one decrement per whole `freeze_time` of it.
     Periods,
     /// ALTQ: at the arrival that ends the idle period, one decrement if the period was longer than
-    /// `freeze_time`. If the two ends of an idle period differ by more than one in whole seconds of the
-    /// clock, the probability is set to one decrement. The beginning of an idle period counts as an update.
+    /// `freeze_time`. If the clock's whole seconds at the two ends of an idle period differ by more than one,
+    /// the probability is set to one decrement. The beginning of an idle period counts as an update.
     Altq,
 }
 
@@ -57,7 +55,7 @@ pub struct BlueLaw {
     /// `p_m`.
     p: f64,
     last_update: Option<Instant>,
-    /// Time after an update in which no other is made.
+    /// Time after an update during which no other is made.
     hold: Span,
     idle_since: Option<Instant>,
 }
@@ -227,7 +225,7 @@ mod tests {
         Instant::ZERO + Span::ms(n)
     }
 
-    /// Returns a law that is busy from time zero on.
+    /// Returns a law whose link is busy from time zero on.
     fn busy(params: BlueParams) -> BlueLaw {
         let mut law = BlueLaw::new(params);
         law.on_arrival(ms(0), 0.0);

@@ -9,9 +9,9 @@ use aqmlab_units::{Bytes, Instant, Span};
 pub enum Arithmetic {
     /// In nanoseconds, with exact square roots.
     Exact,
-    /// As Linux: times in whole units of 1024 ns; the inverse square root of the count as a 16-bit fraction,
-    /// refined by one step of Newton's method for each chosen packet; the interval of long waits is over
-    /// after its end, not at it.
+    /// Like Linux: times in whole units of 1024 ns; the inverse square root of the count as a 16-bit
+    /// fraction, refined by one step of Newton's method for each chosen packet; the interval of long waits
+    /// expires after its end, not at it.
     Linux,
 }
 
@@ -35,7 +35,7 @@ pub struct CodelParams {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodelLaw {
     params: CodelParams,
-    /// When packets will have waited too long for an interval; `None` if the last one had not
+    /// When packets will have waited too long throughout an interval; `None` if the last packet had not
     /// waited too long.
     first_above: Option<Instant>,
     /// Whether the queue counts as standing.
@@ -53,7 +53,7 @@ pub struct CodelLaw {
     inverse_root: u16,
 }
 
-/// Fate of the packet that left before, at the same instant.
+/// Fate of the previous packet that left at the same instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum After {
     /// There was no such packet, or it was sent.
@@ -137,8 +137,8 @@ impl CodelLaw {
         }
     }
 
-    /// RFC 8289, dodequeue routine, `ok_to_drop`: returns whether all packets have waited too long
-    /// for an interval.
+    /// RFC 8289, dodequeue routine, `ok_to_drop`: returns whether packets have waited too long throughout an
+    /// interval.
     #[inline]
     fn is_standing(&mut self, now: Instant, sojourn: Span, left: Bytes) -> bool {
         if sojourn < self.params.target || left <= self.params.mtu {
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(drops(&mut law, 100_000, 210_000), [200_000]);
     }
 
-    /// A sojourn of `target` itself is too long, and one byte more than `mtu` is a queue.
+    /// A sojourn of exactly `target` is too long, and one byte more than `mtu` counts as a queue.
     #[test]
     fn edges_are_those_of_the_rfc() {
         for (sojourn, left, dropped) in

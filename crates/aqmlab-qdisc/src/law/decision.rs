@@ -37,7 +37,7 @@ pub enum Decision {
 /// Decides without memory of earlier packets: notifies early with probability `p`, scaled by size.
 #[inline]
 pub(super) fn chosen(p: f64, byte_mode: ByteMode, size: Bytes, draw: impl FnOnce() -> f64) -> Decision {
-    // DEVIATES from ns-2: `u < p`, not `u <= p`, because probability 0 must never hit.
+    // DEVIATES from ns-2: `u < p`, not `u <= p`, because with probability 0 no packet may be chosen.
     if p > 0.0 && draw() < byte_mode.scaled(p, size) {
         Decision::Notify(Notice::EARLY)
     } else {

@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn an_idle_link_ages_the_average_until_a_packet_is_queued() {
-        // 1000 packets/s: after 10 ms, 0.5^10 of it is left.
+        // 1000 packets/s: after 10 ms, 0.5^10 of the average is left.
         let mut law = FredLaw::new(FredParams { weight: 0.5, ..PARAMS });
         law.on_queued(NOW, 64.0, 1);
         law.on_idle(NOW);

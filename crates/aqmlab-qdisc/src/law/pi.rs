@@ -51,8 +51,8 @@ impl PiLaw {
         }
     }
 
-    /// The first sample uses the old queue as the previous one. All others see one equal to themselves and
-    /// make equal steps, so the work is bounded however long the pause.
+    /// The first sample uses the old queue as the previous one. For all others the previous sample equals
+    /// their own, so they make equal steps, and the work is bounded however long the pause.
     // DEVIATES from ns-2, whose p is a float: sums on a grid are the same in any grouping (see `Grid`).
     #[cold]
     fn update(&mut self, now: Instant, q: f64) {
@@ -137,7 +137,7 @@ mod tests {
     fn an_hour_in_one_leap_is_an_hour_of_samples() {
         for queued in [0.0, 49.0, 51.0, 400.0] {
             let (mut leap, mut stepped) = (law(0.0), law(0.0));
-            // First somewhere inside.
+            // First, both laws are brought to a probability strictly between 0 and 1.
             let _ = (after(&mut leap, 40, 3000.0), after(&mut stepped, 40, 3000.0));
             for n in 41..=720_000 {
                 let _ = after(&mut stepped, n, queued);

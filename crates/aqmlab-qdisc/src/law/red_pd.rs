@@ -72,9 +72,9 @@ impl RedPdLaw {
         self.scratch.reserve(flows.saturating_sub(self.scratch.len()));
     }
 
-    /// Decides on an arriving packet of a flow. Returns whether it is dropped before it reaches
-    /// RED. `above_min_th` is about RED's average; `waits` means that more than one unit (packet or
-    /// byte) waits. `draw` returns a number in [0, 1).
+    /// Decides on an arriving packet of a flow. Returns whether it is dropped before it reaches RED.
+    /// `above_min_th` states whether RED's average is above `min_th`; `waits`, whether more than one unit
+    /// (packet or byte) waits. `draw` returns a number in [0, 1).
     #[inline]
     pub fn on_arrival(
         &mut self,
@@ -381,8 +381,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_first_probability_is_the_flows_share_of_the_drop_rate() {
-        // A flow alone on the lists has the drop rate of 0.1 itself as its share because it is the
-        // mean.
+        // A flow that is alone on the lists is itself the mean, so its share is the drop rate itself, 0.1.
         let mut law = RedPdLaw::new(PARAMS);
         for n in 0..1500u64 {
             assert!(!law.on_arrival(ms(n), 0, SIZE, true, true, || 0.999));

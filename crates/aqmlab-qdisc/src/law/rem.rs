@@ -45,7 +45,7 @@ pub struct RemLaw {
     input: f64,
 }
 
-/// Average, in packets per period, below which it counts as zero, so that a decaying average ends.
+/// Packets per period below which the average counts as zero, so that its decay ends.
 const NO_INPUT: f64 = 1e-12;
 
 impl RemLaw {
@@ -105,7 +105,7 @@ impl RemLaw {
         self.price = self.price.stepped(step, count, (Grid::ZERO, Grid::MOST));
     }
 
-    /// Returns 1 - phi^-price (equation 2), without loss of digits for small prices.
+    /// Returns 1 - phi^-price (equation 2), without loss of precision for small prices.
     fn probability_at(&self, price: f64) -> f64 {
         -libm::expm1(-price * self.ln_phi)
     }
@@ -184,7 +184,7 @@ mod tests {
         for (price, p, digits) in [(693.5, 0.5, 1e-4), (100.0, 0.09512, 1e-5), (200.0, 0.18119, 1e-5)] {
             assert!((law.probability_at(price) - p).abs() < digits, "{price}: {}", law.probability_at(price));
         }
-        // The probabilities of no mark multiply along a path, so prices add up.
+        // The probabilities of passing unmarked multiply along a path, so prices add up.
         let passes = (1.0 - law.probability_at(100.0)) * (1.0 - law.probability_at(200.0));
         assert!((1.0 - passes - 0.25907).abs() < 1e-5);
         assert!((1.0 - passes - law.probability_at(300.0)).abs() < 1e-15);

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     queues: Vec<Credit>,
-    /// Queues that have something to send; the first one has its turn.
+    /// Queues that have something to send; it is the first one's turn.
     active: VecDeque<u16>,
 }
 
@@ -97,8 +97,7 @@ mod tests {
         sent
     }
 
-    /// Whatever the sizes, no queue is further from its share than one packet and one quantum of
-    /// each.
+    /// Whatever the sizes, no queue deviates from its share by more than one packet and one quantum.
     #[test]
     fn shares_are_those_of_the_quanta_to_a_packet_and_a_quantum() {
         for (quanta, sizes) in [

@@ -70,7 +70,7 @@ pub(super) struct Grid(i128);
 
 const FRACTION_BITS: u32 = 60;
 const UNIT: f64 = (1u64 << FRACTION_BITS) as f64;
-/// Bound of the numbers: 2^66, far above any price and far from overflow.
+/// Bound on the numbers: 2^66, far above any price and far from overflow.
 const FAR: i128 = 1 << 126;
 
 impl Grid {
@@ -86,7 +86,8 @@ impl Grid {
 
     /// Makes `count` steps, clamped between `low` and `high` as if each step were clamped.
     pub(super) fn stepped(self, step: Grid, count: u64, (low, high): (Grid, Grid)) -> Self {
-        // Equal steps have one direction, so only the last one can be the first to pass an end.
+        // Equal steps all go in one direction, so only the end that the last one passes can have been passed
+        // at all.
         Grid(self.0.saturating_add(step.0.saturating_mul(i128::from(count))).clamp(low.0, high.0))
     }
 

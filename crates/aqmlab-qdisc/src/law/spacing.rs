@@ -82,7 +82,7 @@ impl Spacing {
                 mode.after_spacing(self.spaced(pb, (self.bytes / mean.get()) as f64), size)
             }
         };
-        // DEVIATES from ns-2: `u < pa`, not `u <= pa`, because probability 0 must never hit.
+        // DEVIATES from ns-2: `u < pa`, not `u <= pa`, because with probability 0 no packet may be chosen.
         let hit = pa > 0.0 && draw() < pa;
         if hit {
             self.notified();

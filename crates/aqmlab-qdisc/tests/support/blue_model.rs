@@ -15,7 +15,7 @@
 /// The fate that the random decision of the queue under test gave an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Told {
-    /// No notification, or one that marks: the packet meets the buffer.
+    /// No notification, or one that marks: the packet reaches the buffer.
     Goes,
     /// The notification is a drop.
     Dropped,
@@ -39,7 +39,7 @@ pub enum Idle {
     RunsOutOrStaysSo,
 }
 
-/// One queue. Times are in nanoseconds, probabilities in whole parts of `one`.
+/// One queue. Times are in nanoseconds, probabilities are integers, with `one` for 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// waiting packets, without the one in transmission
@@ -65,7 +65,7 @@ pub enum What {
     OwnDrop,
     /// the link runs out of packets
     Idle,
-    /// the link stays idle after an own drop
+    /// the link stays idle after a drop by BLUE itself
     StillIdle,
 }
 
@@ -80,8 +80,8 @@ pub struct Event {
     pub p: u64,
 }
 
-/// Returns all events of the arrivals (time, outcome of the draw), which are in the order of time,
-/// to the end of the last transmission.
+/// Returns all events of the arrivals (time, outcome of the draw), which are in the order of time, up to the
+/// end of the last transmission.
 pub fn history(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<Event> {
     sum(rules, events(rules, arrivals))
 }
@@ -93,8 +93,8 @@ struct Carried {
     ends: u64,
 }
 
-/// Returns the paper's events in the order of time. A departure comes before an arrival of the same
-/// instant, and an arrival's events follow the order of the text.
+/// Returns the paper's events in the order of time. A departure comes before an arrival at the same instant,
+/// and an arrival's events follow the order of the text.
 fn events(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<(u64, usize, What)> {
     let mut carried: Vec<Carried> = Vec::new();
     let mut found = Vec::new();
@@ -118,7 +118,7 @@ fn events(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<(u64, usize, What)> {
     for (number, pkt) in carried.iter().enumerate() {
         let next = carried.get(number + 1).map(|next| arrivals[next.arrival].0);
         if next.is_none_or(|next| next >= pkt.ends) {
-            // It comes before the first arrival that is not before it.
+            // It precedes the first arrival that is not earlier.
             let before = (pkt.arrival..arrivals.len()).find(|n| arrivals[*n].0 >= pkt.ends);
             found.push((pkt.ends, before.unwrap_or(arrivals.len()), What::Idle));
         }

@@ -137,8 +137,8 @@ impl CaptureReport {
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct CaptureFailure {
-    /// The time of the last packet that seemed to be written; the last one that really was lies some 256 KiB
-    /// earlier.
+    /// The time of the last packet that appeared to be written; the last one actually written lies about 256
+    /// KiB earlier in the file.
     pub at: Instant,
     /// Each port, with no packet written and all of them missed.
     pub ports: Vec<CapturedPackets>,
@@ -235,8 +235,7 @@ impl Capture {
     fn give_up(&mut self, error: io::Error) {
         self.failed = Some(error);
         let Some(file) = self.file.take() else { return };
-        // The contents of the buffer must not reach the disk, where dropping the whole would write
-        // them.
+        // The contents of the buffer must not reach the disk, but dropping the writer would write them there.
         let (mut sink, _) = file.into_sink().into_parts();
         sink.give_up();
     }

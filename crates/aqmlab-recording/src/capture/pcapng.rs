@@ -75,7 +75,7 @@ pub struct Statistics {
     pub end_ns: u64,
     /// Packets to be captured.
     pub received: u64,
-    /// Packets among them that are not in the file.
+    /// Of these, the packets that are not in the file.
     pub dropped: u64,
 }
 

@@ -8,7 +8,7 @@ use aqmlab_units::{Bytes, Instant};
 pub struct Exchange {
     /// The class's number.
     pub class: u32,
-    /// The connection that carries it: its user, and its number among that user's.
+    /// The connection that carries it: its user, and its number among that user's connections.
     pub of: Identity,
     /// Its number on that connection, from 0.
     pub number: u32,

@@ -6,9 +6,9 @@
 //! `(t0, t1]` count, whenever they began. An exchange that has not ended at `t1` is *censored*, and
 //! kept with its waiting time so far. `docs/recording.md` describes the tables.
 //!
-//! Pages are recorded in the same way, in their own tables. A page counts as one exchange, from the
-//! opening of its first connection to the last byte of its last object. Their bands are by the
-//! bytes of the page.
+//! Pages are recorded in the same way, in their own tables. A page counts as one exchange, from the opening
+//! of its first connection to the last byte of its last object. Their bands are those of the page's size in
+//! bytes.
 //!
 //! A host reports the end of each exchange once. It may report ahead of its clock, and in any
 //! order: histograms, sums and the sample do not depend on the order, and rows are written in the
@@ -40,8 +40,8 @@ pub struct SizeBands {
 }
 
 impl SizeBands {
-    /// Creates this many bands. Returns `None` for no band, for bands that do not increase, or if one begins
-    /// beyond 2^63 bytes.
+    /// Creates this many bands. Returns `None` for zero bands, for bands that do not increase, or if one
+    /// begins beyond 2^63 bytes.
     pub fn by_factor(first: Bytes, factor: u64, count: u32) -> Option<Self> {
         if count == 0 || first.is_zero() || factor < 2 {
             return None;
@@ -112,7 +112,7 @@ pub struct RequestRecord {
 
 struct Class {
     name: String,
-    /// The draws that select the sample: by the member of a connection and the number of the exchange.
+    /// The draws that select the sample: by the stream of the connection and the number of the exchange.
     draws: Stream,
     bands: Vec<Band>,
     sample: Sample,
@@ -201,7 +201,7 @@ impl RequestRecorder {
         }
     }
 
-    /// Returns why rows could not be written, if so; from then on there are none.
+    /// Returns the reason why rows could not be written, if any; after such an error there are no rows.
     pub fn failure(&self) -> Option<&RecordingError> {
         self.log.as_ref().and_then(Log::failure)
     }

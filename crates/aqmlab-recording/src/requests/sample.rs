@@ -1,4 +1,4 @@
-//! A uniform sample of fixed size that does not depend on any order.
+//! A uniform sample of fixed size that does not depend on the order of its items.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -8,9 +8,9 @@ use aqmlab_units::Span;
 use super::exchange::{Exchange, ExchangeId};
 use crate::table::Table;
 
-/// The items with the smallest keys among all those offered. A key is drawn by the identity of its item, so
-/// all sets of this size are equally likely, and the sample does not depend on the order in which a host
-/// reports exchanges.
+/// The items with the smallest keys among all those offered. A key is a draw determined by the item's
+/// identity, so all sets of this size are equally likely, and the sample does not depend on the order in
+/// which a host reports exchanges.
 pub struct Sample {
     size: usize,
     /// The items, the largest key first.

@@ -2,7 +2,7 @@
 
 use aqmlab_scenario::PlanJson;
 
-/// It is that of the smallest scenario.
+/// It is the plan of the smallest scenario.
 pub fn plan() -> PlanJson {
     let text = "title = \"t\"\nduration = \"1s\"\n\
                 topology = { kind = \"dumbbell\", rate = \"1Mbit\", delay = \"1ms\", queue = { kind = \"droptail\", limit = \"9p\" } }\n\

@@ -224,8 +224,8 @@ impl Sweep<'_> {
         report.absorb(own, "", |_, _| true);
     }
 
-    /// Returns the plans of the first case. Errors without any swept value are reported without the
-    /// labels.
+    /// Returns the plans of the first case. Errors that occur without any swept value are reported without
+    /// the labels.
     fn try_first(&self, firsts: &[usize], report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let changes = self.changes(firsts);
         let mut own = Report::new(&self.text);
@@ -253,7 +253,7 @@ impl Sweep<'_> {
         self.axes.iter().zip(chosen).flat_map(|(values, &label)| &values.changes[label]).collect()
     }
 
-    /// Returns the plans of all arms with `changes` made in each. An error of a swept value that affects only
+    /// Returns the plans of all arms with `changes` made in each. An error in a swept value that affects only
     /// some arms is reported for the first of these.
     pub(super) fn plans(&self, changes: &[&Change], report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let several = self.arms.len() > 1;

@@ -1,4 +1,4 @@
-//! Axes and their short names: the shortest end of an axis' path that identifies the axis.
+//! Axes and their short names: the shortest suffix of an axis's path that identifies the axis.
 
 use crate::names::RESERVED;
 
@@ -7,7 +7,7 @@ use crate::names::RESERVED;
 pub struct Axis {
     /// Its name: the key's dotted path, the name of a `[[sweep.zip]]`, or `"case"`.
     pub name: String,
-    /// The shortest end of the path that no other axis has; the name itself if it is not a path.
+    /// The shortest suffix of the path that no other axis shares; the name itself if it is not a path.
     pub short: String,
     /// The dotted paths that it sets.
     pub keys: Vec<String>,

@@ -1,4 +1,4 @@
-//! When the connections of a class opened, by the table `requests` of a recording.
+//! When the connections of a class opened, from the table `requests` of a recording.
 
 use aqmlab_traffic::Identity;
 use aqmlab_units::{Instant, Span};
@@ -42,7 +42,7 @@ impl Columns {
 /// contents of the table `requests` called `file`.
 ///
 /// # Errors
-/// If it is no such table: a sentence without a full stop.
+/// If it is not such a table: a sentence without a full stop.
 pub fn recorded_openings(
     parquet: Vec<u8>,
     file: &str,

@@ -1,8 +1,8 @@
 //! Schedules: lists of datagrams in a file next to the scenario, CSV or Parquet.
 //!
-//! Columns, in any order: `time_s` (seconds since the run's beginning, decimals allowed) or
-//! `time_ns`, `size_bytes` with headers, and optionally `ecn` and `flow`. Rows may be in any order;
-//! packets of one flow and instant leave in the order of the file.
+//! Columns, in any order: `time_s` (seconds since the run's beginning, decimals allowed) or `time_ns`,
+//! `size_bytes` with headers, and optionally `ecn` and `flow`. Rows may be in any order; packets of one flow
+//! that are due at the same instant leave in the order of the file.
 
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ pub struct Schedule {
     times: Vec<u64>,
     /// Its size in 16 bits, and above them its ECN field.
     packets: Vec<u32>,
-    /// The beginnings of the packets of each flow, and the end of the last one's.
+    /// Where each flow's packets begin, and where those of the last flow end.
     begins: Vec<usize>,
 }
 
@@ -154,8 +154,8 @@ impl Schedule {
         self.packets.iter().any(|packet| packet >> 16 != 0)
     }
 
-    /// Returns the mean over flows of a flow's rate from the first packet of all to the last, or
-    /// `None` if all leave at once.
+    /// Returns the mean over flows of a flow's rate between the first and the last packet of the whole
+    /// schedule, or `None` if all leave at once.
     pub fn mean_rate(&self) -> Option<Rate> {
         let (first, last) = (self.times.iter().min()?, self.times.iter().max()?);
         let bytes = Bytes::new(self.sizes().sum::<u64>() / self.flows() as u64);
@@ -196,7 +196,7 @@ impl Columns {
     }
 }
 
-/// Returns the field of a word, or of the code point itself, which captures use. An empty cell is
+/// Returns the ECN field for its name or for the code point itself, which captures use. An empty cell means
 /// not ECN-capable.
 fn ecn(cell: &Cell<'_>) -> Result<Ecn, String> {
     let found = match cell {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// A link: from, to, rate, delay, and the packets that may wait in front of it; `None` is the default buffer.
 pub type Link<'a> = (&'a str, &'a str, &'a str, &'a str, Option<u32>);
 
-/// Packets of 1000 B at even distances: name, from, to, rate, and when the first is sent.
+/// Packets of 1000 B at equal intervals: name, from, to, rate, and when the first is sent.
 pub type Stream<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
 
 /// A graph without access links; links and streams have this order in the plan.

@@ -10,10 +10,10 @@ use aqmlab_random::Stream;
 use aqmlab_sim::{PortPacket, SimPacket};
 use aqmlab_units::{Instant, Rate};
 
-/// A call of a discipline and its decision.
+/// A call to a discipline and its decision.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Act {
-    /// a packet came
+    /// a packet arrived
     Enqueue(Instant, SimPacket),
     /// a packet was lost
     Dropped(Instant, SimPacket, Reason),
@@ -26,7 +26,7 @@ pub enum Act {
 /// Shared by a tap and its reader.
 pub type Log = Arc<Mutex<Vec<Act>>>;
 
-/// A discipline that records all calls of the one inside.
+/// A discipline that records all calls to the one inside.
 struct Tap {
     inner: Discipline<PortPacket>,
     log: Log,

@@ -131,8 +131,8 @@ impl Fractional {
 /// Number of processes that are drawn in parallel.
 const LANES: usize = 8;
 
-/// Draws, for processes with the same parameters and the same number of values so far, until they
-/// have `count`, in advance. Each sum has the order of [`Fractional::prediction`], so each value is
+/// Draws values in advance, for processes with the same parameters and the same number of values so far,
+/// until they have `count`. Each sum is computed in the order of [`Fractional::prediction`], so each value is
 /// the same to the last bit.
 fn draw_side_by_side(processes: &mut [&mut Fractional], count: usize) {
     let Fractional { d, mut deviation, ref values, .. } = *processes[0];

@@ -101,7 +101,7 @@ impl Multiplexed {
         if self.waits { Step::default() } else { self.answer(now) }
     }
 
-    /// Writes the responses that are ready and have their turn, and waits for the next.
+    /// Writes the responses that are ready and whose turn it is, and waits for the next.
     fn answer(&mut self, now: Instant) -> Step {
         let before = self.answered;
         let mut wake_at = None;
