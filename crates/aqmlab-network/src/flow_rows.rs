@@ -86,7 +86,7 @@ impl Column {
     }
 }
 
-/// Returns the count in a column, and whether it is that of the measured interval.
+/// Returns the count in a column, and whether it covers only the measured interval.
 fn count_of(column: &str) -> (&str, bool) {
     match column.strip_prefix("measured_") {
         Some(count) => (count, true),

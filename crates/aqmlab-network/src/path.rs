@@ -16,7 +16,7 @@ use aqmlab_units::{Bytes, Span};
 pub enum OwnPipe {
     /// Its access link at an edge of the network.
     Access(usize, Edge),
-    /// Its passage through the delay stage at a place.
+    /// Its passage through the delay stage at this place.
     Stage(usize, StagePlace),
 }
 

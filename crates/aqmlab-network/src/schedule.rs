@@ -5,8 +5,8 @@ use aqmlab_recording::StoppedBy;
 use aqmlab_scenario::{Completed, CountStop, Plan, QueueCount, QueueStop};
 use aqmlab_units::{Instant, Span};
 
-/// A host's own action at an instant. Simultaneous actions come in this order, after everything else at that
-/// instant.
+/// A host's own action at an instant. Simultaneous actions take place in this order, after everything else at
+/// that instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Milestone {
     /// Queues and laws are sampled.

@@ -8,10 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::catalogue::find;
 use crate::scripts::{Finding, Lot, Progress, Trial, Tried, run_all};
 
-/// Runs the contract kit on the disciplines `names`, with every preset and every word of every
-/// choice, with random scripts numbered from `first_seed` on: `seeds` of them for each, or, if that
-/// is not given, until `progress` returns `False`. Returns the checks and the findings as JSON
-/// text.
+/// Runs the contract kit on the disciplines `names`, with every preset and every word of every choice, with
+/// random scripts numbered from `first_seed` on: `seeds` scripts for each discipline or, if `seeds` is not
+/// given, scripts until `progress` returns `False`. Returns the checks and the findings as JSON text.
 #[pyfunction]
 #[pyo3(signature = (names, first_seed, seeds, workers, progress=None))]
 pub(crate) fn aqm_check(

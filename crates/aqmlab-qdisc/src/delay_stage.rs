@@ -10,12 +10,12 @@ use aqmlab_units::{Bytes, Instant, Packets};
 use crate::books::{Imbalance, Tally};
 use crate::{Backlog, Cause, Observer, Packet, Passage, Pipe, Reason};
 
-/// Delays each packet by the pipe that its rule names, like dummynet and the papers' DelayBox.
+/// Delays each packet in the pipe that its rule names, like dummynet and the papers' DelayBox.
 ///
-/// Packets of one pipe leave in the order of their arrival; packets of different pipes by due time,
-/// and by the pipes' numbers at equal times. The order therefore depends only on content, not on
-/// which packet reached another pipe first. Losses of a pipe are reported as [`Reason::Injected`].
-/// Packets beyond the cap are reported as [`Reason::Overflow`] and counted separately.
+/// Packets of one pipe leave in the order of their arrival; packets of different pipes leave by due time and,
+/// if that is equal, by the pipes' numbers. The order therefore depends only on content, not on which packet
+/// reached another pipe first. Losses of a pipe are reported as [`Reason::Injected`]. Packets beyond the cap
+/// are reported as [`Reason::Overflow`] and counted separately.
 pub struct DelayStage<P, Rule> {
     pipes: Vec<Pipe>,
     rule: Rule,

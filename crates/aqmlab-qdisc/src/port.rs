@@ -44,7 +44,7 @@ struct Link<P> {
     overhead: Bytes,
     /// When the current transmission ends; far future if the link is idle.
     ends: Instant,
-    /// The packet in transmission, as far as the books need it.
+    /// The properties of the packet in transmission that the books need.
     on_wire: OnWire,
     /// The packet in transmission itself, unless the port looks ahead.
     in_hand: Option<Stamped<P>>,

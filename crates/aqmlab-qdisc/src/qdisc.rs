@@ -168,8 +168,8 @@ pub trait Observer<P> {
     fn dropped(&mut self, now: Instant, pkt: P, at: Cause);
     /// Reports that `pkt`, which is not lost, now carries CE and did not before.
     fn marked(&mut self, now: Instant, pkt: &P, at: Cause);
-    /// Reports that `pkt` enters an inner queue, by the number of [`Cause::inner`]. It is queued
-    /// there, or its fate is reported.
+    /// Reports that `pkt` enters an inner queue, identified by its number as in [`Cause::inner`]. It is
+    /// queued there, or its fate is reported.
     fn entered(&mut self, _now: Instant, _pkt: &P, _inner: u16) {}
     /// Reports that `pkt` leaves an inner queue and is not lost.
     fn left(&mut self, _now: Instant, _pkt: &P, _inner: u16) {}

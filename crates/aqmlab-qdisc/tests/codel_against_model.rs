@@ -39,7 +39,8 @@ struct Model {
     lastcount: u32,
     dropping: bool,
     fates: Vec<(u64, u64, Fate)>,
-    /// Numbers of dropping states that began at the rate of the previous one, of all states, and of marks.
+    /// Number of dropping states that began at the rate of the previous one, number of all dropping states,
+    /// and number of marks.
     resumed: u64,
     states: u64,
     marks: u64,
@@ -254,9 +255,9 @@ fn a_million_packets_meet_the_fate_that_the_rfcs_pseudo_code_has_for_them() {
     }
 }
 
-/// A queue that never empties, behind a link that polls every 100 us: drops come 100 ms after the
-/// first long wait, then at 1/1, 1/sqrt 2, 1/sqrt 3, ... of 100 ms. The figures are worked out
-/// independently of both.
+/// A queue that never empties, behind a link that polls every 100 us: the first drop occurs 100 ms after the
+/// first long wait, the others follow at intervals of 1/1, 1/sqrt 2, 1/sqrt 3, ... of 100 ms. The figures are
+/// worked out independently of both.
 #[test]
 fn drops_of_a_standing_queue_come_at_the_known_instants() {
     let (mut queue, mut fates) = (codel(false), Fates::default());

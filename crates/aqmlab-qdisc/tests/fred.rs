@@ -119,8 +119,8 @@ impl Model {
     }
 }
 
-/// Sends random bursts from a few or many flows, with silences, and returns the number of agreeing
-/// fates of each kind.
+/// Sends random bursts from a few or many flows, with silences, and returns how many fates of each kind
+/// agree.
 fn compare(seed: u64, flows: u64, two_packets: bool) -> BTreeMap<Reason, usize> {
     let given = settings(&[
         ("limit", packets(LIMIT as u64)),
@@ -147,7 +147,7 @@ fn compare(seed: u64, flows: u64, two_packets: bool) -> BTreeMap<Reason, usize> 
             _ => (world.below(4), world.below(3) as usize),
         };
         for _ in 0..arrivals {
-            // One flow sends half of everything.
+            // One flow sends half of all packets.
             let flow = if world.below(2) == 0 { 0 } else { world.below(flows) };
             let pkt = pkt(number, flow);
             let expected = model.arrives(now, pkt, unit_from_bits(numbered.at(number)));

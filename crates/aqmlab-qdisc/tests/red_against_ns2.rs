@@ -55,7 +55,7 @@ impl Link {
     }
 }
 
-/// Replays one trace and returns the numbers of agreeing arrivals, early drops and overflows.
+/// Replays one trace and returns how many arrivals, early drops and overflows agree.
 fn replay(name: &str, spacing: SpacingRule, limit: usize) -> (usize, usize, usize) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../vectors/ns2-red-open-loop")

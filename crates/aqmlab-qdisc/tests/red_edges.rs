@@ -29,7 +29,7 @@ const PARAMS: RedParams = RedParams {
     packets_per_s: 1000.0,
 };
 
-/// Returns the notice of an arrival that finds `queued` waiting and has the smallest draw.
+/// Returns the notice given to an arrival that finds `queued` waiting and has the smallest draw.
 fn notice(queued: f64) -> Notice {
     match RedLaw::new(PARAMS).on_arrival(Instant::ZERO, queued, SIZE, || 0.0) {
         Decision::Notify(notice) => notice,
@@ -120,7 +120,7 @@ fn each_arrival_has_the_draw_of_its_number() {
 /// idle link, so that no packet is admitted, must end.
 #[test]
 fn a_source_that_never_yields_does_not_shut_the_queue_for_good() {
-    const RATE: u64 = 1250; // packets of 1000 bytes a second
+    const RATE: u64 = 1250; // packets of 1000 bytes per second
     for (idle, weight) in [("paper", 0.002), ("paper", 0.05), ("ns2", 0.002), ("linux", 0.002)] {
         let given = settings(&[
             ("limit", packets(50)),

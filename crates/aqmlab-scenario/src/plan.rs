@@ -463,7 +463,7 @@ pub struct DelayPlan {
     pub rate: Option<Distribution<Rate>>,
 }
 
-/// The delay that a stage adds to each packet of a flow in a direction.
+/// The delay that a stage adds to each packet of a flow in one direction.
 #[derive(Clone, PartialEq, Debug)]
 pub enum StageDelay {
     /// A draw for each flow and direction.

@@ -391,7 +391,7 @@ fn at_a_rate(rate: &str, more: &str) -> Result<aqmlab_scenario::Experiment, Stri
 
 #[test]
 fn a_load_of_ten_times_a_link_needs_to_be_allowed() {
-    // 10 Mbit/s are 82.891 responses a second: 10 segments of 1500 bytes, SYN and FIN of 40.
+    // 10 Mbit/s carry 82.891 responses per second: 10 segments of 1500 bytes, SYN and FIN of 40.
     assert!(at_a_rate("828/s", "").is_ok());
     let error = at_a_rate("829/s", "").unwrap_err();
     assert!(error.contains("10 times its rate (`10Mbit`)") && error.contains("allow_overload"), "{error}");
@@ -407,9 +407,9 @@ fn memory_is_estimated_for_the_connections_that_pile_up() {
         let plan = at_a_rate(rate, "allow_overload = true\n").unwrap().arms.remove(0);
         aqmlab_scenario::estimate::memory(&plan).total().get() / 1024
     };
-    // All of them within the time that one takes: two round trips of 20 ms.
+    // As many as open within the duration of one: two round trips of 20 ms.
     assert_eq!(connections("50/s"), 2);
-    // 917.109 of 1000 a second for 100 s, and 82.891 a second that take 40 ms.
+    // 917.109 of 1000 per second accumulate for 100 s; the other 82.891 per second take 40 ms each.
     assert_eq!(connections("1000/s"), 91_714);
 }
 

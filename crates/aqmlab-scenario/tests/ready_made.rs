@@ -76,7 +76,7 @@ fn the_live_demo_is_what_it_says() {
     for plan in &demo.arms {
         let (class, bottleneck) = (&plan.classes[0], &plan.links[0]);
         assert_eq!((class.count, class.workload.congestion().as_deref()), (10, Some("reno")));
-        // 833 packets of 1500 B a second, 1.2 ms each; the buffer is 120 ms.
+        // 833 packets of 1500 B per second, 1.2 ms each; the buffer is 120 ms.
         assert_eq!(class.data_packet(), Bytes::new(1500));
         assert_eq!(bottleneck.rate.time_for(class.data_packet()), Span::us(1200));
         assert_eq!(bottleneck.rate.time_for(class.data_packet() * 100), Span::ms(120));

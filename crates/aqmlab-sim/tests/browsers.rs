@@ -92,7 +92,7 @@ fn half_of_the_objects_of_the_stand_in_share_their_connection() {
         shared += u64::from(connections.iter().filter(|&&n| n > 1).sum::<u32>());
     }
     let share = |of: u64, whole: u64| of as f64 / whole as f64;
-    // By the theory 0.5, 0.1534 and 5.52; a page has 4.99 objects (`tests/browsers.rs` of the traffic crate).
+    // In theory 0.5, 0.1534 and 5.52; a page has 4.99 objects (`tests/browsers.rs` of the traffic crate).
     assert!((share(shared, objects) - 0.5).abs() < 0.005, "{}", share(shared, objects));
     assert!((share(several, all) - 0.153).abs() < 0.003, "{}", share(several, all));
     assert!((share(shared, several) - 5.52).abs() < 0.06, "{}", share(shared, several));
@@ -111,7 +111,7 @@ fn users_of_the_stand_in_think_long_and_heavy_tailed() {
     let mean = think.iter().sum::<f64>() / n as f64;
     let variance = think.iter().map(|t| (t - mean) * (t - mean)).sum::<f64>() / n as f64;
     assert!((mean - 30.0).abs() < 5.0 * (variance / n as f64).sqrt(), "{mean} s");
-    // 4.99 objects a page, and a second to fetch it, are 0.16 requests a second.
+    // With 4.99 objects per page, and a second to fetch the page, there are 0.16 requests per second.
     assert!((4.99 / (mean + 1.0) - 0.16).abs() < 0.003);
     think.sort_unstable_by(f64::total_cmp);
     let above = |t: f64| (n as usize - think.partition_point(|&x| x <= t)) as f64 / n as f64;
@@ -145,7 +145,7 @@ fn a_page_takes_two_round_trips_for_each_connection_in_a_row_and_one_more_for_ea
         ("persistent = 0.0\nparallel = 4", 2 + 4, 0),
         ("persistent = 0.0\nparallel = 100", 2 + 2, 0),
         ("persistent = 1.0\nparallel = 4", 7, 0),
-        // The first continues with two objects, and a second opens for the other three.
+        // The first connection continues with two objects, and another opens for the other three.
         ("persistent = 1.0\nper_persistent = 3\nparallel = 2", 2 + 4, 0),
         ("persistent = 1.0\nper_persistent = 3\nparallel = 1", 4 + 4, 0),
         ("persistent = 1.0\nparallel = 4\nserver_delay = \"7ms\"", 7, 6),
@@ -201,7 +201,7 @@ fn under_congestion_users_slow_down() {
         (of("completed"), of("failed"), of("censored"))
     });
     assert!(idle.0 > 20_000, "{idle:?}");
-    // Two megabits a second carry 25 responses a second at most.
+    // Two megabits per second carry at most 25 responses per second.
     assert!((1000..1500).contains(&full.0), "{full:?}");
     assert!(full.2 <= 200 * 2, "{full:?}: two connections a user");
 }

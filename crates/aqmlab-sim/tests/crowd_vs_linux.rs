@@ -41,7 +41,7 @@ const TIMEOUTS: usize = 4;
 const LEAST: usize = 5;
 type Figures = [f64; 6];
 
-/// Our runs for each of the kernel's: the same flows, other draws.
+/// Number of our runs for each of the kernel's: the same flows, other draws.
 const RUNS: usize = 4;
 /// The cases of the fast lane: one flow, deep and shallow queues, with and without ECN, both congestion
 /// controls.

@@ -277,7 +277,7 @@ fn jittered(case: &'static str, count: usize, queue: &'static str, jitter: &'sta
     Crowd { case, count, rate: 10, queue, classes, jitter }.assert_inside(seeds(25));
 }
 
-/// A run of these has ten times the packets, so the fast lane uses fewer seeds.
+/// A run with these flows has ten times the packets, so the fast lane uses fewer seeds.
 fn mixed(case: &'static str, classes: &'static [(&'static str, bool)]) {
     Crowd { case, count: 100, rate: 50, queue: RED_ECN, classes, jitter: "0s" }.assert_inside(seeds(6));
 }

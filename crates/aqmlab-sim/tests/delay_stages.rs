@@ -92,7 +92,8 @@ fn queues_see_packets_behind_an_entry_and_before_an_exit() {
         let r = record(&scenario(traffic, &format!("[[delay]]\ndelay = \"2s\"\nat = \"{at}\"\n")), 1);
         (summary(&r, "bottleneck", "*", "arrivals_packets"), flows(&r, "x", "delivered_bytes")[0])
     };
-    // 1000 packets a second for 10 seconds; those of the last 2 seconds (and 10 ms of the path) have not arrived.
+    // 1000 packets per second for 10 seconds; those of the last 2 seconds (and 10 ms of the path) have not
+    // arrived.
     assert_eq!(arrivals("entry"), (8000, 7_990_000));
     assert_eq!(arrivals("exit"), (10_000, 7_990_000));
 }
@@ -107,7 +108,7 @@ fn losses_of_a_stage_are_counted_apart_from_those_of_queues() {
         let traffic = "kind = \"cbr\"\nrate = \"8Mbit\"\nsize = \"1000B\"\ncount = 2\nstop = \"9s\"";
         let r = record(&scenario(traffic, &format!("[[delay]]\nloss = 0.1\nat = \"{at}\"\n")), 1);
         let (sent, gone) = (flows(&r, "x", "sent_segments").iter().sum::<u128>(), lost(&r, "packets"));
-        // 1000 a second from each, for 9 seconds. Binomial(18000, 0.1): a deviation of 40.
+        // 1000 per second from each, for 9 seconds. Binomial(18000, 0.1): a deviation of 40.
         assert_eq!(sent, 18_002);
         assert!(gone.abs_diff(1800) < 5 * 40, "{at}: {gone}");
         assert_eq!(lost(&r, "bytes"), gone * 1000);
@@ -263,7 +264,7 @@ fn what_lies_behind_a_router_sees_its_delay_and_losses() {
         let lost = flows(&r, "back", "lost_outside_queues_packets")[0];
         (["hop3-reverse", "hop2-reverse", "hop1-reverse"].map(at), lost, lost_in(&r))
     };
-    // A packet a millisecond from 0 s on; the last is sent at the end, and a hop takes 1.08 ms.
+    // One packet per millisecond from 0 s on; the last is sent at the end, and a hop takes 1.08 ms.
     assert_eq!(arrivals(""), ([10_001, 9_999, 9_998], 0, 0));
     let late = "[[delay]]\nclass = \"back\"\nat = \"r2\"\ndelay = \"2s\"\n";
     assert_eq!(arrivals(late), ([10_001, 7_999, 7_998], 0, 0));

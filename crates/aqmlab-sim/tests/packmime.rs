@@ -95,7 +95,8 @@ fn check_connections(traffic: &str) {
         if number[i] == 0 {
             assert_eq!(start[i], of.opens.as_ns());
         }
-        // One round trip, one more where it opens the connection, and the server's time, if all fits in a segment.
+        // One round trip, another if the exchange opens the connection, and the server's time, provided that
+        // everything fits in one segment.
         if request[i] <= 1460 && response[i] <= 1460 {
             let trips = if number[i] == 0 { 2 } else { 1 };
             let expected = (of.base_rtt * trips + exchange.server_delay).as_ns();

@@ -207,7 +207,7 @@ fn a_page_fails_with_its_connection() {
     let text = format!("{text}\n[[delay]]\nfrom = \"left\"\nloss = 1.0\nat = \"exit\"\n");
     let recording = record(&text, 1);
     let [completed, failed] = ["completed", "failed"].map(|how| total(&recording, "page_summary", how));
-    // A SYN, one more after 100 ms, given up after 200 ms more, a second to think.
+    // A SYN, another after 100 ms, given up after a further 200 ms, a second to think.
     assert_eq!(completed, 0);
     assert!((130..=140).contains(&failed), "{failed} pages of three users");
 }

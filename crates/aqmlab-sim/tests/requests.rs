@@ -111,6 +111,6 @@ fn a_user_whose_connection_fails_tries_again() {
     let text = format!("{text}\n[[delay]]\nfrom = \"left\"\nloss = 1.0\nat = \"exit\"\n");
     let run = record(&text, 1);
     let sent = integers(run.table("run").expect("there is one"), "sent_packets")[0];
-    // SYN, one more after 100 ms, given up after 200 ms more, a second to think: 1.3 s.
+    // SYN, another after 100 ms, given up after a further 200 ms, a second to think: 1.3 s.
     assert!((26..=36).contains(&sent), "{sent} SYNs in 21 s");
 }

@@ -113,8 +113,9 @@ struct Sawtooth {
     /// C RTT, the packet in transmission included.
     pipe: f64,
     threshold: f64,
-    /// Round trips after a reduction in which windows do not grow. The paper has none. By RFC 3168, 6.1.2, and RFC 8257,
-    /// acknowledgments with an echo do not open the window, and each packet of the round trip before has been marked.
+    /// Round trips after a reduction in which windows do not grow. The paper has none. By RFC 3168, 6.1.2,
+    /// and RFC 8257, acknowledgments with an echo do not open the window, and each packet of the previous
+    /// round trip has been marked.
     silent: f64,
 }
 

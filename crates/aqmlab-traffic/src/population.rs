@@ -1,8 +1,8 @@
 //! Populations, which open connections.
 //!
-//! A population is driven by its host: it is woken at instants that it has requested, opens
-//! connections, and is notified of their events. Its actions for one user depend only on the events
-//! reported for that user, so a host may serve users in any order, each of them in order of time.
+//! A population is driven by its host: it is woken at instants that it has requested, opens connections, and
+//! is notified of their events. Its actions for one user depend only on the events reported for that user, so
+//! a host may serve users in any order, but the events of each in order of time.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -212,7 +212,7 @@ pub struct Users {
 struct User {
     /// Connections opened so far.
     opened: u32,
-    /// Whether the user waits for an event of the last of them.
+    /// Whether the user waits for an event of the last connection.
     waits: bool,
 }
 

@@ -121,7 +121,7 @@ impl Session {
         }
     }
 
-    /// Handles a request for more by the client's user.
+    /// Handles a request for more objects by the client's user.
     ///
     /// # Panics
     /// If it is not multiplexed.

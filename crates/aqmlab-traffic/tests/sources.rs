@@ -88,7 +88,7 @@ fn the_mean_rate_is_the_duty_cycle_of_the_rate() {
         let n = rates.len() as f64;
         let average = rates.iter().sum::<f64>() / n;
         let variance = rates.iter().map(|x| (x - average) * (x - average)).sum::<f64>() / (n - 1.0);
-        // A quarter of 100 packets a second, within four standard errors.
+        // A quarter of 100 packets per second, within four standard errors.
         assert!((average - 25.0).abs() < 4.0 * (variance / n).sqrt(), "{average} of {plan:?}");
     }
 }

@@ -123,7 +123,7 @@ pub fn script_for(subject: &Subject<'_>, seed: u64) -> Vec<Operation> {
     with_arrivals_at_updates(subject, &script(seed))
 }
 
-/// Number of runs that [`check_draws`] compares; fewer of them share a history.
+/// Number of runs that [`check_draws`] compares; as a script proceeds, fewer of them share a history.
 const RUNS: u64 = 128;
 const FEW: usize = 24;
 

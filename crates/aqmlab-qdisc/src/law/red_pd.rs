@@ -1,9 +1,9 @@
 //! RED with Preferential Dropping (Mahajan and Floyd, ICNP 2001; ns-2.35 and its scripts).
 //!
-//! RED drops packets of each flow in proportion to the flow's rate. The flows with drops in most of
-//! the recent congestion epochs therefore send much more than a TCP with the target round-trip time
-//! would at this drop rate. The law monitors such flows: a filter before the queue drops their
-//! packets until their drops in the queue are like those of other flows.
+//! RED drops packets of each flow in proportion to the flow's rate. The flows with drops in most of the
+//! recent congestion epochs therefore send much more than a TCP with the target round-trip time would at this
+//! drop rate. The law monitors such flows: a filter ahead of the queue drops their packets until they lose no
+//! more in the queue than other flows do.
 
 use alloc::vec::Vec;
 
@@ -348,8 +348,8 @@ pub(super) mod tests {
         Instant::ZERO + Span::ms(n)
     }
 
-    /// Sends per millisecond one packet of each of ten flows, and `heavy` packets of flow 0; RED
-    /// drops every 20th packet.
+    /// Sends, in each millisecond, one packet of each of ten flows and `heavy` packets of flow 0; RED drops
+    /// every 20th packet.
     fn load(law: &mut RedPdLaw, from: u64, to: u64, heavy: u64, number: &mut u64) {
         for at in from..to {
             for flow in (0..heavy).map(|_| 0).chain(1..=10) {

@@ -8,10 +8,10 @@ use aqmlab_units::{Instant, Span};
 /// drifts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sampling {
-    /// `samples` of them take `time`.
+    /// `samples` sampling periods take `time`.
     time: Span,
     samples: u64,
-    /// Samples taken so far.
+    /// Number of samples taken so far.
     taken: u64,
     next: Instant,
 }

@@ -71,7 +71,7 @@ impl SizeBands {
     }
 }
 
-/// What to record of requests.
+/// What to record about requests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestSettings {
     /// The run's seed, from which the sample is drawn.

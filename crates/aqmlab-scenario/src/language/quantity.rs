@@ -19,7 +19,7 @@ pub(super) const TRANSFER: Kind = Kind::Bytes { min: 1, max: 1 << 50 };
 const CHANCE: Kind = Kind::Number { min: 0.0, max: 1.0 };
 /// Sizes of UDP packets: from an IP and UDP header to the most that IPv4 can carry.
 pub(crate) const PACKET: Kind = Kind::Bytes { min: 28, max: 65_535 };
-/// Sampling more often than every microsecond would record more than the simulation does.
+/// Sampling more often than once per microsecond would record more than the simulation does.
 pub(super) const INTERVAL: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
 pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000_000_000 };
 

@@ -193,8 +193,8 @@ fn too_many(axes: &[Values], arms: u64, seeds: u64) -> Option<String> {
 }
 
 impl Sweep<'_> {
-    /// Returns the plans of the first case, and reports errors of the others as far as one value of
-    /// each axis shows them.
+    /// Returns the plans of the first case, and reports those errors of the other cases that a single value
+    /// of an axis reveals.
     fn try_each(&self, report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let firsts: Vec<usize> = vec![0; self.axes.len()];
         let plans = self.try_first(&firsts, report);

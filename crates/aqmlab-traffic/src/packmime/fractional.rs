@@ -40,8 +40,8 @@ struct Old {
 }
 
 impl Fractional {
-    /// Creates the process with `0 < d < 1/2`, predicted from `order` values, more than two blocks
-    /// of them.
+    /// Creates the process with `0 < d < 1/2`, predicted from `order` values, which must be more than two
+    /// blocks.
     ///
     /// # Panics
     /// If `d` or `order` is out of range.

@@ -3,11 +3,10 @@
 //! Connections open at a rate, whatever the state of earlier ones. Gaps between them, request sizes
 //! and delays have long-range dependence, which decreases with the rate.
 //!
-//! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith and M. C. Weigle, "Stochastic
-//! models for generating synthetic HTTP source traffic", INFOCOM 2004, as implemented in ns-2.35
-//! (`packmime/`). Up to ns-2.30, all parameters and tables are the same; pauses on persistent
-//! connections are those of [`PausesOf::Connection`] there, and those of [`PausesOf::Cloud`] from
-//! ns-2.31 on.
+//! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith and M. C. Weigle, "Stochastic models for
+//! generating synthetic HTTP source traffic", INFOCOM 2004, as implemented in ns-2.35 (`packmime/`). All
+//! parameters and tables are the same up to ns-2.30, where pauses on persistent connections are those of
+//! [`PausesOf::Connection`]; from ns-2.31 on they are those of [`PausesOf::Cloud`].
 
 mod connection;
 mod convolution;

@@ -123,7 +123,7 @@ impl Device {
 }
 
 impl ObjectType {
-    /// Returns the wave in which it is requested, where there are three.
+    /// Returns the wave in which it is requested if there are three.
     pub const fn wave(self) -> u32 {
         match self {
             ObjectType::Document => 0,
