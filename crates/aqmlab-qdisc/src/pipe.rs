@@ -113,7 +113,7 @@ impl Pipe {
         self
     }
 
-    /// Adds independent losses with `probability`. A lost packet does not occupy the rate.
+    /// Adds independent losses with `probability`. A lost packet takes no transmission time.
     pub fn with_loss(self, probability: f64, draws: Stream) -> Self {
         self.with_losses(Loss::new(probability, draws))
     }

@@ -15,7 +15,7 @@ use crate::parquet_file::encode;
 use crate::schema::Schema;
 use crate::table::Table;
 
-/// The columns, the same in CSV and Parquet. Values of the connection are only on its first row.
+/// The columns, the same in CSV and Parquet. Values of a connection are only in its first row.
 const VECTORS: Schema = Schema {
     name: "vectors",
     columns: &[

@@ -98,8 +98,8 @@ pub(crate) fn plan(
     let network = network?;
     let drafts = pass.classes(&file, &network);
     if drafts.is_none() || !pass.report.is_clean_of("topology") {
-        // Conclusions from an invalid network or invalid traffic would mislead; the written values can still
-        // be checked.
+        // Conclusions from an invalid network or invalid traffic would be misleading; the written values can
+        // still be checked.
         pass.look_at_queues(&network);
         return None;
     }

@@ -22,7 +22,7 @@ fn seeds(few: usize) -> usize {
     std::env::var("AQMLAB_CROWD_SEEDS").map_or(few, |n| n.parse().expect("AQMLAB_CROWD_SEEDS is a number"))
 }
 
-/// The 95 % quantile of Student's t (a two-sided 90 % interval) for `n - 1` degrees of freedom, by the
+/// The 95 % quantile of Student's t (a two-sided 90 % interval) for `n - 1` degrees of freedom, from the
 /// expansion of Abramowitz and Stegun 26.7.5; accurate to four digits from 20 degrees on, to 0.5 % from 5 on.
 fn t_90(n: f64) -> f64 {
     let (x, v): (f64, f64) = (1.644_854, n - 1.0);

@@ -15,9 +15,9 @@ use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step, StreamPosition}
 
 /// The applications at both ends of one connection. Each call returns their actions.
 ///
-/// An application's actions depend only on the arrivals at its own end and on its own timers. A
-/// host may therefore process the arrivals of the two ends in any order that keeps each end's own
-/// order, and causes before effects.
+/// An application's actions depend only on the arrivals at its own end and on its own timers. A host may
+/// therefore process the arrivals of the two ends in any order that preserves the order at each end and keeps
+/// causes before effects.
 #[derive(Clone, Debug)]
 pub enum Session {
     /// Greedy while on; data unsent at the beginning of an off period is withdrawn.

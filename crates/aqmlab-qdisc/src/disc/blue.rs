@@ -18,7 +18,7 @@ use crate::{Backlog, LawSamples, Limit, LinkContext, Packet};
 /// BLUE.
 pub type Blue<P> = Early<P, BlueControl>;
 
-/// BLUE's law for a real queue, with its draws besides those for the arrivals' fates.
+/// BLUE's law for a real queue, with the draws that it needs besides those for the arrivals' fates.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BlueControl {
     law: BlueLaw,

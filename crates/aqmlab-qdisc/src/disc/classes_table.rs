@@ -28,7 +28,7 @@ pub(crate) type Find = fn(&str) -> Option<&'static Info>;
 /// Builds a discipline that is inside another one.
 pub(crate) type BuildInner<Q> = fn(&Effective, Stream) -> Result<Q, ParamError>;
 
-/// Returns the entry of the port with classes, except the lookup of other entries.
+/// Returns the entry of the port with classes, without the lookup of other entries.
 pub(crate) const fn classes_info(derive: Derive) -> Info {
     Info {
         name: "classes",

@@ -317,7 +317,7 @@ mod tests {
         assert_eq!(drops(&mut law, 390_000, 390_010), [390_000; 4]);
     }
 
-    /// The queue runs out during drops: this ends the state, except at its first drop.
+    /// The queue empties during drops: this ends the state, except at its first drop.
     #[test]
     fn an_empty_queue_ends_the_state_but_not_at_its_first_drop() {
         let mut law = CodelLaw::new(PARAMS);

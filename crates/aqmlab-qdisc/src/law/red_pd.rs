@@ -289,7 +289,7 @@ impl RedPdLaw {
         }
     }
 
-    /// Returns the total length of the last `intervals`, and at least `min_change`.
+    /// Returns the total length of the last `intervals`, but at least `min_change`.
     fn least_between_changes(&self, intervals: usize) -> Span {
         let sum = self.intervals[..intervals].iter().fold(Span::ZERO, |sum, b| sum + *b);
         sum.max(self.params.min_change)

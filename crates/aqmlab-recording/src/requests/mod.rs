@@ -193,8 +193,8 @@ impl RequestRecorder {
         }
     }
 
-    /// Declares that all exchanges that ended before the host's `clock` have been reported. Rows up to
-    /// there may be written. A host calls this occasionally; the rows in between are held in memory.
+    /// Declares that all exchanges that ended before the host's `clock` have been reported. Rows up to that
+    /// time may be written. A host calls this occasionally; the rows in between are held in memory.
     pub fn settle(&mut self, clock: Instant) {
         if let Some(log) = self.log.as_mut().filter(|log| log.is_full()) {
             log.write_until(clock);

@@ -39,8 +39,7 @@ pub struct Convolution {
 }
 
 impl Convolution {
-    /// Creates the filter with these coefficients, that for the latest input first, and no input
-    /// yet.
+    /// Creates the filter with these coefficients (the one for the latest input first) and no input yet.
     pub fn new(filter: &[f64]) -> Self {
         let twiddles = (0..BLOCK)
             .map(|i| {
