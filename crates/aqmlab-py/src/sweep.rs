@@ -63,8 +63,8 @@ impl Sweep {
         Ok(())
     }
 
-    /// Returns one case as JSON text, without making any other. The plan of its own text has the
-    /// origins of its values.
+    /// Returns one case as JSON text, without making any other. The plan made from the case's own text has
+    /// the origins of its values.
     fn case(&self, py: Python<'_>, index: u64) -> PyResult<String> {
         if index >= self.cases.cases() {
             return Err(PyIndexError::new_err(format!(

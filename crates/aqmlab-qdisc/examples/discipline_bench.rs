@@ -50,8 +50,8 @@ fn through_nothing(packets: u64) -> u64 {
     0
 }
 
-/// Enqueues and dequeues in turn at a constant backlog, and returns the number of marks. As in a
-/// port, the discipline is called by its own type.
+/// Enqueues and dequeues in turn at a constant backlog, and returns the number of marks. As in a port, the
+/// discipline is called through its own type.
 fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
     match discipline::<Load>(name, backlog) {
         Discipline::DropTail(queue) => through(queue, backlog, packets),

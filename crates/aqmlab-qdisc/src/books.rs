@@ -227,7 +227,7 @@ impl Books {
         }
     }
 
-    /// Opens the books of the next inner queue in the order of their numbers. Those of the queues
+    /// Opens the books of the next inner queue, in the order of the queues' numbers. Those of the queues
     /// around it are already open.
     pub(crate) fn open_inner(&mut self, name: &str, within: u16) {
         let around = within.checked_sub(1).map(|i| &self.inner[usize::from(i)].path);

@@ -1,4 +1,4 @@
-//! The built-in disciplines: one list, from which the enum, the catalogue and the builders follow.
+//! The built-in disciplines: one list, from which the enum, the catalogue and the builders are generated.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -33,7 +33,7 @@ macro_rules! disciplines {
             Custom(Box<dyn Qdisc<P> + Send>),
         }
 
-        /// Makes `$call` on the inner discipline, by its own type.
+        /// Makes `$call` on the inner discipline, through its own type.
         macro_rules! each_discipline {
             ($d discipline:expr, $d inner:ident => $d call:expr) => {
                 match $d discipline {

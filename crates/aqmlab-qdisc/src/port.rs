@@ -36,9 +36,8 @@ pub struct Port<P: Classed> {
     link: Link<P>,
 }
 
-/// Everything in a port except its discipline, which each call receives by its own type. The port
-/// dispatches once on the built-in discipline, so no packet passes through a value of any
-/// discipline.
+/// Everything in a port except its discipline, which each call receives as its own type. The port dispatches
+/// once on the built-in discipline, so no packet passes through the enum of all disciplines.
 struct Link<P> {
     clock: LinkClock,
     overhead: Bytes,

@@ -190,7 +190,7 @@ fn the_queue_agrees_with_the_figure_over_plain_lists() {
     }
 }
 
-/// Returns the share of the link of a flow that sends at twice the link's rate, together with four
+/// Returns the share of the link that a flow obtains if it sends at twice the link's rate, together with four
 /// flows that each keep a window of 5 packets and send a new one when one has left.
 fn share_of_the_flood(name: &str, values: &[(&'static str, Value)]) -> f64 {
     let link = LinkContext { rtt: None, ..LINK };

@@ -123,7 +123,7 @@ impl ColumnData {
         }
     }
 
-    /// Appends a value. Returns `false`, without a change, if the value is of another type.
+    /// Appends a value. Returns `false`, and changes nothing, if the value is of another type.
     #[must_use]
     pub fn push(&mut self, cell: Cell<'_>) -> bool {
         match (self, cell) {

@@ -69,7 +69,7 @@ impl<W: Write + Send> Writer<W> {
     }
 }
 
-/// An error of the sink keeps its kind, so that a full disk is recognised.
+/// An error from the sink keeps its kind, so that a full disk is recognised.
 fn failure(table: &'static str) -> impl Fn(ParquetError) -> RecordingError {
     move |error| match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

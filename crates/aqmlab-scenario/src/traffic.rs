@@ -488,7 +488,7 @@ fn propagation(network: &Network<'_>, there: &[usize], back: &[usize]) -> Span {
     there.iter().chain(back).fold(Span::ZERO, |sum, &l| sum + network.links[l].delay)
 }
 
-/// Returns a rate at which the access link is never the bottleneck of an even share.
+/// Returns a rate at which the access link is never the bottleneck for an even share.
 fn ten_times(rate: Rate) -> Rate {
     let aqmlab_params::Kind::Rate { max, .. } = RATE else { unreachable!("a rate is a rate") };
     Rate::bps(rate.as_bps().saturating_mul(10)).min(max)

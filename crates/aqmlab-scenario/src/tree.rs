@@ -103,7 +103,7 @@ fn node_of(text: &str, at: At, value: &DeValue<'_>) -> Node {
     let value = match value {
         DeValue::String(s) => Tree::Text(s.to_string()),
         DeValue::Integer(n) => Tree::Integer(integer(n.as_str(), n.radix())),
-        // A float beyond the range of f64 reads as infinite, and every range refuses that.
+        // A float beyond the range of f64 is read as infinity, which every range refuses.
         DeValue::Float(x) => Tree::Float(x.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(b) => Tree::Flag(*b),
         DeValue::Datetime(date) => Tree::Date(date.to_string()),

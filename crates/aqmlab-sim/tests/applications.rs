@@ -120,8 +120,8 @@ fn bursts_follow_each_other_on_one_connection() {
     let r = record(&text, 1);
     let run = r.table("run").expect("every recording has a run");
     // The handshake takes 40 ms, each burst 40 ms until it is acknowledged, and 100 ms until the next: the
-    // last burst of 20 s, the 143rd, begins at 19.92 s. A whole burst lies in the initial window (of 4
-    // segments) that an idle connection begins with again. Each consists of whole segments: 2 and 4.
+    // last burst of 20 s, the 143rd, begins at 19.92 s. A whole burst fits into the initial window (of 4
+    // segments) with which an idle connection restarts. Each consists of whole segments: 2 and 4.
     assert_eq!(flows(&r, "x", "sent_bytes"), [71 * (2920 + 5840) + 2920]);
     assert_eq!(flows(&r, "x", "delivered_bytes"), [71 * (2920 + 5840) + 2920]);
     assert_eq!(flows(&r, "x", "sent_segments"), [71 * 6 + 2]);

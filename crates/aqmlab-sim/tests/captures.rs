@@ -279,8 +279,8 @@ fn a_full_disk_ends_the_run() {
     assert!(bytes.len() <= 1 << 19);
 }
 
-/// Whatever a profile counts as header, the capture contains a valid packet, and its comment has the length
-/// if headers cannot represent it.
+/// Whatever a profile counts as header, the capture contains a valid packet, and the packet's comment states
+/// the length if headers cannot represent it.
 #[test]
 fn headers_of_any_length_give_packets() {
     for (header, expected) in
@@ -319,7 +319,7 @@ fn headers_of_any_length_give_packets() {
     }
 }
 
-/// More flows than a client has ports, and more classes than an octet counts: all are distinguished.
+/// More flows than a client has ports, and more classes than an octet can count: all are distinguished.
 #[test]
 fn every_flow_has_addresses_and_ports_of_its_own() {
     let traffic = |name: &str, count: u32| {

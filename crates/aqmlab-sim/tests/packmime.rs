@@ -85,7 +85,7 @@ fn check_connections(traffic: &str) {
             .map(|column| sample(&recording, column));
     let planned: usize = drawn.iter().map(|drawn| drawn.exchanges.len()).sum();
     let done = serial.len() as f64 / planned as f64;
-    // Long pauses, and connections opened shortly before the end, are not over.
+    // Long pauses, and connections opened shortly before the end, have not ended.
     assert!((0.97..=1.0).contains(&done), "{done}");
     let mut small = 0;
     for i in 0..serial.len() {

@@ -100,10 +100,10 @@ fn samplers_last() {
     assert!(series[1..].iter().all(|&n| n == 1), "{series:?}");
 }
 
-/// A law's update due at t comes before a packet at t. Adaptive RED's first update of max_p falls at 0.5 s,
-/// and so does a packet. The average is the queue that the last arrival found (w_q is 1): 8 packets at the
-/// end of a burst just before, below the band (8.6 to 10.4), and 9 with that packet, within it. So max_p
-/// falls only if the update is first.
+/// A law's update due at t comes before a packet at t. Adaptive RED's first update of max_p is due at 0.5 s,
+/// when a packet arrives as well. The average is the queue that the last arrival found (w_q is 1): 8 packets
+/// at the end of a burst just before, below the band (8.6 to 10.4), and 9 with that packet, within it. So
+/// max_p falls only if the update is first.
 #[test]
 fn law_updates_before_everything() {
     let r = record(

@@ -67,7 +67,8 @@ fn flows_of_one_host_share_its_link_in_their_order() {
     assert_eq!([shared[1] - shared[0], shared[2] - shared[1]], [2_080 * US; 2]);
 }
 
-/// Web users end to end and over one hop, both ways, and long flows, with the model's delays in the routers.
+/// Web users end to end and over one hop, in both directions, and long flows, with the model's delays in the
+/// routers.
 fn web(requests: u32) -> String {
     let class = |name: &str, from: &str, to: &str, kind: &str| {
         format!("[[traffic]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{kind}\n")

@@ -445,8 +445,8 @@ fn what_is_re_marked_at_one_link_is_seen_so_at_the_next() {
     assert!((1855..=1870).contains(&arrivals("sorted/out")), "{}", arrivals("sorted/out"));
 }
 
-/// Classification by the ports of traffic classes equals that by the classes: the same packets, drops and
-/// waiting times, data and acknowledgments alike.
+/// Classification by the ports of traffic classes gives the same result as by the classes themselves: the
+/// same packets, drops and waiting times, data and acknowledgments alike.
 #[test]
 fn classes_by_port_are_those_by_traffic() {
     let plan = |web: &str| {

@@ -251,7 +251,7 @@ fn connections_of_a_trace_have_the_delays_that_it_says_unless_a_round_trip_time_
         let recording = run(&plan, SEED, &Control::default()).unwrap_or_else(|e| panic!("{e}"));
         (rtt, exchanges(&recording, "user").into_iter().map(|row| Span::ns(row[5])).collect::<Vec<_>>())
     };
-    // The path has a round trip of 20 ms; transmission takes some tenths of a millisecond, twice if the
+    // The path has a round trip of 20 ms; transmission takes a few tenths of a millisecond, twice if the
     // request opens the connection.
     let near = |found: &[Span], expected: [u64; 3]| {
         for (&found, expected) in found.iter().zip(expected) {

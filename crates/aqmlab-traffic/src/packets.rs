@@ -33,9 +33,9 @@ pub enum Spacing {
     /// Constant bit rate: each packet occupies its transmission time at this rate, so the rate is correct for
     /// mixed sizes too.
     Constant,
-    /// Like [`Spacing::Constant`], with gaps drawn separately for each packet: uniform from half to one and a
-    /// half of the constant gap, and independent, so the mean rate is correct. ns-2's
-    /// `Application/Traffic/CBR` with `random_` does the same.
+    /// Like [`Spacing::Constant`], with gaps drawn separately for each packet: uniform from 0.5 to 1.5 times
+    /// the constant gap, and independent, so the mean rate is correct. ns-2's `Application/Traffic/CBR` with
+    /// `random_` does the same.
     Random,
     /// Poisson: exponential gaps, mean packet size over rate.
     Poisson,

@@ -78,8 +78,8 @@ enum Exchanges {
     Listed(Arc<[PlannedExchange]>, usize),
 }
 
-/// Exchange `n` has the draws from `4 n` on of the connection's stream, in the order of [`Place`],
-/// so an additional quantity never changes another.
+/// Exchange `n` uses the draws of the connection's stream from `4 n` on, in the order of [`Place`], so an
+/// additional quantity never changes another.
 #[derive(Clone, Debug)]
 struct DrawnExchanges {
     plan: Arc<ExchangePlan>,

@@ -177,7 +177,7 @@ impl AdaptiveRed {
         self.band
     }
 
-    /// Returns this law at `now`, with all updates made that are due by then.
+    /// Returns this law at `now`, after all updates that are due by then.
     pub fn at(&self, now: Instant) -> AdaptiveRed {
         let mut caught_up = *self;
         caught_up.catch_up(now);

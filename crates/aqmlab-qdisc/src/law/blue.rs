@@ -175,8 +175,8 @@ impl BlueLaw {
         self.last_update = Some(now);
     }
 
-    /// Suppresses updates until `hold` after the last one. Hosts that randomise `freeze_time` draw
-    /// a new value after each update.
+    /// Suppresses updates until a time `hold` after the last one. Hosts that randomise `freeze_time` draw a
+    /// new value after each update.
     pub const fn set_hold(&mut self, hold: Span) {
         self.hold = hold;
     }

@@ -79,7 +79,7 @@ impl Grid {
     /// The largest number.
     pub(super) const MOST: Grid = Grid(FAR);
 
-    /// Returns the number of the grid nearest to `x`, which must not be NaN.
+    /// Returns the grid point nearest to `x`, which must not be NaN.
     pub(super) fn nearest(x: f64) -> Self {
         Grid((libm::rint(x * UNIT) as i128).clamp(-FAR, FAR))
     }

@@ -111,7 +111,7 @@ pub struct PortCapture {
 /// The outcome of a capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaptureReport {
-    /// Each port, with the numbers of packets that are in the file and that are missing from it.
+    /// Each port, with the number of packets in the file and the number missing from it.
     pub ports: Vec<CapturedPackets>,
 }
 

@@ -3,7 +3,7 @@
 //! Columns, in any order: `start_s` (seconds, decimals allowed) or `start_ns`, `request_bytes` from the
 //! client, `response_bytes` from the server, and `class` if a scenario uses rows by class. With `connection`
 //! and `exchange`, a row is an exchange (`docs/vectors.md`). Messages name file and row; rows of a CSV file
-//! are named by their lines, the header being line 1. Lists of datagrams are in `schedule.rs`.
+//! are identified by line number, the header being line 1. Lists of datagrams are in `schedule.rs`.
 
 mod connections;
 mod files;
