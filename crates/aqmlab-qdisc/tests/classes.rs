@@ -439,7 +439,7 @@ fn thresholds_of_a_class_stand_in_place_of_those_of_the_queue_of_all() {
     assert_eq!(registry::info("classes").unwrap().resolve(&once, &LINK), Ok(once.clone()), "a second time");
 }
 
-/// An automatic weight of the average uses the class's part of the link.
+/// An automatic weight of the average is computed from the class's share of the link.
 #[test]
 fn automatic_parameters_take_the_part_of_the_link_that_a_class_has() {
     let red = queue("red", &[("limit", packets(60)), ("w_rule", Value::Choice("paper"))]);

@@ -66,8 +66,8 @@ impl Recording {
         staged.publish()
     }
 
-    /// Puts tables and manifest into a directory that is not published yet, and replaces those of
-    /// the same names.
+    /// Puts tables and manifest into a directory that is not published yet, and replaces those with the same
+    /// names.
     ///
     /// # Errors
     /// If the operating system refuses. A part may then have been written.

@@ -3,8 +3,8 @@
 //! the kernel.
 //!
 //! Limits for the differences of the means: goodput within 1 %, mean queue within 3 %, drops and marks within
-//! 8 %, timeouts within a factor of 1.5, and no flow below a tenth of the mean unless the kernel has one.
-//! Cases in `differences.csv` are exempt; the file lists the figure that differs and the reason.
+//! 8 %, timeouts within a factor of 1.5, and no flow below a tenth of the mean unless the kernel has one,
+//! too. Cases in `differences.csv` are exempt; the file lists the figure that differs and the reason.
 mod support;
 
 use std::collections::BTreeMap;

@@ -2,9 +2,9 @@
 //! queue, 100 seconds measured. `vectors/ns2-crowd` has the results of ns-2.
 //!
 //! What must hold, for DropTail and RED (gentle) with 10 and 50 NewReno flows: the 90 % interval of the ratio
-//! ours / ns-2 lies inside 0.97 to 1.03 for goodput and 0.85 to 1.15 for drop percentage and mean queue.
+//! ours / ns-2 lies within 0.97 to 1.03 for goodput and 0.85 to 1.15 for drop percentage and mean queue.
 //! Jain's index and timeouts per flow are printed side by side. For 50 NewReno flows with ECN and 50 SACK
-//! flows without, and the reverse, the interval lies inside 0.9 to 1.1 for the share of each half.
+//! flows without, and the reverse, the interval lies within 0.9 to 1.1 for the share of each half.
 mod support;
 
 use std::path::PathBuf;
@@ -89,7 +89,7 @@ fn scene(rows: &[Vec<String>], seed: u64, count: usize) -> [Vec<String>; 2] {
     [rtt, start].map(|c| mine.iter().map(|r| r[c].clone()).collect())
 }
 
-/// A network and its flows, of one kind or half each of two kinds.
+/// A network and its flows: all of one kind, or one half of each of two kinds.
 struct Crowd {
     case: &'static str,
     count: usize,

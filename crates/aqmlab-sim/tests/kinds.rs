@@ -69,8 +69,8 @@ fn assert_link(recording: &Recording, link: &str, (arrive, lost): Expected<'_>) 
     assert!(by_kind(recording, link, "marked_injected_packets").is_empty());
 }
 
-/// By RFC 9293: SYN, SYN-ACK, ACK; two segments, FIN on the second; one ACK for both (RFC 5681, section 4.2), FIN of the server, ACK
-/// of that.
+/// By RFC 9293: SYN, SYN-ACK, ACK; two segments, FIN on the second; one ACK for both (RFC 5681, section 4.2),
+/// FIN of the server, and its ACK.
 #[test]
 fn a_short_connection_has_so_many_packets_of_each_kind() {
     let r = connection(&[], &[]);

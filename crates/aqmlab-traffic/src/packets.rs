@@ -30,7 +30,7 @@ impl PacketSizes {
 /// When the packets of a source leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spacing {
-    /// Constant bit rate: each packet occupies its transmission time at this rate, so the rate is correct for
+    /// Constant bit rate: each packet takes its transmission time at this rate, so the rate is correct for
     /// mixed sizes too.
     Constant,
     /// Like [`Spacing::Constant`], with gaps drawn separately for each packet: uniform from 0.5 to 1.5 times

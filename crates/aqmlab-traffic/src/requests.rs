@@ -230,7 +230,7 @@ impl Requests {
         Step { done: Some(done), ..next }
     }
 
-    /// Returns the exchange in progress, in the form that it will have when done.
+    /// Returns the exchange in progress, in the form that it will have when completed.
     pub(crate) const fn under_way(&self) -> Option<ExchangeDone> {
         match self.stage {
             Stage::Asked | Stage::ServerWaits | Stage::Answered => Some(self.as_done()),

@@ -164,7 +164,7 @@ impl Session {
         }
     }
 
-    /// Iterates over the exchanges in progress, in the form that they will have when done.
+    /// Iterates over the exchanges in progress, in the form that they will have when completed.
     pub fn under_way(&self) -> impl Iterator<Item = ExchangeDone> {
         let (one, many) = match self {
             Session::Greedy(_) | Session::Bursts(_) => (None, None),

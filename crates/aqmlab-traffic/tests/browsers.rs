@@ -61,9 +61,9 @@ fn what_is_not_persistent_carries_one_object_each_and_what_is_carries_the_rest_o
 
 #[test]
 fn objects_on_shared_connections_are_those_of_the_theory() {
-    // An exponential of mean m, rounded, is at least k >= 1 with probability exp(-(k - 1/2) / m): given that
-    // something is left, what is left is geometric with ratio r, whatever has been fetched. From such a
-    // moment on, a page therefore opens c = 1 + (1 - p) r c connections.
+    // An exponential variable of mean m, rounded, is at least k >= 1 with probability exp(-(k - 1/2) / m):
+    // given that something is left, what is left is geometric with ratio r, whatever has been fetched. From
+    // such a moment on, a page therefore opens c = 1 + (1 - p) r c connections.
     let (m, p) = (4.0f64, 0.3);
     let (r, some) = (libm::exp(-1.0 / m), libm::exp(-0.5 / m));
     let objects = 1.0 + some / (1.0 - r);

@@ -68,7 +68,7 @@ impl Rate {
 }
 
 impl Bytes {
-    /// Returns the number of 10^-9 bit in this many bytes, the unit of [`Rate::nanobits_in`].
+    /// Returns this many bytes in units of 10^-9 bit, as [`Rate::nanobits_in`] does.
     pub const fn nanobits(self) -> u128 {
         self.bits() * NS_PER_S
     }

@@ -179,7 +179,7 @@ impl PackMime {
 struct Responses {
     runs: Stream,
     sizes: Stream,
-    /// Shapes of the lengths of runs of downloads, and of the others.
+    /// Shapes of the distributions of run lengths: for downloads, and for the others.
     shapes: [f64; 2],
     is_cached: bool,
     left_in_run: u64,

@@ -138,7 +138,7 @@ impl Multiplexed {
         self.under_way.is_empty()
     }
 
-    /// Iterates over the exchanges that have begun and are not done.
+    /// Iterates over the exchanges that have begun and are not completed.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = ExchangeDone> {
         self.under_way.iter().copied().map(Exchange::as_done)
     }
