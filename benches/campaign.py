@@ -85,7 +85,7 @@ class Campaign:
         return shutil.copy2(build(package, example), self.folder.name)
 
     def items(self) -> Iterator[Item]:
-        """Everything, the most important first."""
+        """All items, the most important first."""
         yield from self.dumbbells()
         yield from self.recoveries()
         yield "series/red/100/off", lambda: self.hops(scene(100, "red", bottlenecks=2), (5, 15))
@@ -127,7 +127,7 @@ class Campaign:
         return loop_figures(loop([self.driver, *arguments(values)], *span, self.how), span)
 
     def allocations(self) -> dict:
-        """Allocations per simulated second when steady, by valgrind's count."""
+        """Allocations per simulated second in the steady state, counted by valgrind."""
         if not shutil.which("valgrind"):
             return {"skipped": "valgrind is not installed"}
         command = [self.driver, *arguments(scene(100, "red"))]

@@ -2,7 +2,7 @@
 """The cost of a Dask cluster compared with processes of this machine, and its tasks per second.
 
     python3 benches/cluster.py runs                  2,000 short runs: two workers against `--jobs 2`
-    python3 benches/cluster.py runs --away           the same, whose workers do not see the store
+    python3 benches/cluster.py runs --away           the same, with workers that do not see the store
     python3 benches/cluster.py tasks --workers 200   tasks that do nothing, with the real messages
 
 `runs` prints wall time, overhead per run and whether the bytes of results.csv, answer.csv and claims.json are

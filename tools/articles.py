@@ -76,7 +76,7 @@ def quoted(text: str) -> str:
 
 
 def cited(paper: Paper) -> str:
-    """The paper as a reference in words."""
+    """The paper's reference as text."""
     place = venue(paper)
     year = "" if str(paper.year) in place else f"{', ' if place else ''}{paper.year}"
     return f"{', '.join(paper.authors)}. {paper.title}. {place}{year}."

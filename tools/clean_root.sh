@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs a wheel in a bare Debian 12 that has Python and no compiler, and times the demonstration.
-# Usage: tools/clean_root.sh WHEEL ROOT     (ROOT is made by debootstrap where it is not there)
+# Usage: tools/clean_root.sh WHEEL ROOT     (debootstrap creates ROOT if it does not exist)
 set -euo pipefail
 wheel=$1 root=$2
 if [ ! -x "$root/usr/bin/python3" ]; then
@@ -19,7 +19,7 @@ unshare --mount --pid --fork chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr
     mount -t proc proc /proc
     cd /root
     began=$(date +%s.%N)
-    since() { # how long so far, on the wall and of the processor
+    since() { # wall time and processor time so far
         python3 - "$began" "$1" "$(times | tail -1)" <<"END"
 import re, sys, time
 began, what, spent = sys.argv[1:]

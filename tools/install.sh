@@ -26,7 +26,7 @@ crates=(-p aqmlab-sim)
 cargo build --release --quiet "${crates[@]}" &
 compiling=$!
 trap 'kill "$compiling" 2>/dev/null || true' EXIT
-# The Python packages come in one go; the stamp avoids asking the index again.
+# The Python packages are installed in one step; the stamp avoids asking the index again.
 stamp=.venv/.deps-$( { cat pyproject.toml; echo "$extras"; } | sha256sum | cut -c1-16)
 if [ ! -e "$stamp" ]; then
     .venv/bin/python tools/requirements.py "$@" > .venv/requirements.txt

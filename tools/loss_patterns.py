@@ -41,7 +41,7 @@ def cases() -> dict[str, dict[str, str]]:
 
 
 def case_name(recovery: str, pattern: str) -> str:
-    """NewReno's cases came first, and most have no name before the pattern's."""
+    """NewReno's cases are the oldest: the names of most are just the pattern's."""
     named = f"{recovery}_{pattern}"
     return named if (VECTORS / f"{named}.csv").is_file() else pattern
 

@@ -26,7 +26,7 @@ def escaped(text: str) -> str:
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """The paragraphs of a help text; one of indented lines keeps them."""
+    """The paragraphs of a help text; a paragraph of indented lines keeps its line breaks."""
     for part in inspect.cleandoc(text.replace("\b", "")).strip().split("\n\n"):
         lines = [line for line in part.strip("\n").splitlines() if line.strip()]
         if all(line.startswith(" ") for line in lines):

@@ -29,7 +29,7 @@ LIST = ROOT / "tests" / "mutations" / "mutations.toml"
 TREE = ROOT / "target" / "mutations"
 SOURCES = ("Cargo.toml", "Cargo.lock", "crates", "vectors", "scenarios", "tests", "docs", "peers")
 PYTHON_SOURCES = ("pyproject.toml", "python")
-"""With the extension module as it was built last: what is mutated in Python needs no build."""
+"""With the extension module as last built: mutations of Python code need no build."""
 # Tests that run ns-2 itself: not every machine has it, and the mutations must be caught without it.
 SKIPPED = ("--skip", "equals_ns2")
 # A mutation may make a test run forever.

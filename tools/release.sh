@@ -43,7 +43,7 @@ make_sdist() {
     tar xzf "$out/aqmlab-$version.tar.gz" -C "$source" --strip-components=1
 }
 
-build() { # TARGET FOLDER: from the sdist, so that it is known to be complete
+build() { # TARGET FOLDER: builds from the sdist, which proves that the sdist is complete
     local more=()
     # Chrono names CoreFoundation for time zones, which nothing here uses; the linker must find it.
     [[ $1 != *apple* ]] || more=(-- -C "link-arg=-F$root/tools/frameworks")

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# All papers again, scorecards and figures into their folders. An interrupted run continues where it stopped.
+# Reproduces all papers, and writes scorecards and figures into their folders. An interrupted run continues where it
+# stopped.
 # Arguments go to `aqmlab reproduce`: --quick, --multiverse, --infer, --jobs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +13,7 @@ for paper in papers/*/paper.toml; do
     *) output=$folder ;;
     esac
     .venv/bin/aqmlab reproduce "$folder" --output "$output" "$@" || failed=$?
-    # 1 is a finding that fails without an explanation: the other papers are run all the same.
+    # 1 means a finding that fails without an explanation: the other papers are run nevertheless.
     [ "$failed" -le 1 ] || exit "$failed"
 done
 exit "$failed"

@@ -9,7 +9,7 @@
 // Differences from the other programs: two bytes of PPP header per packet and link; the queue is a RedQueueDisc or
 // FifoQueueDisc above a device queue of one packet; loss recovery is TcpClassicRecovery. Time stamps are off (with
 // them a segment of 1460 bytes exceeds the MTU and every one is fragmented), and so is SACK. Routes are found by
-// NixVectorRouting: in static or global routing each packet searches a list as long as there are flows.
+// NixVectorRouting: with static or global routing, each packet searches a list as long as there are flows.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"

@@ -1,9 +1,9 @@
-"""What a crowd of Linux's TCPs does at a bottleneck: goodput, queue, drops, marks and timeouts of each run, as CSV.
+"""The behaviour of Linux TCP flows at a bottleneck: goodput, queue, drops, marks and timeouts of each run, as CSV.
 
     python3 crowd.py KERNEL CASES DIRECTORY [CASE ...]
 
 boots KERNEL in virtual time as `single_flow.py` does, runs the cases of the table CASES
-(`vectors/linux-crowd/README.md` explains it), all or those that are named, and writes DIRECTORY/runs.csv.
+(`vectors/linux-crowd/README.md` explains it), all or only those named, and writes DIRECTORY/runs.csv.
 
 Three network namespaces: senders, router, receivers. The router sends to the receivers through cbs, which paces, and
 behind it `pfifo` or `red`; on the way back netem delays each flow's acknowledgments by its round trip.
@@ -23,7 +23,7 @@ from single_flow import boot, enter, libc, setting
 
 PORT, FRAME, SEGMENT = 5001, 1514, 1448  # bytes of a full frame, which is what links count, and of its payload
 STEP_S = 0.02
-WINDOW = 1 << 20  # a quarter of what fits into the buffer: what waits there holds no acknowledgment back
+WINDOW = 1 << 20  # a quarter of the buffer, so that waiting data delay no acknowledgment
 CLONE_NEWNET, SO_RCVBUFFORCE, SO_SNDBUFFORCE = 0x4000_0000, 33, 32
 RTM_GETQDISC, NLM_F_REQUEST_DUMP, NETLINK_ROUTE = 38, 0x301, 0
 TCA_STATS_QUEUE, TCA_STATS_APP, TCA_STATS2, TCA_KIND = 3, 4, 7, 1
@@ -85,8 +85,8 @@ def attribute(kind: int, value: bytes) -> bytes:
 
 
 def add_step(device: str, limit: int, threshold: int) -> None:
-    """RED that marks each packet which finds `threshold` bytes, as DCTCP asks for; tc cannot say that the average is
-    the queue itself."""
+    """RED that marks each packet that finds `threshold` bytes in the queue, as DCTCP requires; tc cannot express
+    that the average is the queue itself."""
     params = struct.pack("=IIIBBBB", limit, threshold, threshold, 0, 0, 0, TC_RED_ECN)
     empty_when_idle = bytes([31] * 256)  # shifts of the average by the time without a packet
     options = attribute(TCA_RED_PARMS, params) + attribute(TCA_RED_STAB, empty_when_idle)
@@ -196,7 +196,7 @@ class Run:
         return sender
 
     def write(self) -> None:
-        """Senders write without a segment that is not full or has PSH: a buffer that fills gives one PSH."""
+        """Senders write so that all segments are full and without PSH: a buffer that fills causes one PSH."""
         for sender in self.senders:
             try:
                 while struct.unpack("i", fcntl.ioctl(sender, SIOCOUTQNSD, bytes(4)))[0] < WINDOW // 2:
@@ -205,7 +205,7 @@ class Run:
                 pass
 
     def read(self) -> None:
-        """Receivers accept, and read what there is."""
+        """Receivers accept connections, and read the data that have arrived."""
         for number, listener in enumerate(self.listeners):
             try:
                 if self.peers[number] is None:

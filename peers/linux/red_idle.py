@@ -33,12 +33,12 @@ ENQUEUE, DEQUEUE, DROP = POINTS = ("qdisc/qdisc_enqueue", "qdisc/qdisc_dequeue",
 
 
 def sh(command: str) -> str:
-    """What `command` prints."""
+    """The output of `command`."""
     return subprocess.run(command, shell=True, check=True, text=True, capture_output=True).stdout
 
 
 def write(path: str, text: str) -> None:
-    """Tell the tracer."""
+    """Write a setting of the tracer."""
     with open(path, "w") as file:
         file.write(text)
 

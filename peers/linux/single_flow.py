@@ -127,7 +127,7 @@ def setting(name: str, value: str) -> None:
 
 
 def mark(packet: bytes) -> bytes:
-    """With congestion experienced, and the header's checksum recomputed."""
+    """The packet with congestion experienced, and with the header's checksum recomputed."""
     if packet[1] & 3 == 0:
         return packet
     head = bytearray(packet[:HEADER])
@@ -140,7 +140,7 @@ def mark(packet: bytes) -> bytes:
 
 
 def without_push(packet: bytes) -> bytes:
-    """Without PSH, which a receiver acknowledges at once if its application reads at once."""
+    """The packet without PSH, which a receiver acknowledges at once if its application reads at once."""
     at = HEADER + 13
     if not packet[at] & 8:
         return packet
@@ -225,7 +225,7 @@ class Run:
         return found
 
     def record(self, now: int, way: int, raw: bytes) -> bool:
-        """Record a segment when it is sent. Whether the network loses it."""
+        """Record a segment when it is sent; return whether the network loses it."""
         packet = Packet(raw)
         if self.first[way] is None:
             self.first[way] = packet.seq + ("S" in packet.flags)

@@ -78,7 +78,7 @@ def attributes(octets: bytes) -> dict[int, bytes]:
 
 
 def asked(spec: str) -> dict:
-    """The options that tc sends for a discipline; none if it refuses the words itself."""
+    """The options that tc sends for a discipline; none if tc itself refuses the words."""
     command = ["unshare", "-rn", "strace", "-x", "-s", "4096", "-e", "trace=sendmsg"]
     command += ["tc", "qdisc", "add", "dev", "lo", "root", *spec.split()]
     text = subprocess.run(command, capture_output=True, text=True, check=False).stderr
@@ -97,7 +97,7 @@ def asked(spec: str) -> dict:
 
 
 def red(found: dict[int, bytes]) -> dict:
-    """Of RED, without the table of shifts (attribute 2)."""
+    """The options of RED, without the table of shifts (attribute 2)."""
     limit, low, high, w_log, _, scell_log, _ = struct.unpack("<IIIBBBB", found[1])
     (max_p,) = struct.unpack("<I", found[3])
     (flags,) = struct.unpack("<I", found[4][:4])

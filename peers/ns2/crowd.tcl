@@ -4,7 +4,7 @@
 #
 # CASE is one of
 #   droptail         drop-tail bottleneck
-#   droptail-jitter  the same, every send put off by up to one packet time (overhead_): no phase effects
+#   droptail-jitter  the same, every send delayed by up to one packet time (overhead_): no phase effects
 #   red              gentle RED, wait_ true (ns-2's default spacing of drops)
 #   red-nowait       gentle RED, wait_ false (the uniform spacing of Floyd and Jacobson, 1993)
 #   red-ecn          as red, ECN on at queue and agents, other values ns-2's defaults

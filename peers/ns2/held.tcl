@@ -1,8 +1,9 @@
-# How many of 200 simultaneous packets pass a queue of ns-2 at an idle link (the first begins transmission at once).
+# Prints how many of 200 simultaneous packets pass a queue of ns-2 at an idle link (the first begins transmission at
+# once).
 #
 #   ns held.tcl DropTail|REM IN_BYTES LIMIT SIZE MEAN
 #
-# IN_BYTES 0 or 1 (the limit is then LIMIT packets of MEAN bytes), LIMIT in packets, packets of SIZE bytes.
+# IN_BYTES is 0 or 1 (the limit is then LIMIT packets of MEAN bytes), LIMIT in packets, packets of SIZE bytes.
 
 lassign $argv kind in_bytes limit size mean
 switch -exact -- $kind {

@@ -196,13 +196,13 @@ class Answer(Framed):
         return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
 
     def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
-        """Return ``"3 of 10"`` where some seeds lack the figure: those without it may be the bad ones."""
+        """Return ``"3 of 10"`` where some seeds lack the figure, because those seeds may be the bad ones."""
         values = self.by_seed(of, metric, class_name).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
 
     def parts(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> tuple[str, str]:
-        """Return mean and half-width as texts; a class's figure that no seed changes has no half-width."""
+        """Mean and half-width as texts; the latter is empty for a class's figure that all seeds share."""
         est = self.estimate(of, metric.name, class_name)
         mean, half = estimate_parts(est, metric.unit)
         if not self.by_class or est is None or half not in ("", "0"):
@@ -439,7 +439,7 @@ def answer(
 def _values(
     results: Results, row: Row, metrics: Sequence[Metric], queue: str | None
 ) -> dict[str, Mapping[int, float | None]]:
-    """Return the values of a row; none if this cell lacks the queue and another one has it."""
+    """Return the values of a row; none if this cell lacks the queue and another cell has it."""
     cell, class_name = row
     if queue not in (None, EVERY_QUEUE) and queue not in _queues(results, cell):
         return {m.name: dict.fromkeys(run.seed for run in results.runs_of(cell)) for m in metrics}

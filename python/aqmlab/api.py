@@ -71,7 +71,7 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     Parameters
     ----------
     path
-        The directory of an experiment, a run or a sweep, or of one simulated and live.
+        The directory of an experiment, a run or a sweep, or of a scenario simulated and live.
     output
         The file to write; by default ``report.html`` in that directory.
 
@@ -123,13 +123,13 @@ def plot(
     path
         The directory of an experiment, a run or a sweep.
     kind
-        Of an experiment or a run ``"series"``, ``"delay-cdf"``, ``"goodput-delay"``,
-        ``"variance-time"``, ``"box"``, ``"bar"``; of flows ``"goodput-rtt"``, ``"cumulative-ack"``;
-        of single flows, if recorded, ``"cwnd"``, ``"srtt"`` (``trace``), ``"time-sequence"``,
-        ``"ladder"`` (``packets``). Of a sweep ``"lines"``, ``"heat"``, ``"differences"``,
-        ``"goodput-delay"``, ``"delay-cdf"``, ``"box"``, ``"bar"``. Of requests, in either,
+        For an experiment or a run: ``"series"``, ``"delay-cdf"``, ``"goodput-delay"``,
+        ``"variance-time"``, ``"box"``, ``"bar"``; for flows ``"goodput-rtt"``, ``"cumulative-ack"``;
+        for single flows, if recorded, ``"cwnd"``, ``"srtt"`` (``trace``), ``"time-sequence"``,
+        ``"ladder"`` (``packets``). For a sweep: ``"lines"``, ``"heat"``, ``"differences"``,
+        ``"goodput-delay"``, ``"delay-cdf"``, ``"box"``, ``"bar"``. For requests, in either:
         ``"response-cdf"``, ``"response-ccdf"``, ``"response-scatter"``, ``"response-quantiles"``;
-        of web pages ``"page-cdf"``, ``"page-ccdf"``, ``"page-scatter"``, ``"page-quantiles"``.
+        for web pages ``"page-cdf"``, ``"page-ccdf"``, ``"page-scatter"``, ``"page-quantiles"``.
     output
         The file. Its extension selects PDF, SVG or PNG, and for most kinds CSV (the numbers). By
         default ``figures/<kind>.pdf`` in the directory.
@@ -188,7 +188,7 @@ def figure(path: Path | str, kind: str, **options: Unpack[FigureOptions]) -> Fig
     ----------
     path, kind, queue, flows, arms, from_s, until_s, metrics, x, by, where, over, class_name, reference As in
     :func:`plot`. width, height, font_size, title, style
-        As :func:`plot` has them.
+        As in :func:`plot`.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
     bench
         The link, and the load on it: :class:`aqmlab.laws.Bench`.
     width, height, font_size, title, style
-        As :func:`plot` has them.
+        As in :func:`plot`.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from aqmlab.errors import UsageError
 
 Progress: TypeAlias = Callable[[Mapping[str, Any]], object]
-"""Receives, ten times per second, ``scripts_done``, ``scripts_total`` (``None`` if time ends it),
+"""Receives, ten times per second, ``scripts_done``, ``scripts_total`` (``None`` if a time limit ends it),
 ``findings``.
 """
 

@@ -135,7 +135,7 @@ class Comparison(Framed):
         return self._grid([*cases, ""], rows)
 
     def grids(self) -> Iterator[Grid]:
-        """Return a table of the metrics, or where there are several cases one table per metric."""
+        """Return a table of the metrics, or one table per metric if there are several cases."""
         if not any(one.case for one in self.compared):
             yield self.grid_under("", ((one.title, one) for one in self.compared))
             return
@@ -163,7 +163,7 @@ class Comparison(Framed):
 
     @property
     def unpaired(self) -> tuple[str, ...]:
-        """Why seeds do not form pairs, each reason once; empty if they all do."""
+        """The reasons why seeds do not form pairs, each listed once; empty if they all do."""
         return tuple(dict.fromkeys(one.unpaired for one in self.compared if one.unpaired))
 
     def to_json(self) -> dict[str, Any]:

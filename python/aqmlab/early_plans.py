@@ -112,7 +112,7 @@ def _drawn(text: str, unit: str) -> Any:  # noqa: ANN401 (a number, or a table o
     return _in_units(tomllib.loads(f"drawn = {text}")["drawn"], unit)
 
 
-def _in_units(value: Any, unit: str) -> Any:  # noqa: ANN401 (what TOML has)
+def _in_units(value: Any, unit: str) -> Any:  # noqa: ANN401 (any value of TOML)
     if isinstance(value, dict):
         return {key: _in_units(each, unit) for key, each in value.items()}
     if isinstance(value, list):

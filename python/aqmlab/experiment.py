@@ -1,4 +1,4 @@
-"""Experiments: every arm of a single-case scenario with every seed, in a separate directory.
+"""Experiments: every arm of a single-case scenario with every seed, each run in its own directory.
 
 The runs are simulated (:func:`run`), live (:func:`run_live`), or both (:func:`run_both`).
 """
@@ -76,7 +76,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
         Ports whose packets go into ``packets.pcapng`` of each recording, by the names of their
         links; ``["all"]`` for all.
     pcap_bytes
-        Bytes of each packet that it keeps; 128 if not given.
+        Number of bytes kept of each packet; 128 if not given.
     progress
         Receives the progress of the runs (:class:`~aqmlab.sweeps.progress.Progress`), about ten
         times per second.
@@ -197,7 +197,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
     Raises
     ------
     AqmlabError
-        As for both.
+        As for :func:`run` and :func:`run_live`.
     """
     cluster = cluster_of(executor, jobs, RECORDINGS)
     wishes = _Wishes(resume, job_count(jobs), cluster, progress, force, interrupted)

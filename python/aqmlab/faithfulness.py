@@ -53,7 +53,7 @@ class Faithfulness:
     checks
         All conditions, including those that hold.
     reasons
-        Why the run is not faithful, one phrase per reason with figure and limit; empty if it is.
+        Why the run is not faithful, one phrase per reason with figure and limit; empty if it is faithful.
     live
         The whole report in the manifest.
     """
@@ -123,7 +123,7 @@ class Faithfulness:
     def lost_unseen(self) -> int | None:
         """Number of lost packets that no queue's books contain.
 
-        They were lost within the hosts, refused by them, too long, or without room in the router.
+        They were lost within the hosts or refused by them, were too long, or found no room in the router.
         Packets other than IP, and packets in flight, do not count.
         """
         hidden = [check.get("value") for check in self.live["checks"] if check["name"] == "hidden_drops"]

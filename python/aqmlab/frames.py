@@ -1,4 +1,4 @@
-"""Results as data frames: by the Arrow C stream, which pandas, polars, DuckDB and others read, or by name."""
+"""Results as data frames: through the Arrow C stream, which many libraries read, or for a named library."""
 
 from __future__ import annotations
 

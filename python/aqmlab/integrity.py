@@ -104,8 +104,8 @@ def damaged_tables(
     path
         The directory of the run.
     digests
-        Digests of the files of its tables, by name. A table without one is of an early version, and
-        not checked.
+        Digests of the files of its tables, by name. A table without one was written by an early version and
+        is not checked.
     only
         Names of the tables to check; by default all.
     """
@@ -176,7 +176,7 @@ _KINDS = {
 _REQUIRED = {6: 1, 7: 3, 8: 5}
 
 
-def _value(kind: int, value: Any) -> bytes:  # noqa: ANN401 (as DuckDB has it)
+def _value(kind: int, value: Any) -> bytes:  # noqa: ANN401 (any type of DuckDB)
     if kind in _REQUIRED:
         return b"\0" if value is None else b"\1" + _value(_REQUIRED[kind], value)
     if kind == 1:

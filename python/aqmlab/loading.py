@@ -129,7 +129,7 @@ class Recordings:
         )
 
     def whole(self) -> Results:
-        """Return the same for all runs.
+        """Return the results of all runs, none of which may be damaged.
 
         Raises
         ------
@@ -212,7 +212,7 @@ def experiment_recordings(path: Path) -> Recordings:
 
 
 def load_recording(path: Path | str) -> Results:
-    """Open what ``run`` left.
+    """Open the recording that ``run`` left.
 
     Parameters
     ----------

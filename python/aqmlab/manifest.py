@@ -70,7 +70,7 @@ class Manifest:
     live
         The facts that only the live router knows; ``None`` for a simulated run.
     left_behind
-        Tables that the run had, and that were not brought from the worker of a cluster.
+        Tables of the run that were not sent back by the worker of a cluster.
     """
 
     title: str

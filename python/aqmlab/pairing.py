@@ -39,7 +39,7 @@ class Side:
 
 
 def side_of(results: Results, which: str, text: str = "") -> Side:
-    """The cells of some results that ``WHICH`` means: ``RED``, ``rate=5Mbit``, ``RED,rate=5Mbit``, or all."""
+    """The cells that ``WHICH`` selects in results: ``RED``, ``rate=5Mbit``, ``RED,rate=5Mbit``, or all."""
     fixed = _fixed(results, which)
     labels = {name: label for name, label in fixed.items() if name != ARM}
     cells = results.select(fixed.get(ARM), labels)

@@ -64,14 +64,14 @@ def load_both(path: Path | str) -> Both:
 
 
 def side(text: str, beside: Side | None = None) -> Side:
-    """Return the side that ``PATH`` or ``PATH:WHICH`` means.
+    """Return the side that ``PATH`` or ``PATH:WHICH`` denotes.
 
     Parameters
     ----------
     text
         The text, as on the command line.
     beside
-        The other side: an empty path is its path.
+        The other side, whose path replaces an empty one.
 
     Raises
     ------

@@ -44,7 +44,7 @@ class Reader:
         return found if found.run is run else replace(found, run=run)
 
     def read(self, runs: Sequence[Run]) -> None:
-        """Read runs, unless they are kept."""
+        """Read the runs that are not in memory."""
         for batch in _batches([run for run in runs if run.path not in self._kept]):
             self._read(batch)
 

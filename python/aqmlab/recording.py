@@ -134,7 +134,7 @@ class Tables:
         self.runs = tuple(runs)
         self._remedy = remedy
 
-    def to_frame(self, table: str, library: str | None = None, *, runs: Sequence[Run] | None = None) -> Any:  # noqa: ANN401 (of a package that we do not need)
+    def to_frame(self, table: str, library: str | None = None, *, runs: Sequence[Run] | None = None) -> Any:  # noqa: ANN401 (the type belongs to an optional package)
         """A recorded table of the runs as a data frame, with the columns ``arm`` and ``seed`` in front.
 
         Parameters
@@ -203,7 +203,7 @@ class Tables:
         """Like :meth:`rows`, but a NumPy array for each selected column."""
         return dict(self._query(table, f"SELECT {columns} FROM {table} {clauses}", runs, "fetchnumpy"))
 
-    def _query(self, table: str, statement: str, runs: Sequence[Run] | None, fetch: str) -> Any:  # noqa: ANN401 (as DuckDB has it)
+    def _query(self, table: str, statement: str, runs: Sequence[Run] | None, fetch: str) -> Any:  # noqa: ANN401 (any type of DuckDB)
         import duckdb
 
         asked = self.runs if runs is None else runs
@@ -227,7 +227,7 @@ class Tables:
         connection = self._connection
         paths = [file.path for file in files]
 
-        def ask() -> Any:  # noqa: ANN401 (as DuckDB has it)
+        def ask() -> Any:  # noqa: ANN401 (any type of DuckDB)
             # DuckDB reads on demand, so damage may be detected in either call.
             result = connection.execute(f"WITH {table} AS ({numbered}) {statement}", {"files": paths})
             return getattr(result, fetch)()
@@ -308,7 +308,7 @@ def _added(table: str) -> list[str]:
 
 
 def _lacks(run: Run, table: str, column: str) -> bool:
-    """Whether a recording is from before a column."""
+    """Whether a recording predates a column."""
     parts = run.manifest.parts
     part, since = next((part, since) for part, since, columns in _ADDED[table] if column in columns)
     return parts[part] < since if part in parts else part != PROGRAM and PROGRAM in parts

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 NOT_RUN = "not run"
 UNCONGESTED = "uncongested"
-"""The name of the arm that serves as the reference of the others, in any case."""
+"""The name of the arm that serves as the reference of the others in every case."""
 
 Value = float | None
 
@@ -53,7 +53,7 @@ class Missing(NamedTuple):
     seed: int
     reason: str
     damaged: bool = False
-    """Whether there is a recording, which cannot be read."""
+    """Whether there is a recording, but it cannot be read."""
 
 
 # Equal only to itself, because computed values are cached with it.
@@ -70,7 +70,7 @@ class Results:
     axes
         The swept dimensions in the order of the scenario; none for an experiment.
     arms
-        Names of the arms in the order of the scenario, also of those without a finished run.
+        Names of the arms in the order of the scenario, including arms without a finished run.
     cells
         Case by case, and in each the arms.
     seeds
@@ -81,7 +81,7 @@ class Results:
         Claims of the scenario: ``name``, ``text``, ``expect``, ``where``, ``strength``, ``source``,
         and ``line`` and ``column`` of the first character of ``expect``.
     metrics
-        Names of those that the scenario asks for besides those of every experiment.
+        Names of the metrics that the scenario requests besides those of every experiment.
     missing
         Requested runs that have not finished, with the reasons.
     warnings
@@ -163,7 +163,7 @@ class Results:
         *,
         queue: str | None = None,
         class_name: str = EVERY_CLASS,
-    ) -> Any:  # noqa: ANN401 (of a package that we do not need)
+    ) -> Any:  # noqa: ANN401 (the type belongs to an optional package)
         """Return a data frame with a row per run: its axes, ``arm``, ``seed`` and one column per metric.
 
         Parameters
@@ -312,14 +312,13 @@ class Results:
             ``"cdf_gap"``, their largest distance, or ``"cdf_crossing"``, the share of
             requests that take longer than the time at which the first falls behind the other.
         one, other
-            ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as
-            :meth:`values` takes them. The metric is a value of a distribution function, which is used up to
-            the given time.
+            ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as in :meth:`values`.
+            The metric is a value of a distribution function, which is used up to the given time.
 
         Raises
         ------
         UsageError
-            If a metric is not a value of a distribution function, and as :meth:`values`.
+            If a metric is not a value of a distribution function, and as for :meth:`values`.
         RecordingError
             If a recording cannot be read.
         """
@@ -396,7 +395,7 @@ class Results:
         return _judged(runs, everywhere if there else bottleneck(runs), class_name)
 
     def place(self, queue: str | None = None) -> str:
-        """The queue of a name; by default that of the first cell with a finished run.
+        """The queue with a given name; by default that of the first cell with a finished run.
 
         Raises
         ------
@@ -421,7 +420,7 @@ class Results:
         return bottleneck(self.measured())
 
     def sound(self) -> Results:
-        """The same without the runs whose counts cannot be read: they count as missing; the file is named."""
+        """The same, but runs whose counts cannot be read count as missing, with the name of the file."""
         broken: dict[Path, str] = {}
         for i in range(0, len(self._distinct), RUNS_READ_TOGETHER):
             together = self._distinct[i : i + RUNS_READ_TOGETHER]
@@ -469,7 +468,7 @@ class Results:
 
 
 def of_runs(runs: Iterable[Run], *, arms: Sequence[str], seeds: Sequence[int], **about: Any) -> Results:  # noqa: ANN401 (what :class:`Results` has)
-    """Return results without swept values: one cell per arm. Missing runs have not been run."""
+    """Return results without swept values: one cell per arm. Runs that are missing count as not run."""
     cells = {arm: Cell((), arm) for arm in arms}
     finished = {(cells[run.arm], run.seed): run for run in runs}
     missing = [

@@ -68,7 +68,7 @@ def _dict_to_toml(scenario: Mapping[str, Any]) -> str:
         raise ScenarioError(message, [Problem(line=0, column=0, path="", message=message)]) from error
 
 
-def _item(value: object) -> Any:  # noqa: ANN401 (as tomlkit has it)
+def _item(value: object) -> Any:  # noqa: ANN401 (any type of tomlkit)
     import tomlkit
 
     value = plain(value)

@@ -18,7 +18,7 @@ BUFFER = Axis("topology.queue.limit", "limit", ("topology.queue.limit",), ("4p",
 COUNT = Axis("traffic.ftp.count", "count", ("traffic.ftp.count",), ("2", "6"))
 
 Value = Callable[..., float | None]
-"""``(metric, cell, seed, **asked)`` to a value."""
+"""Returns the value for ``(metric, cell, seed, **asked)``."""
 
 
 class World(Results):

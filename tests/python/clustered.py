@@ -42,11 +42,11 @@ class DaskProcesses:
     Parameters
     ----------
     folder
-        Where these files and the workers' scratch directories are.
+        The folder of these files and of the workers' scratch directories.
     environment
         Variables of all of them.
     options
-        Of the scheduler and of the workers: ``["--tls-ca-file", ...]``.
+        Options of the scheduler and of the workers: ``["--tls-ca-file", ...]``.
     """
 
     def __init__(
@@ -163,11 +163,11 @@ class SlowLink:
     Parameters
     ----------
     address
-        Of the other one: ``tcp://host:port``.
+        Address of the other port: ``tcp://host:port``.
     delay_s
-        One way.
+        Delay in each direction.
     bytes_per_s
-        One direction of each connection.
+        Rate of each direction of each connection.
     """
 
     def __init__(self, address: str, delay_s: float, bytes_per_s: float) -> None:

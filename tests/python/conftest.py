@@ -56,7 +56,7 @@ SMALL: dict[str, Any] = {
 
 @pytest.fixture(scope="session", autouse=True)
 def ctrl_c_is_heard() -> Iterator[None]:
-    """In the background of a shell it is ignored, and therefore also in every program started there."""
+    """A shell's background jobs ignore Ctrl-C, and so does every program that they start."""
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         yield
         return

@@ -21,7 +21,7 @@ Job = dict[str, Any]
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """The same as in :mod:`resealed`, next to this file, where the program does not search by itself."""
+    """As in :mod:`resealed`, which is next to this file, in a folder that the program does not search."""
     sys.path.append(str(Path(__file__).parent))
     from resealed import reseal as change
 

@@ -56,7 +56,7 @@ def as_user(user):
 
 
 def may_read(path):
-    """Whether anybody may."""
+    """Whether every user may read it."""
     real = Path(path).resolve()
     return all(part.stat().st_mode & 0o001 for part in (real, *real.parents))
 
@@ -66,7 +66,7 @@ def interpreter(user):
     ours = [str(Path(aqmlab.__file__).parent.parent), *site.getsitepackages()]
     if not as_user(user) or may_read(sys.executable):
         return sys.executable, ours[:1]
-    # One in its owner's home, as with pyenv; the distribution's interpreter of the same version suffices.
+    # Ours is in its owner's home, as with pyenv; the distribution's interpreter of the same version suffices.
     other = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
     return (other, ours) if Path(other).exists() and all(map(may_read, ours)) else None
 

@@ -36,7 +36,7 @@ def modules(src):
 
 
 def _code(text):
-    """Without comments, strings and characters."""
+    """The code without comments, strings and characters."""
     return "".join(found["code"] or " " for found in TOKEN.finditer(text))
 
 

@@ -66,7 +66,7 @@ def synthetic(
     arms, axes, seeds, title, question, path
         Of the sweep.
     flows
-        How many, where no axis says.
+        Number of flows, where no axis sets it.
     lost Why a run is missing, by the number of its cell and its seed. more Further arguments of
     :class:`Results`.
     """

@@ -23,7 +23,7 @@ from aqmlab.plan import Plan
 
 SEGMENTS = math.ceil(20_000 / 1460)
 ON_THE_WIRE = 20_000 + 40 * (SEGMENTS + 2)
-"""Of a response of 20 kB: the SYN-ACK and the acknowledgment of the client's FIN have headers as well."""
+"""A response of 20 kB: the SYN-ACK and the acknowledgment of the client's FIN have headers as well."""
 
 ONE_WAY_S = 0.01
 
@@ -619,8 +619,8 @@ def test_seeds_that_an_accuracy_takes_are_the_least_that_give_it():
         return stats.t.ppf(0.975, n - 1) * seen.variation / math.sqrt(n)
 
     assert half(found.seeds) <= 0.03 < half(found.seeds - 1)
-    # One long run: the cost grows with the square of the required narrowing, and is far higher without a
-    # variance.
+    # One long run: the cost grows with the square of the required narrowing, and is far higher if the
+    # variance is infinite.
     assert found.seconds == pytest.approx(60 * (1.96 * seen.variation / 0.03) ** 2, rel=0.01)
     heavy = needed(0.03, seen, 60.0, 1.5)
     assert heavy.seeds == found.seeds

@@ -271,7 +271,7 @@ FILES_UP_TO = 'ulimit -f {} && exec "$@"'
 
 @pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
 def test_packets_that_find_no_room_take_nothing_else_of_a_live_run_with_them(user, live_folder):
-    # Written 256 KiB at a time, of about 700: in the middle of the run.
+    # About 700 KiB are written, 256 KiB at a time: the limit is reached in the middle of the run.
     within = ["sh", "-c", FILES_UP_TO.format(600), "sh"]
     words = ("--pcap", "all", "-o", "out", "--no-report", "-q")
     ended = run_aqmlab(user, "live", "live.toml", *words, cwd=live_folder, within=within)
@@ -375,7 +375,7 @@ def test_an_interrupted_run_leaves_no_part_of_a_capture(small_file, tmp_path):
 
 
 def test_a_capture_that_fills_the_disk_ends_with_exit_3_and_leaves_nothing(small_file, tmp_path):
-    # No file may be larger than a megabyte: written 256 KiB at a time, that is in the middle of the run.
+    # No file may be larger than a megabyte, which is reached in the middle of the run, 256 KiB at a time.
     text = small_file.read_text(encoding="utf-8").replace('duration = "6s"', 'duration = "10min"')
     small_file.write_text(text, encoding="utf-8")
     out = tmp_path / "out"

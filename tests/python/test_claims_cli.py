@@ -24,7 +24,7 @@ CLAIMS = [
 
 @pytest.fixture
 def claimed(small, tmp_path):
-    """The small scenario with five seeds and claims; a function of further claims to its file."""
+    """A function that writes the small scenario, with five seeds and further claims, to a file."""
 
     def write(*claims):
         small["runs"] = 5

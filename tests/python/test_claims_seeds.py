@@ -85,7 +85,7 @@ def test_a_share_has_the_exact_interval():
 
 
 def test_a_bistable_cell_is_scored_by_its_share_of_seeds():
-    # One of two states: the mean is a state in which the system never is.
+    # Each seed is in one of two states; the mean is a state in which the system never is.
     values = [0.5 if seed % 3 else 1.0 for seed in range(30)]
     world = table({"jain_index": {"RED": values, "DropTail": [0.95] * 30}})
     assert status("share(jain_index{arm=RED} < 0.6) > 40 %", world) == "holds"

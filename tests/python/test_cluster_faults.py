@@ -171,7 +171,7 @@ def run_stopped(trial: Trial) -> None:
 
 
 def disk_full(trial: Trial) -> None:
-    """No file of one of the workers may grow beyond 3 kB any more."""
+    """From now on, no file of one of the workers may grow beyond 3 kB."""
     trial.begin()
     sweep = trial.sweep()
     trial.moment()

@@ -131,7 +131,7 @@ def test_labels_are_said_in_the_order_of_speech():
 
 
 def closed_testing(p_values):
-    """Holm's is the closed test with Bonferroni's local ones: a hypothesis falls if all sets with it do."""
+    """Holm's is the closed test of Bonferroni's: a hypothesis is rejected if all sets that contain it are."""
     indices = range(len(p_values))
     sets = [s for size in range(1, len(p_values) + 1) for s in combinations(indices, size)]
     local = {s: min(1.0, len(s) * min(p_values[i] for i in s)) for s in sets}

@@ -129,7 +129,7 @@ def refused(tmp_path, *, infer="", expected=EXPECTED):
     return str(error.value)
 
 
-# --- what [infer] says
+# --- the table [infer]
 
 
 def test_what_is_fitted_and_what_is_not_seen(tmp_path):
@@ -465,7 +465,7 @@ def test_values_survive_a_line_that_was_cut_off(tmp_path):
     assert last.seconds("request2") == 1.0
 
 
-# --- for real
+# --- real runs
 
 
 @pytest.mark.slow
@@ -555,7 +555,7 @@ def test_the_toy_can_be_inferred_from_its_findings(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("key", ["miskovic", "blue"])
 def test_all_that_the_papers_fit_and_test_is_asked_for(key):
-    """Windows of time as well: each is a value of its own."""
+    """Windows of time as well: each has its own value."""
     paper = find_paper(str(ROOT / "papers" / key))
     names = {experiment.file: names_of(paper, experiment) for experiment in paper.experiments}
     targets = Targets(paper, names)

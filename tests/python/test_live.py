@@ -407,7 +407,7 @@ def test_progress_is_one_line():
 def test_the_tail_of_lateness_is_drawn_from_whole_bins():
     bins = Histogram((0, 1_000, 10_000), (999, 9_999, 50_999), (490, 500, 10))
     x, y = exceedance(bins)
-    # Nothing below a tenth of a microsecond is visible; then follow the end of each bin, and later values.
+    # Nothing below a tenth of a microsecond is visible. Later points: a bin's end, and the share beyond it.
     assert x == [0.1, 0.999, 9.999]
     assert y == pytest.approx([1.0, 0.51, 0.01])
     many = Histogram(tuple(range(1000, 9000)), tuple(range(1000, 9000)), (1,) * 8000)

@@ -115,7 +115,7 @@ def test_who_does_not_end_when_asked_is_ended(monkeypatch, mode):
 
 
 def test_ctrl_c_while_a_process_ends_leaves_it_no_time_to_write(monkeypatch):
-    """The next clean-up is alone: the process is dead when the interrupt is reported."""
+    """The process is dead when the interrupt is reported, so it cannot disturb the next clean-up."""
     started = []
     popen = subprocess.Popen
 

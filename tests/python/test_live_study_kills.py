@@ -29,7 +29,7 @@ RUN_S = 30
 """The longest time that a run takes on a busy machine, including its start."""
 KILLS = 20
 ROUNDS = 5
-"""How often runs that are not faithful are repeated: a busy machine stalls some."""
+"""Largest number of repetitions of a run that is not faithful: a busy machine stalls some."""
 
 OURS = [
     {"name": "DropTail", "topology.queue": {"kind": "droptail", "limit": "60p"}},
@@ -168,7 +168,7 @@ class Study:
         return [load_run(file.parent) for file in self.store.glob("runs/*/*/manifest.json")]
 
     def assert_whole_recordings(self):
-        """Each recording in its place is whole, and says so if it was interrupted."""
+        """Each recording in its place is whole, and is marked if the run was interrupted."""
         for run in self.recordings():
             assert not run.damage()
             assert run.manifest.live["interrupted"] is (run.manifest.stopped_by == "interrupted")

@@ -127,7 +127,7 @@ def run():
         ("in_order_goodput_bps", "*", 8 * 175_000 / 2),
         ("in_order_goodput_bps", "udp", 8 * 25_000 / 2),
         ("goodput_efficiency_percent", "*", 63.0),
-        ("jain_index", "*", 150**2 / (2 * (100**2 + 50**2))),  # of those who react
+        ("jain_index", "*", 150**2 / (2 * (100**2 + 50**2))),  # of those that react
         ("jain_index", "udp", 1.0),
         ("timeouts", "*", 3.0),
         ("fast_retransmits", "*", 5.0),
@@ -189,7 +189,7 @@ def test_what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput(tmp_pa
     }
     found = aqmlab.run(scenario, output=tmp_path / "holes")
     goodput, in_order = (find(name) for name in ("goodput_bps", "in_order_goodput_bps"))
-    # Payload has 1460 of 1500 bytes; packets behind the queue when the interval begins add at most 50 ms.
+    # Payload is 1460 of 1500 bytes; packets behind the queue when the interval begins add at most 50 ms.
     most = 50e6 * (1460 / 1500 + 0.05 / 4)
     runs = found.measured()
     assert max(goodput.compute(run, "bottleneck", "*") for run in runs) <= most

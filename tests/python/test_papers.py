@@ -249,7 +249,7 @@ def test_what_arrives_leaves_or_is_dropped(toy):
     lines, _axes = drawn_over_time(toy, "2b")
     arrivals, departures = (lines["rate [Mbit/s]", name][1] for name in ("arrivals", "departures"))
     drops = lines["packets/s", "drops"][1]
-    # 40 packets of 1500 B wait at most, of 8 s.
+    # At most 40 packets of 1500 B are still waiting at the end of the 8 s.
     assert drops.max() > 0.0
     assert abs((arrivals - departures).mean() - 0.012 * drops.mean()) <= 0.012 * 40 / 8
     # In a bin of 100 ms, one packet more may end than the link carries in that time.

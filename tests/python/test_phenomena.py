@@ -154,7 +154,7 @@ def test_a_part_of_a_run_has_the_flows_and_the_bytes_of_that_part(scene):
     assert np.mean(parts) == pytest.approx(value("goodput_bps", "near"))
     rows = amounts_between(run, run.flows_of("near"), "received_bytes", [5.0, 15.0])
     assert value("jain_index", "near", early) == pytest.approx(jain_by_window(rows)[0])
-    # Datagrams are not sampled flow by flow: what all have is not known for a part.
+    # Datagrams are not sampled flow by flow: their total is not known for a part of the run.
     assert value("goodput_share_percent", "near", early) is None
     acked = run.flow_samples("acked_bytes")
     ends = [
@@ -164,7 +164,7 @@ def test_a_part_of_a_run_has_the_flows_and_the_bytes_of_that_part(scene):
     assert value("ack_width_percent", "near", late) == pytest.approx(width)
     windows = [samples.within(late).values for samples in run.flow_samples("cwnd_segments").values()]
     assert value("window_correlation", "*", late) == pytest.approx(mean_correlation(windows))
-    # Each 10 s of the part, and no others.
+    # Only the two windows of 10 s within the part count.
     assert value("lockout_percent", "*", Window(5.0, 25.0)) in (0, 50, 100)
 
 

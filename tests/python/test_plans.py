@@ -98,7 +98,7 @@ def test_texts_of_early_plans_are_numbers_of_units():
     assert plan.units_a_packet("a-b") == 1500
     assert web.start_ns == {"pareto": 10**9, "shape": 1.5, "max": 90 * 10**9}
     assert web.tcp == {"mss_bytes": 1460, "max_burst": None, "congestion": "reno", "ecn": True}
-    # What is drawn reads as it stood in the scenario.
+    # Distributions are written as in the scenario.
     assert web.rtt == EARLY_CLASS["access"]["rtt"]
     assert web.what == (
         'TCP with ECN, bursts of { empirical = [["1kB", 0.5], ["9kB", 1]] },'

@@ -36,7 +36,7 @@ def swept(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def things(experiment, swept, tmp_path_factory):
-    """One of every public class."""
+    """One instance of every public class."""
     table = aqmlab.answer(experiment)
     results = aqmlab.load(swept.path)
     comparison = aqmlab.compare(f"{experiment.path}:DropTail", ":RED + ECN")

@@ -49,7 +49,7 @@ def swept(tmp_path_factory):
 
 
 def words(text):
-    """The words of a text, without the lines between heads and rows."""
+    """The words of a text, without the rules below headers and between rows."""
     return set(text.replace("─", " ").split())
 
 

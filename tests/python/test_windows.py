@@ -9,7 +9,7 @@ from aqmlab.metrics import Measured, Metric, Parameter, Window, all_metrics, fin
 
 
 def backlog_above(run: Measured, queue: str, _class: str, window: Window, *, level: float | None) -> float:
-    """Share of the window's samples above a level; without one above their mean."""
+    """Share of the window's samples above a level; without a level, above their mean."""
     values = run.samples("queues", "backlog_packets", queue).within(window).values
     return float((values > (values.mean() if level is None else level)).mean())
 

@@ -1,4 +1,4 @@
-"""Bundles: runs and everything needed to repeat them offline in one file, with hashes."""
+"""Bundles: one file with runs and everything needed to repeat them offline, with hashes."""
 
 from aqmlab.bundles.check import Checked, check_bundle
 from aqmlab.bundles.write import bundle

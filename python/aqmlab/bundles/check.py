@@ -28,7 +28,7 @@ class Repeated:
     Attributes
     ----------
     arm, seed
-        Of the run.
+        The arm and the seed of the run.
     tables
         Number of tables compared.
     differ
@@ -55,7 +55,7 @@ class Checked:
     title
         Title of the experiment or the sweep.
     files, recordings
-        Numbers of those checked.
+        Numbers of files and recordings checked.
     repeated
         The repeated runs; none unless requested.
     """
@@ -91,7 +91,7 @@ def check_bundle(file: Path | str, *, rerun: bool = False, seed: int | None = No
         If a file is missing, changed or added.
     RecordingError If there is no bundle, or its format is newer.
     UsageError
-        If there is no such seed, or its runs are live, which differ each time.
+        If there is no such seed, or its runs are live, because live runs differ each time.
     """
     file = Path(file)
     with tempfile.TemporaryDirectory(prefix="aqmlab-bundle-") as made:

@@ -51,7 +51,7 @@ def bundle(path: Path | str, output: Path | str | None = None, *, summaries: boo
     output
         The file; by default the title with ``.zip``.
     summaries
-        Whether to leave out the tables of individual flows over time, packets and requests.
+        Whether to leave out the tables of packets, of requests, and of individual flows over time.
 
     Returns
     -------

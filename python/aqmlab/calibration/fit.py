@@ -13,9 +13,9 @@ from aqmlab.stats.quantiles import interpolated
 SHARES = (0.01, 0.03)
 """Accuracies of the mean load whose cost is computed."""
 NOTICEABLE = 0.02
-"""Largest change of the load per unit without a remark."""
+"""Largest change of the load per unit that needs no remark."""
 _NEARLY_NORMAL = 1000
-"""Degrees of freedom from which on Student's t equals the normal distribution to one part in a thousand."""
+"""Degrees of freedom above which Student's t equals the normal distribution to one part in a thousand."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,11 @@ class Needed:
     Attributes
     ----------
     share
-        Half-width of its interval, relative.
+        Relative half-width of its interval.
     seeds
         Number of runs of the present length.
     seconds
-        Measured time of a single run instead.
+        Measured time that a single run would need instead.
     """
 
     share: float

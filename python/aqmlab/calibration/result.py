@@ -42,7 +42,7 @@ class Calibration:
     runs, interval_s
         Seeds, and the measured time of each run.
     loads
-        By value of the first class and by seed, in bit/s: around the value, and at it.
+        Loads in bit/s, by value of the first class and by seed: around the calibrated value, and at it.
     differences
         Differences of the network in the runs from the scenario's.
     remarks
@@ -147,7 +147,7 @@ class Calibration:
         text
             The scenario's text.
         arm
-            The arm of the value, where arms have their own values.
+            The arm to which the value belongs, where arms have their own values.
         file
             The file, which may be the scenario's.
 

@@ -13,7 +13,7 @@ from aqmlab.figures import listed
 from aqmlab.files import save
 
 Values = Mapping[str, str | int]
-"""New values of paths of the scenario: ``{"traffic.web.rate": "43.2/s"}``."""
+"""New values by path in the scenario: ``{"traffic.web.rate": "43.2/s"}``."""
 
 
 def check_destination(text: str, source: Path | None, destination: Path) -> None:
@@ -78,7 +78,7 @@ def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str
     return f"Arms that set {what} themselves keep it: {listed(own)}." if own else ""
 
 
-def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (as tomlkit has it)
+def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (any type of tomlkit)
     """Return the table and its key to which a dotted path refers, in any notation.
 
     If a star stands for several names, the key is a separate one for this path alone.
@@ -97,7 +97,7 @@ def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (as
     return starred
 
 
-def _class(document: Any, name: str) -> Any:  # noqa: ANN401 (as tomlkit has it)
+def _class(document: Any, name: str) -> Any:  # noqa: ANN401 (any type of tomlkit)
     for i, entry in enumerate(document["traffic"]):
         if entry.get("name", f"traffic{i + 1}") == name:
             return entry

@@ -1,7 +1,6 @@
 """Checks of a claim before any run: names, units, and the sides of comparisons.
 
-Each expression has a unit and a *level*: a constant, a value of each seed, or a figure over the
-seeds.
+Each expression has a unit and a *level*: a constant, a value for each seed, or a figure over the seeds.
 """
 
 from __future__ import annotations
@@ -396,7 +395,7 @@ class _Checker:
         return ValueKind(unit_of_metric(metric.unit)[1])
 
     def _of_a_part(self, node: MetricOf, metric: Metric, fixed: set[str]) -> None:
-        """Check the kind of packets and the router, which not every metric accepts, and none in a window."""
+        """Check the kind of packets and the router: only some metrics accept them, none in a window."""
         for key, takes, what in (
             (KIND, metric.by_kind, "a kind of packet"),
             (ROUTER, metric.by_router, "a router"),

@@ -91,7 +91,7 @@ class Decider:
         self.parts = []
         return self._verdict(claim, dict(bound), _Levels())
 
-    def _verdict(self, node: Condition, bound: Bindings, levels: _Levels) -> Verdict:  # noqa: PLR0911 (one a kind)
+    def _verdict(self, node: Condition, bound: Bindings, levels: _Levels) -> Verdict:  # noqa: PLR0911 (one per kind)
         raise_if_stopped()
         match node:
             case Compare():

@@ -45,7 +45,7 @@ class MetricQuery:
     labels
         By full name of the axis.
     queue, class_name, kind, router, window
-        As :meth:`aqmlab.Results.values` takes them.
+        As in :meth:`aqmlab.Results.values`.
     parameters
         In the metric's own units.
     """
@@ -92,7 +92,7 @@ def metric_query(node: MetricOf, names: Names, bound: Bindings) -> MetricQuery:
 
 
 def setting_key(setting: Matcher, metric: Metric, names: Names) -> str:
-    """Return the meaning of a word in braces that is not a parameter, excluding an axis `kind`."""
+    """Return the meaning of a word in braces that is not a parameter; `kind` may also be an axis."""
     if metric.by_kind and setting.key.text == KIND and setting.value.text in KINDS:
         return KIND
     return names.key(setting.key)

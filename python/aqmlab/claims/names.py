@@ -17,7 +17,7 @@ from aqmlab.results import Results
 
 ARM, QUEUE, CLASS, WINDOW = "arm", "queue", "class", "window"
 KIND, ROUTER = "kind", "router"
-"""Kinds of packets, and places of hosts: keys unless an axis has this name, as `queue.kind` often does."""
+"""Kinds of packets, and places of hosts: they are keys unless an axis has their name, as `queue.kind` may."""
 FROM, UNTIL = "from", "until"
 POSITIONS = ("first", "last", "previous", "next")
 """Positions on an axis; a label with such a name is quoted."""

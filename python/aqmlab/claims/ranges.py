@@ -1,4 +1,4 @@
-"""Interval arithmetic: results for numbers whose bounds alone are known.
+"""Interval arithmetic: results for numbers of which only the bounds are known.
 
 Moore, Interval Analysis, 1966. If each input interval contains its true value, so does the result,
 however the inputs depend on each other.

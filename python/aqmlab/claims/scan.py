@@ -101,7 +101,7 @@ class Token:
     unit
         The unit of a number, empty if it has none.
     at, end
-        Its first character, and the one after it.
+        The positions of its first character, and of the one after its last.
     """
 
     kind: Kind

@@ -147,7 +147,7 @@ class Evaluator:
 
     # --- conditions of each seed
 
-    def truth(self, node: Condition, bound: Bindings) -> Floats:  # noqa: PLR0911 (one a kind)
+    def truth(self, node: Condition, bound: Bindings) -> Floats:  # noqa: PLR0911 (one per kind)
         """Return per seed 1 where it is true, 0 where false, NaN where undefined."""
         match node:
             case Compare():

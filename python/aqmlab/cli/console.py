@@ -65,7 +65,7 @@ def with_notes(text: str, error: BaseException) -> str:
 
 
 class _Ended(KeyboardInterrupt):
-    """A signal other than Ctrl-C's requests the program to end; partial results are cleaned up."""
+    """A signal other than Ctrl-C's asks the program to end; partial results are cleaned up."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What every command reports about its runs: verdict, answer, doubts, lateness, claims, in this order.
+"""The report of every command on its runs: verdict, answer, doubts, lateness, claims, in this order.
 
 Runs, live runs, sweeps, merged sweeps and reports use the same words; for a scenario simulated and
 live they add the differences.

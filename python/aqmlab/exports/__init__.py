@@ -59,7 +59,7 @@ def export(  # noqa: PLR0913 (keyword arguments)
     tables
         For CSV: only these tables.
     metrics, queue
-        For Markdown and LaTeX: as in :func:`aqmlab.answer`. ``queue`` is also that of flent's ping.
+        For Markdown and LaTeX: as in :func:`aqmlab.answer`; flent's ping also uses ``queue``.
 
     Returns
     -------

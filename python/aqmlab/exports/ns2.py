@@ -1,9 +1,9 @@
 """Recorded packets as a trace of ns-2: a line per event at a link, in the columns of the ns manual.
 
 ``event time from to type size flags fid src dst seq id``, where an event is ``+`` (enqueue), ``-`` (dequeue),
-``d`` (drop) or ``r`` (receipt by the router at the link's end). Routers have their numbers in the plan; an
-address is the number of the host's router, with the flow as the port. A sequence number counts bytes, as that
-of ns-2's FullTcp does; an ACK has the number that it acknowledges, and a datagram its place in its flow.
+``d`` (drop) or ``r`` (receipt by the router at the link's end). Routers are numbered as in the plan; an
+address is the number of the host's router, with the flow as the port. A sequence number counts bytes, as in
+ns-2's FullTcp; an ACK has the number that it acknowledges, and a datagram its place in its flow.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class _Packet:
 
 
 class _Trace:
-    """Follows packets from link to link: they have no numbers, and keep their order."""
+    """Follows packets from link to link: they have no numbers, but keep their order."""
 
     def __init__(self, chosen: Chosen, classes: dict[int, str]) -> None:
         plan = chosen.run.plan

@@ -1,4 +1,4 @@
-"""What this machine has and lacks for live runs, with remedies."""
+"""The requirements of live runs that this machine meets or lacks, with remedies."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Diagnosis:
         return all(finding.severity != "fail" for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data: what ``--json`` prints."""
+        """Return the findings as plain data, as printed by ``--json``."""
         return {
             "format_version": 1,
             "can_run": self.can_run,

@@ -6,7 +6,7 @@ standard output with any number of *progress* lines and at last one of *done* or
     {"event": "progress", "phase": "run", "done_s": 3.2, "total_s": 20.0, ...} {"event": "done",
     "answer": {...}} {"event": "error", "kind": "HostError", "message": "this machine cannot: ..."}
 
-Both belong to the same version of aqmlab, so there is no version negotiation.
+Both processes belong to the same version of aqmlab, so there is no version negotiation.
 """
 
 from __future__ import annotations

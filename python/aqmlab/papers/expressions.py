@@ -61,7 +61,7 @@ class ExpressionValues:
         where
             Labels that apply to the whole expression, by axis.
         what
-            Names it in messages.
+            Its name in messages.
 
         Raises
         ------

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
 
 _LAST = 0.4
-"""Share of the budget for the fixed and the inferred reading with all seeds, at most."""
+"""Largest share of the budget for the fixed and the inferred reading with all seeds."""
 
 
 @dataclass(frozen=True)
@@ -337,12 +337,12 @@ class _Watch:
             )
 
     def stage(self, name: str) -> None:
-        """Another stage begins."""
+        """Record that another stage begins."""
         self._stage = name
         self._told(f"{name}: {self._readings} readings so far")
 
     def errors(self, row: Row, begin: int, end: int) -> Measured:
-        """The same as for the looker."""
+        """Return the errors as the looker does, and show the progress."""
         self._readings += 1
         found = self._looker.errors(row, begin, end)
         if found.errors:

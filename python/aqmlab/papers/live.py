@@ -1,4 +1,4 @@
-"""Live experiments of a paper: runs until they are faithful, and the same experiments simulated."""
+"""Live experiments of a paper: runs repeated until faithful, and the same experiments simulated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from aqmlab.results import Missing, Results
 from aqmlab.sweeps.sweep import Sweep
 
 REPEATS = 2
-"""How often a live run that is not faithful is repeated."""
+"""Largest number of repetitions of a live run that is not faithful."""
 
 SIMULATED, LIVE = "simulated", "live"
 
@@ -91,7 +91,7 @@ class Refused:
     Parameters
     ----------
     file
-        Where they are kept.
+        The file that lists them.
     """
 
     def __init__(self, file: Path) -> None:
@@ -123,7 +123,7 @@ class Rounds:
     made
         The number of runs made now.
     refused
-        The number of runs that did not count, also earlier ones.
+        The number of runs that did not count, including earlier ones.
     """
 
     results: Results
@@ -139,7 +139,7 @@ def until_faithful(begin: Callable[[], Sweep], repeats: int, refused: Refused) -
     begin
         Begins the missing runs and those that are not faithful.
     repeats
-        How often.
+        Largest number of repetitions of each run.
     refused
         Receives those that were not faithful.
     """

@@ -109,7 +109,7 @@ class _ValuesOnly:
     """Queries of two recordings cannot be stored with one run."""
 
     def of_curves(self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:  # noqa: ARG002
-        """Refused.
+        """Refuse the query.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class AskedValues(_ValuesOnly):
         self.asked: dict[Cell, dict[str, Asked]] = {}
 
     def values(self, metric: str, cell: Cell, **part: Unpack[Part]) -> dict[int, Value]:
-        """Some value."""
+        """Return an arbitrary value."""
         asked = Asked.of(metric, **part)
         self.asked.setdefault(cell, {})[asked.key] = asked
         return {0: 1.0}

@@ -107,7 +107,7 @@ def shown(figure: PaperFigure) -> Shown:
 
 
 def time_of(figure: PaperFigure, key: str) -> float | None:
-    """A time that a figure names, in seconds; ``None`` if it does not.
+    """A time that a figure specifies, in seconds; ``None`` if it specifies none.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def time_of(figure: PaperFigure, key: str) -> float | None:
 
 
 def amount_of(figure: PaperFigure, key: str, unit: Unit, wanted: str) -> float | None:
-    """An amount that a figure names, in base units; ``None`` if it does not.
+    """An amount that a figure specifies, in base units; ``None`` if it specifies none.
 
     Raises
     ------

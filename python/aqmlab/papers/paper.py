@@ -54,7 +54,7 @@ class PaperExperiment:
     title
         Title for headings.
     figures, tables
-        The paper's numbers of the figures that it redraws.
+        The numbers, in the paper, of the figures and tables that it reproduces.
     quick
         The smaller version of ``--quick``.
     live

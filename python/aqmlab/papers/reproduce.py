@@ -63,7 +63,7 @@ class Reproduction:
     results
         Results of each experiment that was run, by file.
     findings, tables
-        Scored; filled.
+        The scored findings, and the filled tables.
     figures
         The requested ones.
     seeds, most_seeds
@@ -135,7 +135,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
         Whether to run the live experiments instead, between this machine's TCP stacks. Only faithful
         runs count, and the same seeds are simulated.
     repeats
-        How often a live run that is not faithful is repeated.
+        Largest number of repetitions of a live run that is not faithful.
     progress
         Receives the progress.
     interrupted

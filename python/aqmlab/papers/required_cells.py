@@ -46,7 +46,7 @@ Question = Claim | PublishedTable | PaperFigure
 def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool = False) -> RequiredCells:
     """The cells that statements, tables and figures of one experiment need.
 
-    All of them if this is undecidable: the default queue is the busiest over all cells, unless
+    All cells if this cannot be determined: the default queue is the busiest over all cells, unless
     one is called ``bottleneck``.
 
     Parameters
@@ -56,8 +56,8 @@ def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool
     questions
         The questions.
     smaller
-        Whether the experiment was made smaller. It may then lack parts of a question, and an
-        unanswerable question needs nothing.
+        Whether the experiment was made smaller. It may then lack parts of a question, and an unanswerable
+        question needs no cells.
 
     Raises
     ------

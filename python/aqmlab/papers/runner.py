@@ -43,7 +43,7 @@ class Runner:
     executor, host, interrupted
         As in :func:`aqmlab.sweep`.
     repeats
-        How often a live run that is not faithful is repeated; only faithful runs count.
+        Largest number of repetitions of a live run that is not faithful; only faithful runs count.
     runs, refused
         Runs made, and live runs that did not count.
     """

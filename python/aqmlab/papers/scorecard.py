@@ -32,7 +32,7 @@ from aqmlab.papers.tables import NOT_SCORED, Branch, FilledTable, TableCell
 def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -> tuple[Path, Path]:
     """Write ``scorecard.md``, ``scorecard.html`` and ``scorecard.json``; return the paths of the first two.
 
-    Of live experiments ``live.md`` and so on.
+    For live experiments, the files are ``live.md`` and so on.
 
     Parameters
     ----------

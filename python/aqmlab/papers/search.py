@@ -22,11 +22,11 @@ from aqmlab.stats.student import quantile
 
 CONFIDENCE = 0.95
 PASSES = 3
-"""Rounds over the settings that matter, at most."""
+"""Largest number of rounds over the settings that matter."""
 FINALISTS = 8
 """Number of readings that receive more seeds in the first round."""
 _SCREENING, _SEARCH, _HALVING, _PROFILE = 0.4, 0.7, 0.8, 1.0
-"""Share of the budget that is spent at the end of each stage, at most."""
+"""Largest share of the budget that may be spent by the end of each stage."""
 
 
 class Measured(NamedTuple):
@@ -37,7 +37,7 @@ class Measured(NamedTuple):
 
 
 Measure = Callable[[Row, int, int], Measured]
-"""Evaluates a reading with a range of seeds, without its end."""
+"""Evaluates a reading with a range of seeds, which excludes its end."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Search:
     budget
         Its budget.
     seeds, final_seeds
-        Seeds of each reading, and of the last ones.
+        Seeds of each reading, and of the readings compared last.
     seed
         Seed of the design.
     told
@@ -178,15 +178,15 @@ class Search:
         return math.inf if known is None or len(known) < end else math.fsum(known[begin:end]) / (end - begin)
 
     def _by_error(self, rows: Iterable[Row], begin: int = 0, end: int = 0) -> list[Row]:
-        """Return the runnable readings, the best first; of equals the one nearest to the fixed reading."""
+        """Return the runnable readings, the best first; among equals, the nearest to the fixed one first."""
         can = [row for row in dict.fromkeys(rows) if self._mean(row, begin, end) < math.inf]
         return sorted(can, key=lambda row: (self._mean(row, begin, end), departures(row), row))
 
     def _reach(self, begin: int, end: int) -> float:
         """Return the difference that noise may cause between the means of two readings.
 
-        The noise is that of the better half of the readings tried because readings far off are
-        noisier. The level is corrected for the number of comparisons (Bonferroni).
+        The noise is that of the better half of the readings tried, because readings far off are noisier. The
+        level is corrected for the number of comparisons (Bonferroni).
         """
         rows = self._by_error(self._tried, 0, end)
         half = rows[: max(len(rows) // 2, 2)]
@@ -274,7 +274,7 @@ class Search:
         return self._current != before
 
     def _halve(self) -> None:
-        """Twice the seeds for the better half of the finalists, until they have all seeds.
+        """Double the seeds of the better half of the finalists until they have all seeds.
 
         They are compared on seeds that were not used to select the finalists, which removes any advantage by
         chance.

@@ -118,7 +118,7 @@ def fit_range(axes: Axes, values: Sequence[float], *, share: bool) -> None:
     values
         All values, in displayed units.
     share
-        Whether it is a percentage of a whole, in which only ends of intervals exceed 100.
+        Whether the values are percentages of a whole, of which only ends of intervals can exceed 100.
     """
     low, high = min(values), max(values)
     if share:
@@ -141,7 +141,7 @@ _UNITS = {"p": "packets"}
 
 
 def numbers(labels: Sequence[str]) -> tuple[list[float], str | None]:
-    """Return the positions of labels on an axis, and their unit: by value if all share a unit, else even.
+    """Return the positions of labels on an axis, and their unit: by value if all share a unit.
 
     A unit of ``None`` means evenly spaced.
     """

@@ -78,7 +78,7 @@ class FilledTable:
 
 
 def fill(table: PublishedTable, results: Results, *, lenient: bool = False) -> FilledTable:
-    """Compute our numbers of a table.
+    """Compute our numbers for a table.
 
     ``lenient``: the experiment was made smaller, and cells about labels that were left out stay empty.
 
@@ -95,7 +95,7 @@ def fill(table: PublishedTable, results: Results, *, lenient: bool = False) -> F
     return FilledTable(table, tuple(rows))
 
 
-def _cell(  # noqa: PLR0913, PLR0917 (a cell and what was asked)
+def _cell(  # noqa: PLR0913, PLR0917 (a cell and the request)
     table: PublishedTable,
     row: Mapping[str, str],
     column: Mapping[str, str],
@@ -116,7 +116,7 @@ def _cell(  # noqa: PLR0913, PLR0917 (a cell and what was asked)
     return TableCell(published, ours, _verdict(table, published, ours), branches)
 
 
-def _branches(  # noqa: PLR0913, PLR0917 (a cell and what was asked)
+def _branches(  # noqa: PLR0913, PLR0917 (a cell and the request)
     table: PublishedTable,
     row: Mapping[str, str],
     column: Mapping[str, str],

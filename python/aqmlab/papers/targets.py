@@ -93,7 +93,7 @@ class Targets:
     def ours(self, target: Target, measured: Measured) -> Floats:
         """Return the value of each seed for a cell; for a finding 1 where it is true, 0 where not.
 
-        NaN: undefined.
+        NaN where undefined.
         """
         if target.finding:
             return self._truths(target, measured)
@@ -134,8 +134,8 @@ def cell_error(ours: float, published: float, distance: str, least: float = 0.0)
     ours
         NaN has the maximum distance.
     distance
-        ``"log"``: the logarithm of their ratio, without sign. ``"relative"``: the difference divided by the
-        published one, without sign.
+        ``"log"``: the absolute logarithm of their ratio. ``"relative"``: the absolute difference divided by
+        the published one.
     least Values below this count as this value.
     """
     farthest = FARTHEST[distance]

@@ -56,7 +56,7 @@ _COMMON = frozenset({"title", "question", "duration", "warmup", "seed", "runs", 
 """Keys that no arm may change, which are set in the file itself."""
 
 
-def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (as tomlkit has it)
+def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (any type of tomlkit)
     first = change.key.split(".", 1)[0]
     arms = document.get("arm")
     if first in _COMMON:
@@ -76,7 +76,7 @@ def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (as tomlkit has
         document["arm"].append(only)
 
 
-def _swept(document: Any, change: Change, text: str, file: Path) -> bool:  # noqa: ANN401 (as tomlkit has it)
+def _swept(document: Any, change: Change, text: str, file: Path) -> bool:  # noqa: ANN401 (any type of tomlkit)
     """Change the values of an axis, if one sets the key; its labels are still those of the file."""
     for axis in document.get("sweep", {}).get("zip", ()):
         if change.key in axis:
@@ -87,7 +87,7 @@ def _swept(document: Any, change: Change, text: str, file: Path) -> bool:  # noq
     return False
 
 
-def _added(document: Any, change: Change) -> bool:  # noqa: ANN401 (as tomlkit has it)
+def _added(document: Any, change: Change) -> bool:  # noqa: ANN401 (any type of tomlkit)
     """Add a class of traffic, if the key names a whole class that does not exist yet."""
     import tomlkit
 
@@ -114,7 +114,7 @@ def _axes(text: str, file: Path) -> list[dict[str, Any]]:
 
 
 def _thin(
-    document: Any,  # noqa: ANN401 (as tomlkit has it)
+    document: Any,  # noqa: ANN401 (any type of tomlkit)
     keep: Mapping[str, tuple[str, ...]],
     axes: list[dict[str, Any]],
     file: Path,
@@ -132,7 +132,7 @@ def _thin(
         _leave(document["sweep"], axis["name"], places)
 
 
-def _leave(sweep: Any, name: str, places: list[int]) -> None:  # noqa: ANN401 (as tomlkit has it)
+def _leave(sweep: Any, name: str, places: list[int]) -> None:  # noqa: ANN401 (any type of tomlkit)
     if name in sweep:
         sweep[name] = [sweep[name][i] for i in places]
         return

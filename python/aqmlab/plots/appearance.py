@@ -89,7 +89,7 @@ class Appearance:
     font_size
         Font size in points.
     title
-        Whether it has one.
+        Whether it has a title.
     style
         A name in :data:`STYLES`, the name of a style sheet of matplotlib, or such a file.
     """
@@ -290,8 +290,8 @@ def text_width(text: str, size: float) -> float:
 def arm_look(arm: int, *, marks: bool = True) -> dict[str, Any]:
     """Return the look of an arm's line: colour, dashes and marks.
 
-    The numbers of colours, dashes and marks have no common divisor, so no two arms of 56 have the
-    same two.
+    The numbers of colours, dashes and marks have no common divisor, so no two of 56 arms agree in two of
+    these.
     """
     look: dict[str, Any] = {"color": arm_color(arm), "linestyle": arm_dash(arm)}
     if marks:
@@ -366,7 +366,7 @@ def _columns(widths: Sequence[float], room: float) -> int:
     """Return how many columns of a legend fit, each as wide as its widest entry, but not more than needed."""
     for rows in range(1, len(widths)):
         columns = math.ceil(len(widths) / rows)
-        # Matplotlib fills them in order, the first ones with one more entry.
+        # Matplotlib fills the columns in order; the first ones may have one more entry.
         least, longer = divmod(len(widths), columns)
         ends = [(i + 1) * least + min(i + 1, longer) for i in range(columns)]
         if sum(max(widths[begin:end]) for begin, end in pairwise([0, *ends])) <= room:

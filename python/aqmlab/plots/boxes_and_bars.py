@@ -57,7 +57,7 @@ def _groups(grid: PanelGrid, panel: Panel) -> list[Group]:
 
 
 def flow_goodputs(runs: Sequence[Measured]) -> dict[tuple[str, int], list[float]]:
-    """Goodput in Mbit/s of each flow, by class and index, in the runs that know it."""
+    """Goodput in Mbit/s of each flow, by class and index, in the runs in which it is known."""
     found: dict[tuple[str, int], list[float]] = {}
     for run in runs:
         classes: dict[str, int] = {}
@@ -70,7 +70,7 @@ def flow_goodputs(runs: Sequence[Measured]) -> dict[tuple[str, int], list[float]
 
 
 def _flow_groups(grid: PanelGrid, panel: Panel, *, each: bool) -> list[Group]:
-    """The goodput of each class (means of its flows over the seeds), or of ``each`` flow (of the seeds)."""
+    """The goodput of each class (means of its flows over the seeds), or of ``each`` flow (its seeds)."""
     of_arms = {}
     for arm in grid.arms:
         cell = grid.cell(arm, panel, "")

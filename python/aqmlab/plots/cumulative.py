@@ -1,8 +1,8 @@
 """The cumulative ACK diagram: the progress of each flow, and the spread between flows.
 
 Miskovic, Petrovic, Trajkovic (Implementation and performance analysis of AQM mechanisms, Fig. 7) plot the
-highest cumulative acknowledgment of each flow over time; a wide fan is unfair, lines in groups are privileged
-groups.
+highest cumulative acknowledgment of each flow over time; a wide fan indicates unfairness, and bundles of
+lines indicate privileged groups of flows.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ def draw_lines(axes: Axes, lines: Sequence[WaitLine], limits: Limits, *, tail: b
 
 
 def limits_of(lines: Sequence[WaitLine], view: View, waits: Waits, *, tail: bool) -> Limits:
-    """The axes of curves: up to the requested time, or in a tail up to the last request."""
+    """The axes of curves: up to the requested time, or, for tails, up to the last request."""
     if not tail:
         return Limits(*view.limits(0.0, waits.until_s), 0.0)
     times = [s for line in lines for s in line.curve.time_s if s > 0]

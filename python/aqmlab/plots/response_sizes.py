@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PERCENTILES = (MEDIAN, "p90_s", "p99_s")
 
 
-# --- single ones
+# --- individual times
 
 
 def scatter_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:

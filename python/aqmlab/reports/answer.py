@@ -93,7 +93,7 @@ def _single(table: Answer, delays: dict[str, Estimate], goodputs: dict[str, Esti
 
 
 def _price(table: Answer, best: str, richest: str) -> str:
-    """The goodput that the arm of the shortest delay costs."""
+    """The cost in goodput of the arm with the shortest delay."""
     if best == richest:
         return f"{best} also has the highest goodput."
     paid = table.difference(richest, best, GOODPUT)
@@ -221,7 +221,7 @@ def best_arms(
     means
         Means by arm.
     better
-        ``"less"``, ``"more"``, or empty where neither is.
+        ``"less"``, ``"more"``, or empty where neither is better.
     difference
         Returns the difference of two arms, seed by seed.
 

@@ -43,7 +43,7 @@ class Differences:
     metric
         The metric.
     pairs
-        Two arms, the later one of the scenario first.
+        Two arms, the later one in the scenario first.
     contrasts
         The cases of each pair, in their order; cases that lack one of the arms are left out.
     """

@@ -34,7 +34,7 @@ class DelayCdf:
     low, high
         Pointwise 95 % Student t interval of that mean, within 0 and 1; the curve itself for a single seed.
     n
-        Seeds.
+        Number of seeds.
     p99_ms
         Delay that 99 % of the packets of all seeds do not exceed.
     """
@@ -81,7 +81,7 @@ class WaitCdf:
         Pointwise 95 % Student t interval of that mean, within 0 and 1; the curve itself for a
         single seed.
     n
-        Seeds.
+        Number of seeds.
     """
 
     time_s: Sequence[float]

@@ -26,7 +26,8 @@ def color(arm: int) -> str:
 def dash_lengths(arm: int) -> tuple[int, ...]:
     """Dashes of its lines, in pixels drawn and skipped; none for a solid line.
 
-    The numbers of colours, dashes and marks have no common divisor, so no two arms of 56 have the same two.
+    The numbers of colours, dashes and marks have no common divisor, so no two of 56 arms agree in two of
+    these.
     """
     return _ARM_DASHES[arm % len(_ARM_DASHES)]
 

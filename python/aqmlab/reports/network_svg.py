@@ -250,7 +250,7 @@ def _name_lines(node: str) -> list[TextLine]:
 
 
 def _name(canvas: Canvas, node: str, at: _Point, below: str) -> None:
-    """Draw a router's name: ``below`` is the occupied part below it; otherwise at the left above."""
+    """Draw a router's name: under it if ``below`` says where, otherwise above it on the left."""
     x, y = at
     lines = _name_lines(node)
     under = (x + {"from": -_RADIUS, "to": _RADIUS}.get(below, 0.0), y + _RADIUS + 3, below or "middle")
@@ -367,7 +367,7 @@ def spaced(quantity: str) -> str:
 
 
 def spread(drawn: Drawn) -> str:
-    """A uniform distribution of times as ``60 ms to 100 ms``; others without their signs."""
+    """A uniform distribution of times as ``60 ms to 100 ms``; others without braces and quotation marks."""
     if isinstance(drawn, Mapping) and "uniform" in drawn:
         return " to ".join(spaced(quantity_text(end, "ns")) for end in drawn["uniform"])
     return spaced(re.sub(r'[{}"\[\]]', "", drawn_text(drawn, "ns")).strip())

@@ -36,7 +36,7 @@ def page(
     data
         The data of the page's scripts; a page without data has no script.
     styles
-        Names of style sheets of ours, besides the one of all pages.
+        Names of our style sheets, besides the one that all pages have.
     """
     # Importing Jinja takes long, so only pages import it.
     from aqmlab.reports.templates import environment

@@ -73,7 +73,7 @@ def payload(answer: Answer, compared: Sequence[Differences], **more: object) -> 
 
 
 def _estimate(est: Estimate | None, unit: str) -> list[Any] | None:
-    """Mean, half-width, how many values, and mean and half-width as text."""
+    """Mean, half-width, number of values, and mean and half-width as text."""
     if est is None:
         return None
     half = None if est.half_width is None else _short(display_value(est.half_width, unit))

@@ -100,7 +100,7 @@ class Canvas:
         """Draw a line from the first to the last point, bent towards the middle one if there are three."""
         (x1, y1), (x2, y2) = points[0], points[-1]
         bend = f"Q{points[1][0]:.0f} {points[1][1]:.0f} " if len(points) == 3 else "L"
-        # A curve extends at most half the way to the point towards which it is bent.
+        # A curve extends at most halfway to the point towards which it is bent.
         xs, ys = zip(*(points if len(points) == 2 else [points[0], points[-1], _mean(points)]), strict=True)
         self._reach.append(Area(min(xs), min(ys), max(xs), max(ys)))
         path = f'<path class="{kind}" d="M{x1:.0f} {y1:.0f} {bend}{x2:.0f} {y2:.0f}"/>'

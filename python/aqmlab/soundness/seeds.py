@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 PLENTY = 10
-"""Number of seeds for comparison of widths: there t is within a seventh of the normal quantile."""
+"""Number of seeds that is the reference for widths: its t is within a seventh of the normal quantile."""
 
 
 def finished(results: Results) -> Check:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 SETTLING_RTTS = 10
-"""Number of round trips after its start before a flow should be measured (ours)."""
+"""Number of round trips that a flow should have completed before it is measured (ours)."""
 LEAST_BIAS = 0.01
 BIAS_OF_ONE_RUN = 0.05
 """Largest relative effect of the beginning on a mean that is not reported; the second one for a

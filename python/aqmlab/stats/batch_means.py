@@ -25,7 +25,7 @@ from aqmlab.stats.intervals import CONFIDENCE, Estimate, Interval, estimate
 BATCHES = 20
 LEAST_IN_A_BATCH = 5
 _Z_OF_LEVEL = 1.6448536269514722
-"""The normal quantile of 0.95: the level of the one-sided test that batches do not follow each other."""
+"""The normal quantile of 0.95: the level of the one-sided test that successive batches are independent."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Mathematics and Physics 12, 1933): every setting is at its first level in half o
 settings has all four combinations equally often. *Folded over* (each row again with all levels changed: Box
 and Wilson, Journal of the Royal Statistical Society B 13, 1951) the effect of one setting is not confounded
 with the joint effect of two others. If a setting has more than two candidates, the others alternate over the
-rows in which it is not at its first.
+rows in which it is not at its first level.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ MOST_SEEDS = 100_000
 
 @dataclass(frozen=True)
 class Shard:
-    """One of several equal parts of a sweep, to which runs belong by their digests on any machine."""
+    """One of several equal parts of a sweep; on any machine, a run's digest determines its part."""
 
     index: int
     count: int
@@ -179,7 +179,7 @@ class Cases:
             )
 
     def _check_claims(self, plans: Iterable[Mapping[str, Any]]) -> None:
-        """Report claims that cannot be scored before the runs; they may name parts of any case."""
+        """Report, before the runs, claims that cannot be scored; they may name parts of any case."""
         if self.about["claims"]:
             from aqmlab.claims import Names, check_claims
 

@@ -286,7 +286,7 @@ class DaskExecutor:
             self._refusals[address] = refusal
 
     def _put(self, task: Task, files: Mapping[str, bytes]) -> str:
-        """Put returned files into their place. Returns what is wrong with them, or an empty text."""
+        """Put returned files into their place. Returns the problem with them, or an empty text."""
         staged = self._staging / task.digest
         try:
             with self._place.writing():
@@ -305,7 +305,7 @@ class DaskExecutor:
 
 
 def _files_of(task: Task) -> Mapping[str, bytes]:
-    """The same object for tasks of one scenario."""
+    """Return the files, the same object for all tasks of one scenario."""
     return named_files(task.toml, task.file_name)
 
 

@@ -41,8 +41,8 @@ class Cluster:
     Attributes
     ----------
     address
-        ``"tcp://host:8786"``, or ``"tls://..."``. If neither this nor a file is given, as Dask is
-        configured: ``DASK_SCHEDULER_ADDRESS``.
+        ``"tcp://host:8786"``, or ``"tls://..."``. Without it and without a file, Dask's configuration
+        applies: ``DASK_SCHEDULER_ADDRESS``.
     scheduler_file
         The file that ``dask scheduler --scheduler-file`` writes, in place of an address.
     bring

@@ -117,7 +117,7 @@ class Directory(Protocol):
 
 
 class SweepDirectory:
-    """The directory of a sweep in a store, while its runs are done.
+    """The directory of a sweep in a store, while its runs are executed.
 
     Parameters
     ----------

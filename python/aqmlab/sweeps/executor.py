@@ -33,10 +33,10 @@ class Outcome:
         The task.
     status
         ``finished``; ``present``, if another process has done it meanwhile; ``failed``;
-        ``machine``, if this machine cannot, and the next run would find the same.
+        ``machine``, if this machine cannot execute it, and the next run would fail for the same reason.
     cause, reason
         For a failure: a word for counting, and a sentence; the word is :data:`SKIPPED` if the run
-        cannot be made on this machine, and others can. For an error that ends all runs, its
+        cannot be made on this machine, but others can. For an error that ends all runs, its
         name.
     wall_s, cpu_s
         Time of the run itself, including its recording.
@@ -57,7 +57,7 @@ class Executor(Protocol):
     """Executes tasks, in any order."""
 
     workers: int
-    """Tasks that are done side by side."""
+    """Number of tasks executed in parallel."""
 
     @property
     def note(self) -> str:
@@ -86,7 +86,7 @@ class QueueExecutor:
     Parameters
     ----------
     workers
-        Tasks that are done side by side.
+        Number of tasks executed in parallel.
     """
 
     note = ""
@@ -131,7 +131,7 @@ class LocalExecutor(QueueExecutor):
     replace
         Whether existing runs are repeated.
     silence_s
-        Longest time without progress of a run.
+        Longest time that a run may take without progress.
     """
 
     def __init__(

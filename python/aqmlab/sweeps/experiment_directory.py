@@ -2,9 +2,9 @@
 
 ::
 
-    scenario.toml, experiment.json   what was requested
+    scenario.toml, experiment.json   the request
     <arm>/seed-<n>/                  the recording of a run
-    .tmp/                            what is not complete yet, while runs are in progress
+    .tmp/                            incomplete recordings, while runs are in progress
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class AskedExperiment:
     Parameters
     ----------
     place
-        Where the runs are.
+        The place of the runs.
     """
 
     def __init__(self, place: ExperimentDirectory) -> None:

@@ -35,11 +35,11 @@ class Forecast:
     present
         Runs that are in the store already.
     wall_s
-        For the others, with this many in parallel; ``None`` if nothing is known.
+        Time for the other runs, with the requested number in parallel; ``None`` if nothing is known.
     bytes
-        On the disk, for the others; ``None`` if no run was short enough for a complete trial.
+        Disk space of the other runs; ``None`` if no run was short enough for a complete trial.
     memory_bytes
-        The minimum that this many parallel runs need, by their plans.
+        The minimum that the parallel runs need, according to their plans.
     how
         The basis of the estimates.
     warnings
@@ -59,7 +59,7 @@ class Forecast:
     warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the forecast as plain data."""
         return asdict(self)
 
 

@@ -55,7 +55,7 @@ class LiveExecutor(QueueExecutor):
         self._thread.start()
 
     def close(self, *, now: bool) -> None:
-        """End when all tasks are done; with ``now``, ask the run to end, and the second time kill it."""
+        """End when all tasks are done; with ``now``, ask the run to end, or, the second time, kill it."""
         self._asked_to_end += now
         self._tasks.put(None)
         self._thread.join()

@@ -92,7 +92,7 @@ class Place(ABC):
         """The directory of incomplete recordings."""
 
     def path_of(self, name: str) -> Path:
-        """Where the recording of a run is, or would be."""
+        """The actual or future path of a run's recording."""
         return self.path / self.below(name)
 
     def has(self, name: str) -> bool:

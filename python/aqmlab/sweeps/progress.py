@@ -41,7 +41,7 @@ class UnderWay:
     Attributes
     ----------
     arm, seed
-        Which run.
+        Arm and seed of the run.
     done_s, total_s
         The finished and the total time: simulated, or real for live runs.
     events Events that the simulator has processed. phase
@@ -76,9 +76,9 @@ class Progress:
     runs_done
         Those that have ended since, failed ones included.
     failures
-        How many runs failed, by cause.
+        Number of failed runs, by cause.
     elapsed_s
-        Since it began.
+        Time since the start, in seconds.
     to_go_s
         The estimated remaining time.
     cpu_s
@@ -88,7 +88,7 @@ class Progress:
     under_way
         The runs in progress, as far as their workers report them.
     widest
-        Of the intervals of cells with two runs or more.
+        The widest of the intervals of cells with at least two runs.
     note
         The present problems of the machines; empty if there are none.
     """
@@ -111,7 +111,7 @@ class Progress:
         return self.runs_done / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data: what ``--json`` prints."""
+        """Return the progress as plain data, as printed by ``--json``."""
         return {
             "runs_total": self.runs_total,
             "runs_present": self.runs_present,

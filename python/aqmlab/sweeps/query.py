@@ -91,9 +91,9 @@ def _kept(values: list[Any]) -> tuple[str, list[Any]]:
 def query(sql: str, path: Path | str | None = None) -> QueryResult:
     """Ask a question in SQL.
 
-    There are a view for each table of recordings (``summary``, ``flows``, ``queues``, ...), whose rows have
-    the columns ``digest``, ``arm``, ``seed``, ``settings`` and one for each axis besides their own; ``runs``
-    with a row per recording; and ``cells`` with a row for each run of each sweep, present or not.
+    Each table of recordings (``summary``, ``flows``, ``queues``, ...) has a view; besides the table's own
+    columns, it has ``digest``, ``arm``, ``seed``, ``settings`` and one column per axis. The view ``runs`` has
+    a row per recording, and ``cells`` a row for each run of each sweep, present or not.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ _SHUT = {
 
 
 def _is_text(text: str) -> bool:
-    """Whether it contains no bytes from the command line that are not UTF-8."""
+    """Whether it is valid UTF-8; a text from the command line may contain other bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -33,7 +33,7 @@ NEWS = "aqmlab"
 _IDLE_S = 60.0
 """Time for which a process waits for the next request."""
 _SECONDS_BETWEEN_NEWS = 2.0
-"""For one run, because the scheduler passes on the events of all workers."""
+"""Interval of reports on one run: the scheduler passes on the events of all workers."""
 _here = threading.local()
 """Its ``keeper`` is the process of the thread, with the directory of the store that it serves."""
 

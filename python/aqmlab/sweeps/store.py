@@ -5,7 +5,7 @@
     store.json                  {"format_version": 1}
     runs/3f/3fa9c1d2.../        a recording as written by `aqmlab run`
     sweeps/<name>/              definition and results of a sweep: scenario, cells, tables, report
-    tmp/<process>/, <process>.lock   what a living process is writing
+    tmp/<process>/, <process>.lock   files that a living process is writing
 
 Any number of processes may write it at once (:mod:`aqmlab.sweeps.place`).
 """

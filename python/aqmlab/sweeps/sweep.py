@@ -52,9 +52,9 @@ _TICK_S = 0.1
 _PATIENCE_S = 10.0
 """Time for its thread to remove unfinished files, after a second Ctrl-C."""
 _TASKS_AHEAD = 256
-"""Tasks that wait at the executor, so that no worker waits while results are evaluated."""
+"""Number of tasks queued at the executor, so that no worker waits while results are evaluated."""
 _READ_AHEAD = 100
-"""Number of new runs from which on reading them while others run is worthwhile."""
+"""Number of new runs above which it is worthwhile to read them while others run."""
 _LOOK_S = 5.0
 """Minimum time between evaluations of the intervals, in seconds ..."""
 _SHARE_OF_LOOKING = 0.05
@@ -74,7 +74,7 @@ class Sweep:
     path
         The directory of its tables and its report.
     workers
-        Runs side by side.
+        Number of runs in parallel.
     damaged
         By name, the damage or missing parts of existing runs, which are repeated.
     """
@@ -256,7 +256,7 @@ class Sweep:
             self._over.set()
 
     def _work(self) -> None:
-        """Have all missing runs done."""
+        """Have all missing runs executed."""
         tasks = (
             replace(self.cases.task(*self._tally.cells[name]), name=name, replace=name in self.damaged)
             for name in self._tally.todo
@@ -396,7 +396,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     store
         The directory of the store; ``AQMLAB_STORE``, or ``runs/store``, if not given.
     seed, runs
-        The first seed and how many in each cell; as in the scenario if not given.
+        The first seed, and the number of seeds per cell; as in the scenario if not given.
     jobs
         Runs in parallel on this machine; one per processor by default. Results do not depend on it.
     executor

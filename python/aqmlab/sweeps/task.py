@@ -19,7 +19,7 @@ LIVE = "live"
 
 
 class Capture(NamedTuple):
-    """Which packets are kept.
+    """The packets to keep.
 
     Attributes
     ----------
