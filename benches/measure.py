@@ -27,7 +27,7 @@ class Measured:
 
 
 def target() -> Path:
-    """Where cargo builds."""
+    """The directory in which cargo builds."""
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 
 

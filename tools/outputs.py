@@ -4,9 +4,9 @@
     .venv/bin/python tools/outputs.py --check    only compare the texts; ends with 1 if one is stale
 
 A printed text is a block after ``<!-- output of `COMMAND` -->`` or ``<!-- output of the program above -->``.
-A figure is what an indented line of a document draws into docs/images, with the indented lines around it.
+A figure is drawn into docs/images by an indented line of a document and the indented lines around it.
 A tutorial is a session in its own folder: blocks with a title are files, indented lines are commands, and a
-block after ``<!-- printed by the last command -->`` is what the command above it prints.
+block after ``<!-- printed by the last command -->`` is the output of the command above it.
 """
 
 import argparse

@@ -64,7 +64,7 @@ def load(folder: str) -> None:
 
 
 def follow(log: str, shown: int) -> int:
-    """Print what the log has beyond `shown` bytes, and return its length."""
+    """Print the log after its first `shown` bytes, and return its length."""
     try:
         with open(log, "rb") as file:
             file.seek(shown)

@@ -242,7 +242,7 @@ proc begin {} {
 
 proc ratio {a b} { return [expr {$b ? double($a) / $b : 0.0}] }
 
-# The sum of what has changed, over all names that fit.
+# The sum of the changes of all counts whose names match.
 proc change {pattern} {
     global before after
     set sum 0.0

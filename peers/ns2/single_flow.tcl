@@ -1,4 +1,5 @@
-# One ns-2 flow with chosen faults: prints when the sender sent which data segment (its first byte, from 0).
+# One ns-2 flow with chosen faults: prints the time of each data segment that the sender sent, and its first byte (from
+# 0).
 #
 #   ns single_flow.tcl CASES.csv CASE     prints the vector of one case
 #

@@ -60,7 +60,7 @@ def show(scenario: Scenario) -> dict[str, Any]:
     Raises
     ------
     ScenarioError
-        With all its errors.
+        With all errors of the scenario.
     """
     return resolve(scenario)
 

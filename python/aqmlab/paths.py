@@ -71,7 +71,7 @@ def side(text: str, beside: Side | None = None) -> Side:
     text
         The text, as on the command line.
     beside
-        The other side, whose path replaces an empty one.
+        The other side, whose path replaces an empty path.
 
     Raises
     ------

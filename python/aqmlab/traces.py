@@ -186,7 +186,7 @@ class Journey:
 
 
 def journeys(tables: Tables, run: Run, name: FlowName) -> list[Journey]:
-    """The packets of one flow from `send` on, in the order of their sending."""
+    """The packets of one flow from `send` on, in the order in which they were sent."""
     rows = tables.rows(
         "packets",
         "t_ns, event, place, reason, toward, seq, ack, payload_bytes, flags, ecn",

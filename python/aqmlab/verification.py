@@ -45,7 +45,7 @@ class Verified:
     damaged: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the findings as plain data."""
         return {
             "path": str(self.path),
             "recordings": self.recordings,

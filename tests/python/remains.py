@@ -1,4 +1,4 @@
-"""What killed programs might leave on a machine: processes, namespaces, interfaces, mounts."""
+"""Possible remains of killed programs on a machine: processes, namespaces, interfaces, mounts."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def synthetic(
     Parameters
     ----------
     arms, axes, seeds, title, question, path
-        Of the sweep.
+        Those of the sweep.
     flows
         Number of flows, where no axis sets it.
     lost Why a run is missing, by the number of its cell and its seed. more Further arguments of

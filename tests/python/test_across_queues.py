@@ -1,4 +1,4 @@
-"""Figures of a queue cover the flows whose data cross it; those of the whole network are labelled so."""
+"""Figures of a queue cover the flows whose data cross it; those of the whole network are labelled as such."""
 
 from __future__ import annotations
 

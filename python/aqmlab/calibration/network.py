@@ -18,7 +18,7 @@ from aqmlab.plan import Link, Plan, quantity_text
 from aqmlab.scenario import resolve
 
 QUEUE = {"kind": "droptail", "limit": "10s"}
-"""The replacement of every link's own queue: it holds what the link sends in ten seconds."""
+"""The replacement of every link's own queue: it holds as much as the link sends in ten seconds."""
 
 _LEFT_OUT = ("sweep", "claim", "arm", "stop", "metrics", "live", "question", "runs", "seed")
 _NOT_FOLLOWED = ("record", "stop", "live", "duration", "warmup", "question")

@@ -43,7 +43,7 @@ class MetricQuery:
     arm
         ``None`` where there is only one.
     labels
-        By full name of the axis.
+        Labels by the full name of the axis.
     queue, class_name, kind, router, window
         As in :meth:`aqmlab.Results.values`.
     parameters

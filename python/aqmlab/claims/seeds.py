@@ -46,7 +46,7 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass
 class Seen:
-    """What was observed while a comparison was evaluated."""
+    """The observations made while a comparison was evaluated."""
 
     missing: npt.NDArray[np.bool_]
     """Seeds without a finished run in some cell of the comparison."""
@@ -97,7 +97,7 @@ class SeedLeaves(Leaves):
         self._cells = {(cell.arm, *(label for _, label in cell.settings)): cell for cell in results.cells}
 
     def fresh(self) -> None:
-        """Clear the observations, but keep what has been computed."""
+        """Clear the observations, but keep the computed values."""
         self.seen = Seen(np.zeros(len(self._results.seeds), dtype=bool))
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:

@@ -58,7 +58,7 @@ def side_text(side: Operand, part: ClaimComparison) -> str:
 
 
 class _Shown(NamedTuple):
-    """How the figures of a comparison are displayed: all in one unit."""
+    """The display of a comparison's figures: all in one unit."""
 
     of: Unit
     difference: bool = False

@@ -224,7 +224,7 @@ class Test(Called, Condition):
 
 @dataclass(frozen=True)
 class Not(Condition):
-    """The opposite."""
+    """The opposite of a condition."""
 
     of: Condition
 
@@ -234,7 +234,7 @@ class Not(Condition):
 
 @dataclass(frozen=True)
 class And(Condition):
-    """All of them."""
+    """True if all conditions are true."""
 
     parts: tuple[Condition, ...]
 
@@ -244,7 +244,7 @@ class And(Condition):
 
 @dataclass(frozen=True)
 class Or(Condition):
-    """At least one of them."""
+    """True if at least one condition is true."""
 
     parts: tuple[Condition, ...]
 

@@ -52,7 +52,7 @@ def export(  # noqa: PLR0913 (keyword arguments)
         ``"csv"``: a file per recorded table. ``"flent"``, ``"ns2"``, ``"qlog"``: a file per run.
         ``"markdown"``, ``"latex"``: the table of the answer, with intervals.
     output
-        What to create: the file of ``"markdown"`` and ``"latex"``, else a directory.
+        The file or directory to create: a file for ``"markdown"`` and ``"latex"``, else a directory.
         ``exports/<format>`` in ``path`` if not given, with ``.md`` or ``.tex`` for a file.
     arms, seed
         Only these arms, and only this seed; all if not given. The table of an answer contains all of them.

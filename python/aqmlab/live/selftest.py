@@ -51,7 +51,7 @@ class SelfTest:
     Attributes
     ----------
     trials
-        With real-time scheduling, if that is permitted, and without.
+        The runs with real-time scheduling, if that is permitted, and without it.
     content
         Everything that the core reports, including ``capacity``, ``ping``, ``stolen_percent``.
     """

@@ -49,7 +49,7 @@ def ask(
     Parameters
     ----------
     job
-        Plain data: ``do`` and what that needs.
+        Plain data: ``do`` and its arguments.
     progress
         Receives its progress.
     interrupted

@@ -123,7 +123,7 @@ class Search:
     _ended: str = ""
 
     def run(self) -> Found:
-        """All stages, as far as the budget goes."""
+        """Run all stages, as far as the budget permits."""
         fixed = (0,) * len(self.levels)
         self._current = fixed
         self._errors(fixed)

@@ -55,7 +55,7 @@ class PanelGrid:
     x
         The axis along each plot, if there is one.
     rows
-        Plots side by side.
+        The rows, each with its plots side by side.
     """
 
     answer: Answer

@@ -128,8 +128,8 @@ def _before(
 ) -> float:
     """Return the largest amount of data that can be between a queue and the receivers of a class.
 
-    It consists of what its link sends during the longest path to a receiver, the queues on that
-    path, and a packet on each link and at its end.
+    It consists of the data that its link sends in the delay of the longest path to a receiver, the contents
+    of the queues on that path, and a packet on each link and at its end.
     """
     path = list(entry.path)
     rest = path[path.index(queue) :]

@@ -43,7 +43,7 @@ class Doubt:
     remedy: str
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the doubt as plain data."""
         cells = [{"arm": cell.arm, "settings": dict(cell.settings)} for cell in self.cells]
         return {
             "severity": self.severity,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 FILLED = 0.85
-"""Mean share of its window limit in flight at which a flow counts as limited by it (ours).
+"""Share of its window limit, in flight on average, at which a flow counts as limited by it (ours).
 
 Delayed acknowledgments leave one or two segments of it unused; a window that is halved by losses is three
 quarters full on average.

@@ -44,7 +44,7 @@ def covariance_ellipse(x: Sequence[float], y: Sequence[float]) -> CovarianceElli
 
 
 def _covariance(x: Sequence[float], y: Sequence[float]) -> float:
-    """Of deviations from their means."""
+    """The covariance of deviations from their means."""
     return math.fsum(a * b for a, b in zip(x, y, strict=True)) / (len(x) - 1)
 
 

@@ -50,7 +50,7 @@ def conclude(results: Results, *, judge: bool, report: bool) -> Conclusion:
     OSError
         If something cannot be written.
     HostError
-        The same.
+        For the same reason.
     """
     results = results.sound()
     write_tables(results, results.path)

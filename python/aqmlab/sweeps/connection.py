@@ -47,7 +47,7 @@ class Cluster:
         The file that ``dask scheduler --scheduler-file`` writes, in place of an address.
     bring
         The part that workers without access to the store send back: ``"summaries"`` or whole
-        ``"recordings"``; by default what the request needs.
+        ``"recordings"``; by default the part that the request needs.
     tls_ca_file, tls_cert, tls_key
         For ``tls://``: the certificate of the authority, and certificate and key of this client; by
         default as in Dask's configuration.

@@ -31,7 +31,7 @@ class Forecast:
     host
         The host of the runs: ``"sim"`` or ``"live"``.
     runs
-        Those of this shard.
+        Runs of this shard.
     present
         Runs that are in the store already.
     wall_s
@@ -84,7 +84,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
     shard: Shard | str | None = None,
     host: str = SIMULATOR,
 ) -> Forecast:
-    """Return what is present, and the estimated cost of the rest.
+    """Return the number of present runs, and the estimated cost of the others.
 
     One run of the cell with the slowest links and one of the cell with the fastest are simulated, each for at
     most two seconds. The cost of the others is interpolated linearly, by the total capacity of their links

@@ -26,7 +26,7 @@ class LiveExecutor(QueueExecutor):
     Parameters
     ----------
     place
-        Where results go.
+        The place of the results.
     force
         Whether to run even if the router expects too much load for this machine.
     replace

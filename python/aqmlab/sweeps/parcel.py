@@ -75,7 +75,7 @@ def unpack(files: Mapping[str, bytes], directory: Path) -> None:
 
 
 def enough(about: Mapping[str, Any], bring: Bring) -> Bring:
-    """Return what workers must send back for the tables and claims of a scenario.
+    """Return the part that workers must send back for the tables and claims of a scenario.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str,
     request
         JSON: ``format``, ``release``, ``task``, ``place``, ``token``, ``bring``, ``replace``, ``silence_s``.
     files
-        By name, those that the scenario names.
+        The files that the scenario names, by their names there.
 
     Returns
     -------

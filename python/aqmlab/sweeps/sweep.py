@@ -327,7 +327,7 @@ class Sweep:
         if set(self._tally.causes) == {SKIPPED}:
             # This machine can still do the runs of other arms.
             return None if self._tally.there() else DisciplineError(next(iter(failed.values())))
-        # In the order of the cells, not in which they ended: the message is the same for any number of
+        # In the order of the cells, not of their ends: the message is the same for any number of
         # workers.
         name = next(name for name in self._tally.cells if name in failed)
         cell, seed = self._tally.cells[name]

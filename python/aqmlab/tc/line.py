@@ -31,7 +31,7 @@ class TcLine:
     kind
         The discipline's name here.
     spec
-        What follows ``tc qdisc add dev DEV root``; ``None`` if Linux has no such discipline.
+        The words after ``tc qdisc add dev DEV root``; ``None`` if Linux has no such discipline.
     remarks
         Differences in Linux.
     """

@@ -33,7 +33,7 @@ class TcQueue:
     rate_bps
         The link's rate in the words; ``None`` if they have none.
     remarks
-        What the words mean beyond the queue itself.
+        Meanings of the words beyond the queue itself.
     """
 
     spec: str
@@ -167,7 +167,7 @@ HEADERS = "over Ethernet, Linux counts 14 bytes of header with each packet, whic
 
 
 def codel_units(*times_ns: int) -> list[str]:
-    """How Linux rounds the times of CoDel."""
+    """The times of CoDel as Linux rounds them."""
     kept = [ns // CODEL_UNIT_NS * CODEL_UNIT_NS for ns in times_ns]
     if kept == list(times_ns):
         return []
