@@ -1,9 +1,11 @@
 //! Any bytes as a packet: the parser returns a result for all of them and agrees with another parser, and a
-//! mark changes only the traffic class and the checksum.
+//! mark changes only the traffic class and the checksum. Any bytes as a super-segment: its segments are joined and split
+//! again without a change.
 #![no_main]
 
 use std::net::IpAddr;
 
+use aqmlab_live::frame::offload::{SuperSegment, packets_in, split};
 use aqmlab_live::frame::{Headers, internet_checksum, parse, set_traffic_class, traffic_class};
 use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice, LaxSlicedPacket, TransportSlice};
 use libfuzzer_sys::fuzz_target;
@@ -14,7 +16,29 @@ fuzz_target!(|bytes: &[u8]| {
     if let Some(repaired) = repaired(bytes) {
         look_at(&repaired);
     }
+    join_and_split(bytes);
 });
+
+fn segments(read: &[u8]) -> Vec<Vec<u8>> {
+    let (mut read, mut segments) = (read.to_vec(), Vec::new());
+    split(&mut read, |segment| segments.push(segment.to_vec()));
+    segments
+}
+
+fn join_and_split(read: &[u8]) {
+    packets_in(read);
+    let first = segments(read);
+    let mut joined = SuperSegment::new();
+    let mut again = Vec::new();
+    for segment in &first {
+        if !joined.append(segment) {
+            again.extend(if joined.segments() > 0 { segments(joined.octets()) } else { Vec::new() });
+            joined.begin(segment);
+        }
+    }
+    again.extend(segments(joined.octets()));
+    assert_eq!(again, first);
+}
 
 /// An IPv4 packet with the correct checksum, if its header is complete.
 fn repaired(bytes: &[u8]) -> Option<Vec<u8>> {

@@ -66,8 +66,8 @@ impl Malformed {
     }
 }
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
 const TCP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 
@@ -275,15 +275,18 @@ pub fn set_traffic_class(packet: &mut [u8], class: u8) {
 /// The one's complement of the one's complement sum of `words`, a trailing odd octet padded with zero. Zero over a
 /// header that carries its own checksum means that the checksum is right.
 pub fn internet_checksum(octets: &[u8]) -> u16 {
-    let mut sum: u64 = 0;
-    let (pairs, rest) = octets.as_chunks::<2>();
-    for pair in pairs {
-        sum += u64::from(u16::from_be_bytes(*pair));
-    }
-    if let [last] = rest {
-        sum += u64::from(*last) << 8;
-    }
-    !folded(sum)
+    !folded(ones_sum(octets))
+}
+
+/// The sum of 16-bit words, a trailing odd octet padded with zero; to be [`folded`].
+pub(super) fn ones_sum(octets: &[u8]) -> u64 {
+    let (chunks, rest) = octets.as_chunks::<4>();
+    // RFC 1071, section 2: words of 32 bits have the same sum, and so have words in another byte order, swapped.
+    let mut sum: u64 = chunks.iter().map(|chunk| u64::from(u32::from_ne_bytes(*chunk))).sum();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    sum += u64::from(u32::from_ne_bytes(last));
+    u64::from(u16::from_be(folded(sum)))
 }
 
 /// Returns the checksum after a 16-bit word that it covers has changed from `old` to `new`.
@@ -294,7 +297,7 @@ pub const fn adjusted(checksum: u16, old: u16, new: u16) -> u16 {
 }
 
 #[inline]
-const fn folded(mut sum: u64) -> u16 {
+pub(super) const fn folded(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

@@ -2,6 +2,7 @@
 
 mod headers;
 mod live_frame;
+pub mod offload;
 
 pub use headers::{
     Headers, Malformed, TcpPayload, adjusted, internet_checksum, parse, set_traffic_class, tcp_payload,
