@@ -33,12 +33,12 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Measures it in less than half a second, between two hosts created for this purpose.
+    /// Measures it in less than half a second, between two hosts created for this purpose, with or without offloads.
     ///
     /// # Errors
     /// If the machine refuses.
-    pub fn measure() -> Result<Self, LiveError> {
-        let plan = capacity::plan();
+    pub fn measure(offload: bool) -> Result<Self, LiveError> {
+        let plan = capacity::plan(offload);
         let (hosts, mut tuns) = host::set_up(&plan)?;
         // The pings come first: remains of connections, such as an ordinary timer, would wake a
         // thread.
@@ -87,7 +87,7 @@ fn measure_pings(hosts: &Hosts, tuns: &mut [Tun]) -> Result<Histogram, LiveError
             let _ending = capacity::Ending(&ended);
             ping_all(hosts)
         })?;
-        capacity::carry(tuns, &ended, u64::MAX)?;
+        capacity::carry(tuns, &ended, u64::MAX, |_| 1)?;
         pinger.join().expect("the pinger does not panic")
     })
 }

@@ -337,7 +337,7 @@ fn settings() -> Finding {
 }
 
 fn tun(file: &File) -> Vec<Finding> {
-    match sys::attach_tun(file.as_fd(), DEVICE) {
+    match sys::attach_tun(file.as_fd(), DEVICE, false) {
         Ok(()) => vec![Finding::ok(TUN, "can be made"), offloads(sys::offloads(DEVICE))],
         Err(error) => vec![Finding::refused(TUN, refusal::tun_interface(&error))],
     }

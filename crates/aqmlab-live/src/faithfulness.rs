@@ -48,7 +48,8 @@ pub struct Observed {
     pub hidden_drops: Vec<(String, u64)>,
     /// Connections and datagrams that failed at their hosts' sockets, by kind of failure.
     pub at_sockets: Vec<(String, u64)>,
-    /// Packets that the router has handed to hosts, and those that their interfaces have counted.
+    /// Packets that the router has handed to hosts, with segments that were joined as one, and those that their
+    /// interfaces have counted.
     pub handed_over: (u64, u64),
     /// For each host, the packets that the router handed to it with the mark CE, and those that its
     /// kernel counted.
@@ -105,7 +106,7 @@ impl TimeScales {
     }
 
     /// The limit for the 99th percentile of lateness, and its basis.
-    fn limit(&self) -> (Span, String) {
+    pub fn limit(&self) -> (Span, String) {
         let (half, percent) = (self.packet_time.div(2), self.least_rtt.div(100));
         if half >= percent {
             (half, format!("half a packet time at `{}`", self.link))

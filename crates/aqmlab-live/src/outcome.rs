@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use aqmlab_network::{End, Engine, RunFacts, flow_table};
 use aqmlab_recording::capture::{CaptureFailure, CaptureReport, CapturedPackets};
 use aqmlab_recording::live::{
-    Frames, GeneratorReport, HostCounters, KernelQueueReport, LiveDrops, LiveMarks, LiveReport, Policy,
-    RouteMetrics, Stall,
+    Frames, GeneratorReport, HostCounters, KernelQueueReport, LiveDrops, LiveMarks, LiveReport,
+    OffloadReport, Policy, RouteMetrics, Stall,
 };
 use aqmlab_recording::{Host, Recording, RecordingError, StoppedBy};
 use aqmlab_scenario::{Plan, Wait};
@@ -135,7 +135,9 @@ impl Ran<'_> {
             at_sockets: self.traffic.socket_errors.of_hosts().map(|(what, n)| (what.to_owned(), n)).collect(),
             handed_over: (
                 // A packet that was refused has left the network without reaching a receiver.
-                hosts.iter().map(|host| host.left.packets).sum::<u64>() - self.report.write_errors,
+                hosts.iter().map(|host| host.left.packets).sum::<u64>()
+                    - self.report.write_errors
+                    - (self.report.offload.packets_written - self.report.offload.writes),
                 self.counters.iter().map(|counters| counters.get("dev.rx_packets")).sum(),
             ),
             kernels: self
@@ -201,6 +203,7 @@ impl Ran<'_> {
             memory_locked: report.locked,
             wait: self.wait.name(),
             virtual_time: self.calibration.in_virtual_time(),
+            offload: self.plan.live.offload.then(|| self.offload()),
             without_spin_percent: percent_without_spin(self.wait, report.without_spin, measured),
             frames: frames(&self.record.hosts),
             most_held: self.record.most_held as u64,
@@ -227,6 +230,16 @@ impl Ran<'_> {
             None => {}
         }
         live
+    }
+
+    fn offload(&self) -> OffloadReport {
+        let counts = self.report.offload;
+        OffloadReport {
+            reads: counts.reads,
+            packets_read: counts.packets_read,
+            writes: counts.writes,
+            packets_written: counts.packets_written,
+        }
     }
 
     fn kernel_queues(&self) -> BTreeMap<String, KernelQueueReport> {

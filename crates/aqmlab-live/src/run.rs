@@ -16,6 +16,7 @@ use crate::calibration::Calibration;
 use crate::capture;
 use crate::data_plane::{Clock, DataPlane, DataPlaneControl, DataPlaneOutcome, DataPlaneSettings};
 use crate::error::LiveError;
+use crate::faithfulness::TimeScales;
 use crate::feasible;
 use crate::frame::LiveFrame;
 use crate::host::{self, Hosts, Tun};
@@ -77,6 +78,9 @@ pub struct RunProgress {
     pub lateness_max: Span,
 }
 
+/// The limit of lateness, divided by the time for which packets of a busy router wait for others: most of the limit is
+/// left to the machine.
+const SHARE: u64 = 4;
 /// Time for the threads to start before the run's time begins.
 const TO_GET_READY: Span = Span::ms(50);
 /// The longest drain of a cancelled run.
@@ -153,16 +157,18 @@ fn run_live(
     let total = plan.stop.at;
     progress(&RunProgress { phase: Phase::Begin, done: Span::ZERO, total, lateness_max: Span::ZERO });
     host::leave_host_namespace()?;
-    let calibration = Calibration::measure()?;
-    if let Some(capacity) = calibration.capacity
-        && !options.force
-    {
-        capacity.check(plan)?;
-    }
+    let mut calibration = Calibration::measure(plan.live.offload)?;
     let (hosts, tuns) = host::set_up(plan)?;
     let largest = hosts.stacks.iter().map(|stack| stack.mtu as usize).collect();
     let budget = FrameBudget::of(plan, largest)?;
     let mut router = Router::new(plan, seed, registry, &budget)?;
+    let gather = TimeScales::of(plan, router.least_round_trip()).limit().0.div(SHARE);
+    if let Some(capacity) = &mut calibration.capacity {
+        capacity.gather = gather;
+        if !options.force {
+            capacity.check(plan)?;
+        }
+    }
     let mtu = hosts.stacks.iter().map(|stack| stack.mtu).max().unwrap_or_default();
     let mut kernels = Vec::new();
     for (kernel, path) in host::kernel_queues(plan, mtu, &hosts.home)? {
@@ -172,7 +178,7 @@ fn run_live(
     let writer = capture.map(|capture| capture::observe(&mut router, capture, &budget)).transpose()?;
     // To spin passes no time where the clock waits for this thread.
     let wait = if calibration.in_virtual_time() { Wait::Epoll } else { plan.live.wait };
-    let run = Run { plan, seed, options, hosts: &hosts, wait, cancel };
+    let run = Run { plan, seed, options, hosts: &hosts, wait, gather, cancel };
     let begun = Clock::start();
     let (data_plane, mut traffic) = run.run(router, tuns, progress)?;
     let counters = hosts.counters()?;
@@ -209,6 +215,7 @@ struct Run<'a> {
     options: &'a Options,
     hosts: &'a Hosts,
     wait: Wait,
+    gather: Span,
     cancel: &'a AtomicBool,
 }
 
@@ -221,8 +228,13 @@ impl Run<'_> {
         progress: &mut dyn FnMut(&RunProgress),
     ) -> Result<(DataPlaneOutcome<Tun>, Outcome), LiveError> {
         let clock = Clock::starting_in(TO_GET_READY);
-        let settings =
-            DataPlaneSettings { wait: self.wait, spin: self.plan.live.spin, realtime: self.options.realtime };
+        let settings = DataPlaneSettings {
+            wait: self.wait,
+            spin: self.plan.live.spin,
+            gather: self.gather,
+            offload: self.plan.live.offload,
+            realtime: self.options.realtime,
+        };
         let announcer = router.announcer();
         let data_plane = DataPlane::new(router, tuns, clock, settings)?;
         let run_end = RunEnd::new(Instant::ZERO + self.plan.stop.at);

@@ -59,7 +59,7 @@ pub fn selftest(progress: &mut dyn FnMut(&RunProgress), cancel: &AtomicBool) -> 
     let plan = &experiment.arms[0];
     let mut run = |realtime| live(plan, 1, &Options { force: true, realtime }, progress, cancel);
     let (realtime, ordinary) = (run(true)?, run(false)?);
-    let calibration = Calibration::measure()?;
+    let calibration = Calibration::measure(false)?;
     let stolen_percent =
         machine.processor_time().zip(before).and_then(|(now, then)| now.stolen_percent_since(then));
     let real_time_share_percent = machine.real_time_share_percent();

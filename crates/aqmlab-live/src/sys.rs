@@ -9,8 +9,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
-use libc::{IFF_NO_PI, IFF_TUN, IFNAMSIZ, c_char, c_short};
-use rustix::ioctl::{Getter, Opcode, Setter, ioctl, opcode};
+use libc::{IFF_NO_PI, IFF_TUN, IFF_VNET_HDR, IFNAMSIZ, c_char, c_short, c_uint};
+use rustix::ioctl::{Getter, IntegerSetter, Opcode, Setter, ioctl, opcode};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 /// Moves the calling thread into a new user namespace and a new network namespace that belongs to
@@ -92,24 +92,35 @@ pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
 /// Makes an opened `/dev/net/tun` the other end of a new interface `name`, which carries bare IP packets.
 ///
 /// The interface is made in the network namespace in which the file was opened, and disappears with the file.
-/// It has neither packet information nor the header for offloads, so the kernel passes on each packet as it
-/// would leave a machine, segmented and with its checksum.
+/// It has no packet information. Without `offload` it has no header for offloads either, so the kernel passes on each
+/// packet as it would leave a machine, segmented and with its checksum. With `offload` each packet has the header of
+/// [`crate::frame::offload`], and TCP and checksums are left to us as to a network card.
 ///
 /// # Errors
 /// The system's error: `EBUSY` if there is an interface of that name, `EPERM` without `CAP_NET_ADMIN`.
 ///
 /// # Panics
 /// If the name is longer than interfaces' names can be.
-pub fn attach_tun(file: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+pub fn attach_tun(file: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result<()> {
     /// `_IOW('T', 202, int)` by its definition; the kernel nevertheless reads a `struct ifreq`.
     const TUNSETIFF: Opcode = opcode::write::<c_int>(b'T', 202);
+    /// `_IOW('T', 208, unsigned int)`; the kernel reads no memory, the argument is the number.
+    const TUNSETOFFLOAD: Opcode = opcode::write::<c_uint>(b'T', 208);
+    /// Checksums, segmentation over IPv4 and over IPv6, and of segments with CWR (linux/if_tun.h).
+    const OFFLOADS: usize = 0x01 | 0x02 | 0x04 | 0x08;
+    let header = if offload { IFF_VNET_HDR } else { 0 };
     let request = InterfaceRequest {
         name: interface_name(name),
-        flags: (IFF_TUN | IFF_NO_PI) as c_short,
+        flags: (IFF_TUN | IFF_NO_PI | header) as c_short,
         rest: [0; size_of::<libc::ifreq>() - IFNAMSIZ - size_of::<c_short>()],
     };
     // SAFETY: TUNSETIFF reads and writes a `struct ifreq`, whose size and beginning `InterfaceRequest` has.
-    unsafe { ioctl(file, Setter::<TUNSETIFF, InterfaceRequest>::new(request)) }.map_err(io::Error::from)
+    unsafe { ioctl(file, Setter::<TUNSETIFF, InterfaceRequest>::new(request)) }?;
+    if offload {
+        // SAFETY: TUNSETOFFLOAD takes an integer, a set of these bits, and accesses no memory.
+        unsafe { ioctl(file, IntegerSetter::<TUNSETOFFLOAD>::new_usize(OFFLOADS)) }?;
+    }
+    Ok(())
 }
 
 /// Returns the segmentation and checksum offloads of an interface of the calling thread's

@@ -53,7 +53,8 @@ fn run(plan: &Plan, carried: bool) -> Result<(Outcome, Vec<Counters>, Span), Liv
     let (outcome, carried) = thread::scope(|scope| {
         let ended = &ended;
         let pairs = tuns.chunks_mut(2).filter(|_| carried);
-        let carriers: Vec<_> = pairs.map(|pair| scope.spawn(|| carry(pair, ended, u64::MAX))).collect();
+        let carriers: Vec<_> =
+            pairs.map(|pair| scope.spawn(|| carry(pair, ended, u64::MAX, |_| 1))).collect();
         let outcome = Generator::new(plan, 7, &hosts, clock, &run_end).and_then(Generator::run);
         ended.store(true, Ordering::Release);
         let carried = carriers.into_iter().map(|carrier| carrier.join().expect("carrying does not panic"));

@@ -19,10 +19,14 @@ use support::capture_report::{Sink, read, total};
 
 fn main() -> ExitCode {
     alone::main(&[
-        ("marks_of_red_are_those_that_the_receivers_count", || marked(4)),
-        ("marks_over_ipv6", || marked(6)),
-        ("captured_packets_are_the_books_of_their_ports", || captured(4)),
-        ("packets_are_captured_over_ipv6", || captured(6)),
+        ("marks_of_red_are_those_that_the_receivers_count", || marked(4, false)),
+        ("marks_over_ipv6", || marked(6, false)),
+        ("marks_of_segments_that_were_joined", || marked(4, true)),
+        ("marks_of_segments_that_were_joined_over_ipv6", || marked(6, true)),
+        ("captured_packets_are_the_books_of_their_ports", || captured(4, false)),
+        ("packets_are_captured_over_ipv6", || captured(6, false)),
+        ("captured_segments_are_as_on_a_wire_with_offloads", || captured(4, true)),
+        ("captured_segments_are_as_on_a_wire_with_offloads_over_ipv6", || captured(6, true)),
         ("an_interrupted_run_leaves_what_there_is", interrupted),
         ("a_run_ends_when_enough_flows_have_completed", completed),
         ("requests_are_timed_from_the_hand_over_to_the_last_byte", requests),
@@ -72,8 +76,8 @@ fn sum(run: &LiveRun, table: &str, column: &str) -> u64 {
 
 const RED: &str = r#"{ kind = "red", limit = "100p", min_th = "5p", max_th = "60p", ecn = true }"#;
 
-fn marked(ip: u32) -> Result<(), LiveError> {
-    let head = format!("duration = \"3s\"\nwarmup = \"500ms\"\nlive = {{ ip = {ip} }}");
+fn marked(ip: u32, offload: bool) -> Result<(), LiveError> {
+    let head = format!("duration = \"3s\"\nwarmup = \"500ms\"\nlive = {{ ip = {ip}, offload = {offload} }}");
     let traffic = "[[traffic]]\nname = \"tcp\"\nkind = \"bulk\"\ncount = 4\nrtt = \"40ms\"\ntcp = { profile = \"linux\", ecn = true }\n\
                    [[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\nrate = \"400kbit\"\nsize = \"500B\"\n";
     let plan = plan(&head, RED, traffic);
@@ -92,6 +96,11 @@ fn marked(ip: u32) -> Result<(), LiveError> {
         assert!(check.passed, "{}", check.sentence);
     }
     assert_eq!(live.drops.malformed, 0);
+    assert_eq!(live.offload.is_some(), offload);
+    if let Some(joined) = live.offload {
+        assert_eq!(joined.packets_read, live.frames.read);
+        assert!(joined.reads < joined.packets_read && joined.writes <= joined.packets_written, "{joined:?}");
+    }
     let frames = &live.frames;
     assert_eq!(frames.read, frames.let_in);
     assert_eq!((frames.fragments, frames.malformed["checksum"]), (0, 0));
@@ -124,8 +133,8 @@ fn marked(ip: u32) -> Result<(), LiveError> {
     Ok(())
 }
 
-fn captured(ip: u32) -> Result<(), LiveError> {
-    let head = format!("duration = \"2s\"\nlive = {{ ip = {ip} }}");
+fn captured(ip: u32, offload: bool) -> Result<(), LiveError> {
+    let head = format!("duration = \"2s\"\nlive = {{ ip = {ip}, offload = {offload} }}");
     let traffic = "[[traffic]]\nname = \"tcp\"\nkind = \"bulk\"\ncount = 4\nrtt = \"40ms\"\ntcp = { profile = \"linux\", ecn = true }\n\
                    [[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\nrate = \"400kbit\"\nsize = \"500B\"\n";
     let mut plan = plan(&head, RED, traffic);

@@ -42,6 +42,9 @@ pub struct LiveReport {
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(default)]
     pub virtual_time: bool,
+    /// How packets were joined, if the hosts had offloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offload: Option<OffloadReport>,
     /// Share of the measured interval for which a `hybrid` router was too busy to spin, in percent.
     pub without_spin_percent: f64,
     /// Frames read from the hosts.
@@ -123,6 +126,20 @@ pub struct TimeDistribution {
     pub max_ns: u64,
     /// `[low_ns, high_ns, count]`, both ends included.
     pub bins: Vec<[u64; 3]>,
+}
+
+/// Packets that hosts and router exchanged in super-segments, from the start to the end of the drain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct OffloadReport {
+    /// Packets and super-segments read from hosts.
+    pub reads: u64,
+    /// Packets in these.
+    pub packets_read: u64,
+    /// Packets and super-segments written to hosts.
+    pub writes: u64,
+    /// Packets in these.
+    pub packets_written: u64,
 }
 
 /// A time during which the router did nothing.

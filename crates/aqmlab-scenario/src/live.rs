@@ -20,12 +20,13 @@ impl Pass<'_, '_> {
         let section = self.section(node, "live", LIVE)?;
         let ip = self.ip_version(&section);
         let (drain, spin) = (self.span(&section, "drain"), self.span(&section, "spin"));
+        let offload = self.flag(&section, "offload");
         let wait = match self.value(&section, "wait") {
             Some(Value::Choice("epoll")) => Some(Wait::Epoll),
             Some(_) => Some(Wait::Hybrid),
             None => None,
         };
-        Some(LivePlan { ip: ip?, drain: drain?, wait: wait?, spin: spin? })
+        Some(LivePlan { ip: ip?, drain: drain?, wait: wait?, spin: spin?, offload: offload? })
     }
 
     fn ip_version(&mut self, section: &Section<'_>) -> Option<IpVersion> {

@@ -583,11 +583,19 @@ pub struct LivePlan {
     pub wait: Wait,
     /// Time before a departure at which [`Wait::Hybrid`] stops sleeping.
     pub spin: Span,
+    /// Whether hosts and router exchange several segments of a connection at once.
+    pub offload: bool,
 }
 
 impl Default for LivePlan {
     fn default() -> Self {
-        LivePlan { ip: IpVersion::V4, drain: Span::s(1), wait: Wait::Hybrid, spin: Span::us(30) }
+        LivePlan {
+            ip: IpVersion::V4,
+            drain: Span::s(1),
+            wait: Wait::Hybrid,
+            spin: Span::us(30),
+            offload: false,
+        }
     }
 }
 

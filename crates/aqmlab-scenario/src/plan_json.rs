@@ -610,6 +610,16 @@ pub struct LiveJson {
     pub wait: &'static str,
     /// Time before a departure at which a `hybrid` router stops sleeping.
     pub spin_ns: u64,
+    /// Whether hosts and router exchange several segments of a connection at once. Plans without it do not mention it.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schemars(default)]
+    pub offload: bool,
+}
+
+/// What a scenario does not ask for is not in its plan.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// Returns the JSON Schema (2020-12) of a plan, made from the types that write it and from the
@@ -990,6 +1000,7 @@ fn live_json(live: &LivePlan) -> LiveJson {
         drain_ns: live.drain.as_ns(),
         wait: live.wait.name(),
         spin_ns: live.spin.as_ns(),
+        offload: live.offload,
     }
 }
 

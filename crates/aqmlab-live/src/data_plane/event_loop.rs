@@ -4,13 +4,16 @@ use std::io;
 
 use aqmlab_units::{Instant, Span};
 
+use super::batch::Batch;
 use super::clock::Poller;
 use super::control::DataPlaneControl;
 use super::device::Device;
 use super::report::{DataPlaneReport, Duty, Reading, Stall};
+use super::thread::DataPlaneSettings;
 use crate::addresses::HostId;
 use crate::error::LiveError;
 use crate::faithfulness::LONGEST_SILENCE;
+use crate::frame::offload;
 use crate::router::{FrameSink, OutgoingFrame, Router};
 
 /// Maximum number of frames read from one device before the clock and the other devices are served: a sender
@@ -20,7 +23,7 @@ const READS: usize = 8;
 const HEARTBEAT: Span = Span::ms(4);
 /// Length of the read buffer. It exceeds any packet, so that a packet longer than its class allows
 /// is recognized.
-const SCRATCH: usize = 1 << 16;
+const SCRATCH: usize = offload::HEADER + (1 << 16);
 /// A machine that has slept for longer than this was suspended; a shorter time may lie between the readings
 /// of the two clocks.
 const ASLEEP: Span = Span::ms(100);
@@ -29,7 +32,11 @@ const ASLEEP: Span = Span::ms(100);
 pub struct EventLoop<D, P> {
     router: Router,
     poller: P,
-    spin: Span,
+    /// `spin`, `gather` and `offload`.
+    settings: DataPlaneSettings,
+    /// Whether packets leave so soon after each other that the last ones were written together: then the first need not
+    /// wake the thread.
+    dense: bool,
     scratch: Box<[u8]>,
     ready: Vec<bool>,
     duty: Duty,
@@ -44,6 +51,11 @@ pub struct EventLoop<D, P> {
 struct DeviceSink<D> {
     devices: Vec<D>,
     report: DataPlaneReport,
+    /// Packets that wait to be written together.
+    batch: Batch,
+    /// Whether packets wait for others. Once they do, they do to the end: otherwise the load that made it necessary would
+    /// return.
+    gathers: bool,
 }
 
 /// The devices and the clock.
@@ -54,7 +66,13 @@ struct TimedSink<'a, D, P> {
 
 impl<D: Device, P: Poller> FrameSink for TimedSink<'_, D, P> {
     fn leave(&mut self, leaving: OutgoingFrame<'_>) {
-        let DeviceSink { devices, report } = &mut *self.sink;
+        let DeviceSink { devices, report, batch, gathers } = &mut *self.sink;
+        if *gathers {
+            batch.add(&leaving);
+            return if batch.is_full() {
+                self.write_batch()
+            };
+        }
         // Taking the final state at the end of the run takes a moment, which does not count as
         // lateness.
         if leaving.measured {
@@ -66,22 +84,47 @@ impl<D: Device, P: Poller> FrameSink for TimedSink<'_, D, P> {
     }
 }
 
+impl<D: Device, P: Poller> TimedSink<'_, D, P> {
+    /// Writes the packets that wait.
+    fn write_batch(&mut self) {
+        let DeviceSink { devices, report, batch, .. } = &mut *self.sink;
+        for write in batch.take() {
+            let now = self.poller.now();
+            for &(at, measured) in &write.due {
+                if measured {
+                    report.late(now.saturating_since(at));
+                }
+            }
+            let packets = write.due.len() as u64;
+            match devices[write.to].write(write.octets()) {
+                Ok(()) => {
+                    report.offload.writes += 1;
+                    report.offload.packets_written += packets;
+                }
+                Err(_) => report.write_errors += packets,
+            }
+        }
+    }
+}
+
 /// The parts of a loop that remain after it has ended.
 pub type Parts<D> = (Router, Vec<D>, DataPlaneReport);
 
 impl<D: Device, P: Poller> EventLoop<D, P> {
     /// Creates a loop between these devices, which are the router's hosts by their numbers. Allocates all
     /// memory that it will need.
-    pub fn new(router: Router, devices: Vec<D>, poller: P, spin: Span) -> Self {
+    pub fn new(router: Router, devices: Vec<D>, poller: P, settings: DataPlaneSettings) -> Self {
         let reading = Reading { now: poller.now(), used: poller.thread_time() };
         let ready = vec![true; devices.len() + router.kernel_fds().count()];
         // Not zero: the system allocates zero pages only when they are written.
         let scratch = vec![0xa5; SCRATCH].into_boxed_slice();
-        let sink = DeviceSink { devices, report: DataPlaneReport::new() };
+        let (batch, gathers) = (Batch::new(settings.offload), settings.offload);
+        let sink = DeviceSink { devices, report: DataPlaneReport::new(), batch, gathers };
         EventLoop {
             router,
             poller,
-            spin,
+            settings,
+            dense: false,
             scratch,
             ready,
             duty: Duty::new(reading),
@@ -109,11 +152,16 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         }
         let now = self.poller.now();
         self.router.advance(now, &mut TimedSink { sink: &mut self.sink, poller: &self.poller });
+        self.out().write_batch();
         self.settle_measuring(now);
         if self.measuring {
             self.sink.report.duty = self.duty.measured(self.reading());
         }
         Ok((self.router, self.sink.devices, self.sink.report))
+    }
+
+    fn out(&mut self) -> TimedSink<'_, D, P> {
+        TimedSink { sink: &mut self.sink, poller: &self.poller }
     }
 
     /// Time before the loop began does not count as a stall.
@@ -133,6 +181,10 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         self.router.advance(now, &mut TimedSink { sink: &mut self.sink, poller: &self.poller });
         if let Some(why) = control.wanted(now) {
             self.router.end(now, why, &mut TimedSink { sink: &mut self.sink, poller: &self.poller });
+        }
+        if self.batch_ends().is_some_and(|at| at <= now) {
+            self.dense = self.sink.batch.packets() > 1;
+            self.out().write_batch();
         }
         self.settle_measuring(now);
         if self.duty.is_due(now) {
@@ -177,9 +229,26 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
     fn read(&mut self, number: usize) -> io::Result<bool> {
         let Some(length) = self.sink.devices[number].read(&mut self.scratch)? else { return Ok(false) };
         let now = self.poller.now();
+        let (read, host) = (&mut self.scratch[..length], HostId::of_number(number));
+        let mut packets = 0;
         let mut out = TimedSink { sink: &mut self.sink, poller: &self.poller };
-        // Why a frame is refused is on the host's books.
-        let _ = self.router.accept(now, HostId::of_number(number), &self.scratch[..length], &mut out);
+        let mut accept = |packet: &[u8]| {
+            packets += 1;
+            // Why a frame is refused is on the host's books.
+            let _ = self.router.accept(now, host, packet, &mut out);
+        };
+        if self.settings.offload {
+            offload::split(read, accept);
+        } else {
+            accept(read);
+        }
+        let counts = &mut self.sink.report.offload;
+        counts.reads += 1;
+        counts.packets_read += packets;
+        // Reading from all devices may take longer than packets wait.
+        if self.sink.batch.oldest().is_some_and(|at| at + self.settings.gather <= now) {
+            self.out().write_batch();
+        }
         Ok(true)
     }
 
@@ -187,14 +256,29 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
     /// frames are known to wait.
     fn wait(&mut self, now: Instant) -> Result<(), LiveError> {
         let heartbeat = now + HEARTBEAT;
-        let leaving = self.router.next_leaving().unwrap_or(Instant::FAR_FUTURE);
+        let departure = self.router.next_leaving().unwrap_or(Instant::FAR_FUTURE);
+        let first = if self.dense { departure.saturating_add(self.settings.gather) } else { departure };
+        let leaving = self.batch_ends().unwrap_or(first);
         let inside = self.router.next_inside().unwrap_or(Instant::FAR_FUTURE);
         let due = leaving.min(inside).min(heartbeat);
         let until = if self.ready.contains(&true) { now } else { due };
         // If no frame leaves, no frame can be late.
-        let spin = if due == leaving && self.duty.may_spin() { self.spin } else { Span::ZERO };
+        let spin = if due == departure && !self.dense && self.duty.may_spin() {
+            self.settings.spin
+        } else {
+            Span::ZERO
+        };
         let waited = self.poller.wait(until, spin, &mut self.ready);
         waited.map_err(|error| LiveError::io("wait for", "packets")(error))
+    }
+
+    /// Returns when the packets that wait are written: when the first has waited for long enough, or at once if no other
+    /// leaves before. `None` if none waits.
+    fn batch_ends(&self) -> Option<Instant> {
+        let first = self.sink.batch.oldest()?;
+        let end = first + self.settings.gather;
+        let others = self.router.next_leaving().is_some_and(|at| at <= end);
+        Some(if others { end } else { first })
     }
 
     /// The loop runs every few milliseconds, so the machine causes any longer gap: frames that arrived in it
@@ -233,6 +317,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         let spun = self.duty.may_spin();
         let reading = self.reading();
         let length = self.duty.next_window(reading);
+        self.sink.gathers |= !self.duty.may_spin();
         if !spun && self.measuring {
             self.sink.report.without_spin += length;
         }

@@ -5,6 +5,7 @@
 //! ([`DataPlaneReport::lateness`]) and whatever keeps the thread from its work: stalls, a processor that is
 //! too busy, a suspended machine.
 
+mod batch;
 mod clock;
 mod control;
 mod device;
@@ -17,5 +18,5 @@ mod thread;
 pub use clock::Clock;
 pub use control::DataPlaneControl;
 pub use device::{Device, FdDevice};
-pub use report::{DataPlaneReport, Stall};
+pub use report::{DataPlaneReport, OffloadCounts, Stall};
 pub use thread::{DataPlane, DataPlaneOutcome, DataPlaneSettings};

@@ -29,6 +29,21 @@ pub struct DataPlaneReport {
     /// Frames that a device refused, from the start to the end of the drain: they are lost and on no other
     /// books.
     pub write_errors: u64,
+    /// With offloads, how packets were joined, from the start to the end of the drain.
+    pub offload: OffloadCounts,
+}
+
+/// Counts of packets that hosts and router exchanged in super-segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OffloadCounts {
+    /// Successful reads.
+    pub reads: u64,
+    /// Packets read.
+    pub packets_read: u64,
+    /// Successful writes.
+    pub writes: u64,
+    /// Packets written.
+    pub packets_written: u64,
 }
 
 /// The loop stood still.
@@ -59,6 +74,7 @@ impl DataPlaneReport {
             realtime: false,
             locked: false,
             write_errors: 0,
+            offload: OffloadCounts::default(),
         }
     }
 

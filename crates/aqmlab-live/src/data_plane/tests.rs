@@ -10,7 +10,7 @@ use std::rc::Rc;
 use aqmlab_network::FlowPath;
 use aqmlab_qdisc::Registry;
 use aqmlab_recording::StoppedBy;
-use aqmlab_scenario::{ClassPlan, Plan, parse};
+use aqmlab_scenario::{ClassPlan, Plan, Wait, parse};
 use aqmlab_traffic::Identity;
 use aqmlab_units::{Instant, Span};
 
@@ -18,9 +18,11 @@ use super::clock::Poller;
 use super::control::DataPlaneControl;
 use super::device::Device;
 use super::event_loop::{EventLoop, Parts};
+use super::thread::DataPlaneSettings;
 use crate::addresses::{FIRST_CLIENT_PORT, SERVER_PORT};
 use crate::error::LiveError;
 use crate::frame::internet_checksum;
+use crate::frame::offload::HEADER;
 use crate::router::{FrameBudget, Router};
 
 /// A clock that advances when a caller waits, or when an operation takes time.
@@ -204,7 +206,7 @@ fn event_loop(plan: &Plan, time: &Rc<Time>, devices: Vec<Scripted>) -> EventLoop
     let router =
         Router::new(plan, 1, &Registry::builtin(), &FrameBudget { frames: 8192, largest: vec![1500] })
             .unwrap();
-    EventLoop::new(router, devices, Rc::clone(time), Span::us(30))
+    EventLoop::new(router, devices, Rc::clone(time), SETTINGS)
 }
 
 fn run(queue: &str, time: Time, arrivals: VecDeque<(Instant, Vec<u8>)>) -> Parts<Scripted> {
@@ -212,6 +214,14 @@ fn run(queue: &str, time: Time, arrivals: VecDeque<(Instant, Vec<u8>)>) -> Parts
     let devices = devices(&time, arrivals);
     event_loop(&plan, &time, devices).run(&time.control).unwrap()
 }
+
+const SETTINGS: DataPlaneSettings = DataPlaneSettings {
+    wait: Wait::Hybrid,
+    spin: Span::us(30),
+    gather: Span::ZERO,
+    offload: false,
+    realtime: false,
+};
 
 const fn at(ms: u64) -> Instant {
     Instant::from_ns(ms * 1_000_000)
@@ -401,7 +411,7 @@ fn connections_that_come_and_go_allocate_nothing() {
         let path = FlowPath::new(&plan, 0, plan.propagation(0), Some(of), 1);
         announcer.announce(0, n % PORTS, of.user, &path).unwrap();
     }
-    let event_loop = EventLoop::new(router, devices, Rc::clone(&time), Span::us(30));
+    let event_loop = EventLoop::new(router, devices, Rc::clone(&time), SETTINGS);
     let mut parts = None;
     let counted = allocation_counter::measure(|| parts = Some(event_loop.run(&time.control).unwrap()));
     assert_eq!(counted.count_total, 0);
@@ -435,4 +445,85 @@ fn segment(port: u32, n: u64, i: u64) -> Vec<u8> {
     let checksum = internet_checksum(&octets[..20]);
     octets[10..12].copy_from_slice(&checksum.to_be_bytes());
     octets
+}
+
+/// Segments of one connection over 1 Gbit/s, one every `gap`, in a loop that joins those that leave within 100 us.
+fn joined(count: u64, gap: Span) -> Parts<Scripted> {
+    let text = r#"
+        duration = "100s"
+        topology = { kind = "dumbbell", rate = "1Gbit", delay = "5ms", queue = { kind = "droptail", limit = "500p" } }
+        traffic = [{ name = "x", kind = "cbr", rate = "1Mbit", size = "1250B", access_rate = "none" }]
+    "#;
+    let plan = parse(text, "test.toml").unwrap_or_else(|error| panic!("{error}")).arms.remove(0);
+    let time = Rc::new(Time::new(at(3000)));
+    let arrivals =
+        (0..count).map(|n| (at(1) + gap * n, [vec![0; HEADER], data(n as u32)].concat())).collect();
+    let devices = devices(&time, arrivals);
+    let budget = FrameBudget { frames: 8192, largest: vec![1500] };
+    let router = Router::new(&plan, 1, &Registry::builtin(), &budget).unwrap();
+    let settings = DataPlaneSettings { gather: Span::us(100), offload: true, ..SETTINGS };
+    let event_loop = EventLoop::new(router, devices, Rc::clone(&time), settings);
+    let mut parts = None;
+    let counted = allocation_counter::measure(|| parts = Some(event_loop.run(&time.control).unwrap()));
+    assert_eq!(counted.count_total, 0);
+    let parts = parts.unwrap();
+    let counts = parts.2.offload;
+    assert_eq!((counts.packets_read, counts.packets_written, parts.2.write_errors), (count, count, 0));
+    assert_eq!(counts.writes, parts.1[1].written.len() as u64);
+    let written: usize = parts.1[1].written.iter().map(|(_, len)| len - HEADER - 40).sum();
+    assert_eq!(written as u64, 1210 * count);
+    assert_eq!(parts.2.lateness.total(), count, "each packet has its own");
+    parts
+}
+
+/// The n-th segment of 1210 bytes of the client's connection.
+fn data(n: u32) -> Vec<u8> {
+    let mut octets = datagram(0, 1250);
+    octets[4..6].copy_from_slice(&(n as u16).to_be_bytes());
+    octets[9] = 6;
+    octets[24..28].copy_from_slice(&(1210 * n).to_be_bytes());
+    octets[32..34].copy_from_slice(&[5 << 4, 16]);
+    octets[10..12].fill(0);
+    let checksum = internet_checksum(&octets[..20]);
+    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
+    octets
+}
+
+#[test]
+fn segments_that_leave_soon_after_each_other_are_written_at_once() {
+    let (.., report) = joined(20_000, Span::us(10));
+    // Eleven leave within 100 us; the last ones need not wait.
+    assert!((20_000 / 12..20_000 / 10).contains(&report.offload.writes), "{:?}", report.offload);
+    assert!((Span::us(90)..=Span::us(100)).contains(&report.lateness_max), "{}", report.lateness_max);
+}
+
+#[test]
+fn a_segment_does_not_wait_for_one_that_leaves_much_later() {
+    for gap in [Span::us(110), Span::ms(1)] {
+        let (.., report) = joined(1000, gap);
+        assert_eq!((report.offload.writes, report.lateness_max), (1000, Span::ZERO), "{gap}");
+    }
+}
+
+/// A router that was too busy to spin writes packets that leave within `gather` in one pass; one that was not never waits.
+#[test]
+fn a_busy_router_writes_packets_together() {
+    for busy in [50, 90] {
+        let time = Rc::new(Time { busy, ..Time::new(at(3000)) });
+        // 200 octets every 200 us, which take 160 us on the link.
+        let arrivals =
+            (0..10_000u64).map(|n| (Instant::ZERO + Span::us(200) * n, datagram(0, 200))).collect();
+        let (plan, devices) = (plan(DROPTAIL), devices(&time, arrivals));
+        let router =
+            Router::new(&plan, 1, &Registry::builtin(), &FrameBudget { frames: 8192, largest: vec![1500] })
+                .unwrap();
+        let settings = DataPlaneSettings { gather: Span::us(700), ..SETTINGS };
+        let event_loop = EventLoop::new(router, devices, Rc::clone(&time), settings);
+        let (_, devices, report) = event_loop.run(&time.control).unwrap();
+        let written = &devices[1].written;
+        let waited = report.lateness_max;
+        assert_eq!((written.len(), report.write_errors), (10_000, 0));
+        assert!(if busy == 90 { waited == Span::us(700) } else { waited.is_zero() }, "{busy}: {waited}");
+        assert_eq!(report.offload.writes, if busy == 90 { report.offload.packets_written } else { 0 });
+    }
 }

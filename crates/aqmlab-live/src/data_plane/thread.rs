@@ -23,6 +23,11 @@ pub struct DataPlaneSettings {
     pub wait: Wait,
     /// Time before a departure during which [`Wait::Hybrid`] does not sleep.
     pub spin: Span,
+    /// Time for which a packet may wait for others that are written in the same pass, once the thread has been too busy to
+    /// spin; always with `offload`.
+    pub gather: Span,
+    /// Whether devices have the header of [`crate::frame::offload`], and segments are joined.
+    pub offload: bool,
     /// Whether it requests real-time scheduling and locked memory. If they are refused, it runs
     /// without them.
     pub realtime: bool,
@@ -65,7 +70,7 @@ impl<D: Device> DataPlane<D> {
             Wait::Epoll => Span::ZERO,
         };
         Ok(DataPlane {
-            event_loop: EventLoop::new(router, devices, poller, spin),
+            event_loop: EventLoop::new(router, devices, poller, DataPlaneSettings { spin, ..settings }),
             realtime: settings.realtime,
         })
     }

@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::thread;
 use std::time::Duration;
 
-use aqmlab_scenario::IpVersion;
+use aqmlab_scenario::{IpVersion, LivePlan};
 
 use super::netlink::{Link, Metrics, Netlink, Request};
 use super::refusal;
@@ -38,8 +38,12 @@ const RETRY_AFTER: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// If the machine refuses.
-pub fn make(addresses: impl Iterator<Item = IpAddr>, stack: &Stack, ip: IpVersion) -> Result<Tun, LiveError> {
-    let tun = open(NAME)?;
+pub fn make(
+    addresses: impl Iterator<Item = IpAddr>,
+    stack: &Stack,
+    live: &LivePlan,
+) -> Result<Tun, LiveError> {
+    let tun = open(NAME, live.offload)?;
     let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
     let addresses: Vec<IpAddr> = addresses.collect();
     let object = || format!("the interface of {}", addresses[0]);
@@ -47,8 +51,9 @@ pub fn make(addresses: impl Iterator<Item = IpAddr>, stack: &Stack, ip: IpVersio
     let mut ask =
         |operation, request: Request| netlink.ask(&request).map_err(LiveError::io(operation, object()));
     ask("switch on", Request::set_link(LOOPBACK, &Link::default()))?;
-    // Each segment comes as TCP lets it go, not in bursts that the kernel cuts up on the way out.
-    let link = Link { mtu: Some(stack.mtu), queue: Some(QUEUE), gso_segments: Some(1) };
+    // Without offloads each segment comes as TCP lets it go, not in bursts that the kernel cuts up on the way out.
+    let gso_segments = if live.offload { None } else { Some(1) };
+    let link = Link { mtu: Some(stack.mtu), queue: Some(QUEUE), gso_segments };
     ask("switch on", Request::set_link(index, &link)).map_err(|error| match error {
         LiveError::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
             refusal::mtu(stack.mtu, &source)
@@ -61,7 +66,7 @@ pub fn make(addresses: impl Iterator<Item = IpAddr>, stack: &Stack, ip: IpVersio
     for &address in &addresses {
         ask("give an address to", Request::add_address(index, address))?;
     }
-    ask("route to", Request::add_default_route(index, ip, &stack.metrics))?;
+    ask("route to", Request::add_default_route(index, live.ip, &stack.metrics))?;
     Ok(tun)
 }
 
@@ -70,7 +75,7 @@ pub fn make(addresses: impl Iterator<Item = IpAddr>, stack: &Stack, ip: IpVersio
 /// # Errors
 /// If the machine refuses.
 pub fn make_plain(name: &str, mtu: u32) -> Result<Tun, LiveError> {
-    let tun = open(name)?;
+    let tun = open(name, false)?;
     let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
     let index = netlink.index_of(name).map_err(LiveError::io("find", name))?;
     let link = Link { mtu: Some(mtu), queue: Some(QUEUE), gso_segments: None };
@@ -101,10 +106,10 @@ fn unless_without_traffic_control(error: LiveError) -> Result<(), LiveError> {
     }
 }
 
-fn open(name: &str) -> Result<Tun, LiveError> {
+fn open(name: &str, offload: bool) -> Result<Tun, LiveError> {
     let open =
         || OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun");
-    let attach = |file: &File| sys::attach_tun(file.as_fd(), name);
+    let attach = |file: &File| sys::attach_tun(file.as_fd(), name, offload);
     let mut tries = 0;
     loop {
         let file = open().map_err(|error| refusal::tun_file(&error))?;

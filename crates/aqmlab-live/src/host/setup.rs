@@ -3,7 +3,7 @@
 use std::fs;
 
 use aqmlab_network::End;
-use aqmlab_scenario::{IpVersion, Plan};
+use aqmlab_scenario::{IpVersion, LivePlan, Plan};
 
 use super::counters::Counters;
 use super::interface::{self, Tun};
@@ -46,7 +46,8 @@ pub struct Hosts {
 /// # Panics
 /// If there are more than [`Addresses::MOST_CLASSES`] classes, which [`feasible::check`](crate::feasible::check) refuses.
 pub fn set_up(plan: &Plan) -> Result<(Hosts, Vec<Tun>), LiveError> {
-    let ip = plan.live.ip;
+    let live = &plan.live;
+    let ip = live.ip;
     let ports = client_ports(plan)?;
     let stacks = plan.classes.iter().map(|class| Stack::of(class, ip)).collect::<Result<Vec<_>, _>>()?;
     let mut hosts =
@@ -55,7 +56,7 @@ pub fn set_up(plan: &Plan) -> Result<(Hosts, Vec<Tun>), LiveError> {
     for (class, plan) in plan.classes.iter().enumerate() {
         hosts.check_congestion_control(class, &plan.name)?;
         for side in End::ALL {
-            let (host, tun) = hosts.one(HostId { class, side }, ports[class], ip)?;
+            let (host, tun) = hosts.one(HostId { class, side }, ports[class], live)?;
             hosts.hosts.push(host);
             tuns.push(tun);
         }
@@ -98,13 +99,13 @@ impl Hosts {
         Ok(counters)
     }
 
-    fn one(&self, id: HostId, client_ports: u32, ip: IpVersion) -> Result<(Host, Tun), LiveError> {
+    fn one(&self, id: HostId, client_ports: u32, live: &LivePlan) -> Result<(Host, Tun), LiveError> {
         let namespace = Namespace::new()?;
         let stack = &self.stacks[id.class];
         let settings: Vec<Sysctl> =
-            of_every_host(ip).into_iter().chain(stack.sysctls.iter().cloned()).collect();
+            of_every_host(live.ip).into_iter().chain(stack.sysctls.iter().cloned()).collect();
         let applied = apply(&settings)?;
-        let tun = interface::make(self.addresses.all(id, client_ports), stack, ip)?;
+        let tun = interface::make(self.addresses.all(id, client_ports), stack, live)?;
         Ok((Host { namespace, applied }, tun))
     }
 

@@ -49,6 +49,7 @@ pub struct Router {
     /// Time for which events inside the router may wait: nothing that follows from them leaves
     /// earlier.
     slack: Span,
+    least_round_trip: Span,
     now: Instant,
     /// Queues of the kernel, by link.
     pub(super) kernels: Vec<Option<KernelQueue>>,
@@ -101,6 +102,7 @@ impl Router {
         };
         // Half of it, which leaves time for the events that have waited.
         let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
+        let least_round_trip = routes.least_round_trip(own, |link| plan.links[link].delay);
         // Packets must reach a kernel's queue at their own instants.
         let slack = if kernels.iter().any(Option::is_some) { Span::ZERO } else { slack };
         let [inside, leaving] = pipes.map(|pipes| stage(pipes, budget));
@@ -120,6 +122,7 @@ impl Router {
             inside,
             leaving,
             slack,
+            least_round_trip,
             schedule: Schedule::without_flows(plan),
             tables,
             link_names,
@@ -249,6 +252,11 @@ impl Router {
     /// Returns the end of the warm-up, at which measuring begins.
     pub const fn measured_from(&self) -> Instant {
         self.schedule.t0()
+    }
+
+    /// Returns the shortest time in which any flow's packets reach the server and return, without queueing.
+    pub const fn least_round_trip(&self) -> Span {
+        self.least_round_trip
     }
 
     /// Frames in the network.

@@ -101,6 +101,24 @@ impl Routes {
         least
     }
 
+    /// Returns the shortest time that any class's packets take to the server and back, without queueing. `own` and `link`
+    /// are those of [`Routes::least_ahead`].
+    pub fn least_round_trip(&self, own: impl Fn(usize, u8) -> Span, link: impl Fn(usize) -> Span) -> Span {
+        let of_host = |number: usize| {
+            let begin = usize::from(self.begins[number]);
+            let steps = self.steps[begin..].iter().take_while(|&&step| step != Step::Leave);
+            steps.fold(Span::ZERO, |sum, step| match *step {
+                Step::Own(which) => sum + own(HostId::of_number(number).class, which),
+                Step::Queue(of) => sum + link(usize::from(of)),
+                Step::Leave => sum,
+            })
+        };
+        let classes = 0..self.pipes.len();
+        let one_way = |class, side| of_host(HostId { class, side }.number());
+        let round_trip = |class| one_way(class, End::Client) + one_way(class, End::Server);
+        classes.map(round_trip).min().unwrap_or(Span::ZERO)
+    }
+
     /// Whether a frame leaves behind the n-th pipe of its row.
     pub fn is_last(&self, class: usize, which: u8) -> bool {
         let begin = usize::from(self.begin(HostId { class, side: End::Client }));

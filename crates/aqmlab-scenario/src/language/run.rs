@@ -164,4 +164,10 @@ pub const LIVE: &[Field] = &[
         Default::Span(Span::us(30)),
         "time before a departure at which a router with wait \"hybrid\" wakes up",
     ),
+    default(
+        "offload",
+        Form::One(Kind::Flag),
+        Default::Flag(false),
+        "whether hosts and router exchange several segments at once, as with a network card that segments (TSO) and joins (GRO)",
+    ),
 ];

@@ -1,0 +1,99 @@
+//! Packets that have left the network and are written to their hosts in one pass; with offloads, consecutive segments of
+//! a connection in one system call.
+
+use aqmlab_units::Instant;
+
+use crate::frame::offload::{HEADER, MOST_SEGMENTS, SuperSegment};
+use crate::router::OutgoingFrame;
+
+/// Greatest number of writes that wait.
+const MOST_WRITES: usize = 64;
+
+/// Packets that wait to be written, in the order in which their first ones left the network. Packets of one connection
+/// keep their order.
+pub struct Batch {
+    writes: Vec<Write>,
+    waiting: usize,
+    /// Whether segments are joined and written with their header.
+    offload: bool,
+}
+
+/// A packet or super-segment for a host.
+pub struct Write {
+    /// The device's number.
+    pub to: usize,
+    super_segment: SuperSegment,
+    offload: bool,
+    /// Ideal times of departure of its packets, and whether they are in the measured interval.
+    pub due: Vec<(Instant, bool)>,
+    /// Equal for packets of one connection.
+    ports: [u8; 4],
+}
+
+impl Batch {
+    /// Returns an empty one that allocates no further memory.
+    pub fn new(offload: bool) -> Self {
+        let write = |_| Write {
+            to: 0,
+            super_segment: SuperSegment::new(),
+            offload,
+            due: Vec::with_capacity(MOST_SEGMENTS),
+            ports: [0; 4],
+        };
+        Batch { writes: (0..MOST_WRITES).map(write).collect(), waiting: 0, offload }
+    }
+
+    /// Adds a packet. There must be room for it.
+    pub fn add(&mut self, frame: &OutgoingFrame<'_>) {
+        let (to, ports) = (frame.to.number(), ports(frame.octets));
+        let of_connection = |write: &&mut Write| write.to == to && write.ports == ports;
+        let candidates = if self.offload { &mut self.writes[..self.waiting] } else { &mut [] };
+        let due = (frame.at, frame.measured);
+        if let Some(write) = candidates.iter_mut().rev().find(of_connection)
+            && write.super_segment.append(frame.octets)
+        {
+            return write.due.push(due);
+        }
+        let write = &mut self.writes[self.waiting];
+        (write.to, write.ports) = (to, ports);
+        write.super_segment.begin(frame.octets);
+        write.due.clear();
+        write.due.push(due);
+        self.waiting += 1;
+    }
+
+    /// Whether the next packet may find no room.
+    pub const fn is_full(&self) -> bool {
+        self.waiting == MOST_WRITES
+    }
+
+    /// Returns the departure of the first packet that waits.
+    pub fn oldest(&self) -> Option<Instant> {
+        Some(self.writes[..self.waiting].first()?.due[0].0)
+    }
+
+    /// Number of packets that wait.
+    pub fn packets(&self) -> usize {
+        self.writes[..self.waiting].iter().map(|write| write.due.len()).sum()
+    }
+
+    /// Returns all that waits, and is empty then.
+    pub fn take(&mut self) -> &[Write] {
+        let waiting = std::mem::take(&mut self.waiting);
+        &self.writes[..waiting]
+    }
+}
+
+impl Write {
+    /// What the device reads.
+    pub fn octets(&self) -> &[u8] {
+        if self.offload { self.super_segment.octets() } else { &self.super_segment.octets()[HEADER..] }
+    }
+}
+
+/// The ports of a TCP segment without IP options. Whatever stands there in another packet does no harm: it is never
+/// joined.
+fn ports(packet: &[u8]) -> [u8; 4] {
+    let at = if packet.first().is_some_and(|first| first >> 4 == 6) { 40 } else { 20 };
+    packet.get(at..at + 4).and_then(|ports| ports.try_into().ok()).unwrap_or_default()
+}
