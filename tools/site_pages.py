@@ -8,6 +8,7 @@ and a page for each file of the repository that a text links to. Zensical builds
 mode: a link without a target is an error. Neither the build nor a page fetches anything.
 """
 
+import html
 import importlib
 import inspect
 import os
@@ -157,25 +158,54 @@ def python_package() -> str:
     return "\n".join(shown)
 
 
-def shown_figure(title: str, figure: Path, commands: str, source: Path) -> str:
-    """One figure of the gallery, with the commands that draw it and the page that contains it."""
-    image, page = (os.path.relpath(path, REFERENCE) for path in (figure, source))
-    return f"## {title}\n\n![{title}]({image})\n\n```text\n{commands}\n```\n\nFrom [{source}]({page}).\n"
+def shown_figure(title: str, figure: Path, commands: str = "") -> str:
+    """One figure of the gallery, with the commands that draw it."""
+    image = os.path.relpath(figure, REFERENCE)
+    drawn = f"```text\n{commands}\n```\n\n" if commands else ""
+    return f"### {title}\n\n![{title}]({image})\n\n{drawn}"
+
+
+def title_of(figure: Path) -> str:
+    """The title that a drawn figure carries."""
+    return html.unescape(re.search(r"<dc:title>(.*?)</dc:title>", figure.read_text(encoding="utf-8"))[1])
+
+
+def documented_figures() -> Iterator[str]:
+    """The figures that commands of the documents draw."""
+    for file in outputs.DOCUMENTS:
+        page = os.path.relpath(file, ROOT / REFERENCE)
+        for commands in outputs.figure_commands(file.read_text(encoding="utf-8")):
+            for word in " ".join(commands).split():
+                if word.startswith("docs/images/"):
+                    title = title_of(ROOT / word)
+                    yield shown_figure(title, Path(word), "\n".join(commands))
+                    yield f"From [{file.relative_to(ROOT)}]({page}).\n"
+
+
+def figures_of_papers() -> Iterator[str]:
+    """The figures of each paper in its order, simulated and live."""
+    from aqmlab.papers.folder import papers
+
+    for paper in papers():
+        place = Path("papers", paper.key)
+        page = os.path.relpath(place / "README.md", REFERENCE)
+        authors = paper.authors[0] + (" et al." if len(paper.authors) > 1 else "")
+        yield f"## {authors}, {paper.year}\n\n[{paper.title}]({page})\n"
+        for part, option, folder in ((paper, "", "figures"), (paper.live, " --live", "figures/live")):
+            if not part or not part.figures:
+                continue
+            yield f"```text\naqmlab reproduce {paper.key}{option}\n```\n"
+            for figure in part.figures:
+                number = f"Figure {figure.name}: " if figure.name[0].isdigit() else ""
+                if (ROOT / place / folder / figure.file_name).is_file():
+                    yield shown_figure(number + figure.title, place / folder / figure.file_name)
 
 
 def gallery() -> str:
     """The page of all figures."""
-    shown = ["# Gallery\n\nEach figure of the documentation with the file and the commands that draw it.\n"]
-    for file in outputs.DOCUMENTS:
-        for commands in outputs.figure_commands(file.read_text(encoding="utf-8")):
-            words = " ".join(commands).split()
-            for image in (Path(word) for word in words if word.startswith("docs/images/")):
-                shown.append(shown_figure(image.stem, image, "\n".join(commands), file.relative_to(ROOT)))
-    for figure in paper_figures():
-        paper = Path(*figure.parts[:2])
-        command = f"aqmlab reproduce {paper.name}{' --live' if figure.parent.name == 'live' else ''}"
-        shown.append(shown_figure(f"{paper.name}: {figure.stem}", figure, command, paper / "README.md"))
-    return "\n".join(shown)
+    about = "Each figure of the documentation and of the papers, with the commands that draw it."
+    shown = ["# Gallery\n\n" + about + "\n", "## The documentation\n", *documented_figures()]
+    return "\n".join([*shown, *figures_of_papers()])
 
 
 def main() -> int:
@@ -184,7 +214,8 @@ def main() -> int:
     for name, page in [("cli", command_line), ("python", python_package), ("gallery", gallery)]:
         write(REFERENCE / f"{name}.md", page())
     shutil.copyfile(OURS / "zensical.toml", PLACE / "zensical.toml")
-    shutil.copyfile(OURS / "iframe-worker.js", STAGED / "iframe-worker.js")
+    for file in ("iframe-worker.js", "extra.css"):
+        shutil.copyfile(OURS / file, STAGED / file)
     return subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--strict"], cwd=PLACE, check=False
     ).returncode

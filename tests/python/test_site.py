@@ -88,3 +88,14 @@ def test_every_page_of_the_navigation_exists():
     assert set(named) - made <= texts
     unlisted = {text for text in texts if text.startswith("docs/")} - set(named)
     assert not unlisted, "a page of docs/ that the navigation does not have"
+
+
+def test_the_gallery_has_every_figure_of_the_papers_once():
+    shown = re.findall(
+        r"^### (.+)\n\n!\[\1\]\((?:\.\./)+(papers/[^)]+)\)$", site.gallery(), flags=re.MULTILINE
+    )
+    assert sorted(file for _, file in shown) == [str(figure) for figure in site.paper_figures()]
+    assert (
+        "Figure 2: BLUE with 600 sources: marks and arrivals are steady",
+        "papers/blue/figures/figure-2.svg",
+    ) in shown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -48,7 +47,7 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
     """
     from aqmlab.plots.draw import save, write_csv
 
-    file = folder / f"figure-{re.sub(r'[^0-9A-Za-z]+', '-', figure.name)}.svg"
+    file = folder / figure.file_name
     title = f"Figure {figure.name}: {figure.title}"
     if figure.kind == "law":
         from aqmlab.plots.law import draw_law

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -252,6 +253,11 @@ class PaperFigure:
     experiment: str
     kind: str
     content: Mapping[str, Any]
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file in a folder of figures."""
+        return f"figure-{re.sub(r'[^0-9A-Za-z]+', '-', self.name)}.svg"
 
 
 @dataclass(frozen=True)
