@@ -114,7 +114,7 @@ def test_latex_has_balanced_rows_and_no_bare_special_sign(recorded, tmp_path):
     text = file.read_text(encoding="utf-8")
     rows = re.findall(r"^  (.*) \\\\$", text, re.MULTILINE)
     assert [len(re.split(r"(?<!\\)&", row)) for row in rows] == [3, 3, 3]
-    assert r"A \& B | 50 \%" in text
+    assert r"A \& B $|$ 50 \%" in text
     assert not re.search(r"(?<!\\)[%#_]", text)
     assert text.count(r"\begin{") == text.count(r"\end{") == 2
 
