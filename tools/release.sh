@@ -19,13 +19,13 @@ mkdir -p "$work" "$out"
 skipped=()
 
 skip() { skipped+=("$1"); echo "   skipped: $1"; }
-step() { # NAME TEXT: runs the function NAME once for these sources
-    [ -e "$work/done-$1" ] && { printf '== %s (done before)\n' "$2"; return; }
-    printf '== %s\n' "$2"
-    local before=${#skipped[@]} began=$SECONDS
-    "$1"
+step() { # TEXT FUNCTION [TARGET]: runs the function once for these sources
+    local mark=$work/done-$2${3:+-$3} before=${#skipped[@]} began=$SECONDS
+    [ -e "$mark" ] && { printf '== %s (done before)\n' "$1"; return; }
+    printf '== %s\n' "$1"
+    "${@:2}"
     echo "   $((SECONDS - began)) s"
-    [ "${#skipped[@]}" -gt "$before" ] || touch "$work/done-$1"
+    [ "${#skipped[@]}" -gt "$before" ] || touch "$mark"
 }
 
 our_wheel() { find "$out" -name "aqmlab-$version-*manylinux*$(uname -m).whl"; }
@@ -64,17 +64,13 @@ make_pages() {
     if command -v mandoc >/dev/null; then mandoc -Tlint -Wwarning "$pages"/*.1; fi
 }
 
-make_wheels() {
-    local target
-    for target in $targets; do
-        [ ! -e "$work/wheel-$target" ] || continue
-        if ! rustup target list --installed | grep -qx "$target" && ! rustup target add "$target" >/dev/null 2>&1; then
-            skip "wheel for $target: its standard library is not installed (rustup target add $target)"
-            continue
-        fi
-        build "$target" "$out"
-        touch "$work/wheel-$target"
-    done
+make_wheel() { # TARGET
+    if [ ! -d "$(rustc --print target-libdir --target "$1")" ] && ! rustup target add "$1" >/dev/null 2>&1; then
+        skip "wheel for $1: its standard library is not installed (rustup target add $1)"
+        return
+    fi
+    build "$1" "$out"
+    rm -f "$work/done-check_wheels"
 }
 
 check_wheels() {
@@ -138,15 +134,15 @@ audit() {
 
 write_hashes() { (cd "$out" && sha256sum -- *.whl *.tar.gz *.crate *.json >SHA256SUMS); }
 
-step get_tools "tools, into target/dist/tools"
-step make_sdist "source distribution"
-step make_pages "manual pages"
-step make_wheels "wheels"
-step check_wheels "contents of the wheels"
-step clean_root "clean installations"
-step make_crates "crates"
-step make_sbom "software bills of materials"
-step audit "advisories"
+step "tools, into target/dist/tools" get_tools
+step "source distribution" make_sdist
+step "manual pages" make_pages
+for target in $targets; do step "wheel for $target" make_wheel "$target"; done
+step "contents of the wheels" check_wheels
+step "clean installations" clean_root
+step "crates" make_crates
+step "software bills of materials" make_sbom
+step "advisories" audit
 write_hashes
 rm -rf dist
 cp -r "$out" dist
