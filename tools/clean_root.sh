@@ -20,7 +20,8 @@ unshare --mount --pid --fork chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr
     cd /root
     began=$(date +%s.%N)
     since() { # wall time and processor time so far
-        python3 - "$began" "$1" "$(times | tail -1)" <<"END"
+        times >spent # not in a subshell, which has spent nothing
+        python3 - "$began" "$1" "$(tail -1 spent)" <<"END"
 import re, sys, time
 began, what, spent = sys.argv[1:]
 used = sum(60 * int(m) + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", spent))
