@@ -128,8 +128,9 @@ audit() {
     else
         skip "advisories about Rust packages: cargo install cargo-deny (licences and sources are checked by make test)"
     fi
-    "$tools/bin/pip-audit" --disable-pip --no-deps --requirement "$work/python-packages.txt" ||
-        skip "advisories about Python packages: pip-audit found some, or did not reach its source; see above"
+    # Strict: a package that its source does not know is no success.
+    "$tools/bin/pip-audit" --strict --disable-pip --no-deps --requirement "$work/python-packages.txt" ||
+        skip "advisories about Python packages: pip-audit found some, or could not look up all packages; see above"
 }
 
 write_hashes() { (cd "$out" && sha256sum -- *.whl *.tar.gz *.crate *.json >SHA256SUMS); }
