@@ -118,7 +118,11 @@ make_crates() {
 make_sbom() {
     "$tools/bin/cyclonedx-py" environment --output-reproducible --of JSON \
         -o "$out/aqmlab-$version-python.cdx.json" "$environment/bin/python"
-    unzip -p "$(our_wheel)" "*/sboms/*.cyclonedx.json" >"$out/aqmlab-$version-rust.cdx.json" # made by maturin
+    "$tools/bin/python" -c '
+import sys, zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+(made_by_maturin,) = [name for name in wheel.namelist() if name.endswith(".cyclonedx.json")]
+sys.stdout.write(wheel.read(made_by_maturin).decode())' "$(our_wheel)" >"$out/aqmlab-$version-rust.cdx.json"
     "$environment/bin/python" -m pip freeze --exclude aqmlab >"$work/python-packages.txt"
 }
 
