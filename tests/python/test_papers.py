@@ -475,3 +475,13 @@ def test_the_command_writes_a_scorecard(aqmlab_cli, store, tmp_path):
     (statement,) = told["findings"][0]["statements"]
     assert (statement["experiment"], statement["status"]) == ("loss.toml", "holds")
     assert [part["at"] for part in statement["parts"]] == [{"limit": of} for of in ("8p", "40p", "80p")]
+
+
+@pytest.mark.parametrize("command", [("papers",), ("reproduce", "blue")])
+def test_a_program_without_papers_says_where_they_are(command, aqmlab_cli, monkeypatch, tmp_path):
+    monkeypatch.setenv("AQMLAB_PAPERS", str(tmp_path))
+    ended = aqmlab_cli(*command)
+    assert ended.returncode == 2
+    assert f"there are no papers in `{tmp_path}`: the installed package has none; run in a clone" in " ".join(
+        ended.stderr.split()
+    )

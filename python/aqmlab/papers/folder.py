@@ -54,11 +54,18 @@ def papers() -> tuple[Paper, ...]:
     ScenarioError
         If a paper's folder is invalid.
     """
+    return tuple(map(read_paper, _folders()))
+
+
+def _folders() -> list[Path]:
     folder = papers_folder()
     found = sorted(file.parent for file in folder.glob("*/paper.toml"))
     if not found:
-        raise UsageError(f"there are no papers in `{folder}`; name their folder in AQMLAB_PAPERS")
-    return tuple(map(read_paper, found))
+        raise UsageError(
+            f"there are no papers in `{folder}`: the installed package has none; run in a clone of the"
+            " repository, or name its folder `papers` in AQMLAB_PAPERS"
+        )
+    return found
 
 
 def find_paper(key: str) -> Paper:
@@ -67,17 +74,16 @@ def find_paper(key: str) -> Paper:
     Raises
     ------
     UsageError
-        If the paper is unknown; the message gives the nearest key.
+        If the paper is unknown, with the nearest key, or if there are no papers.
     ScenarioError
         If the paper's folder is invalid.
     """
     if (Path(key) / "paper.toml").is_file():
         return read_paper(Path(key))
-    folder = papers_folder()
-    known = sorted(file.parent.name for file in folder.glob("*/paper.toml"))
+    known = {folder.name: folder for folder in _folders()}
     if key not in known:
-        raise unknown("paper", key, known)
-    return read_paper(folder / key)
+        raise unknown("paper", key, sorted(known))
+    return read_paper(known[key])
 
 
 def read_paper(path: Path) -> Paper:
