@@ -9,7 +9,7 @@ use super::clock::Poller;
 use super::control::DataPlaneControl;
 use super::device::Device;
 use super::report::{DataPlaneReport, Duty, Reading, Stall};
-use super::thread::DataPlaneSettings;
+use super::settings::DataPlaneSettings;
 use crate::addresses::HostId;
 use crate::error::LiveError;
 use crate::faithfulness::LONGEST_SILENCE;

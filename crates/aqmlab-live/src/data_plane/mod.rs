@@ -11,6 +11,7 @@ mod control;
 mod device;
 mod event_loop;
 mod report;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod thread;
@@ -19,4 +20,5 @@ pub use clock::Clock;
 pub use control::DataPlaneControl;
 pub use device::{Device, FdDevice};
 pub use report::{DataPlaneReport, OffloadCounts, Stall};
-pub use thread::{DataPlane, DataPlaneOutcome, DataPlaneSettings};
+pub use settings::DataPlaneSettings;
+pub use thread::{DataPlane, DataPlaneOutcome};

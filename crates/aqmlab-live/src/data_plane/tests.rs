@@ -18,7 +18,7 @@ use super::clock::Poller;
 use super::control::DataPlaneControl;
 use super::device::Device;
 use super::event_loop::{EventLoop, Parts};
-use super::thread::DataPlaneSettings;
+use super::settings::DataPlaneSettings;
 use crate::addresses::{FIRST_CLIENT_PORT, SERVER_PORT};
 use crate::error::LiveError;
 use crate::frame::internet_checksum;

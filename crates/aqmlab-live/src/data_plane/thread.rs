@@ -12,26 +12,10 @@ use super::control::DataPlaneControl;
 use super::device::Device;
 use super::event_loop::EventLoop;
 use super::report::DataPlaneReport;
+use super::settings::DataPlaneSettings;
 use crate::error::LiveError;
 use crate::priority;
 use crate::router::{Router, RouterRecord};
-
-/// Settings of a data plane: how it waits and how it is scheduled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DataPlaneSettings {
-    /// Kind of wait for the next departure.
-    pub wait: Wait,
-    /// Time before a departure during which [`Wait::Hybrid`] does not sleep.
-    pub spin: Span,
-    /// Time for which a packet may wait for others that are written in the same pass, once the thread has been too busy to
-    /// spin; always with `offload`.
-    pub gather: Span,
-    /// Whether devices have the header of [`crate::frame::offload`], and segments are joined.
-    pub offload: bool,
-    /// Whether it requests real-time scheduling and locked memory. If they are refused, it runs
-    /// without them.
-    pub realtime: bool,
-}
 
 /// A router between devices, on this machine's clock.
 pub struct DataPlane<D> {
