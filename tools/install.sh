@@ -20,10 +20,9 @@ if [ ! -x .venv/bin/python ]; then
         exit 3
     }
 fi
-# The crates compile while pip installs: linking keeps one processor busy, installing waits for the network and the disk.
-crates=(-p aqmlab-sim)
-[ "$(uname)" != Linux ] || crates+=(-p aqmlab-live)
-cargo build --release --quiet "${crates[@]}" &
+# Crates compile while pip waits for the network and the disk. Only those below Parquet: the features that the extension's
+# own packages ask for would make cargo compile the others again.
+cargo build --release --quiet -p aqmlab-qdisc -p aqmlab-transport -p aqmlab-traffic &
 compiling=$!
 trap 'kill "$compiling" 2>/dev/null || true' EXIT
 # The Python packages are installed in one step; the stamp avoids asking the index again.
