@@ -99,6 +99,14 @@ def reproduce(
     multiverse: Annotated[
         bool, typer.Option("--multiverse", help="Score every reading of the paper, not only the fixed one.")
     ] = False,
+    causes: Annotated[
+        bool,
+        typer.Option(
+            "--causes",
+            help="Only score what does not hold in the output directory's scorecard, under the readings that"
+            " may explain it.",
+        ),
+    ] = False,
     infer: Annotated[
         bool,
         typer.Option(
@@ -136,10 +144,13 @@ def reproduce(
     """Reproduce a paper: run its experiments, fill its tables, draw its figures, score its findings.
 
     An interrupted reproduction resumes when the command is repeated. Exits with 1 if a firm finding fails
-    that the folder does not explain. With --infer nothing is scored: `inference.md` reports which reading
-    fits the part of the results that paper.toml names, its error on the other part, and the evidence for each
-    setting. With --live the paper's testbed runs between this machine's TCP stacks; only faithful runs
-    count, the others are repeated, and `live.md` shows the simulated value next to each number.
+    that the folder does not explain. With --causes the findings that do not hold in the scorecard are
+    scored under each reading that paper.toml names as their cause; `causes.md` shows what was measured,
+    and findings that are not asked about keep their entries. With --infer nothing is scored:
+    `inference.md` reports which reading fits the part of the results that paper.toml names, its error on
+    the other part, and the evidence for each setting. With --live the paper's testbed runs between this
+    machine's TCP stacks; only faithful runs count, the others are repeated, and `live.md` shows the
+    simulated value next to each number.
     """
     from aqmlab.papers.folder import find_paper
     from aqmlab.papers.reproduce import Wanted
@@ -148,7 +159,8 @@ def reproduce(
     set_quiet(quiet)
     wanted = Wanted(table or (), figure or (), finding or ())
     _check_options(wanted, quick=quick, multiverse=multiverse, infer=infer, minutes=minutes)
-    _check_live(live=live, other=multiverse or infer, repeats=repeats)
+    _check_live(live=live, other=multiverse or infer or causes, repeats=repeats)
+    _check_causes(wanted, causes=causes, other=quick or multiverse or infer)
     paper = find_paper(key)
     folder = output or store_path(store) / "papers" / paper.key
     common: dict[str, Any] = {
@@ -161,6 +173,9 @@ def reproduce(
     with interruptible(), _resumable(store_path(store)):
         if multiverse:
             _multiverse(paper, folder, common, as_json=as_json, quiet=quiet)
+            return
+        if causes:
+            _causes(paper, folder, common, as_json=as_json, quiet=quiet)
             return
         if infer:
             del common["wanted"]
@@ -327,7 +342,38 @@ def _check_live(*, live: bool, other: bool, repeats: int | None) -> None:
     if repeats is not None and not live:
         raise UsageError("`--repeats` is about live runs; add `--live`, or leave it out")
     if live and other:
-        raise UsageError("`--live` scores the live experiments; leave out --multiverse and --infer")
+        raise UsageError("`--live` scores the live experiments; leave out --multiverse, --infer and --causes")
+
+
+def _check_causes(wanted: Wanted, *, causes: bool, other: bool) -> None:
+    if causes and (other or wanted.tables or wanted.figures):
+        raise UsageError(
+            "`--causes` scores findings; leave out --table, --figure, --quick, --multiverse and --infer"
+        )
+
+
+def _causes(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
+    from aqmlab.papers.causes import add, causes_markdown, explained, score_causes, to_explain
+    from aqmlab.papers.reproduce import choose
+    from aqmlab.papers.runner import Runner
+    from aqmlab.sweeps.store import store_path
+
+    wanted = common["wanted"]
+    among = choose(paper, wanted)[0]
+    content: dict[str, Any] = {}
+    with _progress(quiet=quiet) as watch:
+        runner = Runner(
+            paper, store_path(common["store"]), common["jobs"], common["seeds"], watch, common["executor"]
+        )
+        for finding, entry in to_explain(paper, folder, among):
+            scored = list(score_causes(finding, runner))
+            content = add(paper, folder, explained(finding, entry, scored, _made(paper)))
+            say(f"explained  {finding.name}")
+    if as_json:
+        tell_json(content)
+    else:
+        print(causes_markdown(paper, content))
+    say(f"causes     {folder / 'causes.md'}")
 
 
 def _infer(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool, quiet: bool) -> None:

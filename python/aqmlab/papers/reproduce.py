@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from aqmlab.cells import Cell
 from aqmlab.claims import Claim, Names
 from aqmlab.errors import unknown
+from aqmlab.papers.causes import score_causes
 from aqmlab.papers.folder import papers
 from aqmlab.papers.live import REPEATS, LiveRuns, compare, live_part
 from aqmlab.papers.names import names_of
@@ -184,7 +185,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     smaller = Smaller("--quick", whole) if quick else None
     scored = [score_finding(f, results, names, smaller) for f in findings]
     if not quick and not live:
-        scored = [_explained(finding, runner, names) for finding in scored]
+        scored = [_explained(finding, runner) for finding in scored]
     seeds_of = [len(results[file].seeds) for file in scored_files or files]
     return Reproduction(
         paper,
@@ -290,24 +291,12 @@ def _is_part_of(name: str, whole: str) -> bool:
     return not (last.isdigit() and following.isdigit()) and not (last.isalpha() and following.isalpha())
 
 
-def _explained(scored: ScoredFinding, runner: Runner, names: Mapping[str, Names]) -> ScoredFinding:
-    """Score a failing finding again, under the readings named as its cause.
-
-    They are not part of the score. Their seeds are those of the finding, or else of the paper's
-    multiverse.
-    """
+def _explained(scored: ScoredFinding, runner: Runner) -> ScoredFinding:
+    """Score a failing finding again, under the readings named as its cause."""
     if scored.status == "holds":
         return scored
-    thinned = runner.paper.multiverse.for_causes(scored.finding)
-    files = dict.fromkeys(part.experiment for part in scored.finding.parts)
-    among = {file: required_cells(names[file], claims_of([scored.finding], file)).cells for file in files}
-    others = []
-    for cause in scored.finding.causes:
-        results = {
-            file: runner.results(runner.paper.experiment(file), cause, thinned, among[file]) for file in files
-        }
-        others.append(score_finding(scored.finding, results, names).verdict)
-    return replace(scored, explained=tuple(others))
+    others = score_causes(scored.finding, runner)
+    return replace(scored, explained=tuple(one.verdict for one in others))
 
 
 __all__ = ["Reproduction", "Wanted", "reproduce"]

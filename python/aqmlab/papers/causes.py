@@ -1,0 +1,172 @@
+"""Findings that do not hold, scored again under the readings that may explain them: ``causes.md``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from aqmlab.errors import RecordingError, UsageError
+from aqmlab.files import save
+from aqmlab.papers.names import names_of
+from aqmlab.papers.paper import Finding, Paper
+from aqmlab.papers.required_cells import required_cells
+from aqmlab.papers.runner import Runner
+from aqmlab.papers.scorecard_text import markdown_cell
+from aqmlab.papers.scoring import ScoredFinding, claim_of, evidence, score_finding
+
+FILE = "causes.json"
+"""The file's name in a paper's folder."""
+
+
+def score_causes(finding: Finding, runner: Runner) -> Iterator[ScoredFinding]:
+    """Score a finding under each reading named as its cause.
+
+    They are not part of the score. Their seeds are those of the finding, or else of the paper's
+    multiverse.
+    """
+    paper = runner.paper
+    thinned = paper.multiverse.for_causes(finding)
+    files = dict.fromkeys(part.experiment for part in finding.parts)
+    names = {file: names_of(paper, paper.experiment(file)) for file in files}
+    claims = {file: [claim_of(finding, p) for p in finding.parts if p.experiment == file] for file in files}
+    among = {file: required_cells(names[file], claims[file]).cells for file in files}
+    for cause in finding.causes:
+        results = {f: runner.results(paper.experiment(f), cause, thinned, among[f]) for f in files}
+        yield score_finding(finding, results, names)
+
+
+def to_explain(
+    paper: Paper, folder: Path, among: Sequence[Finding]
+) -> list[tuple[Finding, Mapping[str, Any]]]:
+    """Return the findings that name causes and do not hold, each with its entry in the folder's scorecard.
+
+    Raises
+    ------
+    UsageError
+        If the folder has no scorecard, or none of these findings fails or is undecided in it.
+    """
+    file = folder / "scorecard.json"
+    command = f"`aqmlab reproduce {paper.key} -o {folder}`"
+    try:
+        scored = {entry["name"]: entry for entry in json.loads(file.read_text(encoding="utf-8"))["findings"]}
+    except FileNotFoundError:
+        raise UsageError(f"{file} is missing: `--causes` explains a scorecard; first {command}") from None
+    except (ValueError, LookupError, TypeError) as error:
+        raise RecordingError(f"{file} is no scorecard ({error}); repeat {command}") from None
+    found = [
+        (finding, scored[finding.name])
+        for finding in among
+        if finding.causes and scored.get(finding.name, {"status": "holds"})["status"] != "holds"
+    ]
+    if not found:
+        raise UsageError(
+            f"nothing to explain: no finding asked about names a `cause` and fails or is undecided in {file}"
+        )
+    return found
+
+
+def explained(
+    finding: Finding, entry: Mapping[str, Any], scored: Sequence[ScoredFinding], made: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the entry of a finding in ``causes.json``.
+
+    Parameters
+    ----------
+    finding
+        The finding.
+    entry
+        Its entry in the scorecard.
+    scored
+        Its score under each of its causes.
+    made
+        The facts about its creation: ``version``, ``commit``, ``date``.
+    """
+    return {
+        "name": finding.name,
+        "text": finding.text,
+        "expect": [part.expect for part in finding.parts],
+        "status": entry["status"],
+        "evidence": entry["evidence"],
+        **made,
+        "causes": [
+            {"reading": dict(cause), "status": one.status, "evidence": list(evidence(one))}
+            for cause, one in zip(finding.causes, scored, strict=True)
+        ],
+    }
+
+
+def add(paper: Paper, folder: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Add a finding's entry to the folder's files, replacing an earlier one, and return their content.
+
+    Entries of findings that the paper no longer has, or whose statements have changed, are dropped.
+
+    Raises
+    ------
+    RecordingError
+        If the folder's file is no such file.
+    """
+    kept = {one["name"]: one for one in _read(folder)} | {entry["name"]: entry}
+    findings = [
+        kept[finding.name]
+        for finding in paper.findings
+        if finding.name in kept and kept[finding.name]["expect"] == [part.expect for part in finding.parts]
+    ]
+    content = {"format_version": 1, "paper": paper.key, "findings": findings}
+    save(folder / FILE, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    save(folder / "causes.md", causes_markdown(paper, content))
+    return content
+
+
+def _read(folder: Path) -> list[dict[str, Any]]:
+    file = folder / FILE
+    if not file.exists():
+        return []
+    try:
+        found: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["findings"]
+    except (ValueError, LookupError, TypeError) as error:
+        raise RecordingError(f"{file} is damaged ({error}); remove it, and repeat the command") from None
+    return found
+
+
+def causes_markdown(paper: Paper, content: Mapping[str, Any]) -> str:
+    """Return ``causes.md``: for each finding, its score under each reading, with the deciding comparisons."""
+    lines = [
+        f"# Causes: {paper.title}",
+        "",
+        "Findings that fail or are undecided in the scorecard, scored again with one or a few settings"
+        " changed and all else the same. Such a reading explains a finding that holds under it. It is not"
+        " part of the score. The measurements shown are the comparisons that decide: the clearest failures"
+        " of a finding that fails, or the narrowest successes of one that holds.",
+        "",
+        f"Written by `aqmlab reproduce {paper.key} --causes`; all are also in `{FILE}`.",
+        "",
+        "| finding | scorecard | holds with |",
+        "|---|---|---|",
+    ]
+    for one in content["findings"]:
+        holding = [_reading(cause) for cause in one["causes"] if cause["status"] == "holds"]
+        lines.append(f"| {one['name']} | {one['status']} | {markdown_cell('; '.join(holding)) or 'none'} |")
+    for one in content["findings"]:
+        lines += [
+            "",
+            f"## {one['name']}: {one['text']}",
+            "",
+            f"Scored on {one['date']} by aqmlab {one['version']} (commit {one['commit']}).",
+            "",
+            "| reading | score | what was measured |",
+            "|---|---|---|",
+            _row("the scorecard's", one),
+            *(_row(_reading(cause), cause) for cause in one["causes"]),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _reading(cause: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}: {label}" for name, label in cause["reading"].items())
+
+
+def _row(reading: str, scored: Mapping[str, Any]) -> str:
+    status = f"**{scored['status']}**" if scored["status"] == "holds" else scored["status"]
+    return f"| {markdown_cell(reading)} | {status} | {'<br>'.join(map(markdown_cell, scored['evidence']))} |"

@@ -1,0 +1,93 @@
+"""Causes: what does not hold in a scorecard, scored again under the readings that may explain it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+TOY = Path(__file__).parents[2] / "tests" / "papers" / "toy"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("store")
+
+
+def causes(aqmlab_cli, folder, store, *words):
+    return aqmlab_cli("reproduce", folder, "--causes", "-o", folder, "--store", store, "-q", *words)
+
+
+@pytest.fixture
+def folder(tmp_path, store, aqmlab_cli):
+    """A paper with its scorecard: T2 fails and names a cause, T1 and T3 hold."""
+    folder = tmp_path / "toy"
+    shutil.copytree(TOY, folder)
+    assert aqmlab_cli("reproduce", folder, "-o", folder, "--store", store, "-q").returncode in (0, 1)
+    return folder
+
+
+def test_what_fails_is_scored_under_its_causes_and_nothing_else_is_run(folder, store, aqmlab_cli):
+    before = (folder / "scorecard.json").read_bytes()
+    done = causes(aqmlab_cli, folder, store, "--json")
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    assert content == json.loads((folder / "causes.json").read_text())
+    (finding,) = content["findings"]
+    assert (finding["name"], finding["status"]) == ("T2", "fails")
+    (cause,) = finding["causes"]
+    assert cause["reading"] == {"least RTO": "200 ms"}
+    assert cause["status"] == "fails"
+    # The finding's statement with the value that decides, of as many seeds as the multiverse has.
+    assert "drops" in cause["evidence"][0]
+    assert cause["evidence"][0].endswith("n = 5 seeds")
+    assert (folder / "scorecard.json").read_bytes() == before
+    text = (folder / "causes.md").read_text()
+    assert "| T2 | fails | none |" in text
+    assert "| least RTO: 200 ms | fails |" in text
+
+
+def test_findings_that_are_not_asked_about_keep_their_entries(folder, store, aqmlab_cli):
+    assert causes(aqmlab_cli, folder, store).returncode == 0
+    content = json.loads((folder / "causes.json").read_text())
+    # An earlier session scored T1, when it failed; another entry's statement is no longer the paper's.
+    (entry,) = content["findings"]
+    t1 = entry | {"name": "T1", "date": "2020-01-01"}
+    t1["expect"] = ["for all limit: backlog_mean_packets{arm=RED} < backlog_mean_packets{arm=DropTail}"]
+    content["findings"] = [t1, entry | {"date": "2020-01-01"}, entry | {"name": "T3"}, entry | {"name": "T9"}]
+    (folder / "causes.json").write_text(json.dumps(content))
+    assert causes(aqmlab_cli, folder, store, "--finding", "T2").returncode == 0
+    after = json.loads((folder / "causes.json").read_text())["findings"]
+    assert [one["name"] for one in after] == ["T1", "T2"]
+    assert after[0] == t1
+    assert after[1] == entry
+
+
+def test_nothing_to_explain_is_an_error(folder, store, aqmlab_cli):
+    done = causes(aqmlab_cli, folder, store, "--finding", "T1")
+    assert done.returncode == 2
+    assert "nothing to explain" in done.stderr
+    (folder / "scorecard.json").write_text("{}")
+    done = causes(aqmlab_cli, folder, store)
+    assert done.returncode == 4
+    assert "is no scorecard ('findings'); repeat `aqmlab reproduce toy" in done.stderr
+    (folder / "scorecard.json").unlink()
+    done = causes(aqmlab_cli, folder, store)
+    assert done.returncode == 2
+    assert "scorecard.json is missing" in done.stderr
+    assert not (folder / "causes.json").exists()
+
+
+def test_damaged_causes_are_not_overwritten(folder, store, aqmlab_cli):
+    (folder / "causes.json").write_text("[")
+    done = causes(aqmlab_cli, folder, store)
+    assert done.returncode == 4
+    assert "is damaged" in done.stderr
+    assert (folder / "causes.json").read_text() == "["
+
+
+@pytest.mark.parametrize("word", ["--quick", "--multiverse", "--infer", "--live", "--table=I", "--figure=1"])
+def test_causes_are_scored_alone(word, aqmlab_cli):
+    done = aqmlab_cli("reproduce", TOY, "--causes", word)
+    assert done.returncode == 2
+    assert "leave out" in done.stderr
