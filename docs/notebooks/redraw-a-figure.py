@@ -12,8 +12,8 @@
 # # Redraw a figure of a paper
 #
 # Figures 1 and 2 of the paper on BLUE (Feng, Kandlur, Saha and Shin, 1999) explain the difference
-# between two queues that mark packets. RED answers to its average backlog: its marks come late and in
-# bursts, and the arrivals swing. BLUE answers to overflow and idleness: its probability settles, and
+# between two queues that mark packets. RED reacts to its average backlog: its marks come late and in
+# bursts, and the arrivals swing. BLUE reacts to overflow and idleness: its probability settles, and
 # its marks are steady. The folder `papers/blue` has the experiment as a scenario; this notebook runs
 # one seed of it and draws both queues for three seconds.
 
