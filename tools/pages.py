@@ -127,12 +127,12 @@ repeats each. `make install` prepares everything on Debian 12 with Python 3.11 a
 no network, root or GPU is needed. `make reproduce-quick` is the smoke test: a small version of all
 papers.
 
-A command runs only the cells that its claim needs, and keeps them in `runs/store`, where the next
-command finds those that it shares. Minutes are estimates: the time of the whole paper, stated below
-its heading, multiplied by the share of the simulated time. Tolerances are fixed before the runs.
-The tolerance of a finding is the threshold of its statement, which holds, fails or is undecided by
-95 % intervals over the seeds; `-` marks a comparison without a number. The results are in the
-scorecard of each folder; a command prints its own.
+A command runs only the cells that its claim needs, and keeps them in `runs/store`, where later
+commands find those that they need too. Minutes are estimates: the time of the whole paper, stated
+below its heading, multiplied by the share of the simulated time. Tolerances are fixed before the
+runs. The tolerance of a finding is the threshold of its statement, which holds, fails or is
+undecided by 95 % intervals over the seeds; `-` marks a comparison without a number. The results are
+in the scorecard of each folder; a command prints its own.
 
 `aqmlab bundle` puts your own experiment into one file that others can check and repeat
 ([bundles](docs/bundles.md)).
