@@ -119,8 +119,8 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         ("w_q", Value::Number(0.002)),
     ];
     let early_and = |more: &[(&'static str, Value)]| [&early, more].concat();
-    // A sample falls on an arrival that has not left yet. The queue is then one packet longer than `backlog`
-    // and equals q_ref, so the probability remains constant.
+    // Each sample is taken just after an arrival, before the next departure. The queue is then one packet
+    // longer than `backlog` and equals q_ref, so the probability remains constant.
     let standing = backlog + 1;
     let controller =
         |more: &[_]| [&[limit.clone(), ecn.clone(), ("q_ref", packets(standing))], more].concat();

@@ -96,5 +96,5 @@ fn main() {
     }
     let backlog = port.books().backlog_packets();
     println!("mean backlog {:.1} packets", backlog.mean(port.books().span()));
-    println!("told of {} losses and {} marks", sender.losses, sender.marks);
+    println!("{} losses and {} marks reported", sender.losses, sender.marks);
 }

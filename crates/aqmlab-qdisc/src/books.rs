@@ -170,8 +170,8 @@ pub struct Books {
     /// of many ports, a histogram bin has usually left the cache. Entering several packets together
     /// overlaps the cache misses.
     recent: Vec<(u32, u64)>,
-    /// By [`Classed::class_and_kind`], like the next field. The two are separate because every packet
-    /// arrives, but few have any fate other than to leave.
+    /// Indexed by [`Classed::class_and_kind`], like the next field. The two are separate because every packet
+    /// arrives, but few have any fate other than departure.
     arrivals: Vec<Arrivals>,
     fates: Vec<Fates>,
     /// Whether any fate is not zero.
@@ -236,8 +236,8 @@ impl Books {
         self.inner.push(InnerBooks { path, books, within, waiting: Backlog::default() });
     }
 
-    /// Cuts off the part before the instant up to which the books are settled: all figures restart,
-    /// and the port's backlog is carried over.
+    /// Discards everything before the instant up to which the books are settled: all figures
+    /// restart, and the port's backlog is carried over.
     pub(crate) fn restart(&mut self, sending: bool) {
         self.complete();
         self.from = self.until;
@@ -258,14 +258,15 @@ impl Books {
         self.inner.iter_mut().for_each(|inner| inner.books.restart(false));
     }
 
-    /// Reserves room for everything that is counted for a queue of up to `packets`.
+    /// Reserves room for all counts of a queue of up to `packets`.
     pub(crate) fn reserve(&mut self, packets: usize) {
         self.classes.iter_mut().for_each(|class| class.sojourn_ns.reserve());
         self.backlog_packets.reserve(packets + 1);
         self.inner.iter_mut().for_each(|inner| inner.books.reserve(packets));
     }
 
-    /// Completes the integrals up to `now`. Nothing has changed since they were last completed.
+    /// Completes the integrals up to `now`. The caller guarantees that nothing has changed since
+    /// they were last completed.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant, backlog: Backlog, sending: bool) {
         if now <= self.until {
@@ -311,7 +312,8 @@ impl Books {
         books.sojourn_sum_ns += u128::from(sojourn.as_ns());
     }
 
-    /// Does the same if the books are completed before they are read: see [`Books::complete`].
+    /// Does the same more quickly, in books that are completed before they are read: see
+    /// [`Books::complete`].
     #[inline]
     pub(crate) fn began_ahead(&mut self, class: usize, sojourn: Span) {
         let books = &mut self.classes[class];

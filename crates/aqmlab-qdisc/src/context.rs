@@ -37,7 +37,7 @@ impl LinkContext {
             ParamError::new(
                 name,
                 format!(
-                    "{name} `{}` needs the round-trip time of this link's paths, and none is known; write packets or bytes",
+                    "{name} `{}` needs the round-trip time of this link's paths, which is not known; write packets or bytes",
                     Size::Bdp(multiple)
                 ),
             )
@@ -45,8 +45,8 @@ impl LinkContext {
         Ok(multiple * self.rate.bytes_per_s() * rtt.as_secs_f64())
     }
 
-    /// Returns in bytes, not rounded, a size that depends on the link: bandwidth-delay products, or the
-    /// amount that the link sends in a given time. `None` for packets and bytes.
+    /// Converts a size that depends on the link to bytes, without rounding: bandwidth-delay products, or the
+    /// amount that the link sends in a given time. Returns `None` for sizes in packets or bytes.
     ///
     /// # Errors
     /// As [`LinkContext::bdp_bytes`], and if the number of bytes is too large.

@@ -40,8 +40,8 @@ impl<P: Packet> Fifo<P> {
         Some(pkt)
     }
 
-    /// Takes the packet at a place in the queue, 0 being the oldest, if there is one. The packets
-    /// on its shorter side move up.
+    /// Removes and returns the packet at a place in the queue, 0 being the oldest, if there is one.
+    /// The packets on the shorter side of it move up.
     pub fn take(&mut self, place: usize) -> Option<P> {
         let pkt = self.waiting.remove(place)?;
         self.bytes -= pkt.wire_len();

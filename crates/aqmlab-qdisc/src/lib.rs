@@ -11,8 +11,8 @@
 //! 1. Implement [`Packet`] for your packets: a length, two hashes, the ECN field. Implement
 //!    [`Classed`] as well if the books are to separate classes and kinds of packets. A packet needs
 //!    no arrival time: the port stores it with the packet.
-//! 2. Implement [`Observer`]. The discipline reports marks to it, and lost packets, which it
-//!    returns by value.
+//! 2. Implement [`Observer`]. The discipline reports marked and lost packets to it, the lost ones
+//!    by value.
 //! 3. Let the [`Registry`] build a discipline by name. Parameters that are not given are computed
 //!    from the [`LinkContext`]; the error for a wrong value names the accepted values. Your own
 //!    discipline can be [registered](Registry::register) with the built-in ones.
@@ -80,10 +80,10 @@
 //! | item | the discipline | the host |
 //! |---|---|---|
 //! | 1. conservation | arrived = left + dropped + backlog, in packets and bytes | |
-//! | 2. order of time | reports fates with the instant of the call | never goes back; equal is normal |
+//! | 2. order of time | reports fates with the instant of the call | never goes back; equal instants are normal |
 //! | 3. liveness | names a deadline if it holds packets back | calls again at that time |
-//! | 4. deadline | means an absolute instant after the call | may be late, and passes the instant that was requested |
-//! | 5. catching up | has no tick: at each call its state is as if it had been woken | calls when something happens |
+//! | 4. deadline | means an absolute instant after the call | may be late, but passes the instant that was requested |
+//! | 5. catching up | has no tick: at each call, its state is as if it had been woken for every update | calls when something happens |
 //! | 6. bounded work | a documented constant per call, or the drops that it reports | |
 //! | 7. replay | same calls and same stream, same outcome; CE only on ECT; the limit holds | gives each instance its own [stream](aqmlab_random::Stream) |
 //!
@@ -93,10 +93,10 @@
 //!
 //! # Platforms
 //!
-//! `no_std` with `alloc`, no features, no unsafe code. Nothing is allocated in the steady state, nor, after
-//! [`Port::reserve`], before it. Laws compute in 64-bit floats with the four operations and `sqrt`, and with
-//! `libm` for everything else, so every platform with IEEE arithmetic has the same results. Nothing is
-//! shared: a port belongs to its host, and is [`Send`] if its packets are.
+//! `no_std` with `alloc`, no features, no unsafe code. Nothing is allocated in the steady state and, after
+//! [`Port::reserve`], nothing before it either. Laws compute in 64-bit floats with the four operations and
+//! `sqrt`, and with `libm` for everything else, so every platform with IEEE arithmetic has the same results.
+//! Nothing is shared: a port belongs to its host, and is [`Send`] if its packets are.
 //!
 //! # Contents
 //!

@@ -17,7 +17,7 @@ use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Q
 /// 2. [`Port::next_event`] returns when to call again; at that instant (or as soon after it as the
 ///    host can)
 /// 3. if [`Port::is_sending`]: [`Port::link_free`], which returns the packet whose transmission has
-///    ended and starts the next one; else (only shapers): [`Port::wake`].
+///    ended and starts the next one; otherwise (shapers only): [`Port::wake`].
 ///
 /// A real-time host passes the ideal instants that `next_event` returned, not its own late ones.
 ///
@@ -95,8 +95,8 @@ impl<P: Classed> Port<P> {
         Port { discipline, link }
     }
 
-    /// Reserves room in books and discipline for a queue of up to `packets` and for this many
-    /// flows, for hosts that must not allocate once they run ([`Qdisc::reserve`]).
+    /// Reserves room in the books and the discipline for a queue of up to `packets` and for this
+    /// many flows, for hosts that must not allocate once they run ([`Qdisc::reserve`]).
     pub fn reserve(&mut self, packets: usize, flows: usize) {
         self.link.books.reserve(packets);
         self.discipline.reserve(packets, flows);
@@ -127,7 +127,7 @@ impl<P: Classed> Port<P> {
     pub fn look_ahead(&mut self) -> bool {
         assert!(
             !self.is_sending() && self.backlog() == Backlog::default(),
-            "only an empty port changes its ways"
+            "only an empty port can begin to look ahead"
         );
         self.link.looks_ahead = self.discipline.settles_at_enqueue();
         self.link.looks_ahead
@@ -151,7 +151,7 @@ impl<P: Classed> Port<P> {
     where
         P: Copy,
     {
-        debug_assert!(self.link.looks_ahead, "a port is told once to look ahead");
+        debug_assert!(self.link.looks_ahead, "the port looks ahead");
         each!(&mut self.discipline, queue => self.link.arrive_ahead(queue, now, pkt, obs))
     }
 

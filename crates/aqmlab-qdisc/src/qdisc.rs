@@ -139,8 +139,9 @@ impl Reason {
 pub struct Cause {
     /// The reason.
     pub reason: Reason,
-    /// The inner queue: its number in the order of [`Qdisc::each_inner`], followed by those inside
-    /// others, from 1 on; 0 where there is none, or where the packet has not reached one.
+    /// The number of the inner queue, counted from 1 in the order of [`Qdisc::each_inner`], each
+    /// queue before those inside it; 0 where there is none, or where the packet has not reached
+    /// one.
     pub inner: u16,
 }
 
@@ -191,7 +192,7 @@ pub type LawSamples = Vec<(&'static str, f64)>;
 ///
 /// # Contract
 /// 1. *Conservation*, in packets and bytes: arrived = left + dropped + backlog, after every call.
-/// 2. *Order of time*: `now` never goes back between calls; equal is normal.
+/// 2. *Order of time*: `now` never goes back between calls; equal instants are normal.
 /// 3. *Liveness*: if `dequeue(now)` returns `None` while the backlog is not empty, `deadline()` is
 ///    some instant after `now`.
 /// 4. *One meaning of deadline*: an absolute instant, "call `dequeue` then, or as soon after that as you
@@ -230,9 +231,9 @@ pub trait Qdisc<P: Packet> {
     fn settles_at_enqueue(&self) -> bool {
         false
     }
-    /// Returns whether a packet of this length that arrived now would leave unchanged by a
-    /// `dequeue` at the same instant, with nothing changed or reported by either call. A port with
-    /// an idle link may then skip both calls. Nothing waits in this case.
+    /// Returns whether a packet of this length that arrived now would leave, unchanged, at a
+    /// `dequeue` at the same instant, with nothing else changed and nothing reported by either
+    /// call. A port with an idle link may then skip both calls. Nothing waits in this case.
     fn passes_at_once(&self, _size: Bytes) -> bool {
         false
     }
@@ -244,7 +245,7 @@ pub trait Qdisc<P: Packet> {
     /// Visits each queue directly inside this one, with its name. The set of inner queues never
     /// changes.
     fn each_inner(&self, _visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {}
-    /// Appends the law's current values at `now`, which is not before the last call. The values are
-    /// caught up, but the results of later calls do not change.
+    /// Appends the law's current values at `now`, which is not before the last call. The values
+    /// include all updates due by then, but the results of later calls do not change.
     fn observe(&self, now: Instant, out: &mut LawSamples);
 }

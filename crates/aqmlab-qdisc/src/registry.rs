@@ -34,7 +34,7 @@ pub struct DuplicateName(pub &'static str);
 
 impl core::fmt::Display for DuplicateName {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "a discipline called `{}` is registered already", self.0)
+        write!(f, "a discipline called `{}` is already registered", self.0)
     }
 }
 

@@ -27,17 +27,17 @@ pub(crate) const LIMIT_RULE: Param = Param {
     default: Default::Choice("fits"),
     aliases: &[],
     source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes",
-    help: "byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses once the backlog \
-           has reached it",
+    help: "byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses every \
+           packet once the backlog has reached it",
 };
 
 /// The same parameter where ns-2 counts the arriving packet: DropTail and REM.
 pub(crate) const LIMIT_RULE_OR_BELOW: Param = Param {
     kind: Kind::Choice(LimitRule::WORDS),
     source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes; `below`: ns-2's DropTail and REM",
-    help: "`below` refuses a packet that would raise the backlog to the limit, so the buffer holds one less; byte \
-           limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses once the backlog has \
-           reached it",
+    help: "`below` refuses a packet that would raise the backlog to the limit, so the buffer holds one less; \
+           byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses every \
+           packet once the backlog has reached it",
     ..LIMIT_RULE
 };
 
@@ -157,7 +157,7 @@ pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(
     };
     if too_small {
         let message = if below {
-            format!("limit `{limit}` with limit_rule `below` admits no packet; write more")
+            format!("limit `{limit}` with limit_rule `below` admits no packet; write a larger limit")
         } else {
             format!("limit `{limit}` is smaller than one packet of `{mean_packet}`")
         };

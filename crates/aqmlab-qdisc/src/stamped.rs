@@ -27,8 +27,8 @@ pub trait Classed: Packet {
 
 /// A packet that knows when it arrived at the queue that holds it, as laws based on waiting times require.
 ///
-/// The packets of a [`crate::Port`] know it because they are [`Stamped`]; a host that drives a discipline
-/// itself stamps its packets itself.
+/// The packets of a [`crate::Port`] know it because they are [`Stamped`]; a host that calls a discipline
+/// directly must stamp its packets itself.
 pub trait Arrived: Classed {
     /// Returns when it arrived.
     fn arrived(&self) -> Instant;

@@ -230,6 +230,6 @@ fn every_loss_every_idle_event_and_every_probability_is_the_models() {
     let Counts { overflows, above, own_drops, idle, still_idle, counted, at_one } = counts;
     assert!(
         [overflows, above, own_drops, idle, still_idle, counted, at_one].iter().all(|n| *n > 1000),
-        "all were met"
+        "every kind of event occurs often"
     );
 }

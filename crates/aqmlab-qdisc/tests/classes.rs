@@ -86,7 +86,7 @@ fn source(class: usize, size: u64, rate: Rate) -> Source {
 }
 
 /// Both classes offer more than their share of 10 Mbit/s for a minute. They receive three quarters and one
-/// quarter of it, independent of packet size; with `wrr`, three packets to one.
+/// quarter of it, whatever the packet sizes; with `wrr`, three packets to one.
 #[test]
 fn weights_of_three_to_one_share_the_link_three_to_one() {
     for (scheduler, sizes) in
@@ -192,7 +192,7 @@ fn the_top_class_keeps_its_rate_under_strict_priority() {
     let longest = top.books.total().sojourn_ns.bins().last().unwrap().low;
     assert!(longest <= 1_200_000, "1500 B take 1.2 ms, a packet waited {longest} ns");
     let rest = (sent[1] + sent[2]) as f64 * 8.0 / 60e6;
-    assert!((rest / 6.0 - 1.0).abs() < 0.001, "the rest gets the rest: {rest} Mbit/s");
+    assert!((rest / 6.0 - 1.0).abs() < 0.001, "the other classes get what is left: {rest} Mbit/s");
 }
 
 /// 20 Mbit/s offered, 3 Mbit/s and 30 kB allowed.
@@ -556,7 +556,7 @@ fn what_makes_no_port_is_refused_where_it_stands() {
     };
     assert!(resolved("policer", &policer).is_ok());
     assert!(with(&[("exceed", Value::Choice("remark"))]).contains("needs `dscp`"));
-    assert!(with(&[("dscp", Value::Integer(3))]).contains("written into no packet"));
+    assert!(with(&[("dscp", Value::Integer(3))]).contains("never written into a packet"));
     assert!(with(&[("burst", bytes(1000))]).contains("smaller than a packet"));
     let error = resolved("policer", &policer[..2]).unwrap_err();
     assert!(error.message.contains("`queue` is missing; write a discipline"), "{error}");

@@ -78,14 +78,14 @@ impl Model {
     }
 
     fn drop(&mut self, now: u64, p: Option<Pkt>) {
-        let p = p.expect("a packet that is ok to drop is one");
+        let p = p.expect("there is a packet to drop");
         self.fates.push((now, p.number, Fate::Dropped(Reason::Early)));
     }
 
     /// Returns whether an ECN-capable packet is marked and leaves, where otherwise it would be
     /// dropped and the next one taken.
     fn marks(&mut self, p: &mut Option<Pkt>) -> bool {
-        let p = p.as_mut().expect("a packet that is ok to drop is one");
+        let p = p.as_mut().expect("there is a packet to drop");
         let marks = self.ecn && p.ecn != Ecn::NotEct;
         if marks {
             self.marks += u64::from(p.ecn != Ecn::Ce);

@@ -289,7 +289,7 @@ fn arrivals(events: &[(Instant, Event)], weight: f64) -> Vec<Arrival> {
 /// The draws with which RED decides as the kernel did.
 #[derive(Default)]
 struct Draws {
-    /// For each draw of the law in order, one that fits.
+    /// One fitting value for each draw of the law, in order.
     fitting: Vec<f64>,
     /// For decisions with a draw: hits, their expected number and its variance, by quarters of the draw.
     hits: [f64; 4],
@@ -313,7 +313,7 @@ fn draws(arrivals: &[Arrival], law: &RedLaw, limit: u64) -> Draws {
     let (mut draws, mut cycle): (Draws, Option<(f64, f64)>) = (Draws::default(), None);
     for arrival in arrivals {
         let avg = arrival.average;
-        // A packet that finds no room counts as lost to the limit.
+        // A packet that finds no room counts as an overflow.
         let full = arrival.waiting + arrival.size > limit;
         let hit = arrival.fate == Fate::Marked || (arrival.fate == Fate::Refused && !full);
         if !(MIN_TH..MAX_TH).contains(&avg) {

@@ -102,7 +102,7 @@ fn a_port_with_room_allocates_nothing_from_its_first_packet_on() {
         let counted = measure(|| load.put_on(&mut roomy, 40_000));
         assert_eq!(counted.count_total, 0, "{}", info.name);
         same.put_on(&mut plain, 40_000);
-        assert!(load.lost.0 > 10_000, "{}: it comes at twice the rate of the link", info.name);
+        assert!(load.lost.0 > 10_000, "{}: the load is twice the rate of the link", info.name);
         assert_eq!((load.lost, load.law), (same.lost, same.law), "{}", info.name);
     }
 }

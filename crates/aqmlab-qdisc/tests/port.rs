@@ -193,7 +193,7 @@ fn marks_and_drops_are_booked_by_reason_class_and_kind_and_told_to_the_host() {
         for kind in PacketKind::ALL {
             let of_class = books.class(class);
             let (came, own) = (of_class.arrivals[kind as usize], of_class.fates[kind as usize]);
-            assert_eq!(came.all.packets, 2_000, "ten thousand of a class, of five kinds in turn");
+            assert_eq!(came.all.packets, 2_000, "ten thousand packets per class, of five kinds in turn");
             assert_eq!(came.ect, if class == 0 { came.all } else { Tally::default() });
             for reason in Reason::ALL {
                 let of = |list: &[(Instant, Pkt, Cause)]| {

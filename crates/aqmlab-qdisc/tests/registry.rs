@@ -86,7 +86,7 @@ fn a_discipline_of_a_users_own_is_built_and_checked_like_the_built_in_ones() {
 fn the_kit_reports_a_registered_discipline_that_forgets_packets() {
     let failure = (0..50)
         .find_map(|seed| check_entry(&coin("forgets", true), &Settings::default(), &LINK, seed).err())
-        .expect("the fault shows");
+        .expect("the kit finds the fault");
     assert_eq!(failure.violation.item, Item::Conservation);
     assert!(failure.script.len() <= 20, "{failure}");
     assert!(failure.to_string().contains(&format!("link, {})", failure.seed)), "{failure}");

@@ -251,7 +251,10 @@ fn controllers_refuse_what_cannot_work() {
         "gains `auto` needs the number of TCP flows of this link, which is not known; write flows"
     );
     let one = [("preset", Value::Choice("ns2")), ("limit", size("1p"))];
-    assert_eq!(error("rem", &one), "limit `1p` with limit_rule `below` admits no packet; write more");
+    assert_eq!(
+        error("rem", &one),
+        "limit `1p` with limit_rule `below` admits no packet; write a larger limit"
+    );
 }
 
 #[test]

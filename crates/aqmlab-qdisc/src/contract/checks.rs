@@ -55,7 +55,7 @@ impl Item {
         }
     }
 
-    /// Describes one check of it: the unit of the counts of [`Checks`].
+    /// Describes one check of this item: the unit of the counts in [`Checks`].
     pub const fn counts(self) -> &'static str {
         match self {
             Item::Conservation => {

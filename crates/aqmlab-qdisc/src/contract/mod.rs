@@ -162,7 +162,7 @@ pub fn check_draws(subject: &Subject<'_>, script: &[Operation]) -> Result<u64, V
 }
 
 /// Checks the time of a call (item 6): `script`, then a pause, then an arrival, which must take no longer
-/// after a pause of thirty hours than after one hour. `clock` counts nanoseconds.
+/// after a pause of thirty hours than after a pause of one. `clock` counts nanoseconds.
 ///
 /// # Errors
 /// If it takes longer.

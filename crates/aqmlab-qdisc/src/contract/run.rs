@@ -14,8 +14,8 @@ use super::{Checks, Item, Operation, Subject, TestPacket, Violation};
 use crate::books::Tally;
 use crate::{Backlog, Cause, Ecn, LawSamples, Observer, Qdisc, Reason};
 
-/// Number of accesses to packets that a call may make, and that it may make in addition for each fate that it
-/// reports.
+/// Number of packet accesses that a call may make, and number of further accesses that it may make for each
+/// fate that it reports.
 const LOOKS_PER_CALL: usize = 64;
 const LOOKS_PER_FATE: usize = 16;
 /// Number of consecutive deadlines that a shaper may let pass without releasing a packet.
@@ -100,8 +100,8 @@ pub(super) fn notified(
     streams.map(of_run).collect()
 }
 
-/// Returns `script` with an arrival at an instant at which the law changes by itself, in some of the pauses
-/// in which it does. An update that is due at t comes before a packet at t.
+/// Returns `script` with additional arrivals in some of the pauses in which the law changes by itself, at the
+/// instant of the change. An update that is due at t comes before a packet at t.
 pub(super) fn with_arrivals_at_updates(subject: &Subject<'_>, script: &[Operation]) -> Vec<Operation> {
     let mut run = Run::new(subject, Disturbance::None, subject.draws);
     let (mut whole, mut added) = (Vec::new(), 0);
@@ -163,7 +163,7 @@ struct Run<'a> {
     witness: Witness,
 }
 
-/// The observer: records each fate, and errors in it.
+/// The observer: records each fate and any error in it.
 #[derive(Default)]
 struct Witness {
     now: Instant,
@@ -233,7 +233,7 @@ impl<'a> Run<'a> {
         }
         self.now = end;
         if self.how == Disturbance::Poked {
-            // First catches up again, so that an update that is due now has been made.
+            // Catch up once more, so that an update that is due now has been made.
             let rate = self.rate;
             self.call(|q, now, _| q.rate_changed(now, rate))?;
         }

@@ -150,7 +150,7 @@ static BLUE: &[Param] = &[
         default: Default::Bdp(1.0),
         aliases: &[ns3("MaxSize")],
         source: "one bandwidth-delay product: Villamizar and Song 1994",
-        help: "buffer size without the packet in transmission",
+        help: "buffer size, excluding the packet in transmission",
     },
     LIMIT_RULE,
     Param {
@@ -158,7 +158,7 @@ static BLUE: &[Param] = &[
         kind: PROBABILITY,
         default: Default::Number(0.0025),
         aliases: &[ns3("Increment")],
-        source: "Feng et al. 2002, figure 2; value: the author's ns-1.1 code by its port to ns-3",
+        source: "Feng et al. 2002, figure 2; value: the author's ns-1.1 code as ported to ns-3",
         help: "increase of the probability at a loss",
     },
     Param {
@@ -166,15 +166,15 @@ static BLUE: &[Param] = &[
         kind: PROBABILITY,
         default: Default::Number(0.00025),
         aliases: &[ns3("Decrement")],
-        source: "Feng et al. 2002, figure 2: a tenth of d1; value: the author's ns-1.1 code by its port to ns-3",
-        help: "decrease of the probability at an idle link",
+        source: "Feng et al. 2002, figure 2: a tenth of d1; value: the author's ns-1.1 code as ported to ns-3",
+        help: "decrease of the probability when the link is idle",
     },
     Param {
         name: "freeze_time",
         kind: Kind::Span { min: Span::ZERO, max: Span::s(1000) },
         default: Default::Span(Span::ms(100)),
         aliases: &[ns3("FreezeTime"), Alias::new("ALTQ", "hold_time")],
-        source: "Feng et al. 2002, figure 2; value: the author's ns-1.1 code by its port to ns-3",
+        source: "Feng et al. 2002, figure 2; value: the author's ns-1.1 code as ported to ns-3",
         help: "time between two updates of the probability, upwards or downwards",
     },
     Param {
@@ -182,7 +182,7 @@ static BLUE: &[Param] = &[
         kind: Kind::Choice(Freeze::WORDS),
         default: Default::Choice("fixed"),
         aliases: &[],
-        source: "Feng et al. 2002, section 3: fixed there, to be randomised against synchronisation; the distribution is ours",
+        source: "Feng et al. 2002, section 3: fixed there, with the advice to randomise it against synchronisation; the distribution is ours",
         help: "`random`: each freeze time is drawn uniformly between 0 and twice freeze_time",
     },
     Param {
@@ -199,8 +199,8 @@ static BLUE: &[Param] = &[
         kind: Kind::Size { min: Packets::new(1) },
         default: Default::Auto("limit, which a backlog never exceeds: only losses count"),
         aliases: &[],
-        source: "Feng et al. 2002, figure 2, variant with L; its value is not known",
-        help: "an arrival that finds more than this waiting counts as a loss, `L`",
+        source: "Feng et al. 2002, figure 2, variant with L; the value of L is not known",
+        help: "`L`: an arrival that finds more than this waiting counts as a loss",
     },
     measure("ours", "unit in which the backlog is compared with threshold", &[]),
     MEAN_PACKET,
@@ -218,9 +218,10 @@ static BLUE: &[Param] = &[
         default: Default::Choice("emptied"),
         aliases: &[],
         source: "emptied: Feng et al. 2002, figure 2; periods: ns-3; altq: ALTQ",
-        help: "the events that lower the probability: `emptied` the instant at which the link runs out of packets; at \
-               the arrival that ends an idle time, `periods` each whole freeze_time in it, and `altq` once if it was \
-               longer than freeze_time, and down to d2 if it was longer than a second or two",
+        help: "when the probability is lowered: `emptied` when the link runs out of packets; `periods` at \
+               the arrival that ends an idle time, once for each whole freeze_time in it; `altq` at the same \
+               arrival, once if the idle time was longer than freeze_time, and down to d2 if it was longer \
+               than a second or two",
     },
     Param {
         name: "min_backlog",
@@ -244,8 +245,8 @@ static BLUE: &[Param] = &[
         default: Default::Choice("law"),
         aliases: &[],
         source: "law: ALTQ; limit: ns-3; the paper does not say",
-        help: "the cause of the loss of a chosen packet that finds the buffer full; `limit` makes it a loss that raises \
-               the probability",
+        help: "the cause that is recorded when a chosen packet finds the buffer full and is lost; `limit` \
+               makes it a loss that raises the probability",
     },
     Param {
         name: "victim",
@@ -253,11 +254,11 @@ static BLUE: &[Param] = &[
         default: Default::Choice("arrival"),
         aliases: &[],
         source: "arrival: Feng et al. 2002; random: ALTQ",
-        help: "the packet that an overflow drops: the arrival, or a random one of the queue and the arrival",
+        help: "the packet that an overflow drops: the arrival, or one chosen at random from the queue and the arrival",
     },
     ecn(
         "RFC 3168; Feng et al. 2002",
-        "mark ECN-capable packets instead of dropping them; only an overflow drops those",
+        "mark ECN-capable packets instead of dropping them; only an overflow still drops them",
         &[],
     ),
 ];
@@ -304,21 +305,21 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     if Victim::read(all, "victim")? == Victim::Random && !matches!(resolve::limit(all)?, Limit::Packets(_)) {
         let limit = all.size("limit")?;
         let message = format!(
-            "victim `random` needs a limit in packets, but it is `{limit}`; a smaller victim makes no room"
+            "victim `random` needs a limit in packets, but it is `{limit}`; a smaller victim would not make room"
         );
         return Err(ParamError::new("victim", message));
     }
     Ok(())
 }
 
-/// A change that is less than half a step would be rounded away.
+/// Refuses a change that is smaller than one step, because rounding could remove it.
 fn check_steps(all: &Settings) -> Result<(), ParamError> {
     let steps = all.integer("steps")?;
     for name in ["d1", "d2"] {
         let change = all.number(name)?;
         if steps > 0 && change * (steps as f64) < 1.0 {
             let message =
-                format!("{name} `{change}` is less than one of {steps} steps; use steps 0 for any number");
+                format!("{name} `{change}` is less than one step, 1/{steps}; write steps 0 for no rounding");
             return Err(ParamError::new(name, message));
         }
     }

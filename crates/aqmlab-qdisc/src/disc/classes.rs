@@ -16,7 +16,8 @@ pub enum Classifier {
     TrafficClass(Vec<u16>),
     /// By code point of differentiated services: the queue of each code point.
     Dscp(Vec<u16>),
-    /// By port of the destination, or otherwise of the source: pairs of port and queue, ascending.
+    /// By destination port or, if that belongs to no class, by source port: pairs of port and
+    /// queue, in ascending order.
     Port(Vec<(u16, u16)>),
 }
 
@@ -67,7 +68,7 @@ pub struct Classes<P, Q> {
     /// Classes that have something to send, one bit each.
     waiting: u64,
     /// Classes, one bit each, whose queue has had an arrival since a request last found it empty. Each has
-    /// yet to be told that the link found it empty.
+    /// yet to be notified that the link found it empty.
     busy: u64,
     packets: PhantomData<fn(P)>,
 }
@@ -155,8 +156,8 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
         answer
     }
 
-    /// Handles a request by the link: tells each queue that has become empty that the link found no packet in
-    /// it.
+    /// Handles a request by the link: notifies each queue that has become empty that the link found no packet
+    /// in it.
     fn notify_idle(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
         let mut idle = self.busy & !self.waiting;
         while idle != 0 {

@@ -67,18 +67,24 @@ static CLASSES: &[Param] = &[
         default: Default::Choice(Order::Drr.word()),
         aliases: &[],
         source: "drr: Shreedhar and Varghese 1996; wrr: Katevenis, Sidiropoulos, Courcoubetis 1991",
-        help: "the order of sending: `strict` the first class that has something to send, `wrr` in turn as many packets \
-               as its weight, `drr` in turn as many bytes as its weight in quanta",
+        help: "the order in which classes send: `strict` the first class that has something to send; `wrr` \
+               each class in turn, as many packets as its weight; `drr` each class in turn, as many bytes as \
+               its weight in quanta",
     },
     Param {
         name: "quantum",
         kind: Kind::Bytes { min: 64, max: 1_000_000 },
         default: Default::Bytes(1500),
         aliases: &[],
-        source: "Shreedhar and Varghese 1996, section 4: at least the largest packet for constant work",
+        source: "Shreedhar and Varghese 1996, section 4: at least the largest packet, for constant work per packet",
         help: "scheduler `drr`: bytes that a class of weight 1 may send per round",
     },
-    optional("queue", Kind::Discipline, "each class has its own", "the queue of every class without its own"),
+    optional(
+        "queue",
+        Kind::Discipline,
+        "each class has its own",
+        "the queue of every class that has none of its own",
+    ),
     optional(
         "thresholds",
         Kind::List(&Kind::Table(THRESHOLDS)),
@@ -91,7 +97,7 @@ static CLASSES: &[Param] = &[
             "limit",
             Kind::Size { min: Packets::new(1) },
             "the classes have their own limits and share none",
-            "buffer that all classes share, besides the limits of their queues: an arrival of any class that finds no \
+            "buffer that all classes share, in addition to the limits of their queues: an arrival of any class that finds no \
              room in it is refused before it reaches its queue",
         )
     },
@@ -109,20 +115,20 @@ const CLASS: &[Param] = &[
     optional(
         "traffic",
         Kind::List(&Kind::TrafficClass),
-        "other keys, or all packets that no other class takes",
+        "by another key, or else all packets that no other class takes",
         "traffic classes whose packets belong to this class",
     ),
     optional(
         "dscp",
         Kind::List(&Kind::Dscp),
-        "other keys, or all packets that no other class takes",
+        "by another key, or else all packets that no other class takes",
         "code points whose packets belong to this class",
     ),
     optional(
         "port",
         Kind::List(&Kind::Port),
-        "other keys, or all packets that no other class takes",
-        "ports, of the destination or otherwise of the source, whose packets belong to this class",
+        "by another key, or else all packets that no other class takes",
+        "destination ports whose packets belong to this class; a packet whose destination port belongs to no class is matched by its source port",
     ),
     Param {
         name: "weight",
@@ -138,8 +144,8 @@ const CLASS: &[Param] = &[
         default: Default::Auto("the port's `queue`"),
         aliases: &[],
         source: RFC2475,
-        help: "its queue: any discipline, including another port with classes; automatic parameters use the class's \
-               part of the link's rate for `wrr` and `drr`",
+        help: "its queue: any discipline, including another port with classes; with `wrr` and `drr`, \
+               automatic parameters use the class's share of the link's rate",
     },
 ];
 
@@ -219,8 +225,8 @@ fn samples() -> Vec<(&'static str, Settings)> {
     all.into_iter().map(|(label, values)| (label, resolve::given(values))).collect()
 }
 
-/// Returns the settings of a policer that about half of a script's packets exceed. They are
-/// re-marked if a code point is given.
+/// Returns the settings of a policer that about half of a script's packets exceed. The excess
+/// packets are re-marked if a code point is given.
 pub(super) fn policed(queue: Value, remarked: Option<u64>) -> Settings {
     let burst = Value::Size(Size::Bytes(Bytes::new(20_000)));
     let mut settings =
@@ -300,7 +306,7 @@ pub(crate) fn derive_classes(all: &mut Settings, link: &LinkContext, find: Find)
         if class.is_auto("queue") {
             let mut common = all.discipline("queue")?.ok_or_else(|| {
                 let message = format!(
-                    "class `{}` has no `queue`, and the port has none for all; write {A_QUEUE}",
+                    "class `{}` has no `queue`, and the port has no common one; write {A_QUEUE}",
                     names[i]
                 );
                 ParamError::new("queue", message).under("class", Some(i))
@@ -332,9 +338,9 @@ fn names(classes: &[Settings]) -> Result<Vec<String>, ParamError> {
     let mut names: Vec<String> = Vec::new();
     for (i, class) in classes.iter().enumerate() {
         let wrong = |message: String| Err(ParamError::new("name", message).under("class", Some(i)));
-        let Ok(name) = class.text("name") else { return wrong("`name` is missing; write a text".into()) };
+        let Ok(name) = class.text("name") else { return wrong("`name` is missing; write a string".into()) };
         if name.is_empty() || name.contains(['/', '*']) {
-            return wrong(format!("`{name}` is not a name for a class; write a text without `/` and `*`"));
+            return wrong(format!("`{name}` is not a name for a class; write a string without `/` and `*`"));
         }
         if names.contains(&name) {
             return wrong(format!("two classes are called `{name}`"));
@@ -369,7 +375,7 @@ fn matches(classes: &[Settings], names: &[String]) -> Result<(), ParamError> {
             ([name], None) => by = Some((name, i)),
             ([name], Some((other, first))) if *name != other => {
                 let message = format!(
-                    "class `{}` goes by {name} and class `{}` by {other}: two classifiers for one packet; write one of them",
+                    "class `{}` matches by {name} and class `{}` by {other}: two classifiers for one packet; write only one of them",
                     names[i], names[first]
                 );
                 return wrong(name, message);
@@ -377,7 +383,7 @@ fn matches(classes: &[Settings], names: &[String]) -> Result<(), ParamError> {
             ([_], Some(_)) => {}
             ([one, other, ..], _) => {
                 let message = format!(
-                    "class `{}` goes by {one} and by {other}: two classifiers for one packet; write one of them",
+                    "class `{}` matches by {one} and by {other}: two classifiers for one packet; write only one of them",
                     names[i]
                 );
                 return wrong(other, message);
@@ -399,7 +405,7 @@ fn matches(classes: &[Settings], names: &[String]) -> Result<(), ParamError> {
     match (by, rest) {
         (Some((by @ ("dscp" | "port"), first)), None) => {
             let message = format!(
-                "no class takes the packets of any other {by}; add a class without `{by}` for the rest"
+                "no class takes packets with any other {by}; add a class without `{by}` for the rest"
             );
             Err(ParamError::new(by, message).under("class", Some(first)))
         }
@@ -416,14 +422,14 @@ fn weights(mut classes: Vec<Settings>, names: &[String], order: Order) -> Result
             }
             (Order::Strict, Some(weight)) => {
                 let message = format!(
-                    "weight `{weight}` of class `{}` has no meaning with scheduler `strict`, which goes by the order of the \
-                     classes; leave it out, or write scheduler `wrr` or `drr`",
+                    "weight `{weight}` of class `{}` has no meaning with scheduler `strict`, which follows \
+                     the order of the classes; leave it out, or write scheduler `wrr` or `drr`",
                     names[i]
                 );
                 return Err(ParamError::new("weight", message).under("class", Some(i)));
             }
             (Order::Wrr | Order::Drr, Some(Value::Auto)) => {
-                class.set("weight", Value::Integer(1), Origin::Derived("as of any other class".into()));
+                class.set("weight", Value::Integer(1), Origin::Derived("like any other class".into()));
             }
             (Order::Wrr | Order::Drr, _) => {}
         }
@@ -431,7 +437,7 @@ fn weights(mut classes: Vec<Settings>, names: &[String], order: Order) -> Result
     Ok(classes)
 }
 
-/// Returns the part of the link on which each class can count.
+/// Returns the share of the link that each class can count on.
 fn shares<S: Borrow<Settings>>(classes: &[S]) -> Vec<[u64; 2]> {
     let weight = |class: &S| class.borrow().integer("weight").unwrap_or(0);
     let all: u64 = classes.iter().map(weight).sum();
@@ -449,10 +455,10 @@ fn thresholds<'a>(
         let wrong = |message: String| Err(ParamError::new("class", message).under("thresholds", Some(i)));
         let Ok(name) = table.text("class") else { return wrong("`class` is missing; write its name".into()) };
         let Some(class) = names.iter().position(|n| *n == name) else {
-            return wrong(format!("there is no class `{name}`; there are {}", names.join(", ")));
+            return wrong(format!("there is no class `{name}`; the classes are {}", names.join(", ")));
         };
         if found.iter().any(|(other, _)| *other == class) {
-            return wrong(format!("there are thresholds of class `{name}` already"));
+            return wrong(format!("class `{name}` already has thresholds"));
         }
         if classes[class].is_given("queue") {
             return wrong(format!("class `{name}` has a `queue` of its own; write its thresholds there"));

@@ -90,7 +90,7 @@ static CODEL: &[Param] = &[
         default: Default::Packets(1000),
         aliases: &[ns2_in("p", "limit_"), tc("limit"), ns3("MaxSize")],
         source: "tc-codel(8); the RFC leaves it open",
-        help: "buffer size without the packet in transmission; an arrival that finds no room is lost",
+        help: "buffer size, excluding the packet in transmission; an arrival that finds no room is lost",
     },
     LIMIT_RULE,
     Param {
@@ -107,16 +107,16 @@ static CODEL: &[Param] = &[
         default: Default::Span(Span::ms(100)),
         aliases: &[ns2_in("s", "interval_"), tc("interval"), ns3("Interval")],
         source: "RFC 8289, section 4.2: a large round-trip time",
-        help: "time for which all packets must have waited too long before the first one is chosen; the next ones \
-               follow at interval over the square root of their count",
+        help: "time for which all packets must have waited too long before the first one is chosen; each \
+               further one follows after interval divided by the square root of the count so far",
     },
     Param {
         name: "mtu",
         kind: Kind::Bytes { min: 1, max: 1_000_000 },
         default: Default::Bytes(1500),
         aliases: &[ns3("MinBytes")],
-        source: "RFC 8289, `maxpacket_`; tc takes the device's with its header",
-        help: "no packet is chosen that leaves at most this backlog behind",
+        source: "RFC 8289, `maxpacket_`; tc takes the device's MTU plus its link header",
+        help: "a packet that leaves at most this backlog behind is not chosen",
     },
     Param {
         name: "arithmetic",
@@ -129,7 +129,7 @@ static CODEL: &[Param] = &[
     },
     ecn(
         RFC,
-        "mark ECN-capable packets instead of dropping them; only an overflow drops those",
+        "mark ECN-capable packets instead of dropping them; only an overflow still drops them",
         &[tc("ecn"), ns3("UseEcn")],
     ),
 ];
@@ -138,7 +138,7 @@ const PRESETS: &[Preset] = &[
     Preset { name: "rfc8289", title: RFC, values: &[] },
     Preset {
         name: "linux",
-        title: "Linux's codel by tc, behind Ethernet",
+        title: "Linux's codel as tc configures it on Ethernet",
         values: &[("mtu", Value::Size(Size::Bytes(Bytes::new(1514)))), word("arithmetic", "linux")],
     },
 ];
@@ -148,8 +148,9 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     resolve::check_buffer(all, link.mean_packet)?;
     let (target, interval) = (all.span("target")?, all.span("interval")?);
     if target > interval {
-        let message =
-            format!("target `{target}` exceeds interval `{interval}`; it is 5 % to 10 % of it in RFC 8289");
+        let message = format!(
+            "target `{target}` exceeds interval `{interval}`; RFC 8289 sets it to 5 % to 10 % of the interval"
+        );
         return Err(ParamError::new("target", message));
     }
     Ok(())

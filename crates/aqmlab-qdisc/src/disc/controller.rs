@@ -20,7 +20,7 @@ pub(super) const LIMIT: Param = Param {
     default: Default::Auto("one bandwidth-delay product, but at least 4 q_ref"),
     aliases: &[ns2_in("p", "limit_")],
     source: "ours: the buffer of Hollot et al. 2001 is 4 q_ref",
-    help: "buffer size without the packet in transmission",
+    help: "buffer size, excluding the packet in transmission",
 };
 
 pub(super) const UNIT: Param = table::measure(
@@ -32,7 +32,7 @@ pub(super) const UNIT: Param = table::measure(
 pub(super) const MEAN_PACKET: Param = Param {
     aliases: &[ns2_in("B", "mean_pktsize_")],
     source: "ns-2.35",
-    help: "mean packet size: C in packets/s, and q_ref between packets and bytes",
+    help: "mean packet size, for C in packets/s and for the conversion of q_ref between packets and bytes",
     ..table::MEAN_PACKET
 };
 
@@ -42,7 +42,7 @@ pub(super) const BYTE_MODE: Param = Param {
     default: Default::Choice("off"),
     aliases: &[ns2("bytes_").reads(Reading::Words("mean", "off"))],
     source: "off: RFC 7141; mean: ns-2.35; Le et al. 2003 say \"average (or maximum)\"",
-    help: "scaling of the probability by packet size: by size over mean_packet or over max_packet",
+    help: "scaling of the probability by packet size, relative to mean_packet or to max_packet",
 };
 
 pub(super) const LARGEST: Param = table::max_packet(

@@ -98,7 +98,7 @@ static PARAMS: &[Param] = &[
         default: Default::Bdp(1.0),
         aliases: &[ns2_in("p", "limit_").implies("limit_rule", "below"), Alias::new("ns-3", "MaxSize")],
         source: "one bandwidth-delay product: Villamizar and Song 1994",
-        help: "buffer size without the packet in transmission; a multiple of the bandwidth-delay product \
+        help: "buffer size, excluding the packet in transmission; a multiple of the bandwidth-delay product \
                becomes packets of mean size, rounded to the nearest",
     },
     resolve::LIMIT_RULE_OR_BELOW,

@@ -8,9 +8,8 @@ use crate::info::Decides;
 use crate::law::{Decision, Notice};
 use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
-/// A law about individual packets. Three things are independent: a law *sees* arrivals and departures, it
-/// *decides* at arrivals, and it *decides* at departures. It sees all arrivals and departures;
-/// [`EarlyLaw::decides`] returns where it decides.
+/// A law about individual packets. Every law *sees* all arrivals and departures. Whether it *decides* at
+/// arrivals, at departures or at both is independent of this; [`EarlyLaw::decides`] returns it.
 ///
 /// Whenever the queue is called, it first calls [`EarlyLaw::catch_up`], so the other methods see a
 /// law that is up to date. Each decision has its own draw, a number in [0, 1) that `draw` returns,
@@ -22,7 +21,7 @@ pub trait EarlyLaw {
     /// Where the law may decide, over all its possible parameters.
     const DECIDES: Decides = Decides::Enqueue;
 
-    /// Returns where the law decides with its current parameters. Never changes.
+    /// Returns where the law decides with its current parameters. The result never changes.
     #[inline(always)]
     fn decides(&self) -> Decides {
         Self::DECIDES
@@ -111,8 +110,8 @@ pub struct EarlyQueue {
     pub limit: Limit,
     /// Whether ECN-capable packets are marked instead of dropped if the law allows it.
     pub ecn: bool,
-    /// Whether a packet that finds the buffer full is lost to the limit even if the law has chosen
-    /// it.
+    /// Whether the loss of a packet that finds the buffer full is an overflow even if the law has
+    /// chosen the packet.
     pub overflow_first: bool,
     /// Whether a chosen packet that is not ECN-capable passes untouched.
     pub spares_not_ect: bool,

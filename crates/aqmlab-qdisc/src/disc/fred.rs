@@ -201,7 +201,7 @@ static FRED: &[Param] = &[
         default: Default::Bdp(1.0),
         aliases: &[],
         source: "one bandwidth-delay product: Villamizar and Song 1994",
-        help: "buffer size without the packet in transmission",
+        help: "buffer size, excluding the packet in transmission",
     },
     LIMIT_RULE,
     Param {
@@ -209,7 +209,7 @@ static FRED: &[Param] = &[
         kind: Kind::Size { min: Packets::new(1) },
         default: Default::Auto("limit / 4, but at most one bandwidth-delay product"),
         aliases: &[],
-        source: "Lin and Morris 1997, figure 6 (recalled): the smaller of a quarter of the buffer and a round-trip time",
+        source: "Lin and Morris 1997, figure 6 (from memory): the smaller of a quarter of the buffer and a round-trip time",
         help: "average queue below which no packet is chosen at random",
     },
     Param {
@@ -217,7 +217,7 @@ static FRED: &[Param] = &[
         kind: Kind::Size { min: Packets::new(1) },
         default: Default::Auto("2 min_th"),
         aliases: &[],
-        source: "Lin and Morris 1997, figure 6 (recalled)",
+        source: "Lin and Morris 1997, figure 6 (from memory)",
         help: "average queue at and above which every arrival is lost, unless many_flows says otherwise",
     },
     Param {
@@ -225,7 +225,7 @@ static FRED: &[Param] = &[
         kind: PROBABILITY,
         default: Default::Number(0.02),
         aliases: &[],
-        source: "Lin and Morris 1997, figure 6 (recalled)",
+        source: "Lin and Morris 1997, figure 6 (from memory)",
         help: "probability at max_th",
     },
     Param {
@@ -233,15 +233,15 @@ static FRED: &[Param] = &[
         kind: PROBABILITY,
         default: Default::Number(0.002),
         aliases: &[],
-        source: "Lin and Morris 1997, figure 6 (recalled)",
-        help: "weight of a new sample in the average; samples are taken at each packet that is queued and at each that leaves",
+        source: "Lin and Morris 1997, figure 6 (from memory)",
+        help: "weight of a new sample in the average; a sample is taken when a packet is queued and when one leaves",
     },
     Param {
         name: "min_q",
         kind: Kind::Integer { min: 1, max: 1_000_000 },
         default: Default::Auto("4, or 2 where max_q is below 4 packets"),
         aliases: &[],
-        source: "Lin and Morris 1997, figure 6 (recalled): 2 for small buffers, 4 for large",
+        source: "Lin and Morris 1997, figure 6 (from memory): 2 for small buffers, 4 for large",
         help: "packets that a flow may have waiting without being chosen at random",
     },
     Param {
@@ -250,14 +250,14 @@ static FRED: &[Param] = &[
         default: Default::Auto("min_th"),
         aliases: &[],
         source: FIGURE,
-        help: "waiting packets at which a flow is cut off and gets a strike",
+        help: "number of waiting packets at which a flow is cut off and gets a strike",
     },
     Param {
         name: "many_flows",
         kind: Kind::Choice(ManyFlowsRule::WORDS),
         default: Default::Choice("off"),
         aliases: &[],
-        source: "Lin and Morris 1997, section 6 (recalled); J-Sim 1.3 has `average`, but keeps the drops above max_th",
+        source: "Lin and Morris 1997, section 6 (from memory); J-Sim 1.3 has `average`, but keeps the drops above max_th",
         help: "when each flow may have at most two packets waiting, instead of the loss of all arrivals above max_th: \
                `off` never, `average` while the average is at max_th or above, `count` while many_flows_from flows have \
                packets waiting",
@@ -268,7 +268,7 @@ static FRED: &[Param] = &[
         default: Default::Auto("limit / min_q in packets, rounded up"),
         aliases: &[],
         source: "ours: this many flows can fill the buffer with packets that are spared",
-        help: "many_flows `count`: number of flows with packets waiting at which there are many",
+        help: "with many_flows `count`: the number of flows with packets waiting that counts as many",
     },
     MEAN_PACKET,
     ecn(

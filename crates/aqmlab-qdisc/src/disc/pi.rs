@@ -112,7 +112,7 @@ fn the_loop(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
         };
         let queue = pi.packets("q_ref")? / pi.link.rate.packets_per_s(pi.mean);
         let queue = Span::try_from_secs_f64(queue).unwrap_or(Span::s(3600));
-        let rule = format!("base round-trip time {base} and {queue} for q_ref to leave");
+        let rule = format!("base round-trip time {base} plus {queue} for q_ref to leave");
         pi.derive("rtt", Value::Span((base + queue).max(Span::us(1))), rule);
     }
     Ok(())
@@ -297,7 +297,7 @@ pub(super) static PI: &[Param] = &[
         default: Default::Choice("zero"),
         aliases: &[],
         source: "zero: ns-2.35; the paper does not say",
-        help: "the assumed sample before the first; `zero` begins with a kick of b q_ref",
+        help: "the assumed sample before the first; `zero` adds b q_ref to the first update",
     },
     Param {
         name: "flows",
@@ -311,7 +311,7 @@ pub(super) static PI: &[Param] = &[
         name: "rtt",
         kind: Kind::Span { min: Span::us(1), max: Span::s(3600) },
         default: Default::Auto(
-            "the base round-trip time of the link's paths and the time that q_ref takes to leave",
+            "the base round-trip time of the link's paths plus the time that q_ref takes to leave",
         ),
         aliases: &[],
         source: DESIGN,

@@ -162,8 +162,9 @@ pub(crate) fn derive_policer(all: &mut Settings, link: &LinkContext, find: Find)
             return Err(ParamError::new("exceed", "exceed `remark` needs `dscp`, the code point to write"));
         }
         (Exceeding::Drop, Some(Value::Integer(dscp))) => {
-            let message =
-                format!("dscp `{dscp}` is written into no packet with exceed `drop`; write exceed `remark`");
+            let message = format!(
+                "with exceed `drop`, dscp `{dscp}` is never written into a packet; write exceed `remark`"
+            );
             return Err(ParamError::new("dscp", message));
         }
         _ => {}

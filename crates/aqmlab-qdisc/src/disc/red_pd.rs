@@ -35,7 +35,7 @@ pub struct RedPd<P> {
 }
 
 /// First number of the filter's draws in the queue's stream, one per arrival; RED's begin at 0. The
-/// last is the salt.
+/// last draw gives the salt.
 const FILTER_DRAWS: u64 = 1 << 63;
 const SALT_DRAW: u64 = u64::MAX;
 
@@ -175,7 +175,7 @@ pub(crate) const RED_PD_INFO: Info = Info {
 const PRESETS: &[Preset] = &[
     Preset {
         name: "paper",
-        title: "Mahajan and Floyd 2001, with the constants of their ns-2 scripts, over RED of 1993",
+        title: "Mahajan and Floyd 2001, with the constants of their ns-2 scripts, over the RED of 1993",
         values: &[],
     },
     Preset { name: NS2, title: NS2_TITLE, values: RED_NS2 },
@@ -196,7 +196,7 @@ const fn interval(name: &'static str, auto: &'static str, help: &'static str) ->
 
 static RED_PD: &[Param] = &[
     Param {
-        help: "the preset whose variants of RED apply where no other is given",
+        help: "the preset whose variants of RED apply unless others are given",
         ..preset(const { &names::<2>(PRESETS) })
     },
     LIMIT,
@@ -206,7 +206,7 @@ static RED_PD: &[Param] = &[
         kind: Kind::Span { min: Span::ms(1), max: Span::s(100) },
         default: Default::Span(Span::ms(40)),
         aliases: &[ns2_in("s", "target_rtt_")],
-        source: "Mahajan and Floyd 2001, section 3: R; value recalled",
+        source: "Mahajan and Floyd 2001, section 3: R; value from memory",
         help: "round-trip time of the TCP whose rate, at RED's drop rate, a flow must exceed to be identified",
     },
     Param {
@@ -236,13 +236,13 @@ static RED_PD: &[Param] = &[
     interval(
         "min_interval",
         "2 target_rtt",
-        "shortest interval between identifications; else it is hits / lists of target_rtt / sqrt(1.5 p), a part of the \
-         congestion epoch at the average drop rate p",
+        "shortest interval between identifications; a longer one is hits / lists times target_rtt / sqrt(1.5 \
+         p), the congestion epoch at the average drop rate p",
     ),
     interval(
         "max_interval",
         "10 target_rtt",
-        "longest interval between identifications, even where nothing is dropped",
+        "longest interval between identifications, even when nothing is dropped",
     ),
     Param {
         name: "start",
@@ -258,7 +258,7 @@ static RED_PD: &[Param] = &[
         default: Default::Number(0.5),
         aliases: &[],
         source: SCRIPTS,
-        help: "weight of an interval's drop rate in the average that intervals follow",
+        help: "weight of an interval's drop rate in the average from which the next interval is computed",
     },
     Param {
         name: "min_drop_rate",
@@ -275,7 +275,7 @@ static RED_PD: &[Param] = &[
         aliases: &[ns2_in("s", "minTimetoConsider_")],
         source: SCRIPTS,
         help: "least time between two changes of a flow's probability; the last 4 intervals (upwards), 3 (downwards) or 5 \
-               (downwards, unresponsive) where those are longer",
+               (downwards, unresponsive) if those are longer",
     },
     Param {
         name: "max_reduction",
@@ -291,7 +291,7 @@ static RED_PD: &[Param] = &[
         default: Default::Number(0.005),
         aliases: &[],
         source: SCRIPTS,
-        help: "probability at which a flow to be lowered is released; for unresponsive flows, half of it",
+        help: "probability at or below which a flow is released instead of being lowered further; for unresponsive flows, half of it",
     },
     Param {
         name: "unresponsive_test",
@@ -299,8 +299,9 @@ static RED_PD: &[Param] = &[
         default: Default::Flag(true),
         aliases: &[ns2_switch("unresponsiveTestOn_")],
         source: "Mahajan and Floyd 2001, section 4",
-        help: "test whether monitored flows lower their rate when they lose more; flows that do not also lose packets \
-               while the queue is short, and their probability rises faster and falls more slowly",
+        help: "test whether monitored flows lower their rate when they lose more; unresponsive flows lose \
+               packets even while the queue is short, and their probability rises faster and falls more \
+               slowly",
     },
     Param {
         name: "no_idle",

@@ -89,7 +89,7 @@ fn derive_ared(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError>
     Ok(())
 }
 
-/// Settings being resolved, and the context for it.
+/// Settings being resolved, and their context.
 struct Resolver<'a> {
     all: &'a mut Settings,
     link: &'a LinkContext,
@@ -363,7 +363,8 @@ pub(super) fn resolve_burst(all: &mut Settings) -> Result<(), ParamError> {
     let mean = bytes(all, "mean_packet")?;
     let (min_th, max_th) = (in_bytes(all.size("min_th")?, mean), in_bytes(all.size("max_th")?, mean));
     let guideline = ((2.0 * min_th + max_th) / (3.0 * mean.as_f64())) as u64;
-    // DEVIATES from tc, which refuses a guideline below min_th (it never is, as max_th >= min_th).
+    // DEVIATES from tc, which refuses a guideline below min_th (impossible here, because max_th >=
+    // min_th).
     let burst = guideline.max(1);
     let rule = format!("(2 min_th + max_th) / (3 mean_packet) = {burst}");
     all.set("burst", Value::Integer(burst), Origin::Derived(rule.into()));

@@ -19,7 +19,7 @@ pub(super) const LIMIT: Param = Param {
     default: Default::Auto("one bandwidth-delay product, but at least 4 max_th where that is given"),
     aliases: &[ns2_in("p", "limit_"), tc("limit")],
     source: "ours: room for the average to go through the gentle region; Linux preset: one bandwidth-delay product",
-    help: "buffer size without the packet in transmission",
+    help: "buffer size, excluding the packet in transmission",
 };
 
 pub(super) const MIN_TH: Param = Param {
@@ -126,7 +126,7 @@ pub(super) const W_P: Param = Param {
     kind: PROBABILITY,
     default: Default::Number(1.0),
     aliases: &[],
-    source: "Feng, Kandlur, Saha, Shin 1999, as a possibility; 1: Floyd and Jacobson 1993",
+    source: "mentioned as a possibility by Feng, Kandlur, Saha, Shin 1999; 1: Floyd and Jacobson 1993",
     help: "weight of a new value in a low-pass filter of the probability, at each arrival; below 1 the filtered \
            probability decides alone, without `counting` and without forced notices",
 };
@@ -143,7 +143,7 @@ pub(super) const MEASURE: Param =
 pub(super) const MEAN_PACKET: Param = Param {
     aliases: &[ns2_in("B", "mean_pktsize_"), tc_bytes("avpkt")],
     source: "Floyd and Jacobson 1993, section 11",
-    help: "mean packet size: C in packets/s, and conversion of thresholds between packets and bytes",
+    help: "mean packet size, for C in packets/s and for the conversion of thresholds between packets and bytes",
     ..table::MEAN_PACKET
 };
 

@@ -120,7 +120,7 @@ fn check_room(all: &Settings) -> Result<(), ParamError> {
     let limit = all.size("limit")?;
     Err(ParamError::new(
         "limit",
-        format!("limit `{limit}` with limit_rule `below` admits no packet; write more"),
+        format!("limit `{limit}` with limit_rule `below` admits no packet; write a larger limit"),
     ))
 }
 
@@ -184,7 +184,7 @@ pub(super) static REM: &[Param] = &[
         default: Default::Number(0.1),
         aliases: &[],
         source: "Athuraliya, Li, Low, Yin 2001; a constant in ns-2",
-        help: "weight of the queue's distance from q_ref relative to the mismatch of input and capacity",
+        help: "weight of the queue's distance from q_ref relative to the mismatch between input and capacity",
     },
     Param {
         name: "phi",

@@ -102,6 +102,6 @@ pub(super) const fn preset(words: &'static [&'static str]) -> Param {
         default: Default::Choice(words[0]),
         aliases: &[],
         source: "ours",
-        help: "the preset whose variants apply where no other value is given",
+        help: "the preset whose variants apply unless other values are given",
     }
 }

@@ -244,8 +244,8 @@ impl AdaptiveRed {
         let zone = zone(avg, thresholds);
         self.stays = zone.range(thresholds);
         let max_p = match zone {
-            // DEVIATES from the paper and ns-2, which have no bounds: a probability is at most 1, and from 0 no factor
-            // leads back; see docs/disciplines/self-configuring-red.md.
+            // DEVIATES from the paper and ns-2, which have no bounds: a probability is at most 1, and no
+            // factor raises it from 0 again; see docs/disciplines/self-configuring-red.md.
             Zone::Below => (self.red.max_p() / rule.alpha).max(f64::MIN_POSITIVE),
             Zone::Above => (self.red.max_p() * rule.beta).min(1.0),
             Zone::Inside => return,

@@ -145,7 +145,7 @@ impl Average {
 /// Returns the Linux approximation of (1 - w)^m. The facts are from iproute2
 /// `tc_red_eval_idle_damping` and the kernel's `red_calc_qavg_from_idle_time`.
 ///
-/// `tc` divides time in ticks of 64 ns into 256 cells of 2^c ticks. Each cell has a shift
+/// `tc` counts time in ticks of 64 ns and divides it into 256 cells of 2^c ticks. Each cell has a shift
 /// `floor(-ln(1 - w) t / t_packet)`, at most 31. The kernel looks the time up in microseconds as if they were
 /// ticks, so the average decays 15.625 times more slowly than intended by the table. (The logarithm is
 /// natural although the shift halves.)

@@ -93,7 +93,7 @@ impl BlueLaw {
         }
     }
 
-    /// Records a loss to the limit. Returns whether the probability was updated.
+    /// Records a loss for lack of room. Returns whether the probability was updated.
     pub fn on_loss(&mut self, now: Instant) -> bool {
         let due = self.is_due(now);
         if due {

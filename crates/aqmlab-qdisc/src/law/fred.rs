@@ -249,7 +249,7 @@ mod tests {
         // avgcq = 8 / 2 = 4.
         let mut law = at(PARAMS, 8.0, 2);
         assert_eq!(law.fair_share(), 4.0);
-        assert_eq!(ask(&mut law, 4, 1, 2, 0.0), (None, 1), "one strike is no reason yet");
+        assert_eq!(ask(&mut law, 4, 1, 2, 0.0), (None, 1), "one strike is not enough");
         assert_eq!(ask(&mut law, 4, 2, 2, 0.0), (Some(Reason::Forced), 3));
         assert_eq!(ask(&mut law, 3, 2, 2, 0.0), (None, 2), "below its share it may queue");
     }
@@ -336,7 +336,7 @@ mod tests {
             "16 is between the thresholds, and the flow has nothing waiting"
         );
         law.on_queued(later(2), 0.0, 1);
-        assert_eq!(law.average().at(later(2)), 8.0, "aged once, and no step besides");
+        assert_eq!(law.average().at(later(2)), 8.0, "aged once, with no further step");
     }
 
     #[test]

@@ -356,7 +356,7 @@ pub(super) mod tests {
             let law = RedLaw::new(RedParams { ecn_region, ..PARAMS });
             let found = notices.map(|(avg, pb, reason)| match law.notice(avg, pb, reason) {
                 Decision::Notify(notice) => notice.markable,
-                Decision::Admit => unreachable!("a notice is one"),
+                Decision::Admit => unreachable!("a notice is never admitted"),
             });
             assert_eq!(found, marks, "{ecn_region:?}");
         }

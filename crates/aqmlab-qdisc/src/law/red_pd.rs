@@ -22,7 +22,7 @@ const FIRST_AT_MOST: f64 = 0.5;
 /// Number of flows for which room is reserved at once. For more flows, the room doubles when they first lose
 /// packets.
 const RESERVED_AT_MOST: usize = 1024;
-/// Average drop rate below which there are no drops.
+/// Average drop rate below which it counts as zero.
 const NO_DROPS: f64 = 1e-12;
 
 /// The law's state.

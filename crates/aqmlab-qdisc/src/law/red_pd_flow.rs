@@ -29,7 +29,8 @@ pub struct RedPdParams {
     pub min_change: Span,
     /// Largest reduction of a probability per step.
     pub max_reduction: f64,
-    /// Probability at which a flow is released; for unresponsive flows, half of it.
+    /// Probability at or below which a flow is released instead of being lowered further; for
+    /// unresponsive flows, half of it.
     pub release: f64,
     /// Whether monitored flows are tested for their response.
     pub unresponsive_test: bool,
@@ -228,7 +229,7 @@ mod tests {
             flow.does_not_respond()
         };
         let constant = [(1e6, 0.01), (1e6, 0.02), (1e6, 0.04)];
-        assert!(!decision(&constant[..2]), "one pair is too little");
+        assert!(!decision(&constant[..2]), "one pair is too few");
         assert!(decision(&constant));
         assert!(!decision(&[(1e6, 0.01), (0.7e6, 0.02), (0.5e6, 0.04)]), "a TCP");
         assert!(!decision(&[(1e6, 0.001), (1e6, 0.02), (1e6, 0.5)]), "more than tenfold is not compared");

@@ -37,7 +37,7 @@ impl RoundRobin {
         RoundRobin { active: VecDeque::with_capacity(queues.len()), queues }
     }
 
-    /// Puts a queue that was empty and now has something to send at the end of the round.
+    /// Appends to the round a queue that was empty and now has something to send.
     pub fn activate(&mut self, queue: usize) {
         let credit = &mut self.queues[queue];
         credit.left += credit.quantum;

@@ -4,8 +4,8 @@
 use aqmlab_units::{Instant, Span};
 
 /// Samples at every multiple of a period since the start, the first after one period. The period
-/// may be any ratio of nanoseconds (1/170 s). Each instant is rounded down separately, so nothing
-/// drifts.
+/// need not be a whole number of nanoseconds (1/170 s is not). Each instant is rounded down
+/// separately, so nothing drifts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sampling {
     /// `samples` sampling periods take `time`.

@@ -1,4 +1,4 @@
-//! A token bucket: the packets of a stream that conform to a rate and a burst.
+//! A token bucket, which decides whether packets conform to a rate and a burst.
 
 use aqmlab_units::{Bytes, Instant, Rate};
 

@@ -4,7 +4,7 @@
     python3 record.py
 
 The column `u` is the draw that ns-2 made for an arrival: one whenever the average is at least min_th and more than one
-byte waits, except at the first such arrival of a row. Empty without a draw.
+byte waits, except at the first of successive such arrivals. It is empty for other arrivals.
 """
 
 import subprocess

@@ -3,11 +3,12 @@
 
     python3 record_red_pd.py SCRIPTS
 
-SCRIPTS is the folder tcl/ex/red-pd of the sources of ns-2.35, which the package leaves out: the scripts of RED-PD's
-authors there identify and release flows.
+SCRIPTS is the folder tcl/ex/red-pd of the ns-2.35 sources, which the package leaves out. It holds the scripts of
+RED-PD's authors, which identify and release flows.
 
-Rows `A` are arrivals: `filter_u` is the draw that ns-2 made for a monitored flow, `u` that of RED, made whenever the average is
-at least min_th and more than one packet waits, except at the first such arrival of a row; empty where it made none.
+Rows `A` are arrivals. `filter_u` is the draw that ns-2 made for a monitored flow. `u` is RED's draw, made whenever the
+average is at least min_th and more than one packet waits, except at the first of successive such arrivals. Either is
+empty if ns-2 made no draw.
 Rows `R` follow each reduction of probabilities: the monitored flows with their probabilities and whether they
 count as unresponsive.
 """

@@ -18,7 +18,7 @@ foreach {name value} {bytes_ false queue_in_bytes_ false gentle_ true thresh_ 5 
                       mean_pktsize_ 1000 wait_ false} {
     Queue/RED set $name $value
 }
-# A packet that the filter drops on an idle link makes ns-2 forget how long RED has been idle; so the filter drops no
+# A packet that the filter drops on an idle link makes ns-2 forget how long RED has been idle, so the filter drops no
 # packets there.
 Queue/RED/PD set noidle_ true
 Agent/UDP set packetSize_ 1000
@@ -91,8 +91,9 @@ proc arrive {at_ns fid} {
     puts "A $at_ns $fid $p [$queue set ave_] $fate"
 }
 
-# Flow 0 sends 40 % of all, then, for the last third, 4 %; flow 1 sends 20 %, flow 2 10 %; the others share the rest. (ns-2
-# keeps a flow's count of packets when it releases the flow, so no flow must be released and monitored again.)
+# Flow 0 sends 40 % of all packets, and 4 % in the last third; flow 1 sends 20 %, flow 2 sends 10 %, and the others
+# share the rest. (ns-2 keeps a flow's count of packets when it releases the flow, so no flow must be released and
+# monitored again.)
 set at_s 9.0
 for {set i 0} {$i < $arrivals} {incr i} {
     set at_s  [expr {$at_s - log(1.0 - [$gaps uniform 0 1]) / 700.0}]
