@@ -134,13 +134,13 @@ def test_a_class_or_queue_is_that_of_the_network(aqmlab_cli, recording, tmp_path
         ("[[claim", "c.toml:1: Expected ']]'"),
         ("claim = [5]", "claim 1: it is not a table"),
         ("[[claim]]\nexpect = 5 %\n", "c.toml:2:12: Expected newline"),
-        ('[[claim]]\nname = "a"', "claim 1: `expect` is missing or is not a text"),
-        ('[[claim]]\nexpect = "a"', "claim 1: `name` is missing or is not a text"),
+        ('[[claim]]\nname = "a"', "claim 1: `expect` is missing or is not a string"),
+        ('[[claim]]\nexpect = "a"', "claim 1: `name` is missing or is not a string"),
         (
             '[[claim]]\nname = "a"\nexpect = "a > 0"\nexpct = ""',
             "there is no key `expct`; did you mean `expect`?",
         ),
-        ('[[claim]]\nname = "a"\nexpect = "a > 0"\ntext = 5', "`text` is not a text"),
+        ('[[claim]]\nname = "a"\nexpect = "a > 0"\ntext = 5', "`text` is not a string"),
         (
             '[[claim]]\nname = "a"\nexpect = "a > 0"\nstrength = "frm"',
             "there is no strength `frm`; did you mean `firm`?",

@@ -52,7 +52,7 @@ def test_the_simulator_refuses_it_at_its_place_and_says_what_can(scenario, tmp_p
     assert "`aqmlab live`" in problem["message"]
     assert "`--arm`" in problem["message"]
     assert not (tmp_path / "out").exists()
-    with pytest.raises(ScenarioError, match="has no queue of the kernel"):
+    with pytest.raises(ScenarioError, match="has no kernel queues"):
         aqmlab.run_both(scenario(RED), output=tmp_path / "out")
 
 

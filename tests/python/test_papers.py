@@ -332,7 +332,7 @@ def test_a_variant_changes_what_it_says_and_nothing_else():
 @pytest.mark.parametrize(
     ("file", "old", "new", "what"),
     [
-        ("paper.toml", 'key = "toy"\n', "", "`key` is missing; write a text"),
+        ("paper.toml", 'key = "toy"\n', "", "`key` is missing; write a string"),
         ("paper.toml", 'mark = "unknown"', 'mark = "guessed"', "there is no value `guessed`"),
         ("paper.toml", 'file = "loss.toml"\ntitle', 'file = "gain.toml"\ntitle', "there is no such file"),
         ("paper.toml", 'chosen = "1 s"', 'chosen = "2 s"', "there is no value `2 s`"),

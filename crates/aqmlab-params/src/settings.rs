@@ -271,7 +271,7 @@ impl Settings {
     reader!(rate, Rate, Rate, "a rate");
     reader!(size, Size, Size, "a size");
     reader!(choice, Choice, &'static str, "one word of a list");
-    reader!(text, Text, String, "a text");
+    reader!(text, Text, String, "a string");
 
     /// Returns the value of `name`, a whole number, or `None` where it is unlimited.
     ///

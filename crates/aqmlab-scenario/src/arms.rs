@@ -72,7 +72,7 @@ fn arm(base: &Node, item: &Node, report: &mut Report<'_>) -> Option<Arm> {
 
 fn name(item: &Node, table: &Table, report: &mut Report<'_>) -> Option<String> {
     let Some(node) = table.get("name") else {
-        report.error(&item.at, "arm", "`name` is missing; write a text");
+        report.error(&item.at, "arm", "`name` is missing; write a string");
         return None;
     };
     match kind::value(node, &Kind::Text, &report.quote(&node.at)) {

@@ -92,7 +92,7 @@ impl Pass<'_, '_> {
         match (report.finish(file), model) {
             (Ok(_), Some(model)) => Ok(model),
             (Err(error), _) => Err(error.to_string().replace('\n', "; ")),
-            (Ok(_), None) => unreachable!("a file that is no model has a mistake"),
+            (Ok(_), None) => unreachable!("an invalid model has been reported"),
         }
     }
 
@@ -100,7 +100,8 @@ impl Pass<'_, '_> {
     fn whole_model(&mut self, root: &tree::Node) -> Option<Model> {
         let section = self.section(root, "", MODEL_FILE.iter().chain(BROWSER_MODEL))?;
         for field in BROWSER_MODEL.iter().filter(|field| section.node(field.name).is_none()) {
-            let message = format!("`{}` is missing ({}); a model of browsers has it", field.name, field.help);
+            let message =
+                format!("`{}` is missing ({}); a model of browsers must have it", field.name, field.help);
             self.error(&section.at, &section.path, message);
         }
         let (title, source) = (self.text(&section, "title"), self.text(&section, "source"));

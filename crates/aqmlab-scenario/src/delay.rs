@@ -205,7 +205,7 @@ impl Pass<'_, '_> {
             let endless = |class: &(usize, &&ClassPlan)| matching(class) && class.1.draws_by_connection();
             if let Some((_, class)) = classes.iter().enumerate().find(endless) {
                 let message = format!(
-                    "`spread` needs a known number of flows, but connections of \"{}\" have no end; write `uniform`",
+                    "`spread` needs a known number of flows, but the number of connections of \"{}\" is not known in advance; write `uniform`",
                     class.name
                 );
                 self.error(&section.at(key), &section.sub(key), message);

@@ -192,7 +192,7 @@ impl Pass<'_, '_> {
     ) -> Option<Distribution<T>> {
         let mean: T = self.one_at(node, path, drawn)?;
         if mean.units() == 0 {
-            self.error(&node.at, path, format!("a mean of `{mean}` is zero; write more"));
+            self.error(&node.at, path, format!("the mean `{mean}` is zero; write a longer one"));
             return None;
         }
         let Some(shape_node) = table.get("shape") else {
@@ -207,7 +207,7 @@ impl Pass<'_, '_> {
                 let least = mean.times(Pareto::new(shape, None).least());
                 if max <= least {
                     let message = format!(
-                        "max `{max}` is not above the least value `{least}`, which follows from mean and shape; write more"
+                        "max `{max}` is not above the least value `{least}`, which follows from mean and shape; write a larger max"
                     );
                     self.error(&max_node.at, path, message);
                     return None;
@@ -251,7 +251,7 @@ impl Pass<'_, '_> {
         };
         let [low, high] = items.as_slice() else {
             let message =
-                format!("a list of {} where two {} [low, high] are wanted", items.len(), drawn.nouns());
+                format!("a list of {} where two {} [low, high] are expected", items.len(), drawn.nouns());
             self.error(&node.at, path, message);
             return None;
         };
@@ -302,7 +302,7 @@ impl Pass<'_, '_> {
                 self.error(
                     &item.at,
                     path,
-                    format!("a list of {} where a pair [value, share] is wanted", pair.len()),
+                    format!("a list of {} where a pair [value, share] is expected", pair.len()),
                 );
                 return None;
             };

@@ -9,8 +9,8 @@ use crate::plan::{ClassPlan, Plan, PopulationPlan, Workload};
 
 /// State of a TCP connection: both endpoints, their timers and reordering lists, the flow's row in the record.
 const TCP_FLOW: u64 = 2048;
-/// State of one of many connections that open at a rate. Measured: 0.6 to 0.8 kB per connection, with 198 000
-/// and 150 000 that a link cannot carry.
+/// State of one of many connections that open at a rate. Measured: 0.6 to 0.8 kB per connection, in runs with
+/// 198 000 and 150 000 connections that the link could not carry.
 const WAITING: u64 = 1024;
 /// State of its applications: periods with their streams of draws.
 const SESSION: u64 = 160;
@@ -109,7 +109,7 @@ pub(crate) fn refusal(plan: &Plan, cap: Bytes) -> Option<(usize, String)> {
         _ => (format!("`{}` flows", estimate.flows), "fewer flows, or sample less often in [record]"),
     };
     let message = format!(
-        "{flows} need about {} of memory ({} for their state, {} for samples); at most {} are allowed: write {smaller}",
+        "{flows} need about {} of memory ({} for their state, {} for samples); at most {} is allowed: write {smaller}",
         rounded(estimate.total()),
         rounded(estimate.flow_state),
         rounded(estimate.samples),

@@ -43,7 +43,7 @@ fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
         return Ok(());
     }
     let message = "write the discipline first, then its options: `red limit 400000 min 30000 max 90000 avpkt 1500`; \
-                   aqmlab adds `tc qdisc add`, device, `parent` and `handle`";
+                   aqmlab adds `tc qdisc add`, the device, `parent` and `handle`";
     Err(ParamError::new(TC_SPEC, message))
 }
 

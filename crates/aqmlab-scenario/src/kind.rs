@@ -58,7 +58,7 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
         },
         Kind::Text => match &node.value {
             Tree::Text(s) => Ok(Value::Text(s.clone())),
-            _ => Err(wrong(node, quoted, "a text")),
+            _ => Err(wrong(node, quoted, "a string")),
         },
         _ => Err(format!("`{quoted}` is of a kind that scenarios cannot express yet")),
     }
@@ -110,7 +110,7 @@ pub(crate) fn form(kind: &Kind) -> String {
             format!("a table with the keys {}", listed(params.iter().map(|p| p.name)))
         }
         Kind::Discipline => "a discipline's name, or `{ kind = .., .. }`".to_string(),
-        _ => "a text".to_string(),
+        _ => "a string".to_string(),
     }
 }
 

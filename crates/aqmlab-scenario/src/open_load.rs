@@ -42,9 +42,9 @@ impl ClassPlan {
         }
     }
 
-    /// Returns the bit rates that connections at a rate offer to each link on the path of requests
-    /// and on that of responses: payload, and headers of data, SYN and FIN. Acknowledgments and
-    /// retransmissions are additional.
+    /// Returns the bit rates that connections opened at a rate offer to each link on the path of
+    /// requests and on that of responses: payload, and headers of data, SYN and FIN.
+    /// Acknowledgments and retransmissions are additional.
     fn open_load(&self) -> Option<[f64; 2]> {
         let (per_s, tcp) = (self.population.per_s()?, self.workload.tcp()?);
         let (mss, header) = (f64::from(tcp.mss), f64::from(tcp.header));
@@ -52,16 +52,17 @@ impl ClassPlan {
         Some(bytes.map(|bytes| 8.0 * per_s * (bytes + header * (bytes / mss + CONTROL_PACKETS))))
     }
 
-    /// Returns the bit rate that connections at a rate offer to link number `link`.
+    /// Returns the bit rate that connections opened at a rate offer to link number `link`.
     fn open_load_on(&self, link: usize) -> f64 {
         let [requests, responses] = self.open_load().unwrap_or_default();
         let of = |way: &[usize], load| if way.contains(&link) { load } else { 0.0 };
         of(&self.path, requests) + of(&self.return_path, responses)
     }
 
-    /// Returns the largest number of connections at a rate that are open at the same time, or `None` if none
-    /// open at a rate. Connections that the narrowest link on their path cannot carry accumulate to the end
-    /// of the run. Of the others, as many are open as arrive during the lifetime of one, without slow start.
+    /// Returns the largest number of connections opened at a rate that are open at the same time, or `None`
+    /// if none is opened at a rate. Connections that the narrowest link on their path cannot carry accumulate
+    /// until the end of the run. Of the others, as many are open as arrive during the lifetime of one,
+    /// without slow start.
     pub(crate) fn most_open(&self, plan: &Plan) -> Option<f64> {
         let (per_s, mean) = (self.population.per_s()?, self.mean_connection()?);
         let carried =
@@ -91,14 +92,15 @@ impl Pass<'_, '_> {
         let Some(node) = section.node("allow_overload") else { return Some(false) };
         if population.per_s().is_none() {
             let message =
-                "`allow_overload` belongs to `rate`; users who wait for responses never ask for more";
+                "`allow_overload` belongs to `rate`; users who wait for responses never offer such a load";
             self.error(&node.at, &section.sub("allow_overload"), message);
         }
         self.flag(section, "allow_overload")
     }
 
-    /// Checks that connections at a rate can all be distinguished and do not offer many times a
-    /// link's rate, and reports the first error. `numbers` are those of the classes of `plan`.
+    /// Checks that connections opened at a rate can all be distinguished and do not offer many
+    /// times a link's rate, and reports the first error. `numbers` are those of the classes of
+    /// `plan`.
     pub(crate) fn rates_are_sound(&mut self, plan: &Plan, numbers: &[Number]) -> bool {
         let mut few = true;
         for (class, number) in plan.classes.iter().zip(numbers) {

@@ -43,8 +43,8 @@ impl Pass<'_, '_> {
                     let ends = left.iter().map(|end| format!("{}s", end.name())).collect::<Vec<_>>();
                     let rules = left.iter().map(|end| format!("`delay = \"{}\"`", end.name()));
                     let message = format!(
-                        "{} of {whose} have delays of their own, and `access_rate` is \"none\"; write a rate, and they \
-                         lie on access links, or a [[delay]] with {}",
+                        "{} of {whose} have delays of their own, and `access_rate` is \"none\"; write a \
+                         rate, which puts the delays on access links, or a [[delay]] with {}",
                         ends.join(" and "),
                         rules.collect::<Vec<_>>().join(" and one with ")
                     );

@@ -69,7 +69,7 @@ impl Pass<'_, '_> {
             let written = SHARES.into_iter().rfind(|key| section.node(key).is_some());
             let key = written.unwrap_or(SHARES[0]);
             let message = format!(
-                "the shares of {} add up to {sum:.4}; they may add up to 1 at most (what is left is data)",
+                "the shares of {} add up to {sum:.4}; they may add up to at most 1 (the rest is data)",
                 SHARES.join(", ")
             );
             self.error(&section.at(key), &section.sub(key), message);
@@ -84,8 +84,8 @@ impl Pass<'_, '_> {
         let written = OF_TABLES.into_iter().find(|key| section.node(key).is_some());
         if let (Some(node), Some(key)) = (section.node("correlation"), written) {
             let message = format!(
-                "`correlation` is that of weight and number of objects as the tables of the device have them, and \
-                 `{key}` is written; leave out one of them"
+                "`correlation` applies only if weight and number of objects are from the tables of the \
+                 device, but `{key}` is written; leave out one of them"
             );
             self.error(&node.at, &section.sub("correlation"), message);
             return None;

@@ -53,7 +53,7 @@ impl Pass<'_, '_> {
 
     /// Returns the requested share of the buffer.
     fn share_of_buffer(&self, node: &Node) -> Result<f64, String> {
-        let Tree::Text(text) = &node.value else { unreachable!("`is_part` has checked that it is a text") };
+        let Tree::Text(text) = &node.value else { unreachable!("`is_part` has checked that it is a string") };
         let number = text.trim_end().strip_suffix(UNIT).unwrap_or_default().trim();
         let plain = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit() || c == '.');
         match number.parse::<f64>() {

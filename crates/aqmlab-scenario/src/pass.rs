@@ -155,7 +155,7 @@ impl Pass<'_, '_> {
             let is_alias = |e: &&Entry| key.aliases().iter().any(|a| a.name == e.key);
             if let (Some(_), Some(other)) = (table.get(key.name()), table.entries.iter().find(is_alias)) {
                 let message =
-                    format!("`{}` is another name of `{}`, which is given as well", other.key, key.name());
+                    format!("`{}` is another name for `{}`, which is given as well", other.key, key.name());
                 self.error(&other.key_at, &format!("{path}.{}", key.name()), message);
             }
         }
@@ -344,7 +344,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// The characters that make lines and gaps in a text.
+/// The control characters that break lines and make gaps in text.
 pub(crate) const LINES: &[char] = &['\n', '\t'];
 
 macro_rules! typed {

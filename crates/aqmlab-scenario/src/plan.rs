@@ -220,7 +220,7 @@ pub enum PopulationPlan {
     Users(Arc<Distribution>),
     /// Connections open as in PackMime-HTTP. All of them count as one flow.
     Cloud(CloudPlan),
-    /// Each flow is a user who fetches such pages and thinks before fetching the next.
+    /// Each flow is a user who fetches pages of this kind and thinks before fetching the next.
     Pages(Arc<PagePlan>),
     /// The same with one request at a time on each connection.
     Browsers(Arc<BrowserPlan>),
@@ -320,7 +320,7 @@ impl Access {
 pub enum Workload {
     /// A TCP connection that sends `bytes` and closes, or sends forever.
     Bulk {
-        /// `None` never ends.
+        /// `None` if it never ends.
         bytes: Option<Bytes>,
         /// The endpoints' effective parameters.
         tcp: Box<Profile>,

@@ -197,7 +197,7 @@ pub struct AccessJson {
 pub enum EndJson {
     /// the end that sends the data
     Sender,
-    /// the end that receives them
+    /// the end that receives the data
     Receiver,
 }
 
@@ -208,7 +208,7 @@ pub enum EndJson {
 pub enum DistributionJson<T> {
     /// always the same
     Constant(T),
-    /// uniform between both, included
+    /// uniform between the two values, which are included
     Uniform {
         /// smallest and largest
         uniform: [T; 2],
@@ -280,7 +280,7 @@ pub enum DeviceJson {
 pub enum WorkloadJson {
     /// a TCP connection that sends this much and closes
     Bulk {
-        /// `null` never ends
+        /// `null` if it never ends
         bytes: Option<u64>,
         /// the endpoints' parameters
         tcp: TcpJson,
@@ -610,13 +610,13 @@ pub struct LiveJson {
     pub wait: &'static str,
     /// Time before a departure at which a `hybrid` router stops sleeping.
     pub spin_ns: u64,
-    /// Whether hosts and router exchange several segments of a connection at once. Plans without it do not mention it.
+    /// Whether hosts and router exchange several segments of a connection at once. Absent if false.
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(default)]
     pub offload: bool,
 }
 
-/// What a scenario does not ask for is not in its plan.
+/// A setting that the scenario leaves off is absent from the plan.
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's
 const fn is_false(value: &bool) -> bool {
     !*value

@@ -111,11 +111,11 @@ impl Pass<'_, '_> {
         let path = format!("{}.{QUEUE_KIND}", draft.queue_path);
         if !draft.faults.drop.is_empty() || !draft.faults.mark.is_empty() {
             let message =
-                "packets to drop or to mark can be chosen only in front of our own queues, not of a kernel's";
+                "faults can be placed only in front of aqmlab's own queues, not in front of a kernel's";
             self.error(&named.at, &path, message);
         }
-        let message = "the simulator has no queue of the kernel: run this arm with `aqmlab live`, or `--arm` the others; a \
-                       queue of ours with Linux's rules has `preset = \"linux\"`";
+        let message = "the simulator has no kernel queues: run this arm with `aqmlab live`, or select the \
+                       others with `--arm`; aqmlab's own queues follow Linux's rules with `preset = \"linux\"`";
         Some(self.report.problem(&named.at, &path, message.into()))
     }
 

@@ -58,7 +58,7 @@ impl Pass<'_, '_> {
         };
         if plan.last_band().is_none() {
             let message = format!(
-                "{} bands of a factor {} from {} on go beyond 2^63 bytes; write fewer bands or a smaller factor",
+                "{} bands with a factor of {}, beginning at {}, go beyond 2^63 bytes; write fewer bands or a smaller factor",
                 plan.bands, plan.band_factor, plan.first_band
             );
             self.error(&node.at, REQUESTS, message);
@@ -283,7 +283,7 @@ impl Pass<'_, '_> {
             return None;
         }
         let (Some(class), Some(flows)) = (table.get("class"), table.get("flows")) else {
-            let message = "chosen flows are written `{ class = \"ftp\", flows = [0, 1] }`";
+            let message = "write chosen flows as `{ class = \"ftp\", flows = [0, 1] }`";
             self.error(&item.at, path, message);
             return None;
         };

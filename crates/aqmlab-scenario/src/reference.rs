@@ -37,9 +37,14 @@ pub fn reference() -> String {
     section(&mut out, "`packets` in `[record]`", "`links`, `flows` or both.", PACKET_RECORD.iter());
     section(&mut out, "`requests` in `[record]`", "", REQUEST_RECORD.iter());
     section(&mut out, "`[live]`", "", LIVE.iter());
-    section(&mut out, "`[[arm]]`", "And dotted paths with new values.", ARM.iter());
-    section(&mut out, "`[[sweep.zip]]`", "And dotted paths with lists of values, of one length.", ZIP.iter());
-    section(&mut out, "`[[sweep.case]]`", "And dotted paths with new values.", CASE.iter());
+    section(&mut out, "`[[arm]]`", "Dotted paths with new values are further keys.", ARM.iter());
+    section(
+        &mut out,
+        "`[[sweep.zip]]`",
+        "Dotted paths with lists of values, all of the same length, are further keys.",
+        ZIP.iter(),
+    );
+    section(&mut out, "`[[sweep.case]]`", "Dotted paths with new values are further keys.", CASE.iter());
     section(&mut out, "`[[claim]]`", "", CLAIM.iter());
     params(&mut out, "TCP: `tcp = { profile = .., .. }`", aqmlab_transport::PARAMS);
     profiles(&mut out);

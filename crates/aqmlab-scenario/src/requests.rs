@@ -48,8 +48,8 @@ impl Pass<'_, '_> {
                 Some((PopulationPlan::Users(Arc::new(think?)), users?))
             }
             (None, None) => {
-                let message = "neither `rate` (connections per second) nor `users` (number of users with thinking \
-                               times) is written; write one of them";
+                let message = "neither `rate` (connections per second) nor `users` (number of users with \
+                               think times) is written; write one of them";
                 self.error(&section.at, &section.path, message);
                 None
             }
@@ -127,8 +127,8 @@ impl Pass<'_, '_> {
             PopulationPlan::List => {}
             PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_) => {
                 if let Some(Distribution::Spread { .. }) = rtt {
-                    let message = "`spread` needs a known number of flows, but connections at a `rate` have no end; \
-                                   write `uniform`";
+                    let message = "`spread` needs a known number of flows, but the number of connections at \
+                                   a `rate` is not known in advance; write `uniform`";
                     self.error(&section.at("rtt"), &section.sub("rtt"), message);
                 }
             }
@@ -143,8 +143,8 @@ impl Pass<'_, '_> {
                 let thinks = plan.population.think().is_some_and(|think| !think.mean().is_zero());
                 let travels = !propagation.is_zero() || rtt.is_some_and(|rtt| !rtt.mean().is_zero());
                 if !thinks && !travels {
-                    let message = "a user who never thinks, over a path without any delay, opens connections without \
-                                   end at the same instant; write a time to think";
+                    let message = "without think time and without any path delay, a user opens endlessly many \
+                                   connections at the same instant; write a longer `think`";
                     self.error(&section.at("think"), &section.sub("think"), message);
                 }
             }

@@ -59,8 +59,10 @@ impl Pass<'_, '_> {
         if warmup >= end.at {
             let (at, path, message) = match file.node("warmup") {
                 Some(node) => {
-                    let message =
-                        format!("warmup `{warmup}` leaves nothing of the run of `{}`; write less", end.at);
+                    let message = format!(
+                        "warmup `{warmup}` leaves nothing of the run of `{}`; write a shorter one",
+                        end.at
+                    );
                     (node.at.clone(), "warmup", message)
                 }
                 None => (end.written.clone(), "duration", format!("duration `{}` is zero", end.at)),

@@ -66,7 +66,7 @@ impl Pass<'_, '_> {
     ) -> Option<Arc<OnOff>> {
         let times = OnOff { on, off, begin };
         if times.on.mean().is_zero() && times.off.mean().is_zero() {
-            let message = "on and off periods are both zero; write more";
+            let message = "on and off periods are both zero; write a longer time for one of them";
             self.error(&section.at("off"), &section.sub("off"), message);
             return None;
         }

@@ -40,7 +40,8 @@ impl Pass<'_, '_> {
     }
 
     fn seed_starts(&mut self, node: &Node, path: &str, count: u64) -> Option<SeedStarts> {
-        const FORM: &str = "write a list for each seed, of a start for each flow, or one start for all flows";
+        const FORM: &str =
+            "write a list for each seed, with a start for each flow or one start for all flows";
         let Tree::List(items) = &node.value else {
             let message = format!("`{}` is {}; {FORM}", self.report.quote(&node.at), node.value.what());
             self.error(&node.at, path, message);

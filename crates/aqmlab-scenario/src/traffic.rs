@@ -307,7 +307,7 @@ impl Pass<'_, '_> {
                 let needs = [
                     (
                         "rtt",
-                        "`rtt` needs access links to hold the delay, but `access_rate` is \"none\"; a [[delay]] needs none",
+                        "`rtt` needs access links to hold the delay, but `access_rate` is \"none\"; a [[delay]] needs no access links",
                     ),
                     (
                         "access_at",

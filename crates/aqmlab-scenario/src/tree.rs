@@ -59,7 +59,7 @@ impl Tree {
     /// Returns its type, for messages.
     pub(crate) fn what(&self) -> &'static str {
         match self {
-            Tree::Text(_) => "a text",
+            Tree::Text(_) => "a string",
             Tree::Integer(_) => "a whole number",
             Tree::Float(_) => "a number",
             Tree::Flag(_) => "true or false",

@@ -35,7 +35,7 @@ impl Pass<'_, '_> {
             let path = format!("{path}.{}", param.name);
             if seen.contains(&param.name) {
                 let message =
-                    format!("`{}` is another name of `{}`, which is given as well", entry.key, param.name);
+                    format!("`{}` is another name for `{}`, which is given as well", entry.key, param.name);
                 self.error(&entry.key_at, &path, message);
                 clean = false;
             }
@@ -55,7 +55,7 @@ impl Pass<'_, '_> {
             if let Some((alias, (name, word))) = alias.and_then(|a| Some((a, a.implies?)))
                 && !table.entries.iter().any(|e| e.key == name)
             {
-                let rule = format!("as `{}` has it in {}", alias.name, alias.of);
+                let rule = format!("as with `{}` in {}", alias.name, alias.of);
                 settings.set(name, Value::Choice(word), Origin::Derived(rule.into()));
             }
         }
@@ -181,7 +181,7 @@ impl Pass<'_, '_> {
             if classes.is_empty() {
                 let known: Vec<String> = BTreeSet::from_iter(ports).iter().map(u64::to_string).collect();
                 let message = format!(
-                    "no traffic has the port `{number}`; the ports of the traffic here: {}. Write one of them, or \
+                    "no traffic has the port `{number}` (in use: {}); write one of them, or \
                      `port = {number}` in a `[[traffic]]`",
                     known.join(", ")
                 );

@@ -252,7 +252,7 @@ fn limit_of_ns2_counts_the_packet_that_arrives_where_ns2_does() {
                 only(&SMALL.replace("[[traffic]]", &queue)).links[0].queue.clone()
             };
             let as_in_ns2 = queue(&format!("limit_ = {limit}"));
-            assert_eq!(told(&as_in_ns2, "limit_rule"), "below, derived: as `limit_` has it in ns-2");
+            assert_eq!(told(&as_in_ns2, "limit_rule"), "below, derived: as with `limit_` in ns-2");
             let written = queue(&format!("limit_ = {limit}, limit_rule = \"fits\""));
             assert_eq!(told(&written, "limit_rule"), "fits, given");
         }

@@ -350,10 +350,7 @@ fn a_classifier_by_port_takes_the_traffic_with_that_port() {
     let json = plan.to_json();
     assert_eq!([0, 1, 2].map(|class: usize| json.classes[class].port), [Some(80), Some(443), None]);
     let error = parse(&text("[80, 81]"), "ports.toml").unwrap_err().to_string();
-    assert!(
-        error.contains("no traffic has the port `81`; the ports of the traffic here: 80, 443, 5001"),
-        "{error}"
-    );
+    assert!(error.contains("no traffic has the port `81` (in use: 80, 443, 5001)"), "{error}");
     assert!(error.starts_with("ports.toml:9:"), "{error}");
     for wrong in ["0", "65536", "\"http\""] {
         let text = text("[80]").replace("port = 443", &format!("port = {wrong}"));

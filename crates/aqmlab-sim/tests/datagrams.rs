@@ -151,5 +151,5 @@ fn random_gaps_are_those_of_ns_2() {
     assert!(at.windows(2).all(|w| w[1] - w[0] == 10_000_000));
     assert!(sent(&text("random_ = 2"), "").is_err());
     let twice = sent(&text("random_ = 1\nrandom_gaps = true"), "").unwrap_err();
-    assert!(twice.to_string().contains("`random_` is another name of `random_gaps`"), "{twice}");
+    assert!(twice.to_string().contains("`random_` is another name for `random_gaps`"), "{twice}");
 }

@@ -199,10 +199,10 @@ def _wrong_with(entry: object) -> Iterator[str]:
             yield str(unknown("key", key, KEYS))
     for key in ("name", "expect"):
         if not isinstance(entry.get(key), str) or not entry[key].strip():
-            yield f"`{key}` is missing or is not a text"
+            yield f"`{key}` is missing or is not a string"
     for key in ("text", "source", "strength"):
         if key in entry and not isinstance(entry[key], str):
-            yield f"`{key}` is not a text"
+            yield f"`{key}` is not a string"
     fixed = entry.get("where", {})
     if not isinstance(fixed, dict) or not all(isinstance(of, str) for of in fixed.values()):
         yield '`where` is not a table of texts; write `where = { count = "20" }`'

@@ -13,7 +13,7 @@ from aqmlab.claims.scan import SourceLocation, place_in
 from aqmlab.errors import ScenarioError, unknown
 
 T = TypeVar("T")
-_KINDS = {str: "a text", list: "a list", dict: "a table", bool: "true or false", int: "a whole number"}
+_KINDS = {str: "a string", list: "a list", dict: "a table", bool: "true or false", int: "a whole number"}
 
 
 class TomlTable:

@@ -50,7 +50,7 @@ pub const FILE: &[Field] = &[
         // 2^53 - runs: every JSON reader represents such a number exactly.
         Form::One(Kind::Integer { min: 0, max: 9_007_199_254_640_991 }),
         Default::Integer(1),
-        "the seed of the first run; the others follow it",
+        "the seed of the first run; each further run uses the next number",
     ),
     default(
         "runs",
@@ -72,7 +72,7 @@ pub const FILE: &[Field] = &[
         "stop",
         Form::Table(STOP),
         "at `duration`",
-        "when a run ends: at the first of these conditions that comes true",
+        "when a run ends: as soon as one of these conditions becomes true",
     ),
     ruled("record", Form::Table(RECORD), "its defaults", "what to record, and how often"),
     ruled("live", Form::Table(LIVE), "its defaults", "how `aqmlab live` runs it; the simulator ignores this"),

@@ -43,8 +43,8 @@ const ONE_LINK: &[Field] = &[
 ];
 
 const BACK: &[Field] = &[
-    ruled("reverse_rate", Form::One(RATE), "as `rate`", "rate from right to left"),
-    ruled("reverse_delay", Form::One(DELAY), "as `delay`", "propagation delay from right to left"),
+    ruled("reverse_rate", Form::One(RATE), "the value of `rate`", "rate from right to left"),
+    ruled("reverse_delay", Form::One(DELAY), "the value of `delay`", "propagation delay from right to left"),
     ruled("reverse_queue", Form::Queue, "droptail with its defaults", "the queue from right to left"),
     ruled(
         "reverse_faults",
@@ -64,19 +64,14 @@ const ACCESS: &[Field] = &[ruled(
 /// The keys of a hop of a parking lot.
 pub const HOP: &[&[Field]] = &[
     &[
-        ruled("rate", Form::One(RATE), "as the topology's", "this hop's rate"),
-        ruled("delay", Form::One(DELAY), "as the topology's", "its one-way propagation delay"),
-        ruled("queue", Form::Queue, "as the topology's", "its queue from left to right"),
-        ruled(
-            "overhead",
-            Form::One(OVERHEAD),
-            "as the topology's",
-            "bytes that the link adds to each packet",
-        ),
+        ruled("rate", Form::One(RATE), "the topology's", "this hop's rate"),
+        ruled("delay", Form::One(DELAY), "the topology's", "its one-way propagation delay"),
+        ruled("queue", Form::Queue, "the topology's", "its queue from left to right"),
+        ruled("overhead", Form::One(OVERHEAD), "the topology's", "bytes that the link adds to each packet"),
         ruled(
             "faults",
             Form::Table(FAULTS),
-            "as the topology's",
+            "the topology's",
             "deterministic faults on its link from left to right",
         ),
     ],
@@ -92,7 +87,7 @@ pub const LINK: &[Field] = &[
         "name",
         Form::Name,
         "`from`-`to`",
-        "the link's name, also that of its queue; the reverse link is called `to`-`from`, or the name with `-reverse`",
+        "the name of the link and of its queue; the reverse link is called `to`-`from`, or this name with `-reverse`",
     ),
     required("from", Form::Name, "the node at which it begins"),
     required("to", Form::Name, "the node at which it ends"),
@@ -102,8 +97,8 @@ pub const LINK: &[Field] = &[
     default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
     ruled("faults", Form::Table(FAULTS), "none", "deterministic faults on the link"),
     default("duplex", Form::One(Kind::Flag), Default::Flag(true), "whether there is a reverse link as well"),
-    ruled("reverse_rate", Form::One(RATE), "as `rate`", "rate of the reverse link"),
-    ruled("reverse_delay", Form::One(DELAY), "as `delay`", "propagation delay of the reverse link"),
+    ruled("reverse_rate", Form::One(RATE), "the value of `rate`", "rate of the reverse link"),
+    ruled("reverse_delay", Form::One(DELAY), "the value of `delay`", "propagation delay of the reverse link"),
     ruled("reverse_queue", Form::Queue, "droptail with its defaults", "the queue of the reverse link"),
     ruled("reverse_faults", Form::Table(FAULTS), "none", "deterministic faults on the reverse link"),
 ];
@@ -138,9 +133,9 @@ pub const DELAY_RULE: &[Field] = &[
         "delay",
         Form::StageDelay(&TIMES),
         Default::Span(Span::ZERO),
-        "added to each packet; one draw per flow and direction. \"client\" and \"server\": the draw of a `packmime` \
-         cloud for this end of the connection; with `packmime`, the distribution of its hosts, with a separate draw per \
-         flow",
+        "delay added to each packet; one draw per flow and direction. \"client\" and \"server\": the \
+         draw of a `packmime` cloud for this end of the connection; with `packmime`, the distribution of its \
+         hosts, with a separate draw per flow",
     ),
     default(
         "jitter",

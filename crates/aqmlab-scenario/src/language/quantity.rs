@@ -11,7 +11,7 @@ const HOUR: Span = Span::s(3600);
 
 pub(super) const RUN_TIME: Kind = Kind::Span { min: Span::ms(1), max: YEAR };
 pub(super) const MOMENT: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
-/// Propagation: an hour is beyond Saturn.
+/// Propagation delay: in an hour, light travels beyond Jupiter.
 pub(super) const DELAY: Kind = Kind::Span { min: Span::ZERO, max: HOUR };
 pub(crate) const RATE: Kind = Kind::Rate { min: Rate::kbit(1), max: Rate::gbit(100_000) };
 pub(super) const OVERHEAD: Kind = Kind::Bytes { min: 0, max: 1000 };

@@ -24,7 +24,11 @@ pub const STOP: &[Field] = &[
 
 /// The keys of `completed` in `[stop]`.
 pub const COMPLETED: &[Field] = &[
-    required("class", Form::NameOrNames("classes"), "the classes that count, together if several"),
+    required(
+        "class",
+        Form::NameOrNames("classes"),
+        "the classes whose flows or requests are counted, added up if there are several",
+    ),
     ruled(
         "count",
         Form::One(COUNT),
@@ -35,7 +39,7 @@ pub const COMPLETED: &[Field] = &[
         "requests",
         Form::One(COUNT),
         "flows are counted",
-        "number of requests answered to the last byte since then, in classes that make requests",
+        "number of requests whose responses have completed since the end of the warm-up, in classes that make requests",
     ),
 ];
 
@@ -43,9 +47,14 @@ pub const COMPLETED: &[Field] = &[
 pub const CONDITION: &[Field] = &[
     required("queue", Form::Name, "the link whose queue is observed"),
     ruled("arrivals", Form::One(COUNT), "not counted", "packets that arrived since the end of the warm-up"),
-    ruled("drops", Form::One(COUNT), "not counted", "packets dropped for any reason since then"),
-    ruled("marks", Form::One(COUNT), "not counted", "packets marked since then"),
-    ruled("backlog", Form::One(COUNT), "not counted", "packets waiting at one moment"),
+    ruled(
+        "drops",
+        Form::One(COUNT),
+        "not counted",
+        "packets dropped for any reason since the end of the warm-up",
+    ),
+    ruled("marks", Form::One(COUNT), "not counted", "packets marked since the end of the warm-up"),
+    ruled("backlog", Form::One(COUNT), "not counted", "packets waiting at the same time"),
 ];
 
 /// The recorded events of a packet.
@@ -97,7 +106,7 @@ pub const PACKET_RECORD: &[Field] = &[
     ),
     ruled("events", Form::Words(PACKET_EVENTS), "all", "the recorded events of a packet"),
     default("from", Form::One(MOMENT), Default::Span(Span::ZERO), "beginning of the recording"),
-    ruled("until", Form::One(MOMENT), "the end of the run", "until when"),
+    ruled("until", Form::One(MOMENT), "the end of the run", "end of the recording"),
 ];
 
 /// The keys of `requests` in `[record]`.
@@ -149,13 +158,13 @@ pub const LIVE: &[Field] = &[
         "drain",
         Form::One(Kind::Span { min: Span::ZERO, max: Span::s(60) }),
         Default::Span(Span::s(1)),
-        "time after the end for which packets in flight are still forwarded before books are closed",
+        "time after the end for which packets in flight are still forwarded before the books are closed",
     ),
     default(
         "wait",
         Form::One(Kind::Choice(WAITS)),
         Default::Choice("hybrid"),
-        "how the router waits for a departure: sleeping, and spinning for the last `spin` before it; or sleeping until the end",
+        "how the router waits for a departure: \"hybrid\" sleeps, then spins for the last `spin` before it; \"epoll\" sleeps until the departure",
     ),
     default(
         "spin",
@@ -168,6 +177,6 @@ pub const LIVE: &[Field] = &[
         "offload",
         Form::One(Kind::Flag),
         Default::Flag(false),
-        "whether hosts and router exchange several segments at once, as with a network card that segments (TSO) and joins (GRO)",
+        "whether hosts and router exchange several segments at once, as with a network card that splits (TSO) and joins (GRO) segments",
     ),
 ];

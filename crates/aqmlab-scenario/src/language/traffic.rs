@@ -18,13 +18,13 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     },
     Variant {
         kind: "on_off_tcp",
-        help: "TCP connections that send while they are on, greedily or a burst of bytes, and stay open while they are off",
+        help: "TCP connections that send while they are on, either greedily or one burst of bytes at a time, and stay open while they are off",
         fields: &[CLASS, MANY, ON_OFF_TCP],
     },
     Variant {
         kind: "requests",
-        help: "TCP connections that carry requests and responses, one exchange after the other, opened at a rate or by \
-               users with thinking times",
+        help: "TCP connections that carry requests and responses, one exchange after another, opened at a \
+               rate or by users with think times",
         fields: &[CLASS, REQUESTS],
     },
     Variant {
@@ -88,14 +88,14 @@ const CLASS: &[Field] = &[
         "rtt",
         Form::Drawn(&TIMES),
         "that of the path itself",
-        "base round-trip time: twice the propagation delay of path and access links; the access links, one per \
-         direction at each end that has them, share evenly what the path leaves of it",
+        "base round-trip time: twice the propagation delay of path and access links; the part beyond the \
+         path is shared evenly by the access links, one per direction at each end that has them",
     ),
     ruled("stop", Form::One(MOMENT), "the end of the run", "when each flow stops sending"),
     ruled(
         "access_rate",
         Form::OrWord(RATE, "none"),
-        "as the topology's",
+        "the topology's",
         "rate of each flow's own access links at both ends; with \"none\", flows enter the routers directly",
     ),
     ruled(
@@ -141,7 +141,7 @@ const CBR: &[Field] = &[default(
     "random_gaps",
     Form::One(Kind::Flag),
     Default::Flag(false),
-    "each gap is drawn separately, uniformly from half to one and a half of the even gap",
+    "each gap is drawn separately, uniformly from 0.5 to 1.5 times the constant gap",
 )
 .known_as(&[Alias::new("ns-2", "random_")])];
 
@@ -263,14 +263,15 @@ const PACKMIME: &[Field] = &[
         "pauses",
         Form::One(Kind::Choice(PAUSES)),
         Default::Choice("connection"),
-        "scope of the draws of location and spread of the pauses on persistent connections: each connection, as in ns-2 \
-         until version 2.30, or the whole cloud, as in version 2.31 and later",
+        "how often location and spread of the pauses on persistent connections are drawn: for each \
+         connection, as in ns-2 until version 2.30, or once for the whole cloud, as in version 2.31 and \
+         later",
     ),
     default(
         "http",
         Form::One(Kind::Choice(&["1.1", "1.0"])),
         Default::Choice("1.1"),
-        "version of HTTP: 9 % of connections carry several exchanges; with \"1.0\", each carries one",
+        "version of HTTP: with \"1.1\", 9 % of the connections carry several exchanges; with \"1.0\", each carries one",
     ),
     ALLOW_OVERLOAD,
     TCP,
@@ -285,7 +286,7 @@ pub(crate) const CONNECTIONS: &[&str] = &["page", "kept"];
 const SHARE: Form = Form::One(Kind::Number { min: 0.0, max: 1.0 });
 
 const PAGES: &[Field] = &[
-    required("users", Form::One(COUNT), "number of users; each fetches one page after the other"),
+    required("users", Form::One(COUNT), "number of users; each fetches one page after another"),
     required("think", Form::Drawn(&PERIODS), "time from the end of a user's page to the next page"),
     default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins the first page"),
     default(
@@ -298,13 +299,13 @@ const PAGES: &[Field] = &[
     ruled(
         "weight",
         Form::Drawn(&TRANSFERS),
-        "as the device's table has it",
-        "bytes of all objects of a page",
+        "from the device's table",
+        "total bytes of the objects of a page",
     ),
     ruled(
         "objects",
         Form::Drawn(&OBJECTS),
-        "as the device's table has it",
+        "from the device's table",
         "objects of a page, including the document, each with its own request",
     ),
     default(
@@ -317,7 +318,7 @@ const PAGES: &[Field] = &[
         "scripts",
         SHARE,
         Default::Number(0.3),
-        "share of scripts among the objects other than the document; the remainder of these four shares is data",
+        "share of scripts among the objects other than the document; objects outside these four shares are data",
     ),
     default("styles", SHARE, Default::Number(0.11), "share of style sheets"),
     default("fonts", SHARE, Default::Number(0.05), "share of fonts"),
@@ -358,7 +359,7 @@ const PAGES: &[Field] = &[
 ];
 
 const BROWSERS: &[Field] = &[
-    required("users", Form::One(COUNT), "number of users; each fetches one page after the other"),
+    required("users", Form::One(COUNT), "number of users; each fetches one page after another"),
     ruled(
         "model",
         Form::One(Kind::Text),
@@ -376,7 +377,7 @@ const BROWSERS: &[Field] = &[
     TCP,
 ];
 
-const AS_MODEL: &str = "as the model has it";
+const AS_MODEL: &str = "from the model";
 
 /// The keys of a model of browsers.
 pub(crate) const BROWSER_MODEL: &[Field] = &[
@@ -394,7 +395,7 @@ pub(crate) const BROWSER_MODEL: &[Field] = &[
         "parallel",
         Form::Drawn(&PARALLEL),
         AS_MODEL,
-        "largest number of connections that a page has open at the same time; the document comes alone",
+        "largest number of connections that a page has open at the same time; the document is fetched alone",
     ),
     ruled(
         "persistent",
@@ -406,7 +407,7 @@ pub(crate) const BROWSER_MODEL: &[Field] = &[
         "per_persistent",
         Form::Drawn(&COUNTS),
         AS_MODEL,
-        "objects on a persistent connection, one after the other, unless its server has fewer left",
+        "objects on a persistent connection, one after another, unless its server has fewer left",
     ),
 ];
 
@@ -420,9 +421,9 @@ const TRACE: &[Field] = &[
     required(
         "file",
         Form::One(Kind::Text),
-        "a CSV or Parquet file next to the scenario with the columns `start_s` or `start_ns`, `request_bytes`, \
-         `response_bytes` and, optionally, `class`: one connection per row; or connection vectors, one exchange per row; or a file \
-         of Tmix (`.cvec`)",
+        "a CSV or Parquet file next to the scenario with the columns `start_s` or `start_ns`, \
+         `request_bytes`, `response_bytes` and, optionally, `class`: one connection per row; or connection \
+         vectors, one exchange per row; or a Tmix file (`.cvec`)",
     ),
     ruled("class", Form::Name, "all rows", "only rows whose `class` is this"),
     TCP,
@@ -434,7 +435,7 @@ const ON_OFF_UDP: &[Field] = &[
     required(
         "on",
         Form::Drawn(&PERIODS),
-        "lengths of on periods; each is the nearest whole number of packets, at least one",
+        "lengths of on periods; each is rounded to the nearest whole number of packets, at least one",
     ),
     OFF[0],
     OFF[1],

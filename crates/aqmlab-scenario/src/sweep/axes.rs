@@ -36,7 +36,7 @@ pub(crate) fn axes(node: &Node, report: &mut Report<'_>) -> Option<Vec<Values>> 
     if let Some(written) = table.get(CASE) {
         let cases = reader.tables(table, CASE);
         if !found.is_empty() {
-            let message = "explicit cases replace a product; write either [[sweep.case]] or lists of values";
+            let message = "explicit cases replace the combinations of values; write either [[sweep.case]] or lists of values";
             reader.error(&written.at, "sweep.case", message);
         }
         found.extend(reader.cases(&cases).map(|axis| (written.at.start, axis)));
@@ -112,7 +112,7 @@ impl Reader<'_, '_> {
             };
             if items.len() != count {
                 let message = format!(
-                    "`{}` has {}, `{}` has {}; zipped lists are of one length",
+                    "`{}` has {}, `{}` has {}; zipped lists must have the same length",
                     key.dotted(),
                     count_of(items, "value"),
                     first.dotted(),
@@ -208,7 +208,7 @@ impl Reader<'_, '_> {
         match table.get("name") {
             Some(node) => self.text(node, &format!("sweep.{key}.name")),
             None => {
-                self.error(&item.at, &format!("sweep.{key}"), "`name` is missing; write a text");
+                self.error(&item.at, &format!("sweep.{key}"), "`name` is missing; write a string");
                 None
             }
         }
@@ -218,7 +218,7 @@ impl Reader<'_, '_> {
         if let Tree::Text(text) = &node.value {
             return Some(text.clone());
         }
-        let message = format!("`{}` is {}; write a text", self.report.quote(&node.at), node.value.what());
+        let message = format!("`{}` is {}; write a string", self.report.quote(&node.at), node.value.what());
         self.error(&node.at, path, message);
         None
     }
@@ -309,9 +309,9 @@ impl Reader<'_, '_> {
         let Some(earlier) = before.iter().find(|b| meets(&change.path, &b.path)) else { return };
         let (key, other) = (change.dotted(), earlier.dotted());
         let message = if key == other {
-            format!("`{key}` is swept twice; one axis sets a key")
+            format!("`{key}` is swept twice; only one axis may set a key")
         } else {
-            format!("`{key}` replaces `{other}`, which is swept above it; write it first")
+            format!("`{key}` replaces `{other}`, which is swept above it; write `{key}` first")
         };
         self.error(&change.key_at, "sweep", message);
     }

@@ -82,7 +82,7 @@ fn read<'f>(
     let root = tree::read(text, report)?;
     let Tree::Table(written) = &root.value else { unreachable!("a file is a table") };
     if written.entries.is_empty() {
-        let least = "the least is a `duration`, a [topology] and one [[traffic]]";
+        let least = "the minimum is a `duration`, a [topology] and one [[traffic]]";
         report.error(&(0..0), "", format!("the file is empty; {least}"));
         return None;
     }

@@ -166,7 +166,7 @@ impl Connections {
         let has = |known: bool| if known { "have" } else { "have none" };
         if !self.list.is_empty() && self.delays.is_empty() == delays.is_some() {
             return Err(format!(
-                "this connection {} delays of its own and those before it {}; write them for all of a class, or for none",
+                "this connection {} delays of its own and those before it {}; write them for all connections of a class, or for none",
                 if delays.is_some() { "has" } else { "has no" },
                 has(!self.delays.is_empty())
             ));

@@ -107,7 +107,7 @@ impl Trace {
         let Connections { list, exchanges, delays } = match class {
             Some(class) if file.ends_with(tmix::ENDING) => {
                 return Err(format!(
-                    "the trace `{file}` has no names of classes; leave `class = \"{class}\"` out"
+                    "the trace `{file}` has no class names; leave `class = \"{class}\"` out"
                 ));
             }
             None if file.ends_with(tmix::ENDING) => tmix::read(file, &bytes.0)?,

@@ -9,8 +9,9 @@ use crate::suggest::nearest;
 
 /// The required form of a trace.
 pub(super) const WANTED: &str = "write a header with the columns `start_s` (or `start_ns`), `request_bytes`, \
-                                 `response_bytes` and, where rows are taken by class, `class`, and one row per \
-                                 connection; or one row per exchange, with `connection` and `exchange` as well";
+                                 `response_bytes` and, if rows are selected by class, `class`, and one row \
+                                 per connection; or one row per exchange, with `connection` and `exchange` \
+                                 as well";
 
 const START: [&str; 2] = ["start_s", "start_ns"];
 const REQUEST: &str = "request_bytes";

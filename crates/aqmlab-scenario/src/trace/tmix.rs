@@ -79,8 +79,8 @@ impl Reader {
     fn line(&mut self, number: u64, words: &[&str], read: &mut Connections) -> Result<(), String> {
         match words[0] {
             "C" | "CONC" => Err(
-                "the two ends of a concurrent connection send without waiting for each other, but exchanges alternate; \
-                 leave it out"
+                "the two ends of a concurrent connection send without waiting for each other, but exchanges \
+                 alternate; leave the connection out"
                     .into(),
             ),
             "S" | "SEQ" => {
