@@ -244,7 +244,7 @@ def test_runs_that_fail_are_listed_by_cause_and_the_others_kept(tmp_path):
     assert sweep.progress.failures == {"RunError": 12}
     results = sweep.results
     assert {missing.cell.arm for missing in results.missing} == {"RED"}
-    assert all("has come to its limit of 5 rows" in missing.reason for missing in results.missing)
+    assert all("reached its limit of 5 rows" in missing.reason for missing in results.missing)
     assert len((sweep.path / "results.csv").read_text().splitlines()) == 13
     assert load(sweep.path).missing == results.missing
     before = tables(sweep.path)

@@ -81,9 +81,9 @@ impl Alias {
     pub fn meaning(&self) -> Option<String> {
         let reading = match self.reading {
             Reading::Same => None,
-            Reading::In("s") => Some("a bare number is seconds".to_string()),
-            Reading::In("p") => Some("a bare number is packets".to_string()),
-            Reading::In(_) => Some("a bare number is bytes".to_string()),
+            Reading::In("s") => Some("a bare number is in seconds".to_string()),
+            Reading::In("p") => Some("a bare number is in packets".to_string()),
+            Reading::In(_) => Some("a bare number is in bytes".to_string()),
             Reading::Switch => Some("1 and 0 are true and false".to_string()),
             Reading::Words(yes, no) => Some(format!("true is `{yes}`, false is `{no}`")),
             Reading::ZeroIsUnlimited => Some("0 is unlimited".to_string()),

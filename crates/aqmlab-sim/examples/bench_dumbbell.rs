@@ -1,5 +1,5 @@
-//! The driver of the benches: TCP flows over one bottleneck, or over several in series; prints its work as
-//! JSON.
+//! The driver of the benches. It simulates TCP flows over one bottleneck, or over several in series, and
+//! prints its work as JSON.
 //!
 //! ```text
 //! cargo run --release -p aqmlab-sim --example bench_dumbbell -- flows=100 discipline=red seconds=15
@@ -258,7 +258,8 @@ impl MemoryWatch {
         let most = Arc::new(AtomicU64::new(0));
         let (is_over, peak) = (Arc::clone(&over), Arc::clone(&most));
         let thread = std::thread::spawn(move || {
-            // The last value before the run's progress stopped is that of a run in motion.
+            // The last value taken before progress stopped belongs to a run that was still
+            // simulating.
             let (mut progress, mut largest) = (0, 0);
             while !is_over.load(Ordering::Relaxed) {
                 let now = control.sim_time_ns.load(Ordering::Relaxed);

@@ -22,7 +22,7 @@ fn main() {
     let (events, hops) = (recording.manifest.events, get("packet_hops"));
     let wall = recording.manifest.wall_s;
     println!(
-        "arm {}: {events} events, {hops} packet-hops, {wall:.3} s, {:.0} ns a hop",
+        "arm {}: {events} events, {hops} packet-hops, {wall:.3} s, {:.0} ns per hop",
         plan.arm,
         wall * 1e9 / hops as f64
     );

@@ -69,8 +69,9 @@ impl AccessLinks {
         self.impairments.as_ref().map_or(Span::ZERO, |impairments| impairments.delay())
     }
 
-    /// Returns the count of pending packets. Without losses, a packet's arrival can be precomputed
-    /// and no packet is pending yet. With losses, too many always are.
+    /// Returns the count of pending packets. Without impairments, a packet's arrival can be
+    /// precomputed, and no packet is pending at first. With impairments, the count is always too
+    /// high for that.
     pub fn pending(&self) -> Pending {
         if self.impairments.is_some() { Pending(Pending::TOO_MANY) } else { Pending::default() }
     }

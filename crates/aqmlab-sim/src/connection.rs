@@ -72,8 +72,8 @@ impl Connection {
         }
     }
 
-    /// Starts the delay of an end that has just sent what does not wait, if it has a delay that is
-    /// not running and there is more to send. Returns its duration.
+    /// Starts the delay of an end that has just sent everything that need not wait, if it has a
+    /// delay that is not running and there is more to send. Returns its duration.
     pub fn begin_delay(&mut self, end: End, tcp: &Profile) -> Option<Span> {
         let wants = self.endpoint(end).wants_to_send(tcp);
         self.delays.as_mut().filter(|_| wants)?[end as usize].begin(tcp.send_jitter)
@@ -109,7 +109,7 @@ impl Connection {
         StreamPosition { delivered: endpoint.delivered().get(), acked: endpoint.acked().get() }
     }
 
-    /// Ends, at `at`, the requests whose responses the client awaits, without a response.
+    /// Ends, at `at` and without a response, the requests whose responses the client awaits.
     /// `class` is the connection's.
     #[cold]
     pub fn cut_off_request(

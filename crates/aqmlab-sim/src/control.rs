@@ -44,8 +44,8 @@ impl Control {
 pub struct RunFiles {
     /// The packets that leave some queues.
     pub capture: Option<PortCapture>,
-    /// One row per request, where [`wants_request_rows`](aqmlab_network::wants_request_rows).
-    /// Without a file the rows are held in memory.
+    /// One row per request, if [`wants_request_rows`](aqmlab_network::wants_request_rows) returns
+    /// true. Without a file, the rows are held in memory.
     pub requests: Option<TableWriter>,
 }
 
@@ -87,8 +87,8 @@ pub enum RunError {
     Places,
     /// A recording of individual changes or packets exceeds the scenario's limit of rows.
     #[error(
-        "the table `{table}` of the recording has come to its limit of {limit} rows by {at}: choose fewer flows, links or \
-         events in [record], a shorter time, or raise its `limit`"
+        "the table `{table}` of the recording reached its limit of {limit} rows at {at}: choose fewer flows, \
+         links or events in [record] or a shorter time, or raise its `limit`"
     )]
     TooManyRows {
         /// the table

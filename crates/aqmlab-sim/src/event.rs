@@ -61,14 +61,14 @@ impl Key {
     /// the order in which the object made them.
     #[inline]
     pub fn new(at: Instant, rank: Rank, object: u64, turn: u64) -> Self {
-        debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events an instant");
+        debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events per instant");
         Key { at, order: Key::order(rank, object) | turn }
     }
 
     /// Returns the key of an object numbered from that of `order` on.
     #[inline]
     pub fn of_order(at: Instant, order: u64, object: u64, turn: u64) -> Self {
-        debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events an instant");
+        debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events per instant");
         Key { at, order: order + (object << TURN_BITS) + turn }
     }
 

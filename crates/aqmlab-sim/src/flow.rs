@@ -247,7 +247,7 @@ impl Flow {
 /// Its state before that is then kept, and the observation sees it.
 #[derive(Default)]
 pub struct Snapshots {
-    /// Counts of each end at the end of the warm-up, also after it.
+    /// Counts of each end at the end of the warm-up; they are kept until the end of the run.
     pub warmup: [Option<FlowCounts>; 2],
     /// Packets lost outside the queues by the end of the warm-up. Losses are never processed ahead
     /// of time, so they are kept at that instant and not with an end.

@@ -1,4 +1,5 @@
-//! The table of flows: slots that are reused, and never confused with an earlier occupant's.
+//! The table of flows. Slots are reused, but a flow is never confused with an earlier occupant of
+//! its slot.
 
 use crate::event::FlowRef;
 use crate::flow::Flow;
@@ -19,7 +20,7 @@ struct Slot {
     flow: Option<Flow>,
 }
 
-const _: () = assert!(size_of::<Slot>() <= 520, "what every flow takes has grown");
+const _: () = assert!(size_of::<Slot>() <= 520, "every flow now takes more memory");
 
 impl FlowTable {
     /// Inserts a flow, which `make` creates for its slot, and returns the reference for its timers.

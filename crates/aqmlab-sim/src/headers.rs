@@ -181,7 +181,8 @@ const fn ecn_field(ecn: Ecn) -> u8 {
     }
 }
 
-/// Returns the sum of the fields that TCP and UDP check besides themselves (RFC 9293, section 3.1).
+/// Returns the sum of the IP fields that the checksums of TCP and UDP cover (RFC 9293, section
+/// 3.1).
 fn pseudo_header(protocol: u8, addresses: Addresses, len: usize) -> u32 {
     words(&addresses.from.0) + words(&addresses.to.0) + u32::from(protocol) + len as u32
 }

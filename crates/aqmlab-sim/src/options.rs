@@ -6,7 +6,7 @@ use aqmlab_transport::{Sack, Segment};
 
 use crate::packet::SimPacket;
 
-/// The data of a packet with options that it does not carry itself.
+/// The data of a packet with options that are stored outside the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// The blocks of its SACK option, if it has one.
@@ -71,7 +71,8 @@ impl OptionTable {
         (self.places.len() - 1) as u32
     }
 
-    /// Removes the options of an arrived packet, kept at `place`, which remain there until others are put.
+    /// Removes the options of an arrived packet, kept at `place`, which remain there until others replace
+    /// them.
     #[cold]
     pub fn take(&mut self, place: u32) -> &Options {
         self.free.push(place);

@@ -82,7 +82,7 @@ const fn word(low: u32, high: u32) -> u64 {
 }
 
 impl SimPacket {
-    /// Creates a TCP segment under a header of `header` bytes, at the beginning of its path. Its
+    /// Creates a TCP segment with a header of `header` bytes, at the beginning of its path. Its
     /// window is at most 2^30 bytes (RFC 7323, section 2.3). Its options are kept separately
     /// (`options.rs`).
     #[inline]

@@ -203,5 +203,5 @@ fn under_congestion_users_slow_down() {
     assert!(idle.0 > 20_000, "{idle:?}");
     // Two megabits per second carry at most 25 responses per second.
     assert!((1000..1500).contains(&full.0), "{full:?}");
-    assert!(full.2 <= 200 * 2, "{full:?}: two connections a user");
+    assert!(full.2 <= 200 * 2, "{full:?}: two connections per user");
 }

@@ -1,7 +1,7 @@
 //! A crowd of flows on a dumbbell, against ns-2.35: the same flows (base RTT and start of each, by seed), the same
 //! queue, 100 seconds measured. `vectors/ns2-crowd` has the results of ns-2.
 //!
-//! What must hold, for DropTail and RED (gentle) with 10 and 50 NewReno flows: the 90 % interval of the ratio
+//! The criterion for DropTail and RED (gentle) with 10 and 50 NewReno flows: the 90 % interval of the ratio
 //! ours / ns-2 lies within 0.97 to 1.03 for goodput and 0.85 to 1.15 for drop percentage and mean queue.
 //! Jain's index and timeouts per flow are printed side by side. For 50 NewReno flows with ECN and 50 SACK
 //! flows without, and the reverse, the interval lies within 0.9 to 1.1 for the share of each half.

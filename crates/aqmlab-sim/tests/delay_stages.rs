@@ -187,8 +187,8 @@ fn a_delay_difference_costs_a_class_its_share() {
 
 // --- in routers ------------------------------------------------------------------------------------------------------
 
-/// Three links in series with 1 ms each; a class from end to end, one over the middle link, and this
-/// addition.
+/// Three links in series with 1 ms each; a class from end to end, one over the middle link, and the sections
+/// in `more`.
 fn row(more: &str) -> Recording {
     let text = format!(
         r#"

@@ -5,7 +5,8 @@ mod support;
 use aqmlab_recording::Recording;
 use support::{flows, record, summary};
 
-/// Transfers of 400 kB through a queue that marks early, all of which end; `tcp` of the two classes.
+/// Transfers of 400 kB through a queue that marks early, all of which end. `with` and `without` are the `tcp`
+/// settings of the two classes.
 fn run(discipline: &str, with: &str, without: &str) -> Recording {
     let class = |name: &str, tcp: &str| {
         format!(

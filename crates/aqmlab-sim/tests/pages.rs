@@ -164,7 +164,7 @@ fn other_origins_open_connections_when_they_are_needed() {
         ["user", "serial", "exchange"].map(|name| column(&recording, "request_sample", name)).into();
     let distinct: BTreeSet<_> =
         (0..of[0].len()).map(|i| of.iter().map(|c| c[i]).collect::<Vec<_>>()).collect();
-    assert_eq!(distinct.len(), of[0].len(), "no two exchanges have one name");
+    assert_eq!(distinct.len(), of[0].len(), "no two exchanges have the same name");
 }
 
 #[test]

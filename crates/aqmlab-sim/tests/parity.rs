@@ -1,6 +1,6 @@
-//! Simulator = router? One recorded arrival trace passes through the Port inside the simulator and through a
-//! Port driven as in a live router: by a loop that wakes late and irregularly, reads arrivals in batches with
-//! their time stamps, and calls the port with ideal instants. The decisions must be the same.
+//! The simulator and the router make the same decisions. One recorded arrival trace passes through the Port
+//! inside the simulator and through a Port driven as in a live router: by a loop that wakes late and
+//! irregularly, reads arrivals in batches with their time stamps, and calls the port with ideal instants.
 mod support;
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Is TCP TCP? The laws of TCP throughput, within the error of the models.
+//! The laws of TCP throughput hold within the error of the models.
 mod support;
 
 use support::{T_95_9, flows, interval, record, summary};

@@ -168,7 +168,7 @@ const GAIN: f64 = 1.0 / 256.0;
 const PACKET: f64 = 1500.0 * 8.0 / 100e6;
 const ROUND_TRIP: f64 = 10e-3 + PACKET;
 
-/// What a run shows.
+/// The figures of a run.
 struct Swing {
     marked: f64,
     lowest: f64,
@@ -233,10 +233,11 @@ fn theory(count: u32, threshold: u32, silent: f64) -> Sawtooth {
     Sawtooth { flows, pipe: ROUND_TRIP / PACKET, threshold, silent }
 }
 
-/// The form with the round trip in which windows do not grow must hold up to what it leaves out: a window is
-/// a whole number of segments, so that each flow's is off by up to one (the queue by one for each flow, the
-/// share of marks by one of W*, the period by half a round trip), and alpha moves by g in a round trip of the
-/// period. The paper's own form must hold up to the round trip that it leaves out, one per period.
+/// The form that includes the round trip without window growth must hold except for two effects that it
+/// leaves out. A window is a whole number of segments, so each flow's window is off by up to one (the queue
+/// by one per flow, the share of marks by one part in W*, the period by half a round trip). And alpha moves
+/// by g in each round trip of the period. The paper's own form must hold except for the round trip that it
+/// leaves out, one per period.
 #[test]
 fn dctcp_swings_as_its_authors_say() {
     for count in [1, 2, 4] {

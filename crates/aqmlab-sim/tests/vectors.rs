@@ -185,7 +185,7 @@ fn a_trace_of_what_a_population_did_gives_the_same_run() {
             assert!(one.len() > 500, "{traffic}: {}", one.len());
             let differing = one.iter().zip(&other).find(|(one, other)| one != other);
             assert_eq!((one.len(), differing), (other.len(), None), "{traffic}, {file}");
-            // What happens at the queues is the same, cell by cell.
+            // The queues have the same figures, cell by cell.
             for table in ["summary", "histograms", "queues", "request_summary", "request_histograms"] {
                 assert_eq!(first.table(table), again.table(table), "{table} of {file}");
             }
@@ -214,7 +214,7 @@ fn a_trace_of_tmix_is_the_same_but_for_what_its_format_rounds() {
             apart(one.server_delay.as_ns(), other.server_delay.as_ns(), 1000);
         }
     }
-    // What has been rounded once is not rounded again.
+    // A value that has been rounded once is not rounded again.
     let plan = traced("v.cvec", text.clone().into_bytes(), "");
     assert_eq!(vectors_tmix(&plan.classes[0], &drawn(&plan)), Ok(text));
 }

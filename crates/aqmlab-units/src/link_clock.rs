@@ -131,7 +131,7 @@ impl LinkClock {
         self.remainder = 0;
     }
 
-    /// Returns the time that the next packet of `size` occupies the link.
+    /// Returns the time for which the next packet, of `size`, occupies the link.
     #[inline]
     pub fn serialise(&mut self, size: Bytes) -> Span {
         self.serialiser.serialise(size, &mut self.remainder)

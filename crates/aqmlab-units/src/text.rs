@@ -25,7 +25,7 @@ pub enum Size {
     Time(Span),
 }
 
-/// Why a text is not the requested quantity. It prints as a sentence without a full stop.
+/// Why a string is not the requested quantity. It prints as a sentence without a full stop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ParseError {

@@ -103,7 +103,7 @@ impl<Q: EventQueue> World<'_, Q> {
             }
             FlowSource::Stream => None,
         };
-        let tcp = plan.workload.tcp().expect("whatever is not packets is a connection");
+        let tcp = plan.workload.tcp().expect("every other workload has connections");
         Body::Tcp(Connection::new(tcp, applications, plan.send_jitter(of, self.seed)))
     }
 

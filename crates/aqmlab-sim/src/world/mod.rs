@@ -68,7 +68,7 @@ pub struct World<'a, Q: EventQueue> {
     /// Empty except while held packets are released: see [`Link::held`].
     releasing: VecDeque<Held>,
     /// Memory of ended connections, for the applications of later ones.
-    #[expect(clippy::vec_box, reason = "the boxes are what is used again")]
+    #[expect(clippy::vec_box, reason = "the boxes themselves are reused")]
     spare: Vec<Box<Applications>>,
     /// The number of flows in the plan, and the number of the last connection that is not one of
     /// them.
@@ -407,9 +407,9 @@ fn is_unobserved(plan: &Plan) -> bool {
 }
 
 /// Makes ports look ahead where the discipline permits it. A stop condition reads its link after
-/// each change, so that link keeps an event per departure. So do the links after it: if the run
-/// ends with an event of that link, it must not have seen their departures of that instant. A
-/// watched port must report each departure when it happens.
+/// each change, so that link keeps an event per departure. So do the links after it: if an event of
+/// that link ends the run, their departures at that instant must not have happened yet. A watched
+/// port must report each departure when it happens.
 fn look_ahead(plan: &Plan, links: &mut [Link], watch: Option<&Watch>) {
     let before = plan.stop.condition.as_ref().map_or(links.len(), |stop| stop.link);
     for (number, link) in links[..before].iter_mut().enumerate() {

@@ -60,7 +60,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Moves a packet onto one of its flow's own links by its own event, as where hops are not
+    /// Moves a packet onto one of its flow's own links by its own event, as when hops are not
     /// fused.
     fn enter_access(&mut self, link: AccessLink, packet: SimPacket) {
         let FlowId { slot, class, .. } = packet.flow();

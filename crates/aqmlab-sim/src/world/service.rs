@@ -170,7 +170,7 @@ impl<Q: EventQueue> World<'_, Q> {
             let in_time = due <= self.classes[usize::from(class)].served_until;
             if in_time && self.can_be_served_after_all(packet, due, &reached) {
                 self.keep_for_looks(slot, reached.end, due);
-                // Seldom enough for the way of all senders.
+                // This is rare enough to share the code of all other senders.
                 let listing = reached.sending == Sending::FromList;
                 let sending = if listing { Sending::AtOnce } else { reached.sending };
                 return self.at_host(due, packet, Reached { sending, ..reached });
@@ -298,7 +298,7 @@ enum Sending {
     AtOnce,
     /// The same, from a list of segments.
     FromList,
-    /// It sends only what does not wait for its own delay, if it has one.
+    /// It sends only the data that need not wait for its own delay, if it has one.
     MayWait,
 }
 
@@ -549,7 +549,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     }
 
     /// Sends everything that an endpoint has to send: over its flow's own link, or into the outbox if there
-    /// is no such link. If it may have to wait for its delay, sends only what does not.
+    /// is no such link. If it may have to wait for its delay, sends only the data that need not wait.
     #[inline(always)]
     fn send(&mut self, context: &mut SendContext, endpoint: &mut Endpoint, end: End, way: Sending) {
         let own_link = match end {
