@@ -19,7 +19,7 @@ pub enum Value {
     Flag(bool),
     /// A count.
     Integer(u64),
-    /// No limit, for a parameter that could have a count.
+    /// No limit, for a parameter that may also have a count.
     Unlimited,
     /// A plain number: a gain, a weight, a probability.
     Number(f64),
@@ -33,7 +33,7 @@ pub enum Value {
     Choice(&'static str),
     /// Free text: a name.
     Text(String),
-    /// Nothing, for a parameter that could have a value.
+    /// Nothing, for a parameter that may also have a value.
     Nothing,
     /// Several values of the same kind.
     List(Vec<Value>),

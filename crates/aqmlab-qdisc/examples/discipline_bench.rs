@@ -104,7 +104,7 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
 }
 
 /// Returns parameters with ample room. A RED discipline marks 5 % where its average is `backlog`: midway
-/// between the thresholds pb is 0.025, and gaps uniform on 1 to 39 have mean 20.
+/// between the thresholds pb is 0.025, and gaps that are uniform on 1 to 39 have a mean of 20.
 fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
     let packets = |n| Value::Size(Size::Packets(Packets::new(n)));
     let (limit, ecn) = (("limit", packets(4 * backlog)), ("ecn", Value::Flag(true)));

@@ -475,7 +475,7 @@ impl Books {
         }
     }
 
-    /// Returns the waiting packets over time; each call computes the sums anew.
+    /// Returns the number of waiting packets over time; each call computes the sums again.
     pub fn backlog_packets(&self) -> TimeWeighted {
         self.backlog_packets.summary()
     }

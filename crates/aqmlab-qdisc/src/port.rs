@@ -21,7 +21,7 @@ use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Q
 ///
 /// A real-time host passes the ideal instants that `next_event` returned, not its own late ones.
 ///
-/// Each call names an [`Observer`], to which the port reports the packets that arrive, leave, are
+/// Each call takes an [`Observer`], to which the port reports the packets that arrive, leave, are
 /// marked or are dropped. Reports that the observer ignores cost nothing because the calls are
 /// static.
 ///

@@ -53,8 +53,8 @@ impl TimeWeighted {
     }
 }
 
-/// The duration of each value of a number that is usually small. Accounting a span of time is one addition;
-/// integrals and histogram are computed on request, with the same exact result.
+/// The duration of each value of a number that is usually small. Accounting for a span of time takes one
+/// addition; integrals and histogram are computed on request, with the same exact result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TimeByValue {
     /// Durations in ns, by value, up to the largest value seen; grows in blocks.

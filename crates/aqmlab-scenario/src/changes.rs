@@ -24,8 +24,8 @@ impl Change {
 }
 
 /// Returns the replacements in a table of paths, in the order of the file. Quoted dotted keys, bare dotted
-/// keys and sub-headers mean the same; an inline table is a value and replaces the whole table. The table's
-/// own keys `others` are not paths.
+/// keys and sub-headers have the same meaning; an inline table is a value and replaces the whole table. The
+/// table's own keys `others` are not paths.
 pub(crate) fn changes(table: &Table, others: &[&str]) -> Vec<Change> {
     fn collect(table: &Table, path: &[String], others: &[&str], out: &mut Vec<Change>) {
         for entry in &table.entries {

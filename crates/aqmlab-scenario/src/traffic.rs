@@ -215,7 +215,7 @@ impl Pass<'_, '_> {
                 None => "`access_rate` is \"none\"",
                 Some(_) => "`access_at` is \"receiver\"",
             };
-            let message = format!("`loss` needs access links of the senders to lose packets on, and {why}");
+            let message = format!("`loss` applies to packets on the access links of the senders, but {why}");
             self.error(&section.at("loss"), &section.sub("loss"), message);
         }
     }

@@ -210,7 +210,7 @@ static BLUE: &[Param] = &[
         default: Default::Choice("overflow"),
         aliases: &[],
         source: "overflow: Feng et al. 2002, ALTQ; any_drop: first state of the port to ns-3",
-        help: "the drops that raise the probability: packets lost to the limit, or the discipline's own drops as well",
+        help: "the drops that raise the probability: overflows only, or the discipline's own drops as well",
     },
     Param {
         name: "idle",

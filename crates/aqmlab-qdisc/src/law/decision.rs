@@ -73,8 +73,8 @@ impl ByteMode {
         }
     }
 
-    /// Scales `pa` for a packet of `size`, in the mode that scales after spacing; certainty remains
-    /// certainty.
+    /// Scales `pa` for a packet of `size`, in the mode that scales after spacing; a probability of
+    /// 1 is not scaled.
     #[inline]
     pub(super) fn after_spacing(self, pa: f64, size: Bytes) -> f64 {
         match self {

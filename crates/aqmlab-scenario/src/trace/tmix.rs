@@ -1,9 +1,9 @@
 //! Connections in the two formats of Tmix, which ns-2 reads: the original one and the alternate
 //! one.
 //!
-//! The start and the exchanges of a connection are used, and its round-trip time: half of it is the
-//! distance of client and server from the network. Windows, segment sizes, loss rates and numbers
-//! are ignored because the scenario defines its own.
+//! The start, the exchanges and the round-trip time of a connection are used. Half of the
+//! round-trip time is the distance of client and server from the network. Windows, segment sizes,
+//! loss rates and numbers are ignored because the scenario defines its own.
 //!
 //! Source: M. C. Weigle, P. Adurthi, F. Hernández-Campos, K. Jeffay and F. D. Smith, "Tmix: a tool
 //! for generating realistic TCP application workloads in ns-2", Computer Communication Review

@@ -239,7 +239,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.conclude(at.slot, outcome);
     }
 
-    /// Handles the consequences of processing outside the flow itself.
+    /// Handles the consequences that processing has outside the flow itself.
     #[cold]
     fn conclude(&mut self, slot: u32, outcome: Served) {
         for (completed, what) in
