@@ -89,8 +89,8 @@ fn a_port_in_steady_state_allocates_nothing() {
     }
 }
 
-/// Many flows, and a queue longer than disciplines reserve by themselves. Reserved room suffices
-/// from the first packet on and does not affect the packets' fates.
+/// Many flows, and a queue longer than the room that disciplines reserve by themselves. Reserved
+/// room suffices from the first packet on and does not affect the packets' fates.
 #[test]
 fn a_port_with_room_allocates_nothing_from_its_first_packet_on() {
     const LIMIT: u64 = 5000;

@@ -39,8 +39,8 @@ impl Pass<'_, '_> {
         Some((PopulationPlan::Browsers(Arc::new(plan)), users?))
     }
 
-    /// Returns what the connections of a class of browsers carry. The user determines the number of
-    /// exchanges of each.
+    /// Returns the content of the connections of a class of browsers. The user determines the
+    /// number of exchanges of each.
     pub(crate) fn browsed(&mut self, section: &Section<'_>) -> Option<Workload> {
         let server_delay = self.drawn(section, "server_delay");
         let (tcp, model) = (self.tcp(section), self.model_of(section));

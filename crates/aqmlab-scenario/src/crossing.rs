@@ -8,8 +8,8 @@ use crate::delay;
 use crate::plan::{ClassPlan, DelayPlan};
 use crate::topology::Network;
 
-/// The classes that cross a link: those whose data cross it, or else those whose acknowledgments do, or else
-/// all classes.
+/// The classes that cross a link: those whose data crosses it or, if there are none, those whose
+/// acknowledgments do; if there are none of these either, all classes.
 pub(crate) struct Crossing<'c> {
     classes: Vec<&'c ClassPlan>,
     crosses: Crosses,

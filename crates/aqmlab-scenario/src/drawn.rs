@@ -44,7 +44,8 @@ impl Drawn {
 
 /// A quantity that occurs in scenarios.
 pub(crate) trait Written: Quantity + Display {
-    /// Returns the quantity in a value of the kind of its [`Drawn`].
+    /// Returns the quantity that a value holds, if the value has the kind stated in the quantity's
+    /// [`Drawn`].
     fn of(value: &Value) -> Option<Self>;
     /// Returns its TOML notation.
     fn written(self) -> String {

@@ -189,7 +189,7 @@ impl ClassPlan {
     }
 
     /// Returns the source of a flow or connection that starts at `now`; `exchanges` is the number
-    /// that it carries, where its population determines it.
+    /// of exchanges that it carries, if its population determines that number.
     ///
     /// # Panics
     /// If its class is a cloud or fetches pages: the population then determines what connections

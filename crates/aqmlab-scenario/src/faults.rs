@@ -9,8 +9,8 @@ use aqmlab_units::{Bytes, Instant, Rate};
 use crate::plan::{Faults, LinkPlan};
 
 impl LinkPlan {
-    /// Builds the link's discipline with its faults; its draws are from the stream that the link
-    /// and the discipline name.
+    /// Builds the link's discipline with its faults; its draws come from the stream named after the
+    /// link and the discipline.
     ///
     /// # Errors
     /// If the registry has no such discipline, or one registered from outside refuses the

@@ -41,7 +41,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Refuses the key of older scenarios, with the new notation.
+    /// Refuses the key of older scenarios and states the new notation.
     pub(crate) fn has_live_of_old(&mut self, class: &Section<'_>) -> bool {
         let had_it = class.fields.iter().any(|field| field.name == "tcp");
         let entry = class.table.entries.iter().find(|entry| had_it && entry.key == OLD_KEY);

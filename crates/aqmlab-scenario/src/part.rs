@@ -17,7 +17,7 @@ const LIMIT: &str = "limit";
 /// More than any threshold: ten buffers.
 const MOST: f64 = 10.0;
 
-/// Returns whether a value is written as a part of the buffer, which only sizes of queues can be.
+/// Returns whether a value is written as a part of the buffer, as only sizes of queues may be.
 pub(crate) fn is_part(node: &Node, param: &Param) -> bool {
     matches!(param.kind, Kind::Size { .. })
         && matches!(&node.value, Tree::Text(text) if text.trim_end().ends_with(UNIT))

@@ -231,8 +231,8 @@ fn with_paths(fields: &'static [Field], at_paths: &Json) -> Json {
     json!({ "type": "array", "minItems": 1, "items": table })
 }
 
-/// Returns the schema of lists of values; where dotted paths are not quoted, of the tables on the
-/// way to them.
+/// Returns the schema of lists of values or, where dotted paths are not quoted, of the tables that
+/// lead to them.
 fn sweep() -> Json {
     let lists = json!({ "anyOf": [{ "type": "array", "minItems": 1 }, { "type": "object" }] });
     json!({

@@ -288,7 +288,7 @@ fn what_is_suspicious_is_told() {
     assert!(
         warnings(&(queue("\"droptail\", limit = \"2p\"") + "rtt = \"100ms\"\n")).contains("below a tenth")
     );
-    // So does a queue inside a queue; and the data of requests travel in both directions.
+    // So does a queue inside a queue; and the data of requests travels in both directions.
     let classes = "\"classes\", scheduler = \"strict\", class = [{ name = \"a\", queue = { kind = \"red\", ecn = true } }]";
     assert!(warnings(&queue(classes)).contains("no flow that crosses it uses ECN"));
     assert_eq!(warnings(&(queue(classes) + "tcp = { ecn = true }\n")), "");

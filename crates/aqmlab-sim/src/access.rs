@@ -136,7 +136,7 @@ impl AccessLinks {
 }
 
 /// A flow's losses and its delay stages at the edges. A stage is between the flow's own link and the network:
-/// behind a link that leads into the network, in front of one that leads out of it. Like the links it has a
+/// behind a link that leads into the network, in front of one that leads out of it. Like the links, it has a
 /// single feeder, so it is only arithmetic on the packet's path over the link.
 pub struct Impairments {
     /// Losses at the entrance of the sender's outgoing link.

@@ -56,7 +56,7 @@ impl Rare {
 /// The kind of a flow.
 #[expect(
     clippy::large_enum_variant,
-    reason = "almost all flows are connections, and a packet finds one at once"
+    reason = "almost all flows are connections, and a packet finds its connection at once"
 )]
 pub enum Body {
     /// A TCP connection.

@@ -232,8 +232,8 @@ fn path(plan: &Plan, class: usize, direction: usize, arrival: &LastPlaces) -> (V
     (path, passed)
 }
 
-/// Makes packets enter the place after a queue without an event, where that has no other feeder and
-/// cannot drop, or is one of the links that are `joined` to the link that feeds them.
+/// Makes packets enter the place after a queue without an event if that place has no other feeder
+/// and cannot drop, or is one of the links that are `joined` to the link that feeds them.
 fn fuse(path: &mut [Next], joined: impl Fn(u32) -> bool + Copy) {
     for place in 1..path.len() {
         let next = path[place];

@@ -64,7 +64,7 @@ fn run_fast(
         let (gap, horizon) = network::pace(plan);
         run_on(Wheel::new(gap, horizon), ways, plan, seed, control, registry, files)
     };
-    // A run that ends before something that it has done ahead of time is repeated, which is impossible with
+    // If a run ends before something that it has done ahead of time, it is repeated, which is impossible with
     // such files.
     if plan.stop.completed.is_some() && !files.is_empty() {
         return run(Ways::Fused, files).map(|recording| recording.expect(IN_TIME));

@@ -115,7 +115,8 @@ fn users_of_the_stand_in_think_long_and_heavy_tailed() {
     assert!((4.99 / (mean + 1.0) - 0.16).abs() < 0.003);
     think.sort_unstable_by(f64::total_cmp);
     let above = |t: f64| (n as usize - think.partition_point(|&x| x <= t)) as f64 / n as f64;
-    // From 20 s to 100 s a Pareto tail of index 1.4 thins by 5^1.4 = 9.5, an exponential one with this mean by 14.4.
+    // From 20 s to 100 s a Pareto tail of index 1.4 thins by a factor of 5^1.4 = 9.5, an exponential one with
+    // this mean by a factor of 14.4.
     let ratio = above(20.0) / above(100.0);
     assert!((9.0..11.5).contains(&ratio), "{ratio}");
     assert!(think.last().is_some_and(|&longest| longest <= 600.0));

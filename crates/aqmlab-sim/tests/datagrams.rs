@@ -133,8 +133,9 @@ fn an_accident_marks_a_chosen_datagram() {
 
 #[test]
 fn random_gaps_are_those_of_ns_2() {
-    // ns-2 2.35, 400 kbit/s in packets of 500 bytes with `random_ 1`, 99.5 s: the first packet at once, 9943 packets, gaps
-    // from 5.002 ms to 15.000 ms, mean 10.008 ms, deviation 0.2893 of the even gap, serial correlation 0.001.
+    // ns-2 2.35, 400 kbit/s in packets of 500 bytes with `random_ 1`, 99.5 s: the first packet at once, 9943
+    // packets, gaps from 5.002 ms to 15.000 ms, mean 10.008 ms, standard deviation 0.2893 of the constant
+    // gap, serial correlation 0.001.
     let text = |random: &str| {
         format!("[[traffic]]\nname = \"x\"\nkind = \"cbr\"\nrate = \"400kbit\"\nsize = \"500B\"\n{random}")
     };

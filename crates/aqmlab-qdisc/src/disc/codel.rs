@@ -149,7 +149,7 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     let (target, interval) = (all.span("target")?, all.span("interval")?);
     if target > interval {
         let message = format!(
-            "target `{target}` exceeds interval `{interval}`; RFC 8289 sets it to 5 % to 10 % of the interval"
+            "target `{target}` exceeds interval `{interval}`; RFC 8289 sets the target to 5 % to 10 % of the interval"
         );
         return Err(ParamError::new("target", message));
     }

@@ -110,8 +110,8 @@ pub struct EarlyQueue {
     pub limit: Limit,
     /// Whether ECN-capable packets are marked instead of dropped if the law allows it.
     pub ecn: bool,
-    /// Whether the loss of a packet that finds the buffer full is an overflow even if the law has
-    /// chosen the packet.
+    /// Whether the loss of a packet that finds the buffer full counts as an overflow even if the
+    /// law has chosen the packet.
     pub overflow_first: bool,
     /// Whether a chosen packet that is not ECN-capable passes untouched.
     pub spares_not_ect: bool,

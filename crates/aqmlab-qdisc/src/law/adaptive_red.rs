@@ -60,8 +60,8 @@ pub enum When {
     Arrivals,
 }
 
-/// Distance of the band from each threshold, as a share of the span between them. The band is the
-/// middle fifth.
+/// Distance of the band from each threshold, as a share of the span between the thresholds. The
+/// band is the middle fifth.
 const BAND_MARGIN: f64 = 0.4;
 
 /// Position of the average: relative to the band for AIMD, relative to the thresholds for
@@ -93,7 +93,7 @@ pub struct AdaptiveRed {
     /// Timer: when the next update is due. Arrivals: the last instant without an update.
     next: Instant,
     /// Crossings: the range of averages, ends included, around the last arrival's average in which
-    /// nothing is crossed.
+    /// no threshold is crossed.
     stays: (f64, f64),
 }
 
@@ -316,8 +316,8 @@ mod tests {
         Instant::ZERO + Span::ms(n)
     }
 
-    /// 10 Mbit/s of 615 B and a target of 10 ms (the known-answer case): C = 2032.52, thresholds 10.163 and
-    /// 30.488. The weight is 1: the average is the queue.
+    /// 10 Mbit/s in packets of 615 B and a target of 10 ms (the known-answer case): C = 2032.52, thresholds
+    /// 10.163 and 30.488. The weight is 1: the average is the queue.
     fn law(max_p: f64, rule: AimdRule) -> AdaptiveRed {
         let packets_per_s = 10e6 / (8.0 * 615.0);
         let min_th = 0.01 * packets_per_s / 2.0;

@@ -243,7 +243,8 @@ mod tests {
         let expected = |packets| 10.0 * 0.998f64.powi(packets);
         let found = average.at(at(1.0));
         assert!(expected(1000) * 0.9999 < found && found < expected(999) * 1.0001, "{found}");
-        // An arrival that is sent ends it: the next idle period begins when the link polls the empty queue.
+        // An arrival that is sent ends the idle period: the next one begins when the link polls the empty
+        // queue.
         average.on_arrival(at(1.0), 0.0);
         average.on_idle(at(1.0009));
         assert_eq!(average.at(at(1.0018)), average.at(at(1.0009)));

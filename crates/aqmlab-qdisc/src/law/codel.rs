@@ -204,7 +204,7 @@ impl CodelLaw {
     fn improve_root(&mut self) {
         let x = u64::from(self.inverse_root) << 16;
         let square = (x * x) >> 32;
-        // A quarter of it, so that the product has at most 64 bits.
+        // A quarter of the factor, so that the product has at most 64 bits.
         let factor = (3u64 << 32).saturating_sub(self.count.saturating_mul(square)) >> 2;
         let next = (factor * x) >> 31;
         self.inverse_root = u16::try_from(next >> 16).unwrap_or(u16::MAX);

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     const PERIOD: Span = Span::ms(2);
-    /// 10 Mbit/s of 615 B.
+    /// 10 Mbit/s in packets of 615 B.
     const PACKETS_PER_S: f64 = 10e6 / (8.0 * 615.0);
 
     fn law(inw: f64) -> RemLaw {

@@ -141,8 +141,8 @@ mod tests {
         assert_eq!(order, [&first_round[..], &second].concat());
     }
 
-    /// A queue that does not know the length of its next packet, or sends a different one, owes
-    /// what was not covered.
+    /// A queue that does not know the length of its next packet, or sends a different one, owes the
+    /// part that its credit did not cover.
     #[test]
     fn an_empty_queue_saves_nothing_and_keeps_its_debt() {
         let mut robin = RoundRobin::new([1000, 1000]);

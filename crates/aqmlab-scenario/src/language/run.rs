@@ -85,13 +85,13 @@ pub const RECORD: &[Field] = &[
         "requests",
         Form::Table(REQUEST_RECORD),
         "the defaults of its keys",
-        "how the requests of classes that make requests are recorded",
+        "how requests are recorded, for classes that make requests",
     ),
     default(
         "limit",
         Form::One(Kind::Integer { min: 1, max: 1_000_000_000 }),
         Default::Integer(2_000_000),
-        "largest number of rows of the trace, and of the packets; a run that exceeds it ends with an error",
+        "largest number of rows in the trace and in the packet recording; a run that exceeds it ends with an error",
     ),
 ];
 

@@ -13,7 +13,7 @@ use crate::field::{Field, Form, Variant, default, required, ruled};
 pub const TRAFFIC_KINDS: &[Variant] = &[
     Variant {
         kind: "bulk",
-        help: "TCP connections that send a number of bytes and close, or send for ever",
+        help: "TCP connections that send a number of bytes and close, or send forever",
         fields: &[CLASS, MANY, BULK],
     },
     Variant {
@@ -312,7 +312,7 @@ const PAGES: &[Field] = &[
         "correlation",
         Form::One(Kind::Number { min: -1.0, max: 1.0 }),
         Default::Number(0.6),
-        "rank correlation (Spearman) of weight and number of objects over pages",
+        "rank correlation (Spearman) of weight and number of objects across pages",
     ),
     default(
         "scripts",

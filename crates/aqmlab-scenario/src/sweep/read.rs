@@ -132,8 +132,8 @@ fn read<'f>(
     Some(sweep)
 }
 
-/// Checks that no axis replaces a value that an arm sets: the arm's name would then be wrong without an
-/// error.
+/// Checks that no axis replaces a value that an arm sets: the arm's name would then be wrong, and no error
+/// would say so.
 fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>) {
     for arm in arms {
         for own in &arm.changes {

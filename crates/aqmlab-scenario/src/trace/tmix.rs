@@ -113,7 +113,8 @@ impl Reader {
         }
     }
 
-    /// Completes the current connection; otherwise returns the line of its header, and what it lacks.
+    /// Completes the current connection. If the connection is incomplete, returns the line of its header and
+    /// what it lacks.
     fn end(&mut self, read: &mut Connections) -> Result<(), (u64, String)> {
         let Some(connection) = self.connection.take() else { return Ok(()) };
         let failed = |message: &str| (connection.line, message.to_string());
