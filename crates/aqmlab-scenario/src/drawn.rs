@@ -193,7 +193,7 @@ impl Pass<'_, '_> {
     ) -> Option<Distribution<T>> {
         let mean: T = self.one_at(node, path, drawn)?;
         if mean.units() == 0 {
-            self.error(&node.at, path, format!("the mean `{mean}` is zero; write a longer one"));
+            self.error(&node.at, path, format!("the mean `{mean}` is zero; write a larger one"));
             return None;
         }
         let Some(shape_node) = table.get("shape") else {
