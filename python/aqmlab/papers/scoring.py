@@ -167,8 +167,10 @@ def evidence(scored: ScoredFinding) -> tuple[str, ...]:
         if each.verdict.reason and (scored.status == "undecided" or not each.parts)
     ]
     parts = foremost([part for each in deciding for part in each.deciding()], scored.status)
-    said = [*dict.fromkeys(reasons), *map(worded, parts[:MOST_SHOWN])]
-    more = len(parts) - MOST_SHOWN
+    # Two bounds of one value, such as `x > 0 and x <= 1`, are worded alike.
+    measured = list(dict.fromkeys(map(worded, parts)))
+    said = [*dict.fromkeys(reasons), *measured[:MOST_SHOWN]]
+    more = len(measured) - MOST_SHOWN
     return (*said, f"and {more} more") if more > 0 else tuple(said)
 
 
