@@ -1,16 +1,17 @@
-//! The cost of a segment in the endpoints. Two of them back to back, without a network: the sender's window
-//! is full, each segment that arrives is acknowledged, and each acknowledgment lets the next segment out.
-//! Prints one JSON line, so that a profiler can count instructions; the cost of one segment is the difference
-//! between a long and a short run over the difference of their segments.
+//! The cost of a segment in the endpoints. Two of them are connected directly, without a network: the
+//! sender's window is full, each segment that arrives is acknowledged, and each acknowledgment lets the next
+//! segment out. Prints one JSON line, so that a profiler can count instructions; the cost of one segment is
+//! the difference between the costs of a long and a short run, divided by the difference between their
+//! numbers of segments.
 //!
 //! cargo build --release -p aqmlab-transport --example endpoint_bench
 //! perf stat -e instructions:u target/release/examples/endpoint_bench plain 2000000
 //!
 //! `plain` acknowledges every segment, `delayed` every second one, `lossy` is `plain` with one segment in 200
-//! lost, `marked` with one in 200 marked, `cubic` and `cubic_linux` are `plain` with that growth; `tracked` and
-//! `tracked_lossy` are `plain` and `lossy` with a sender that tracks each segment individually (RFC 8985, RFC
-//! 9937, RFC 5682), `linux` and `linux_lossy` with the whole profile of that name; `nothing` measures this
-//! program's own share, which must be subtracted.
+//! lost, `marked` with one in 200 marked; `cubic` and `cubic_linux` are `plain` with that growth of the
+//! window; `tracked` and `tracked_lossy` are `plain` and `lossy` with a sender that tracks each segment
+//! individually (RFC 8985, RFC 9937, RFC 5682), `linux` and `linux_lossy` with the whole profile of that
+//! name; `nothing` measures this program's own share, which must be subtracted.
 
 use std::collections::VecDeque;
 
@@ -40,7 +41,7 @@ const CUBIC: (&str, Value) = ("congestion", Value::Choice("cubic"));
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [name, segments] = args.as_slice() else {
-        panic!("usage: endpoint_bench MODE <segments>, a mode of those that its source lists")
+        panic!("usage: endpoint_bench MODE <segments>; its source lists the modes")
     };
     let segments: u64 = segments.parse().expect("the number of segments is a number");
     let run = |fault, settings: &[(&'static str, Value)]| through_endpoints(segments, "rfc", fault, settings);
@@ -56,7 +57,7 @@ fn main() {
         "linux" => through_endpoints(segments, "linux", Fault::Nothing, &[]),
         "linux_lossy" => through_endpoints(segments, "linux", Fault::Loss, &[]),
         "nothing" => through_nothing(segments),
-        other => panic!("no way to run is called `{other}`"),
+        other => panic!("no mode is called `{other}`"),
     };
     let bytes = size_of::<Endpoint>();
     println!(
@@ -99,7 +100,7 @@ fn through_nothing(segments: u64) -> u32 {
     0
 }
 
-/// What a host calls.
+/// The calls that a host makes.
 trait End {
     fn on_segment(&mut self, now: Instant, segment: &Segment, ce: bool, profile: &Profile);
     fn on_segment_with_sack(&mut self, now: Instant, segment: &Segment, sack: &Sack, profile: &Profile);
@@ -110,7 +111,8 @@ trait End {
     fn deadline(&self) -> Option<Instant>;
 }
 
-/// Delivers `segments` segments with their acknowledgments, in order, one in each [`SEGMENT_TIME`]; the sender.
+/// Delivers `segments` segments with their acknowledgments, in order, one in each [`SEGMENT_TIME`]; returns
+/// the sender.
 fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -> E {
     let [mut sender, mut receiver] = ends;
     let (mut data, mut acks) = (Wire::default(), Wire::default());
@@ -137,7 +139,7 @@ fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -
         drain(&mut receiver, now, profile, &mut acks);
         while let Some(ack) = acks.segments.pop_front() {
             if ack.sack_len > 0 {
-                let sack = acks.options.pop_front().expect("it travels beside its segment");
+                let sack = acks.options.pop_front().expect("it travels with its segment");
                 sender.on_segment_with_sack(now, &ack, &sack, profile);
             } else {
                 sender.on_segment(now, &ack, false, profile);

@@ -1,4 +1,4 @@
-//! Boolean facts, eight per byte: there are many endpoints, and one comparison tests several facts.
+//! Boolean facts, eight per byte, because there are many endpoints. One comparison tests several facts.
 
 /// Up to eight facts. Each user names its own as powers of two.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

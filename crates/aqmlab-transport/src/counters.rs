@@ -1,6 +1,6 @@
 //! Counts of an endpoint's activity.
 
-/// Counts of one endpoint since it was made.
+/// Counts of one endpoint since its creation.
 ///
 /// A retransmitted segment counts as sent and as retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -29,12 +29,12 @@ pub struct Counters {
     pub ce_received: u32,
     /// Segments sent without payload, SYN, FIN or RST: pure acknowledgments.
     pub acks_sent: u32,
-    /// Received segments with payload or FIN that contained nothing new: spurious retransmissions
-    /// of the other side, as far as they arrive here.
+    /// Received segments with payload or FIN that contained nothing new: those spurious retransmissions of
+    /// the other side that arrive here.
     pub duplicates_received: u32,
-    /// Windows of data with two or more retransmitted segments. A window here is the data
-    /// outstanding at the first retransmission of a segment that belongs to no earlier window. The
-    /// same segment retransmitted twice counts once.
+    /// Windows of data with two or more retransmitted segments. A window here is the data outstanding at the
+    /// first retransmission of a segment that belongs to no earlier window. A segment that is retransmitted
+    /// twice counts once.
     pub multiple_loss_windows: u32,
     /// SYN or SYN-ACK segments retransmitted.
     pub syn_retransmissions: u32,
@@ -53,7 +53,7 @@ pub(crate) struct Tally {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Incidents {
     pub bytes_retransmitted: u64,
-    /// Bytes of the stream that were retransmitted, each time. A retransmitted segment may have
+    /// Bytes of the stream that were retransmitted, counted each time. A retransmitted segment may have
     /// grown; its new bytes do not count here.
     pub bytes_repeated: u64,
     pub retransmitted: u32,

@@ -22,8 +22,8 @@ pub enum StreamEvent {
     Aborted,
 }
 
-/// Events not yet fetched. Amounts are summed, so the memory is constant however late the host fetches them;
-/// it must do so within 4 GiB.
+/// Events not yet fetched. Amounts are summed, so memory is constant however late the host fetches them. It
+/// must fetch them before an amount reaches 4 GiB.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Pending {
     delivered: u32,
@@ -55,12 +55,14 @@ impl Pending {
 
     #[inline]
     pub(crate) fn delivered(&mut self, bytes: u32) {
-        self.delivered = self.delivered.checked_add(bytes).expect("a host asks for events within 4 GiB");
+        self.delivered =
+            self.delivered.checked_add(bytes).expect("a host fetches events before an amount reaches 4 GiB");
     }
 
     #[inline]
     pub(crate) fn acked(&mut self, bytes: u32) {
-        self.acked = self.acked.checked_add(bytes).expect("a host asks for events within 4 GiB");
+        self.acked =
+            self.acked.checked_add(bytes).expect("a host fetches events before an amount reaches 4 GiB");
     }
 
     pub(crate) fn peer_closed(&mut self) {
@@ -82,7 +84,7 @@ impl Pending {
         if self.once.any(ANY_ONCE) { self.next_of_all() } else { self.next_amount() }
     }
 
-    /// Returns the next event other than an amount; the amounts are forgotten.
+    /// Returns the next event other than an amount; the amounts are discarded.
     #[inline]
     pub(crate) fn next_change(&mut self) -> Option<StreamEvent> {
         (self.delivered, self.acked) = (0, 0);

@@ -1,18 +1,19 @@
 //! TCP endpoints as state machines.
 //!
 //! A full connection, from SYN to FIN, with data in both directions: loss recovery by Reno, NewReno or SACK,
-//! congestion control by RFC 5681 or CUBIC, RACK, tail loss probes, gradual reductions and F-RTO as options,
+//! congestion control by RFC 5681 or CUBIC, RACK, tail loss probes, gradual reductions and F-RTO as options;
 //! retransmission timeouts by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no socket, no
 //! bytes: an [`Endpoint`] receives segments and the time as arguments, and returns the segments to send and
 //! the time of the next call. Its caller, a simulator or a test, is the network.
 //!
 //! # Driving an endpoint
-//! One mutation, then drain: after each of [`open`](Endpoint::open), [`write`](Endpoint::write),
-//! [`close`](Endpoint::close), [`abort`](Endpoint::abort), [`on_segment`](Endpoint::on_segment) and
-//! [`on_timer`](Endpoint::on_timer), call [`poll_transmit`](Endpoint::poll_transmit) until it gives `None`,
-//! then [`poll_event`](Endpoint::poll_event) until it gives `None`, then look at
-//! [`deadline`](Endpoint::deadline), an absolute instant: call `on_timer` then or as soon after as you can.
-//! Calling it early does nothing.
+//! First a mutation, then a complete drain: after each of [`open`](Endpoint::open),
+//! [`write`](Endpoint::write), [`close`](Endpoint::close), [`abort`](Endpoint::abort),
+//! [`on_segment`](Endpoint::on_segment) and [`on_timer`](Endpoint::on_timer), call
+//! [`poll_transmit`](Endpoint::poll_transmit) until it gives `None`, then
+//! [`poll_event`](Endpoint::poll_event) until it gives `None`, then look at [`deadline`](Endpoint::deadline),
+//! an absolute instant: call `on_timer` then, or as soon as possible afterwards. Calling it early does
+//! nothing.
 //!
 //! The blocks of a SACK option are separate from their segment, because most segments have none. If a segment
 //! that `poll_transmit` returned has a [`sack_len`](Segment::sack_len), fetch them with
@@ -20,9 +21,9 @@
 //! [`on_segment_with_sack`](Endpoint::on_segment_with_sack).
 //!
 //! # Parameters
-//! A [`Profile`] holds everything that can be chosen and is passed to each call, always the same one for the
-//! same endpoint. [`PARAMS`] explains each parameter with its source; [`profile_settings`] has the bundles
-//! `rfc`, `ns2`, `ns2_fulltcp`, `freebsd4` and `linux`.
+//! A [`Profile`] holds all settings. It is passed to each call, always the same one for the same endpoint.
+//! [`PARAMS`] explains each parameter with its source; [`profile_settings`] has the bundles `rfc`, `ns2`,
+//! `ns2_fulltcp`, `freebsd4` and `linux`.
 //!
 //! # What is not here
 //! The time stamp option (its effect on round trips and on spurious retransmissions is here); path MTU discovery; urgent
@@ -34,7 +35,7 @@ extern crate alloc;
 extern crate std;
 
 /// The version of everything except the congestion controls, which have [their own](Congestion::version).
-/// Incremented whenever this changes a result.
+/// Incremented whenever a change here changes a result.
 pub const VERSION: u32 = 6;
 
 mod bits;

@@ -1,13 +1,13 @@
 //! Distinguishes windows of data that lost one segment from those that lost several.
 
-/// The latest window of data with a retransmission: the data outstanding at that time.
+/// The latest window of data with a retransmission: the data outstanding at the time of the first one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LossWindow {
     /// Offset of its first segment that was retransmitted.
     first: u64,
     /// Bytes from there to one past its last offset.
     len: u32,
-    /// Another segment of it was retransmitted too.
+    /// Another segment of the window has also been retransmitted.
     several: bool,
 }
 
@@ -43,8 +43,8 @@ mod tests {
             (1, 501, false),
             (1, 501, false), // the retransmission was lost
             (201, 601, true),
-            (301, 601, false), // counted already
-            (501, 801, false), // sent after the first was sent again: the next window
+            (301, 601, false), // already counted
+            (501, 801, false), // sent after the first retransmission: in the next window
             (701, 801, true),
             (801, 901, false),
         ];

@@ -25,24 +25,24 @@ pub(crate) struct Quick {
     bound: Span,
     /// Reports of a hole, which may wait for more.
     reports: Reports,
-    /// The number of the acknowledgment due for data before a change of CE (RFC 8257, 3.2).
+    /// The acknowledgment number that is due for data before a change of CE (RFC 8257, 3.2).
     pub earlier: Option<u32>,
 }
 
 /// Reports of data beyond a hole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Reports {
-    /// The number that they acknowledge.
+    /// The acknowledgment number that they carry.
     of: u64,
-    /// Those that left at once.
+    /// Number of reports that left at once.
     prompt: u32,
-    /// Those that wait.
+    /// Number of reports that wait.
     waiting: u32,
-    /// Time at which they leave, or have left.
+    /// Time at which the waiting reports leave, or have left.
     until: Instant,
 }
 
-/// Number of reports of a hole that never wait: those that start a fast retransmit.
+/// Number of first reports of a hole, which never wait because they start a fast retransmit.
 const PROMPT: u32 = 3;
 
 impl Quick {
@@ -52,7 +52,8 @@ impl Quick {
         Quick { left: 0, grown: 0, heard: None, delay, bound: delay, reports, earlier: None }
     }
 
-    /// Returns the time until which the report of data beyond a hole at `next` waits, if it does. `fresh`: none waits.
+    /// Returns the time until which the report of data beyond a hole at `next` waits, if it does. With
+    /// `fresh`, no other waits.
     pub(crate) fn report_waits(
         &mut self,
         now: Instant,
@@ -115,8 +116,9 @@ impl Quick {
         self.heard = Some(last_tick(now, profile.timer_tick));
     }
 
-    /// New data lets the receive window grow, if it still does (`quick_acks_growing`): a single acknowledgment more
-    /// where the number of those to come is even, which is what the one for this data leaves.
+    /// New data lets the receive window grow, while the limit permits it (`quick_acks_growing`). One more
+    /// segment is acknowledged singly if the number of those still to come is even; the acknowledgment for
+    /// this data then leaves that number unchanged.
     pub(crate) fn grows(&mut self, profile: &Profile) {
         if self.grown < profile.quick_acks_growing {
             self.grown += 1;

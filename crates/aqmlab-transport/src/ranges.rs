@@ -1,4 +1,4 @@
-//! Sets of sequence numbers as runs: data beyond a hole, at the receiver and as reported to the
+//! Sets of sequence numbers, stored as runs: data beyond a hole, at the receiver and as reported to the
 //! sender.
 
 use alloc::vec::Vec;
@@ -17,10 +17,9 @@ impl Ranges {
         Ranges { runs: Vec::with_capacity(runs), covered: 0 }
     }
 
-    /// Adds `[from, to)` and returns the count of new numbers. Bisects, and usually has nothing to
-    /// move.
+    /// Adds `[from, to)` and returns the count of new numbers. Uses bisection, and usually moves nothing.
     pub(crate) fn insert(&mut self, from: u64, to: u64) -> u64 {
-        debug_assert!(from < to, "a range has a number in it");
+        debug_assert!(from < to, "a range contains a number");
         // Usually the stream continues where its last piece ended.
         if self.end() == Some(from) {
             self.append(from, to);
@@ -53,7 +52,7 @@ impl Ranges {
     pub(crate) fn remove_below(&mut self, edge: u64) -> u64 {
         if self.end().is_some_and(|end| end <= edge) {
             let removed = self.covered;
-            self.clear(); // usually nothing is left
+            self.clear(); // usually no run remains
             return removed;
         }
         let gone = self.runs.partition_point(|r| r.1 <= edge);
@@ -92,7 +91,7 @@ impl Ranges {
     #[inline]
     pub(crate) fn run_of(&self, number: u64) -> Option<(u64, u64)> {
         let run = match self.runs.last() {
-            Some(last) if last.0 <= number => last, // usually the question is about the last run
+            Some(last) if last.0 <= number => last, // usually the number is near the last run
             _ => self.runs[self.runs.partition_point(|r| r.1 <= number)..].first()?,
         };
         (run.0 <= number && number < run.1).then_some(*run)
@@ -100,14 +99,14 @@ impl Ranges {
 
     /// Returns the lowest number not below `from` that is in no run.
     pub(crate) fn gap_from(&self, from: u64) -> u64 {
-        // Usually the question is about the last run.
+        // Usually the number is near the last run.
         match self.runs.last() {
             Some(last) if last.0 <= from => from.max(last.1),
             _ => self.run_of(from).map_or(from, |run| run.1),
         }
     }
 
-    /// Returns the beginning of the first run above `number`, which is in none.
+    /// Returns the beginning of the first run above `number`, which must be in no run.
     pub(crate) fn end_of_gap(&self, number: u64) -> Option<u64> {
         if self.end().is_none_or(|end| end <= number) {
             return None;

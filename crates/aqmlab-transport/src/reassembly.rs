@@ -11,9 +11,9 @@ pub(crate) struct Beyond {
     ranges: Ranges,
     /// Offset of the FIN, if it has arrived.
     fin: Option<u64>,
-    /// A number in each of the runs that the last segments extended, the latest first.
+    /// One number from each of the runs that the latest segments extended, the most recent first.
     recent: Recent,
-    /// Whether the latest of them is the topmost run.
+    /// Whether the most recent of these is the topmost run.
     topmost_is_latest: bool,
     /// Data that arrived twice and has not been reported yet, and the data that the latest option reports
     /// (RFC 2883).
@@ -23,7 +23,7 @@ pub(crate) struct Beyond {
 
 impl Beyond {
     /// Stores a range beyond the hole, possibly with a FIN at its end; `remembered` is the number of blocks
-    /// kept. Whether it had arrived before.
+    /// kept. Returns whether the range had arrived before.
     pub(crate) fn keep(&mut self, from: u64, to: u64, fin: bool, remembered: usize) -> bool {
         if fin {
             self.fin = Some(to);
@@ -32,7 +32,8 @@ impl Beyond {
         if from == end {
             return true;
         }
-        // Most often the stream goes on where its last piece ended, and that piece was the latest already.
+        // Most often the stream continues where its last piece ended, and that piece was already the most
+        // recent.
         if self.topmost_is_latest && self.ranges.end() == Some(from) {
             self.ranges.append(from, end);
             return false;
@@ -89,8 +90,8 @@ impl Beyond {
     }
 
     /// The blocks: first the data that arrived twice, if the option reports it (RFC 2883, section 4), then
-    /// the one that holds the latest segment, then those that came before as first blocks, the most recent
-    /// ones first (RFC 2018, section 4).
+    /// the one that holds the latest segment, then those that came before as first blocks, most recent first
+    /// (RFC 2018, section 4).
     #[inline]
     pub(crate) fn sack(&self, initial: u32, most: u32) -> Sack {
         let mut sack = Sack::NONE;
@@ -99,15 +100,14 @@ impl Beyond {
         }
         let room = most as usize - sack.blocks().len();
         for number in &self.recent.numbers[..usize::from(self.recent.count).min(room)] {
-            let (from, to) =
-                self.ranges.run_of(*number).expect("what was reported waits until it is absorbed");
+            let (from, to) = self.ranges.run_of(*number).expect("reported data waits until it is absorbed");
             sack.push(to_wire(initial, from), to_wire(initial, to));
         }
         sack
     }
 }
 
-/// One number in each of the most recently changed runs, the latest first; an option has room for these.
+/// One number from each of the most recently changed runs, the latest first, as many as an option can hold.
 #[derive(Clone, PartialEq, Default, Debug)]
 struct Recent {
     numbers: [u64; MAX_BLOCKS],
@@ -115,10 +115,10 @@ struct Recent {
 }
 
 impl Recent {
-    /// The run of `number` has changed: it is the latest, and may have merged with others. At most
+    /// Notes that the run of `number` has changed: it is the latest, and may have merged with others. At most
     /// [`MAX_BLOCKS`] are `remembered`.
     fn put_first(&mut self, number: u64, ranges: &Ranges, remembered: usize) {
-        let (from, to) = ranges.run_of(number).expect("it has been put in");
+        let (from, to) = ranges.run_of(number).expect("it has been added");
         self.retain(|n| !(from..to).contains(&n));
         let kept = usize::from(self.count).min(remembered - 1);
         self.numbers.copy_within(..kept, 1);
@@ -170,7 +170,8 @@ mod tests {
         assert_eq!(beyond.absorb(301), (301, true));
     }
 
-    /// RFC 2018, section 4: the block of the latest segment first, the others by how recently they were first.
+    /// RFC 2018, section 4: the block of the latest segment first, the others ordered by how recently they
+    /// were first.
     #[test]
     fn blocks_are_reported_latest_first_and_at_most_four() {
         let mut beyond = Beyond::default();
@@ -185,7 +186,7 @@ mod tests {
         assert_eq!(blocks(&beyond, 4), [(300, 350), (900, 950), (700, 750), (500, 550)]);
         beyond.keep(750, 900, false, MAX_BLOCKS);
         assert_eq!(blocks(&beyond, 4), [(700, 950), (300, 350), (500, 550)]);
-        // The first hole is filled: what is in order is no block any more.
+        // The first hole is filled: data in order no longer forms a block.
         assert_eq!(beyond.absorb(100), (150, false));
         assert_eq!(beyond.absorb(500), (550, false));
         assert_eq!(blocks(&beyond, 4), [(700, 950)]);

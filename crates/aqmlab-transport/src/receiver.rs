@@ -11,14 +11,14 @@ use crate::sequence::to_wire;
 use crate::ticks::fires_at;
 use crate::trouble::Troubles;
 
-/// What one segment brought.
+/// The contribution of one segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Arrival {
     /// Bytes now deliverable in order.
     pub delivered: u32,
     /// The FIN is reached: nothing follows.
     pub finished: bool,
-    /// The segment brought nothing new.
+    /// The segment contained nothing new.
     pub duplicate: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Receiver {
     unacked: u16,
     /// [`HOLES`] and [`TWICE`].
     notes: Bits,
-    /// The FIN is among what `next` counts.
+    /// `next` includes the FIN.
     finished: bool,
 }
 
@@ -48,7 +48,7 @@ const HOLES: u8 = 1;
 /// Some data has arrived twice, and no acknowledgment has reported it yet (RFC 2883).
 const TWICE: u8 = 1 << 1;
 
-/// More than may be left unacknowledged.
+/// More than may remain unacknowledged.
 const ACK_NOW: u16 = u16::MAX;
 
 impl Receiver {
@@ -86,7 +86,7 @@ impl Receiver {
         to_wire(self.initial, self.next)
     }
 
-    /// Whether nothing waits beyond a hole, and there is nothing to report.
+    /// Whether nothing waits beyond a hole and there is nothing to report.
     #[inline]
     pub(crate) fn is_orderly(&self) -> bool {
         !self.notes.any(HOLES | TWICE)
@@ -106,14 +106,14 @@ impl Receiver {
         troubles.note().beyond.get_or_insert_default().arrived_twice(from, to);
     }
 
-    /// `len` bytes at `next`, with nothing beyond, if a count decides about the acknowledgment.
+    /// Processes `len` bytes at `next`, with nothing beyond, if a count decides about the acknowledgment.
     #[inline]
     pub(crate) fn on_next_segment(&mut self, now: Instant, len: u32, profile: &Profile) {
         self.next += u64::from(len);
         self.delay_ack_by_count(now, profile);
     }
 
-    /// The same where more does.
+    /// The same if further rules decide.
     pub(crate) fn on_next_segment_by_rules(
         &mut self,
         now: Instant,
@@ -125,8 +125,8 @@ impl Receiver {
         self.delay_ack(now, len, troubles, profile);
     }
 
-    /// A segment with offsets `[from, to)` and perhaps a FIN at `to`.
-    #[inline(always)] // there is one caller, and half of the data comes here where packets are lost
+    /// Processes a segment with offsets `[from, to)` and possibly a FIN at `to`.
+    #[inline(always)] // there is one caller; where packets are lost, half of the data passes here
     pub(crate) fn on_segment(
         &mut self,
         now: Instant,
@@ -202,7 +202,7 @@ impl Receiver {
         u32::from(self.unacked) + 1 >= profile.ack_at
     }
 
-    /// This much more is unacknowledged, and will be acknowledged after the delay.
+    /// Notes that this much more is unacknowledged, and will be acknowledged after the delay.
     #[inline]
     fn owe(&mut self, more: u16, now: Instant, delay: Span) {
         self.unacked += more;
@@ -231,7 +231,7 @@ impl Receiver {
         self.owe(more as u16, now, delay); // below the limit, which fits
     }
 
-    /// The next segment in order is acknowledged at once.
+    /// Makes the receiver acknowledge the next segment in order at once.
     pub(crate) fn quicken(&mut self, profile: &Profile) {
         self.unacked = self.unacked.max(profile.ack_every as u16 - 1);
     }
@@ -244,7 +244,7 @@ impl Receiver {
             && self.next <= 1 + u64::from(profile.quick_acks) * u64::from(profile.mss)
     }
 
-    /// Advances over stored data that is now in order. True if that reaches the FIN.
+    /// Advances over stored data that is now in order. Returns true if that reaches the FIN.
     fn absorb(&mut self, troubles: &mut Troubles) -> bool {
         let Some(beyond) = &mut troubles.note().beyond else { return false };
         let (next, finished) = beyond.absorb(self.next);
@@ -302,14 +302,14 @@ impl Receiver {
         self.unacked
     }
 
-    /// The acknowledgment that has just become due, with this much unacknowledged before, waits until `at`,
-    /// or for one that is due earlier.
+    /// Delays the acknowledgment that has just become due, with this much unacknowledged before: it waits
+    /// until `at`, or for one that is due earlier.
     pub(crate) fn hold_ack(&mut self, unacked: u16, at: Instant) {
         self.unacked = unacked.max(1);
         self.ack_deadline = self.ack_deadline.min(at);
     }
 
-    /// Whether something has arrived whose acknowledgment waits.
+    /// Whether data has arrived whose acknowledgment waits.
     pub(crate) fn delays_ack(&self) -> bool {
         0 < self.unacked && self.unacked < ACK_NOW
     }
@@ -333,7 +333,7 @@ impl Receiver {
         self.ack_deadline
     }
 
-    /// The time `now` has come. Whether an acknowledgment has waited for it.
+    /// Advances to the time `now`. Returns whether an acknowledgment has waited for it.
     pub(crate) fn on_timer(&mut self, now: Instant) -> bool {
         let due = now >= self.ack_deadline;
         if due {
@@ -343,7 +343,7 @@ impl Receiver {
     }
 }
 
-/// The time from `now` to the next whole multiple of `period` after it.
+/// The time from `now` to the next whole multiple of `period`.
 fn until_beat(now: Instant, period: Span) -> Span {
     period - Span::ns(now.as_ns() % period.as_ns())
 }
@@ -389,7 +389,7 @@ mod tests {
         assert_eq!(after(&mut r, 201, 301, false), (200, 100), "a duplicate");
         assert_eq!(after(&mut r, 251, 351, false), (250, 100), "half of it is new");
         assert_eq!(after(&mut r, 51, 151, false), (300, 150), "half of it is new");
-        assert_eq!(after(&mut r, 401, 451, true), (350, 150), "a FIN is no byte");
+        assert_eq!(after(&mut r, 401, 451, true), (350, 150), "a FIN is not a byte");
         assert_eq!(after(&mut r, 151, 201, false), (400, 350));
         assert_eq!(after(&mut r, 351, 401, false), (450, 450));
     }
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!((r.received(&troubles), r.delivered()), (200, 0));
     }
 
-    /// The scale of ns-2's interval_: at 300 ms it acknowledges what arrived between 200 ms and then.
+    /// The time scale of ns-2's interval_: at 300 ms, it acknowledges the data that arrived after 200 ms.
     #[test]
     fn a_periodic_timer_beats_at_whole_multiples_of_its_period() {
         let period = Span::ms(100);

@@ -7,14 +7,14 @@ use crate::ticks::fires_at;
 
 /// No deadline is pending.
 const NEVER: Instant = Instant::FAR_FUTURE;
-/// Any bound of a timeout is below this.
+/// Every bound of a timeout is below this.
 const MAX_DOUBLINGS: u8 = 62;
 
 /// The deviations in Linux's arithmetic, each times four, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Deviation {
     smoothed: u64,
-    /// The largest of this round trip, `min_rto` at least.
+    /// The largest deviation in this round trip, at least `min_rto`.
     largest: u64,
     /// The end of the data that was sent when the measurement began.
     round: u64,
@@ -27,7 +27,7 @@ impl Deviation {
         Deviation { smoothed, largest: smoothed.max(profile.min_rto.as_ns()), round: sent }
     }
 
-    /// A round trip of `r`. RTTVAR, which was `rttvar4`, times four.
+    /// Processes a round trip of `r`. Returns four times RTTVAR; `rttvar4` was its previous value.
     fn measured(&mut self, r: u64, srtt: u64, rttvar4: u64) -> u64 {
         let (error, before) = (r.abs_diff(srtt), self.smoothed / 4);
         self.smoothed = match error.checked_sub(before) {
@@ -59,10 +59,10 @@ pub(crate) struct RtoTimer {
     deadline: Instant,
     /// The time at which the timed segment left; [`NEVER`] if none is timed.
     timed_at: Instant,
-    /// The acknowledgment that ends the current measurement; its lower half is enough, because it is in the
-    /// window.
+    /// The acknowledgment that ends the current measurement; the lower half of its bits is enough, because it
+    /// is in the window.
     timed: u32,
-    /// The timeout has been doubled this often.
+    /// Number of times that the timeout has been doubled.
     doublings: u8,
     /// The timer has fired, and no new data has been acknowledged since.
     fired: bool,
@@ -159,7 +159,7 @@ impl RtoTimer {
         self.timed_at != NEVER && (ack as u32).wrapping_sub(self.timed) as i32 >= 0
     }
 
-    /// New data up to `ack` is acknowledged. True if the timed segment is among it.
+    /// New data up to `ack` is acknowledged. Returns true if this includes the timed segment.
     #[inline]
     pub(crate) fn acked(&mut self, ack: u64) -> bool {
         self.fired = false;
@@ -183,7 +183,8 @@ impl RtoTimer {
         self.sample(Instant::ZERO, r, profile);
     }
 
-    /// The same by Linux's arithmetic. Everything below `una` has arrived, everything below `sent` was sent.
+    /// The same with Linux's arithmetic. Everything below `una` has arrived, and everything below `sent` has
+    /// been sent.
     pub(crate) fn measured_by_linux(
         &mut self,
         r: Span,
@@ -251,7 +252,7 @@ impl RtoTimer {
         let backed_off = if self.doublings == 0 { base } else { base.saturating_mul(1 << self.doublings) };
         let bounded = backed_off.min(profile.max_rto);
         if profile.rtt_arithmetic == RttArithmetic::Ns2 {
-            // It never lets the timer fire within two ticks of its clock.
+            // ns-2 never lets the timer fire within two ticks of its clock.
             return bounded.max(profile.granularity.saturating_mul(2));
         }
         bounded
@@ -282,8 +283,8 @@ impl RtoTimer {
         if self.rto(profile) < profile.max_rto || (ns2 && self.doublings < 6) {
             self.doublings = (self.doublings + 1).min(MAX_DOUBLINGS);
         }
-        // RFC 6298, 5.7 allows to clear SRTT; ns-2, after BSD, moves it into the variance and keeps the
-        // current timeout until the next sample.
+        // RFC 6298, 5.7 allows SRTT to be cleared; ns-2, following BSD, moves it into the variance and keeps
+        // the current timeout until the next sample.
         if ns2 && self.doublings > 3 {
             let tick = profile.granularity.as_ns();
             self.rttvar4 += self.srtt8 / (8 * tick) * tick;
@@ -291,8 +292,9 @@ impl RtoTimer {
         }
     }
 
-    /// The handshake is over and the timer stops. If a SYN had to be retransmitted, there is no sample, and
-    /// data begins with a separate timeout (RFC 6298, 5.7); ns-2 stays backed off until the first sample.
+    /// The handshake is over, and the timer stops. If a SYN had to be retransmitted, there is no sample, and
+    /// data begins with a separate timeout (RFC 6298, 5.7); in ns-2, the timeout remains backed off until the
+    /// first sample.
     pub(crate) fn handshake_done(&mut self, syn_timed_out: bool, profile: &Profile) {
         self.stop();
         self.fired = false;
@@ -317,7 +319,7 @@ impl RtoTimer {
 mod tests {
     use super::*;
 
-    /// By hand, in milliseconds: deviations times four of 400, 300, 225 and, an eighth as fast, 230.46875.
+    /// By hand, in milliseconds: four times the deviation is 400, 300, 225 and, an eighth as fast, 230.46875.
     #[test]
     fn the_variance_of_linux_is_the_largest_deviation_and_comes_down_by_quarters() {
         let profile = Profile::named("linux").expect("built in");

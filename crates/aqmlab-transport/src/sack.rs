@@ -23,7 +23,8 @@ impl Sack {
         &self.blocks[..usize::from(self.count)]
     }
 
-    /// Whether all blocks but the first are in an earlier option, which began with them, or with one block more.
+    /// Whether all blocks except the first are in an earlier option, which began with them or had one block
+    /// before them.
     #[inline]
     pub(crate) fn repeats_all_but_first(&self, earlier: &Sack) -> bool {
         let others = self.blocks().get(1..).unwrap_or_default();

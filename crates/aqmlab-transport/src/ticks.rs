@@ -1,5 +1,6 @@
 //! Timers that count ticks of a clock (`timer_tick`): a hierarchical timing wheel (G. Varghese, T. Lauck, "Hashed and
-//! hierarchical timing wheels", SOSP 1987) of 64 places a level, each level eight times as coarse as the one before.
+//! hierarchical timing wheels", SOSP 1987) of 64 slots per level, each level eight times as coarse as the one
+//! before.
 
 use aqmlab_units::{Instant, Span};
 
@@ -37,7 +38,7 @@ pub(crate) fn fires_at(now: Instant, span: Span, tick: Span) -> Instant {
 mod tests {
     use super::*;
 
-    /// On a wheel of 1 ms, a timer set at 5.3 ms for 40 ms is due in tick 45 and fires at tick 46.
+    /// On a wheel with ticks of 1 ms, a timer set at 5.3 ms for 40 ms is due in tick 45 and fires at tick 46.
     #[test]
     fn a_timer_fires_with_the_tick_after_its_last_and_far_ones_with_every_eighth() {
         let at = |us, span| {
@@ -47,7 +48,7 @@ mod tests {
         assert_eq!(at(5_300, Span::ms(40)), 46);
         assert_eq!(at(5_300, Span::us(39_001)), 46, "whole ticks");
         assert_eq!(at(5_300, Span::ms(62)), 68);
-        assert_eq!(at(5_300, Span::ms(63)), 72, "68 lies in the eight from 64 on");
+        assert_eq!(at(5_300, Span::ms(63)), 72, "68 lies in the group of eight ticks from 64 on");
         assert_eq!(at(5_300, Span::ms(200)), 208);
         assert_eq!(at(0, Span::ms(504)), 512, "by 64");
         let exact = Instant::ZERO + Span::us(5_300);

@@ -19,13 +19,13 @@ pub(crate) struct Trouble {
     pub board: Option<Box<Scoreboard>>,
     /// All outstanding segments, if each is tracked.
     pub tracking: Option<Box<Tracking>>,
-    /// When data in order is acknowledged, if more than a count decides.
+    /// When data in order is acknowledged, if more than a count determines it.
     pub quick: Option<Box<Quick>>,
     /// The memory of the congestion control.
     pub control: Memory,
     pub counts: Incidents,
     pub loss_window: LossWindow,
-    /// Timeouts without new data acknowledged in between; counts while
+    /// Timeouts without new data acknowledged in between; valid while
     /// [`RtoTimer::has_fired`](crate::rto::RtoTimer::has_fired).
     pub timeouts_in_a_row: u32,
     /// The number of the duplicate ACK for which limited transmit is due.
@@ -33,7 +33,7 @@ pub(crate) struct Trouble {
 }
 
 const _: () =
-    assert!(size_of::<Trouble>() <= 152, "what losses leave behind has grown for every flow that has any");
+    assert!(size_of::<Trouble>() <= 152, "the state kept after losses has grown for every flow with losses");
 
 impl Trouble {
     const fn none() -> Self {
@@ -52,7 +52,7 @@ impl Trouble {
     }
 }
 
-/// The state of losses in an endpoint without any.
+/// The state of an endpoint without losses.
 static NONE: Trouble = Trouble::none();
 
 /// An endpoint's [`Trouble`], created at the first loss, mark or timeout: most short flows never have one.
@@ -70,7 +70,7 @@ impl Troubles {
         self.0.as_deref().unwrap_or(&NONE)
     }
 
-    /// The history of losses so far, if there is one, to change it.
+    /// The history of losses so far, if there is one, for a change.
     #[inline]
     pub(crate) fn get_mut(&mut self) -> Option<&mut Trouble> {
         self.0.as_deref_mut()
@@ -82,13 +82,13 @@ impl Troubles {
         self.0.as_deref()?.tracking.as_deref()
     }
 
-    /// The same to change it.
+    /// The same, for a change.
     #[inline]
     pub(crate) fn tracking_mut(&mut self) -> Option<&mut Tracking> {
         self.0.as_deref_mut()?.tracking.as_deref_mut()
     }
 
-    /// The history of losses so far, to extend it.
+    /// The history of losses so far, created if necessary, for a change.
     #[cold]
     pub(crate) fn note(&mut self) -> &mut Trouble {
         self.0.get_or_insert_with(|| Box::new(Trouble::none()))

@@ -1,11 +1,11 @@
-//! The bytes of a stream that pass a point of their path for the first time.
+//! Counts the bytes of a stream that pass a point of their path for the first time.
 
 use crate::ranges::Ranges;
 use crate::sequence::from_wire;
 
 /// Counts the bytes of one direction of a TCP connection as its segments pass, each byte once.
 ///
-/// An observer in front of a host, such as a router, counts with it the same bytes as
+/// With it, an observer in front of a host, such as a router, counts the same bytes as
 /// [`Endpoint::received`](crate::Endpoint::received) inside: in order or not, and without repeated bytes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UniqueBytes {
@@ -19,12 +19,12 @@ pub struct UniqueBytes {
 }
 
 impl UniqueBytes {
-    /// Returns the initial state. Up to `holes` holes at the same time need no further memory.
+    /// Returns the initial state. Up to `holes` simultaneous holes need no further memory.
     pub fn with_room(holes: usize) -> Self {
         UniqueBytes { next: 1, initial: None, beyond: Ranges::with_room(holes) }
     }
 
-    /// Begins another connection; the memory is kept.
+    /// Begins another connection; the allocated memory is kept.
     pub fn reset(&mut self) {
         self.next = 1;
         self.initial = None;

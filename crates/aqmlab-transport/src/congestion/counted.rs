@@ -1,8 +1,7 @@
-//! CUBIC in whole segments: its window opens by one whenever a count of acknowledged segments is
-//! full, and the cubic function determines that count (S. Ha, I. Rhee, L. Xu, "CUBIC: A New
-//! TCP-Friendly High-Speed TCP Variant", ACM SIGOPS Operating Systems Review 42 (5), 2008, figure
-//! 2). The steps of time and size, and details that the paper leaves open, are those observed on
-//! Linux 6.1.
+//! CUBIC in whole segments: its window opens by one segment after a certain number of acknowledged segments,
+//! which the cubic function determines (S. Ha, I. Rhee, L. Xu, "CUBIC: A New TCP-Friendly High-Speed TCP
+//! Variant", ACM SIGOPS Operating Systems Review 42 (5), 2008, figure 2). The steps of time and size, and the
+//! details that the paper leaves open, are those observed on Linux 6.1.
 
 use aqmlab_units::{Instant, Span};
 
@@ -16,8 +15,8 @@ const STEPS_OF_C: f64 = STEPS / 10.0;
 /// The function is evaluated again once the window has moved or more time than this has passed, in
 /// milliseconds.
 const LOOKS: u64 = 31;
-/// Time after the beginning of a stage during which round trips do not count, in milliseconds:
-/// queues are still long.
+/// Time after the beginning of a stage during which round trips do not count, because queues are still long;
+/// in milliseconds.
 const SETTLING: u64 = 1000;
 /// Acknowledged segments per segment of window, where the function is flat.
 const FLAT: u32 = 100;
@@ -39,7 +38,7 @@ pub(super) struct Counted {
     stage: Option<Stage>,
 }
 
-/// Use of the congestion window by a window of data.
+/// How much of the congestion window a window of data uses.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 struct Usage {
     /// Segments in flight.
@@ -53,7 +52,7 @@ struct Usage {
 /// A stage of congestion avoidance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Stage {
-    /// epoch_start, in milliseconds, later by pauses.
+    /// epoch_start plus the pauses since then, in milliseconds.
     epoch: u64,
     /// Instant up to which `epoch` already includes pauses.
     resumed: u64,
@@ -91,8 +90,8 @@ impl Stage {
         Stage { epoch, resumed: epoch, k, origin, w_est: cwnd, acked: 0, looked: None }
     }
 
-    /// Returns the acknowledged segments per segment of window by the cubic function, a round trip
-    /// ahead.
+    /// Returns the number of acknowledged segments per segment of window, by the cubic function one round
+    /// trip ahead.
     fn by_function(&self, now: Instant, cwnd: u32, ahead: Span, profile: &Profile) -> u32 {
         let ms = whole_ms(now) - self.epoch + ahead.as_ns().div_ceil(Span::ms(1).as_ns());
         let from_k = libm::floor(ms as f64 * STEPS / 1e3) - self.k;
@@ -107,7 +106,7 @@ impl Stage {
         }
     }
 
-    /// Returns the largest such number that keeps up with Reno's window.
+    /// Returns the largest such number with which the window keeps up with Reno's.
     fn by_reno(&mut self, cwnd: u32, profile: &Profile) -> u32 {
         // 1 / alpha, in eighths
         let eighths = libm::floor(8.0 * (1.0 + beta(profile)) / (3.0 * (1.0 - beta(profile)))) as u32;

@@ -1,5 +1,5 @@
-//! DCTCP (RFC 8257): Reno, but the reduction at a mark depends on the frequency of marks. In whole segments its
-//! arithmetic and the boundaries of its windows are those observed on Linux 6.1.
+//! DCTCP (RFC 8257): Reno, but the reduction at a mark depends on the frequency of marks. When it counts
+//! whole segments, its arithmetic and the boundaries of its windows are those observed on Linux 6.1.
 
 use super::reno::Reno;
 use super::window::{Ack, Control, Cut, Heard, Sign, Window};
@@ -24,13 +24,13 @@ pub(super) struct Dctcp {
 }
 
 impl Default for Dctcp {
-    /// Section 4.2: an alpha of 1 is a cautious beginning.
+    /// Section 4.2: an initial alpha of 1 is cautious.
     fn default() -> Self {
         Dctcp { alpha: 1.0, window_end: 1, acked: 0, marked: 0 }
     }
 }
 
-/// Whether it counts whole segments, not bytes.
+/// Whether DCTCP counts whole segments, not bytes.
 fn counts_segments(profile: &Profile) -> bool {
     profile.reduction_base == ReductionBase::CongestionWindow
 }

@@ -1,5 +1,5 @@
-//! Slow start that ends before a loss, as in HyStart: at a train of acknowledgments half a round
-//! trip long, or at a longer round trip (S. Ha, I. Rhee, "Taming the elephants: New TCP slow
+//! Slow start that ends before a loss, as in HyStart: when a train of acknowledgments is half a round trip
+//! long, or when the round trip has become longer (S. Ha, I. Rhee, "Taming the elephants: New TCP slow
 //! start", Computer Networks 55 (9), 2011). Its bounds are those observed on Linux 6.1 with CUBIC.
 
 use aqmlab_units::{Instant, Span};
@@ -13,7 +13,7 @@ const LOW_WINDOW: f64 = 16.0;
 const SPACING: Span = Span::ms(2);
 /// Time for which a host may delay acknowledgments.
 const HELD_BACK: Span = Span::ms(1);
-/// Number of round trips in each round before their minimum counts.
+/// Number of round-trip samples that a round needs before their minimum counts.
 const SAMPLES: u8 = 8;
 const LEAST_GROWTH: Span = Span::ms(4);
 const MOST_GROWTH: Span = Span::ms(16);
@@ -22,7 +22,7 @@ const MOST_GROWTH: Span = Span::ms(16);
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct HyStart {
     found: bool,
-    /// SND.NXT at the beginning of the round, and at the latest acknowledgment.
+    /// SND.NXT at the beginning of the round and at the latest acknowledgment.
     end: u64,
     sent: u64,
     /// Time at the beginning of the round, and at the latest acknowledgment of its train.
@@ -77,7 +77,7 @@ impl HyStart {
         *self = HyStart { end: self.sent, sent: self.sent, ..HyStart::default() };
     }
 
-    /// Pacing spreads the segments, and so the acknowledgments.
+    /// Pacing spreads the segments, and therefore the acknowledgments.
     fn train_is_long(&mut self, now: Instant, profile: &Profile) -> bool {
         if now - self.train > SPACING {
             return false;

@@ -2,9 +2,9 @@
 //!
 //! Three parts. The [`Window`] is the answer of all controls, in segments, with the rules that they share:
 //! the base of a reduction, the minimum that remains, and the window after a pause. A [`Control`] is an
-//! algorithm: it is called for each acknowledgment, for each that may open the window, and for each
-//! congestion signal. [`Algorithm`] is the one that the profile names. No control knows which segment is
-//! missing, how much of the outstanding data has left the network, or the corresponding inflation:
+//! algorithm: it is called for each acknowledgment, again if that acknowledgment may open the window, and for
+//! each congestion signal. [`Algorithm`] is the one that the profile names. No control knows which segment is
+//! missing, how much of the outstanding data has left the network, or how far the window is inflated for it:
 //! [`crate::recovery`] is responsible for these.
 //!
 //! A new control is a file next to [`reno`], a word in the profile and a variant of [`Kept`]. Its state
@@ -66,7 +66,7 @@ enum Exit {
 impl Remembered {
     fn new(profile: &Profile) -> Box<Self> {
         let now = match (profile.congestion, profile.cubic_growth) {
-            // No endpoint is made with a control that only kernels have.
+            // No endpoint is created with a control that only kernels have.
             (Some(Congestion::Reno) | None, _) => Kept::Reno(Reno),
             (Some(Congestion::Dctcp), _) => Kept::Dctcp(Dctcp::default()),
             (Some(Congestion::Cubic), CubicGrowth::Rfc9438) => Kept::Cubic(Cubic::default()),

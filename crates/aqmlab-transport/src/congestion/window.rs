@@ -10,7 +10,7 @@ use crate::profile::{
 /// "Arbitrarily high" (RFC 5681, 3.1).
 const UNLIMITED: f64 = f64::INFINITY;
 
-/// Tolerance with which a product such as 0.7 times 90 counts as a whole number.
+/// Tolerance within which a product such as 0.7 times 90 counts as a whole number.
 const ROUNDING: f64 = 1e-9;
 
 /// The congestion window, in segments of the profile's size.
@@ -28,7 +28,7 @@ pub(crate) struct Ack {
     pub now: Instant,
     /// Bytes of the stream newly acknowledged.
     pub bytes: u32,
-    /// Bytes in flight before it.
+    /// Bytes in flight before this acknowledgment.
     pub flight: u32,
     /// The smoothed round-trip time, once there is one.
     pub srtt: Option<Span>,
@@ -65,19 +65,19 @@ pub(crate) struct Heard {
     pub bytes: u32,
     /// Segments that have arrived, if each is tracked: acknowledged or SACKed for the first time.
     pub segments: u32,
-    /// Whether it brings an ECN echo.
+    /// Whether it carries an ECN echo.
     pub marked: bool,
     /// SND.UNA after it, and SND.NXT.
     pub una: u64,
     pub sent: u64,
-    /// The round trip that it measures, from the latest segment that it covers.
+    /// The round-trip time that it measures, from the latest segment that it covers.
     pub rtt: Option<Span>,
 }
 
 /// A sign of congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sign {
-    /// A fast retransmit that is the first sign in its window.
+    /// A fast retransmit that is the first sign of congestion in its window.
     Loss,
     /// The same for an ECN echo.
     Mark,
@@ -95,7 +95,7 @@ pub(crate) struct Cut {
     pub share: f64,
     /// Minimum number of segments.
     pub least: f64,
-    /// Number of segments that remain, if the share does not decide.
+    /// Number of segments that remain, if the share does not determine it.
     pub left: Option<f64>,
 }
 
@@ -162,10 +162,11 @@ impl Window {
         self.ssthresh
     }
 
-    /// Returns the number of whole segments that may be in flight; `inflation` of them have left the network.
+    /// Returns the number of whole segments that may be in flight, including `inflation` segments that have
+    /// left the network.
     #[inline]
     pub(crate) fn usable(&self, inflation: u32, profile: &Profile) -> u64 {
-        // Values beyond `max_window`, which is 32 bits wide, do not matter.
+        // Values above `max_window`, which is 32 bits wide, do not matter.
         (u64::from(self.cwnd as u32) + u64::from(inflation)).min(u64::from(profile.max_window))
     }
 
@@ -197,7 +198,7 @@ impl Window {
     }
 
     /// RFC 3465, 2.1: one segment for each window of acknowledged bytes.
-    #[inline(never)] // keeps the way of an ACK short without it
+    #[inline(never)] // keeps the path of an ACK short without it
     pub(crate) fn count_bytes(&mut self, acked: u32, profile: &Profile) {
         let credit = f64::from(self.credit) + f64::from(acked);
         let window = self.cwnd * f64::from(profile.mss);
@@ -214,7 +215,7 @@ impl Window {
         self.ssthresh = self.cwnd;
     }
 
-    /// Scales the growth since `before` by this share.
+    /// Multiplies the growth since `before` by this share.
     pub(crate) fn slow_growth(&mut self, before: f64, share: f64) {
         self.cwnd = before + (self.cwnd - before) * share;
     }
@@ -222,7 +223,7 @@ impl Window {
     /// Opens the window by one segment for each `count` acknowledged.
     pub(crate) fn count_segments(&mut self, acked: u32, count: u32) {
         if self.credit >= count {
-            self.credit = 0; // counted while more were needed
+            self.credit = 0; // counted while a larger number was needed
             self.cwnd += 1.0;
         }
         let credit = self.credit + acked;
@@ -233,7 +234,7 @@ impl Window {
     /// The amount of which RFC 5681, equation 4, or ns-2 keeps half, in segments.
     ///
     /// DEVIATES from RFC 5681, section 2, by default: equation 4 is about "outstanding data in the network",
-    /// and the window has been inflated by the segments that have left it, so these are not halved. Its
+    /// and the window has been inflated by the segments that have left it, so these are not halved. The RFC's
     /// definition of FlightSize counts them (`reduction_base = "outstanding"`).
     fn base(&self, outstanding: Outstanding, profile: &Profile) -> f64 {
         let segments = f64::from(outstanding.flight) / f64::from(profile.mss);
@@ -330,8 +331,8 @@ impl Window {
         self.cwnd < 1.0
     }
 
-    /// Reduces the window for a retransmission timeout. `again`: the segment has timed out before;
-    /// `reduced`: a mark has already reduced the window for this window of data.
+    /// Reduces the window for a retransmission timeout. With `again`, the segment has timed out before; with
+    /// `reduced`, a mark has already reduced the window for this window of data.
     pub(crate) fn timed_out(
         &mut self,
         mut algorithm: impl Control,
@@ -341,7 +342,7 @@ impl Window {
         profile: &Profile,
     ) {
         if profile.reduction_base == ReductionBase::Window {
-            outstanding.inflation = 0; // ns-2 forgets it first
+            outstanding.inflation = 0; // ns-2 first forgets the inflation
         }
         let held = reduced || (again && profile.timeout_ssthresh == TimeoutSsthresh::Rfc5681);
         let cut = algorithm.congestion(Sign::Timeout { held }, self, profile);

@@ -11,7 +11,7 @@ const AGREED: u8 = 1;
 const ECHO: u8 = 1 << 1;
 /// Receiving half: CE has been received since the last acknowledgment left.
 const CE_SINCE_ACK: u8 = 1 << 2;
-/// Sending half: the window was reduced, and the other side has not been notified.
+/// Sending half: the window has been reduced, and the other side has not yet been notified.
 const CWR_DUE: u8 = 1 << 3;
 /// Sending half: reduced at a window of one segment; nothing may leave until the timer fires.
 const WAITING: u8 = 1 << 4;
@@ -47,7 +47,7 @@ impl ClassicEcn {
     }
 
     /// Processes a repeated SYN with these flags, or a SYN-ACK in SYN-RECEIVED: one that does not request ECN
-    /// ends it (RFC 3168, 6.1.1), and one that requests it does not restore it.
+    /// disables it (RFC 3168, 6.1.1), and one that requests ECN does not enable it again.
     pub(crate) fn on_syn_again(&mut self, flags: Flags) {
         let setup = if flags.has(Flags::ACK) { is_setup_syn_ack(flags) } else { is_setup_syn(flags) };
         if !setup {
@@ -55,7 +55,7 @@ impl ClassicEcn {
         }
     }
 
-    /// Disables ECN for this connection: later SYNs do not ask, and later agreement is ignored.
+    /// Disables ECN for this connection: later SYNs do not request it, and later agreement is ignored.
     pub(crate) fn refuse(&mut self) {
         self.0.set(REFUSED);
         self.0.clear(AGREED);
@@ -96,7 +96,7 @@ impl ClassicEcn {
         marked != before
     }
 
-    /// Returns whether ECE or CWR has anything to report, or to forget once it is reported.
+    /// Returns whether ECE or CWR must report anything, or must be reset after a report.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         self.0.any(ECHO | CE_SINCE_ACK | CWR_DUE)
@@ -120,7 +120,7 @@ impl ClassicEcn {
         Feedback { congestion }
     }
 
-    /// Sending half: notes that the window has been reduced, for whatever reason (RFC 3168, 6.1.2).
+    /// Sending half: notes that the window has been reduced, for any reason (RFC 3168, 6.1.2).
     pub(crate) fn reduced(&mut self) {
         self.0.put(CWR_DUE, self.agreed());
     }
@@ -155,8 +155,8 @@ impl ClassicEcn {
         self.0.take(WAITING)
     }
 
-    /// ns-2: notes whether this reaction happened at a window of one segment. Returns true if the
-    /// previous one did too.
+    /// ns-2: notes whether this reaction occurred at a window of one segment. Returns true if the previous
+    /// one did, too.
     pub(crate) fn reacted_at_one(&mut self, at_one: bool) -> bool {
         let before = self.0.take(AT_ONE);
         self.0.put(AT_ONE, at_one);

@@ -3,7 +3,8 @@
 //! Two variants: the classic echo of RFC 3168, and DCTCP's, which reports for each segment whether it had a
 //! mark. A scheme decides three things: what the receiving half writes into the flags of the segments it
 //! sends, what the sending half reads from them (how much was acknowledged, and whether congestion was
-//! reported with it), and what it writes into its own data segments. AccECN fits the same three.
+//! reported with it), and what the sending half writes into its own data segments. AccECN would fit the same
+//! structure.
 
 mod classic;
 

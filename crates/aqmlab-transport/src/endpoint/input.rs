@@ -42,8 +42,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293, 3.10.7.1: any segment for a connection that is over is answered with a RST that the other
-    /// side accepts.
+    /// RFC 9293, 3.10.7.1: any segment for a closed connection is answered with a RST that the other side
+    /// accepts.
     fn on_segment_closed(&mut self, seg: &Segment, profile: &Profile) {
         let expected = from_wire(profile.initial_sequence, seg.ack, self.una);
         if self.sent() > 0
@@ -166,14 +166,14 @@ impl Endpoint {
 
     /// RFC 9293, 3.10.7.4, second: a RST with exactly the next expected number resets; any other in the
     /// window is challenged. DEVIATES for SYN-RECEIVED after a passive open: an endpoint is one connection
-    /// and does not go back to LISTEN. A side that has left TIME-WAIT answers our FIN with a reset that
-    /// acknowledges it: the connection then ends normally.
+    /// and does not go back to LISTEN. If a side that has left TIME-WAIT answers our FIN with a reset that
+    /// acknowledges it, the connection ends normally.
     fn on_reset(&mut self, seg: &Segment, from: u64, profile: &Profile) {
         let next = self.receiver.next();
         if from == next {
             if let Some(ack) = from_wire(profile.initial_sequence, seg.ack, self.una)
                 && seg.flags.has(Flags::ACK)
-                && self.una > 0 // the SYN is no byte of the stream
+                && self.una > 0 // the SYN is not a byte of the stream
                 && (self.una + 1..=self.sent()).contains(&ack)
             {
                 self.advance(ack);
@@ -188,7 +188,7 @@ impl Endpoint {
         }
     }
 
-    /// Everything below `ack` has arrived. The bytes of the stream among it.
+    /// Notes that everything below `ack` has arrived. Returns the newly acknowledged bytes of the stream.
     pub(super) fn advance(&mut self, ack: u64) -> u32 {
         let acked = (ack - self.una) as u32;
         let bytes = acked - u32::from(ack > self.stream_end);
@@ -219,13 +219,13 @@ impl Endpoint {
         }
     }
 
-    /// The acknowledgment field. Returns false if the segment must be dropped for it.
+    /// Processes the acknowledgment field. Returns false if the segment must be dropped because of it.
     fn on_ack(&mut self, now: Instant, seg: &Segment, sack: &Sack, profile: &Profile) -> bool {
         let Some(ack) = from_wire(profile.initial_sequence, seg.ack, self.una) else {
             return true;
         };
         if ack > self.sent() {
-            // RFC 9293: acknowledges something not yet sent.
+            // RFC 9293: it acknowledges data not yet sent.
             self.receiver.ack_now();
             return false;
         }
@@ -374,7 +374,7 @@ impl Endpoint {
         }
     }
 
-    /// Once in a round trip.
+    /// Once per round trip.
     #[cold]
     fn go_on_with_sample(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
         self.rto.measured(now, self.ecn.keeps_backoff(), profile);
@@ -486,7 +486,7 @@ impl Endpoint {
         let (rto, srtt) = (self.rto.rto(profile), self.rto.srtt());
         let (next, to) = (self.receiver.next(), from + u64::from(seg.len));
         let by_sack = self.uses_sack();
-        // The sender may have come down to few segments, or sends this again.
+        // The sender may have reduced its window to a few segments, or has retransmitted this one.
         let first_mark = marked && (seg.flags.has(Flags::CWR) || !self.ecn.has_news());
         let concerns_ecn = self.ecn.agreed() && (first_mark && !profile.exact_echo || !seg.ect);
         let quick = self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new(profile)));
@@ -514,7 +514,7 @@ impl Endpoint {
         }
     }
 
-    /// The next data in order, if more than a count decides about its acknowledgment.
+    /// Processes the next data in order, if its acknowledgment depends on more than a count.
     #[cold]
     pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
         if profile.exact_echo {
@@ -524,8 +524,9 @@ impl Endpoint {
         self.receiver.on_next_segment_by_rules(now, seg.len, &self.troubles, profile);
     }
 
-    /// A segment with payload arrives, marked or not. When this changes, the unacknowledged segments are
-    /// acknowledged with their own echo, and this segment at once (RFC 8257, 3.2, with two acknowledgments).
+    /// A segment with payload arrives, marked or not. If its mark differs from the previous one's, the
+    /// unacknowledged segments are acknowledged with their own echo, and this segment at once (RFC 8257, 3.2,
+    /// with two acknowledgments).
     #[cold]
     fn echo_exactly(&mut self, marked: bool, profile: &Profile) {
         if !self.ecn.turns(marked) {
@@ -540,7 +541,7 @@ impl Endpoint {
         self.receiver.ack_now();
     }
 
-    /// Payload arrives, marked or not, and its acknowledgment depends on more than a count; returns whether
+    /// Payload arrives, marked or not, and its acknowledgment depends on more than a count. Returns whether
     /// the acknowledgment leaves at once.
     #[cold]
     fn note_payload(
@@ -569,10 +570,11 @@ impl Endpoint {
         profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR)
     }
 
-    /// Data has arrived beyond a hole while this amount was unacknowledged: its report may wait for more.
+    /// Data has arrived beyond a hole while this amount was unacknowledged; its report may wait for further
+    /// ones.
     #[cold]
     fn hold_report(&mut self, now: Instant, unacked: u16, profile: &Profile) {
-        // A Linux whose route asks for quick acknowledgments compresses no SACKs: measured.
+        // Measured: a Linux host whose route asks for quick acknowledgments compresses no SACKs.
         if profile.sack_delay.is_zero() || profile.ack_every == 1 || !self.uses_sack() {
             return;
         }
@@ -589,7 +591,7 @@ impl Endpoint {
         let to = from + u64::from(seg.len);
         let mut at_once = false;
         if seg.len > 0 {
-            // RFC 3168, 6.1.5: the ECN field counts within the window only.
+            // RFC 3168, 6.1.5: the ECN field counts only within the window.
             let counts = ce && (profile.echo_outside_window || self.receiver.accepts(from, to, profile));
             if profile.ack_rules {
                 at_once = self.note_payload(now, from, seg, counts, profile);
@@ -615,7 +617,7 @@ impl Endpoint {
             self.events.peer_closed();
             self.enter(now, self.state.peer_closed(), profile);
         } else if arrival.duplicate && self.state == State::TimeWait {
-            // RFC 9293, 3.10.7.4: a FIN again; acknowledge it and start the wait anew.
+            // RFC 9293, 3.10.7.4: a repeated FIN is acknowledged, and the wait starts again.
             self.rto.arm_for(now, profile.time_wait);
         }
         if self.state == State::SynReceived {

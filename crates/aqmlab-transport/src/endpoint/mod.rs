@@ -1,9 +1,9 @@
 //! One end of a connection, composed of its parts.
 //!
-//! [`input`] processes arriving segments, [`predicted`] the most frequent ones on a fast path, and [`output`]
-//! decides what leaves. [`selective`] has the differences with SACK, [`by_segments`] those of a sender that
-//! tracks each outstanding segment, [`paced`] decides when its segments may leave, and [`timers`] acts when
-//! nothing arrives.
+//! [`input`] processes arriving segments, [`predicted`] processes the most frequent ones on a fast path, and
+//! [`output`] decides what leaves. [`selective`] has the differences with SACK, and [`by_segments`] those of
+//! a sender that tracks each outstanding segment. [`paced`] decides when such a sender's segments may leave,
+//! and [`timers`] acts when nothing arrives.
 
 mod by_segments;
 mod input;
@@ -30,7 +30,7 @@ use crate::trouble::Troubles;
 /// More bytes than will ever be sent: an application that always has data.
 pub const ENDLESS: u64 = u64::MAX;
 
-/// Which side opens.
+/// Which side opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// sends the SYN
@@ -85,17 +85,17 @@ const _: () = assert!(size_of::<Endpoint>() <= 160, "an endpoint has outgrown tw
 /// Segments that must be sent before anything else, two facts about the FIN, two about SACK.
 type Notes = Bits;
 
-/// Due: the segment at `una`, whatever the window.
+/// Due: the segment at `una`, regardless of the window.
 const RETRANSMISSION: u8 = 1;
 /// Due: one new segment beyond the window (limited transmit), if it fits within the window plus one segment
 /// per duplicate.
 const LIMITED: u8 = 1 << 1;
-/// Due: a pure acknowledgment, before any data: the handshake's, or one for the segments before a change of
-/// CE.
+/// Due: a pure acknowledgment that leaves before any data: the handshake's, or one for the segments before a
+/// change of CE.
 const HANDSHAKE_ACK: u8 = 1 << 2;
 /// Due: a RST, with the sequence number of the next offset.
 const RESET: u8 = 1 << 3;
-/// The scoreboard determines the choice of segments, or the list of segments does and there is data.
+/// The scoreboard chooses the segments, or the list of segments does and there is data.
 const SELECTIVE: u8 = 1 << 6;
 /// Everything that is due.
 const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET | SELECTIVE;
@@ -145,8 +145,8 @@ impl Endpoint {
         }
     }
 
-    /// The application offers `bytes` more, or [`ENDLESS`]. May come before the handshake. Ignored after
-    /// [`Endpoint::close`].
+    /// The application offers `bytes` more bytes, or [`ENDLESS`]. It may do so before the handshake. Calls
+    /// after [`Endpoint::close`] are ignored.
     pub fn write(&mut self, bytes: u64) {
         if !self.notes.any(CLOSING) {
             self.stream_end = self.stream_end.saturating_add(bytes);
@@ -156,7 +156,7 @@ impl Endpoint {
     }
 
     /// The application withdraws the unsent part of an endless write ([`ENDLESS`]); it may write again. Bytes
-    /// that have been written one by one remain.
+    /// written in finite amounts remain.
     pub fn withdraw(&mut self) {
         if self.stream_end == ENDLESS {
             self.stream_end = self.sent().max(1);
@@ -168,7 +168,7 @@ impl Endpoint {
     ///
     /// DEVIATES from RFC 9293, 3.10.4: before the handshake the request is stored instead of dropping the
     /// connection, so that a workload may write and close as soon as it has opened. [`Endpoint::abort`]
-    /// forgets.
+    /// discards the request.
     pub fn close(&mut self) {
         if self.notes.any(CLOSING) {
             return;
@@ -179,7 +179,7 @@ impl Endpoint {
         self.note_data();
     }
 
-    /// There is more to send, and a list of segments decides when, if there is one.
+    /// Notes that there is more to send; a list of segments, if there is one, decides when.
     fn note_data(&mut self) {
         if self.troubles.tracking().is_some() {
             self.notes.set(SELECTIVE);
@@ -196,14 +196,14 @@ impl Endpoint {
         self.finish(Ending::Aborted);
     }
 
-    /// The next thing that the application should know, until `None`.
+    /// Returns the next event for the application, until `None`.
     #[inline]
     pub fn poll_event(&mut self) -> Option<StreamEvent> {
         self.events.next()
     }
 
-    /// The same for a host that does not need the delivered and acknowledged amounts: without
-    /// [`StreamEvent::Delivered`] and [`StreamEvent::Acked`], which are discarded.
+    /// The same for a host that does not need the delivered and acknowledged amounts: it discards
+    /// [`StreamEvent::Delivered`] and [`StreamEvent::Acked`].
     #[inline]
     pub fn poll_change(&mut self) -> Option<StreamEvent> {
         self.events.next_change()
@@ -267,8 +267,8 @@ impl Endpoint {
         self.rto.rto(profile)
     }
 
-    /// Data sent and not acknowledged, as counted by the window: after a timeout, sending restarts, and data
-    /// beyond the restart counts as lost.
+    /// Data sent and not acknowledged, as counted by the window: after a timeout, sending starts over at the
+    /// oldest unacknowledged data, and data beyond the current position counts as lost.
     pub fn flight(&self) -> Bytes {
         Bytes::new(self.flight.into())
     }
@@ -322,7 +322,7 @@ impl Endpoint {
         self.una + u64::from(self.unacked)
     }
 
-    /// The window and who decides about it.
+    /// The window and the algorithm that decides about it.
     #[inline(always)]
     fn congestion(&mut self, profile: &Profile) -> (&mut Window, Algorithm<'_>) {
         let Endpoint { window, troubles, .. } = self;
@@ -334,7 +334,7 @@ impl Endpoint {
         Outstanding { flight, inflation: self.troubles.get().recovery.inflation() }
     }
 
-    /// Whether the endpoint is in the state after its FIN was acknowledged.
+    /// Whether our FIN has been acknowledged.
     #[inline]
     fn fin_is_acked(&self) -> bool {
         self.una > self.stream_end

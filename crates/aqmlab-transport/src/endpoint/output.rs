@@ -1,4 +1,4 @@
-//! What leaves.
+//! The choice of what an endpoint sends.
 
 use aqmlab_units::Instant;
 
@@ -39,7 +39,7 @@ impl Endpoint {
     }
 
     /// The segment that is due, or the one that the list of segments permits, if there is a list.
-    #[cold] // keeps the way of other senders short
+    #[cold] // keeps the path of other senders short
     fn transmit_due(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         let seldom = self.notes.any(DUE & !SELECTIVE) || !self.state.is_synchronised();
         if seldom || !self.tracks(profile) {
@@ -84,7 +84,7 @@ impl Endpoint {
         if let Some(segment) = self.transmit_urgent(now, profile) {
             return Some(segment);
         }
-        // As in ns-2, the first data answers the SYN-ACK, also if it waits.
+        // As in ns-2, the first data answers the SYN-ACK even if it waits.
         let answers = profile.handshake_ack == HandshakeAck::Piggyback && self.sent() == 1 && self.has_data();
         if answers && self.receiver.next() == 1 { None } else { self.owed_ack(profile) }
     }
@@ -133,7 +133,7 @@ impl Endpoint {
         self.burst -= 1;
         let following = self.flight + self.segment_len(self.next(), profile);
         if u64::from(following) > window {
-            self.burst = 0; // what could open the window gives a new burst: the next call need not look
+            self.burst = 0; // whatever opens the window starts a new burst: no need to check again
         }
         Some(segment)
     }
@@ -171,7 +171,7 @@ impl Endpoint {
         } else {
             self.rto.time_segment(now, 1);
         }
-        // A SYN that the sender's delay holds back is late, and its timer is not.
+        // The sender's delay holds back the SYN, but not its timer.
         let armed = !profile.send_jitter.is_zero() && self.rto.is_running();
         if (self.state == State::SynSent || profile.syn_ack_timer) && !armed {
             self.rto.arm(now, profile);
@@ -226,29 +226,29 @@ impl Endpoint {
     }
 
     /// The application is about to be notified of what has arrived: an acknowledgment that is due leaves
-    /// before its answer, unless data that waits carries it ([`Profile::prompt_ack`]).
+    /// before the application's answer, unless waiting data carries it ([`Profile::prompt_ack`]).
     pub fn acknowledge_apart(&mut self, profile: &Profile) {
         if profile.prompt_ack == PromptAck::Apart && self.receiver.owes_ack() && !self.has_data() {
             self.notes.set(HANDSHAKE_ACK);
         }
     }
 
-    /// Whether there is anything to send at `next`: a byte, or the FIN.
+    /// Whether there is anything to send at `next`, either a byte or the FIN.
     #[inline]
     pub(super) fn has_data(&self) -> bool {
         let next = self.next();
         next < self.stream_end || (self.notes.any(CLOSING) && next == self.stream_end)
     }
 
-    /// Bytes that may be in flight, by the congestion window enlarged by `extra` segments and by the other
-    /// side's window.
+    /// Bytes that may be in flight according to the congestion window, enlarged by `extra` segments, and the
+    /// other side's window.
     #[inline]
     pub(super) fn usable_window(&self, extra: u8, profile: &Profile) -> u64 {
         let segments = (self.usable_segments(profile) + u64::from(extra)).min(u64::from(profile.max_window));
         (segments * u64::from(profile.mss)).min(u64::from(self.peer_window))
     }
 
-    /// Segments that may be in flight by the congestion window, inflated in fast recovery.
+    /// Segments that may be in flight according to the congestion window, inflated in fast recovery.
     #[inline]
     pub(super) fn usable_segments(&self, profile: &Profile) -> u64 {
         let inflation = if self.unsettled { self.troubles.get().recovery.inflation() } else { 0 };
@@ -260,7 +260,7 @@ impl Endpoint {
     pub(super) fn fits(&self, window: u64, profile: &Profile) -> bool {
         let len = self.segment_len(self.next(), profile);
         if len == 0 {
-            // A FIN of its own; it takes no window.
+            // A separate FIN takes no space in the window.
             let waits = profile.fin == Fin::Apart && self.flight > 0;
             return self.has_data() && self.state.is_synchronised() && !waits;
         }
@@ -293,9 +293,9 @@ impl Endpoint {
         segment
     }
 
-    /// The segment `ahead` of `una`, with at most `most` bytes of the stream, and its bookkeeping.
+    /// Builds and records the segment that begins `ahead` of `una`, with at most `most` bytes of the stream.
     /// Also returns the distance of its end from `una`.
-    #[inline(always)] // once for new data, once for what is seldom
+    #[inline(always)] // one copy for new data, one for rare cases
     pub(super) fn data(&mut self, now: Instant, ahead: u32, most: u32, profile: &Profile) -> (Segment, u32) {
         let from = self.una + u64::from(ahead);
         let len = self.segment_len(from, profile).min(most);
@@ -381,7 +381,7 @@ impl Endpoint {
         let idle = now.saturating_since(self.last_activity);
         match profile.idle_restart {
             IdleRestart::Off => {}
-            // RFC 5681, 4.1: not sent data in an interval exceeding the retransmission timeout
+            // RFC 5681, 4.1: "has not sent data in an interval exceeding the retransmission timeout"
             IdleRestart::Rfc5681 => {
                 if idle > self.rto.rto(profile) {
                     self.window.restart(profile.initial_window);
@@ -414,8 +414,8 @@ impl Endpoint {
 
     /// Bytes of the SACK option for data beyond the first hole, if the other side permits SACK.
     ///
-    /// DEVIATES from RFC 6691, section 2: in a segment with payload, the option is added to the segment size,
-    /// because a host that sends data in both directions with losses in both would otherwise change its
+    /// DEVIATES from RFC 6691, section 2: in a segment with payload, the option is added to the segment size.
+    /// Otherwise a host that both sends and receives, with losses in both directions, would change its
     /// segments' boundaries each time.
     #[cold]
     fn sack_len(&mut self, profile: &Profile) -> u8 {
@@ -441,7 +441,8 @@ impl Endpoint {
         self.control(Flags::ACK, self.sent(), profile)
     }
 
-    /// After one for the segments before a change of CE, the other one remains due (RFC 8257, 3.2).
+    /// After the acknowledgment for the segments before a change of CE, the other one remains due (RFC 8257,
+    /// 3.2).
     #[cold]
     fn urgent_ack(&mut self, profile: &Profile) -> Segment {
         let mut segment = self.pure_ack(profile);

@@ -1,4 +1,4 @@
-//! Pacing: no segment leaves before its time, and the endpoint's shared timer is set to that time.
+//! Pacing: no segment leaves before its departure time, to which the endpoint's shared timer is set.
 
 use aqmlab_units::{Instant, Span};
 
@@ -19,8 +19,8 @@ impl Endpoint {
         true
     }
 
-    /// Restores the timer's setting from before a segment had to wait, unless it has been set since. Returns
-    /// true if it did.
+    /// Restores the setting that the timer had before a segment had to wait, unless the timer has been set
+    /// since. Returns true if it was restored.
     pub(super) fn release_timer(&mut self, now: Instant) -> bool {
         let deadline = self.rto.deadline();
         let Some(pace) = &mut self.tracking_mut().pace else { return false };
@@ -42,7 +42,7 @@ impl Endpoint {
         self.tracking_mut().pace().sent(now, takes, profile.pacing_burst.max(burst));
     }
 
-    /// Returns the segments that the paced rate sends in a smoothed round trip.
+    /// Returns the number of segments that the pacing rate sends in a smoothed round-trip time.
     fn paced_window(&self, profile: &Profile) -> f64 {
         let (cwnd, ssthresh) = (self.window.cwnd().max(1.0), self.window.ssthresh());
         let slow_start = cwnd < ssthresh / 2.0;
@@ -50,7 +50,7 @@ impl Endpoint {
         gain * cwnd
     }
 
-    /// Returns the segments of a burst that begins now.
+    /// Returns the number of segments in a burst that begins now.
     fn burst_size(&self, profile: &Profile) -> u32 {
         let Some(srtt) = self.rto.srtt().filter(|_| !profile.burst_time.is_zero()) else {
             return profile.burst;
@@ -59,7 +59,7 @@ impl Endpoint {
         ((self.paced_window(profile) * share) as u32).max(2).min(profile.burst)
     }
 
-    /// Returns whether new data that begins no burst now waits until one fits into the window of `usable` segments.
+    /// Returns whether new data must wait until a burst fits into the window of `usable` segments.
     #[cold]
     pub(super) fn waits_for_burst(&self, usable: u64, profile: &Profile) -> bool {
         let tracking = self.tracking();
@@ -88,7 +88,7 @@ impl Endpoint {
         self.tracking_mut().pace().burst = (now, left - 1);
     }
 
-    /// Returns the number of segments of a burst that leaves at this instant which have not left.
+    /// Returns how many segments of the burst that leaves at this instant have not left yet.
     fn rest_of_burst(&self, now: Instant) -> u32 {
         let burst = self.tracking().pace.as_ref().map(|pace| pace.burst);
         burst.map_or(0, |(began, left)| if began == now { left } else { 0 })

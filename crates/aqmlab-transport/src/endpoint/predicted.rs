@@ -1,8 +1,8 @@
 //! Header prediction: almost all segments that arrive at an established connection either contain the next
 //! data and acknowledge nothing new, or acknowledge new data and contain none (V. Jacobson, "4BSD header
 //! prediction", ACM Computer Communication Review 20 (2), 1990). For both kinds, most of [`super::input`] is
-//! not needed. Where packets are lost, half of the data arrives behind a hole or repeatedly, and its
-//! acknowledgment field is not new either.
+//! not needed. Where packets are lost, half of the data arrives behind a hole or a second time, and its
+//! acknowledgment field acknowledges nothing new either.
 
 use aqmlab_units::Instant;
 
@@ -17,9 +17,9 @@ use crate::sequence::{from_wire, to_wire};
 /// A segment of the expected kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Predicted {
-    /// The next data in order, and nothing waits beyond it.
+    /// The next data in order, while nothing waits beyond it.
     Data,
-    /// Data from this offset, for a host that has nothing outstanding.
+    /// Data from this offset, while the host has nothing outstanding.
     Elsewhere { from: u64 },
     /// A pure acknowledgment of this many bytes, while no loss is suspected.
     Ack { bytes: u32 },
@@ -57,7 +57,7 @@ impl Endpoint {
             }
             _ => self.on_predicted(now, seg, predicted, profile),
         }
-        debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
+        debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast path and the full one agree");
     }
 
     /// A segment with these SACK blocks arrives; `ce`: with congestion experienced.
@@ -80,7 +80,7 @@ impl Endpoint {
         }
         self.note_predicted(seg, profile);
         self.end_burst_without_room(profile);
-        debug_assert_eq!(Some(&*self), twin.as_ref(), "the short way and the full one agree");
+        debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast path and the full one agree");
     }
 
     /// Whether the segment has no data and acknowledges nothing new, for a sender that tracks each segment.
@@ -101,7 +101,7 @@ impl Endpoint {
         if !ordinary {
             return None;
         }
-        // In ESTABLISHED our FIN is not sent: what is acknowledged are bytes of the stream.
+        // In ESTABLISHED our FIN has not been sent, so only bytes of the stream are acknowledged.
         let bytes = seg.ack.wrapping_sub(to_wire(profile.initial_sequence, self.una));
         let next = seg.seq == self.receiver.next_on_wire();
         if seg.len == 0 {

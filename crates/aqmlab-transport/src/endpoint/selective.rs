@@ -10,7 +10,7 @@ use crate::sack::Sack;
 use crate::segment::Segment;
 use crate::sequence::from_wire;
 
-/// Next data to send while the scoreboard decides.
+/// The next data to send while the scoreboard decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Choice {
     /// The start of a hole.
@@ -22,7 +22,7 @@ enum Choice {
 }
 
 impl Endpoint {
-    /// Returns how losses are repaired: SACK only if both sides have permitted it.
+    /// Returns how losses are repaired: by SACK only if both sides have permitted it.
     #[inline]
     pub(super) fn scheme(&self, profile: &Profile) -> Recovery {
         match profile.recovery {
@@ -36,8 +36,8 @@ impl Endpoint {
         self.notes.put(SACK_AGREED, seg.sack_permitted && profile.recovery == Recovery::Sack);
     }
 
-    /// Update() of RFC 6675, section 4. Returns true if the acknowledgment reports arrivals beyond
-    /// it that were not known: it is then a duplicate by section 2, whatever else it does.
+    /// Update() of RFC 6675, section 4. Returns true if the acknowledgment reports new arrivals beyond its
+    /// own number: section 2 then defines it as a duplicate, whatever else it does.
     pub(super) fn update_scoreboard(
         &mut self,
         seg: &Segment,
@@ -96,7 +96,8 @@ impl Endpoint {
     /// Begins recovery; RFC 6675, section 5, steps 4.3 and 4.4 follow as segments leave.
     pub(super) fn begin_selective_recovery(&mut self, profile: &Profile) {
         let outstanding = i64::from(self.unacked / profile.mss);
-        let board = self.troubles.note().board.as_mut().expect("an acknowledgment with news has made one");
+        let board =
+            self.troubles.note().board.as_mut().expect("an acknowledgment with new reports has made one");
         board.begin();
         board.counter = outstanding - i64::from(profile.dupthresh);
         self.notes.set(SELECTIVE);
@@ -112,15 +113,15 @@ impl Endpoint {
             SackPipe::Rfc6675 | SackPipe::Segments => self.rto.partially_acked(ack),
             SackPipe::Ns2 => {
                 self.rto.forget_backoff();
-                // One for the data that has arrived, one for the loss before it.
+                // One segment for the data that has arrived, one for the loss before it.
                 self.troubles.note().board.as_mut().expect("recovery has one").counter -= 1;
             }
         }
     }
 
-    /// Returns whether an acknowledgment of nothing new ends recovery. ns-2's Sack1 agent ends it
-    /// at any acknowledgment that covers its `recover_`, which is kept if a mark had already
-    /// reduced the window.
+    /// Returns whether an acknowledgment of nothing new ends recovery. ns-2's Sack1 agent ends it at any
+    /// acknowledgment that covers its `recover_`, which does not change if a mark has already reduced the
+    /// window.
     pub(super) fn ends_by_repetition(&self, ack: u64, profile: &Profile) -> bool {
         let recovery = &self.troubles.get().recovery;
         ack == self.una
@@ -169,9 +170,9 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Returns whether [`Endpoint::transmit_selectively`] would return a segment, if bursts do not
-    /// forbid it. ns-2's Sack1 agent checks only its counter before it waits, and may find
-    /// afterwards that nothing fits.
+    /// Returns whether [`Endpoint::transmit_selectively`] would return a segment, if the limit on bursts
+    /// permits it. ns-2's Sack1 agent checks only its counter before it waits, and may find afterwards that
+    /// nothing fits.
     pub(super) fn wants_to_send_selectively(&mut self, profile: &Profile) -> bool {
         match profile.sack_pipe {
             _ if !self.is_recovering() => self.fits_past_sacked(profile),
@@ -251,9 +252,9 @@ impl Endpoint {
         (segment, to)
     }
 
-    /// Outside recovery: from the current position of sending, beyond SACKed data. The window counts data in
-    /// the network, without SACKed data. So limited transmit sends by pipe and cwnd (RFC 6675, section 5,
-    /// step 3), and after a timeout the "filling in" of 5.1 goes from hole to hole.
+    /// Outside recovery: the segment at the current sending position, beyond SACKed data. The window counts
+    /// data in the network, without SACKed data. Limited transmit thus sends according to pipe and cwnd (RFC
+    /// 6675, section 5, step 3), and after a timeout the "filling in" of 5.1 goes from hole to hole.
     fn transmit_past_sacked(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if !self.fits_past_sacked(profile) {
             return None;
@@ -279,16 +280,16 @@ impl Endpoint {
         self.has_data() && self.fits((window + arrived).min(self.reach(profile)), profile)
     }
 
-    /// Returns how far beyond `una` segments may go, whatever the congestion window, in bytes.
+    /// Returns how far beyond `una` segments may reach, in bytes, regardless of the congestion window.
     pub(super) fn reach(&self, profile: &Profile) -> u64 {
         (u64::from(profile.max_window) * u64::from(profile.mss)).min(u64::from(self.peer_window))
     }
 
     fn board(&self) -> &Scoreboard {
-        self.troubles.get().board.as_deref().expect("it decides what leaves")
+        self.troubles.get().board.as_deref().expect("the scoreboard decides what leaves")
     }
 
     fn board_mut(&mut self) -> &mut Scoreboard {
-        self.troubles.note().board.as_deref_mut().expect("it decides what leaves")
+        self.troubles.note().board.as_deref_mut().expect("the scoreboard decides what leaves")
     }
 }

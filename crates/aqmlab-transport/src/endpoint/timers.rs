@@ -8,7 +8,7 @@ use crate::event::Ending;
 use crate::profile::{EcnAtOne, EcnFallback, Profile, ReductionBase};
 
 impl Endpoint {
-    /// Executes the actions due at `now`: call at or after [`Endpoint::deadline`]. Early calls do
+    /// Executes the actions due at `now`. Call this at or after [`Endpoint::deadline`]; early calls do
     /// nothing.
     pub fn on_timer(&mut self, now: Instant, profile: &Profile) {
         let due = self.receiver.deadline();
@@ -100,8 +100,8 @@ impl Endpoint {
         self.flight = 0;
     }
 
-    /// Returns the bytes that a timeout halves: without those that have left the network according
-    /// to SACK, unless all outstanding data counts.
+    /// Returns the bytes that a timeout halves. Bytes that have left the network according to SACK do not
+    /// count, unless all outstanding data does.
     fn flight_of_timeout(&self, profile: &Profile) -> u32 {
         let board = self.troubles.get().board.as_ref();
         let sacked = match profile.reduction_base {
@@ -111,7 +111,8 @@ impl Endpoint {
         self.flight - sacked as u32
     }
 
-    /// The action of ns-2's timer with nothing outstanding: one segment, as after a timeout.
+    /// The action of ns-2's timer when nothing is outstanding: the window becomes one segment, as after a
+    /// timeout.
     pub(super) fn pause_in_ns2(&mut self, profile: &Profile) {
         self.window.restart(1.0);
         let sent = self.sent();

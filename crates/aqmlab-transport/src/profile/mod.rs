@@ -36,13 +36,14 @@ pub struct Profile {
     /// segments
     pub initial_window: f64,
     pub initial_ssthresh: InitialSsthresh,
-    /// `None`: one that only kernels have, whose name the settings hold; no [`Endpoint`](crate::Endpoint) can be made.
+    /// `None`: a control that only kernels have, and whose name is in the settings; no
+    /// [`Endpoint`](crate::Endpoint) can then be made.
     pub congestion: Option<Congestion>,
     pub increase: Increase,
     /// segments; `u32::MAX` is no limit
     pub abc_limit: u32,
     pub cubic_growth: CubicGrowth,
-    /// segments a second cubed
+    /// segments per second cubed
     pub cubic_c: f64,
     pub cubic_beta: f64,
     pub cubic_fast_convergence: bool,
@@ -136,7 +137,7 @@ pub struct Profile {
     pub(crate) hears: bool,
     /// Whether each change of CE is acknowledged at once (RFC 8257, 3.2).
     pub(crate) exact_echo: bool,
-    /// The minimum by which a timeout exceeds the round-trip time.
+    /// The minimum time by which a timeout exceeds the round-trip time.
     pub(crate) least_variance: Span,
 }
 
@@ -160,7 +161,7 @@ pub fn profile_settings(name: &str) -> Option<Settings> {
     let info = profiles().iter().find(|p| p.name == name)?;
     let mut settings = Settings::defaults(PARAMS);
     for bundled in info.values {
-        let value = bundled.value.value().expect("a bundle gives values, not rules");
+        let value = bundled.value.value().expect("a bundle contains values, not rules");
         settings.set(bundled.name, value, Origin::Profile(info.name.into()));
     }
     Some(settings)
@@ -283,7 +284,7 @@ impl Profile {
         Ok(profile.with_summaries())
     }
 
-    /// A summary of the rules that each segment tests instead of all rules.
+    /// A summary of the rules, tested for each segment instead of all of them.
     fn with_summaries(self) -> Profile {
         let bytes = self.ack_counting == AckCounting::Bytes;
         let periodic = self.delayed_ack_timer == DelayedAckTimer::Periodic;
@@ -311,7 +312,7 @@ impl Profile {
         }
     }
 
-    /// Returns the segments of a window that may be missing from it because a burst waits.
+    /// Returns the number of segments by which a window may be underused because a burst waits.
     #[inline]
     pub(crate) fn held_back(&self, window: f64) -> u32 {
         if self.burst == 1 || !self.by_segments() { 0 } else { (self.burst - 1).min(third_of(window as u64)) }
@@ -323,8 +324,8 @@ impl Profile {
         self.more_than_reno.any(REMEMBERS)
     }
 
-    /// Returns whether senders list their outstanding segments, unless the other side keeps them from it. Hosts may then
-    /// use [`Endpoint::on_segment_listing`](crate::Endpoint::on_segment_listing) and
+    /// Returns whether senders list their outstanding segments, unless the other side prevents it. Hosts may
+    /// then use [`Endpoint::on_segment_listing`](crate::Endpoint::on_segment_listing) and
     /// [`Endpoint::poll_transmit_listing`](crate::Endpoint::poll_transmit_listing).
     pub fn lists_segments(&self) -> bool {
         self.by_segments()
@@ -400,7 +401,7 @@ impl Profile {
         }
         if self.ack_counting == AckCounting::Bytes && self.ack_every * self.mss > MOST_COUNTED {
             let message = format!(
-                "ack_every `{}` times mss `{}B` exceeds the most that ack_counting `bytes` counts, `{MOST_COUNTED}B`",
+                "ack_every `{}` times mss `{}B` exceeds the largest amount that ack_counting `bytes` can count, `{MOST_COUNTED}B`",
                 self.ack_every, self.mss
             );
             return Err(ParamError::new("ack_every", message));
@@ -414,7 +415,8 @@ impl Profile {
             return Err(ParamError::new("congestion", message));
         }
         if self.pacing && !self.send_jitter.is_zero() {
-            let message = "pacing and send_jitter both say when a segment leaves; give one of them";
+            let message =
+                "pacing and send_jitter both determine when a segment leaves; give only one of them";
             return Err(ParamError::new("send_jitter", message));
         }
         Ok(())
@@ -436,12 +438,13 @@ impl Profile {
     }
 }
 
-/// The share of a window for which no burst waits (Linux, `net.ipv4.tcp_tso_win_divisor`), one segment at least.
+/// The share of a window for which no burst waits (Linux, `net.ipv4.tcp_tso_win_divisor`), at least one
+/// segment.
 pub(crate) fn third_of(window: u64) -> u32 {
     (window / 3).max(1) as u32
 }
 
-/// Bytes that a receiver may leave unacknowledged: it has 16 bits for them.
+/// Largest number of bytes that a receiver may leave unacknowledged: its counter has 16 bits.
 const MOST_COUNTED: u32 = 65_535;
 
 /// Bytes of the largest IPv4 packet (RFC 791, 3.1: total length of 16 bits).
@@ -456,7 +459,7 @@ fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
             1096..=2190 => 3,
             _ => 2,
         }),
-        // What the loss recovery itself asks for.
+        // What the loss recovery itself requires.
         "fast_retransmit_guard" => Value::Choice(match Recovery::read(settings, "recovery")? {
             Recovery::Reno => FastRetransmitGuard::Rfc5681.word(),
             Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582.word(),
@@ -470,7 +473,7 @@ fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
     })
 }
 
-/// Whether CUBIC is Linux's, which has HyStart, and measures enough round trips for it.
+/// Whether CUBIC grows as in Linux, which uses HyStart, and the sender measures enough round trips for it.
 fn has_hystart(settings: &Settings) -> Result<bool, ParamError> {
     Ok(congestion(settings)? == Some(Congestion::Cubic)
         && CubicGrowth::read(settings, "cubic_growth")? == CubicGrowth::Linux
@@ -494,12 +497,12 @@ fn tracks_segments(recovery: Recovery, pipe: SackPipe, count_duplicates: bool) -
 /// The maximum length of the kernel's names: `TCP_CA_NAME_MAX` minus the final zero (Linux, `net/tcp.h`).
 const LONGEST_CONGESTION: usize = 15;
 
-/// One of ours, or a name that only a kernel may know.
+/// Reads one of our own controls, or a name that only a kernel may know.
 fn congestion(s: &Settings) -> Result<Option<Congestion>, ParamError> {
     let refused = |message| Err(ParamError::new("congestion", message));
     match s.get("congestion") {
         Some(Value::Text(name)) if name.len() > LONGEST_CONGESTION => refused(format!(
-            "{name:?} is not a congestion control: the names of kernels have at most {LONGEST_CONGESTION} letters"
+            "{name:?} is not a congestion control: names in kernels have at most {LONGEST_CONGESTION} letters"
         )),
         Some(Value::Text(name)) if !is_word(name) => refused(format!(
             "{name:?} is not a congestion control; write one of {:?}, or a name that the kernel knows, such as `bbr`",
@@ -518,7 +521,7 @@ fn count(s: &Settings, name: &'static str) -> Result<u32, ParamError> {
     narrow(name, s.integer(name)?)
 }
 
-/// A count; [`NO_LIMIT`] where the scenario has none.
+/// A count; [`NO_LIMIT`] if the scenario sets no limit.
 fn limit(s: &Settings, name: &'static str) -> Result<u32, ParamError> {
     s.limit(name)?.map_or(Ok(NO_LIMIT), |value| narrow(name, value))
 }

@@ -41,17 +41,17 @@ words! {
         /// With each acknowledgment, towards the cubic function a smoothed round trip later (RFC 9438, sections 4.2 to
         /// 4.5).
         Rfc9438 = "rfc9438",
-        /// By whole segments, one for each count of acknowledged ones. The count follows from the cubic
-        /// function one least round trip later and is set at most every 31 ms while the window is constant; C
-        /// and beta are multiples of 10/1024 and 1/1024, and a timeout forgets all (Ha, Rhee, Xu 2008;
-        /// Linux).
+        /// By whole segments, each after a certain number of acknowledged ones. This number follows from the
+        /// cubic function one minimum round-trip time later, and is set at most every 31 ms while the window
+        /// is constant; C and beta are multiples of 10/1024 and 1/1024, and a timeout resets the state (Ha,
+        /// Rhee, Xu 2008; Linux).
         Linux = "linux",
     }
 }
 words! {
     /// Growth of the congestion window at an acknowledgment.
     pub enum Increase {
-        /// At most one segment per ACK in slow start, 1/cwnd per ACK in avoidance (RFC 5681,
+        /// At most one segment per ACK in slow start, and 1/cwnd per ACK in congestion avoidance (RFC 5681,
         /// section 3.1).
         PerAck = "per_ack",
         /// By acknowledged bytes: appropriate byte counting (RFC 3465).
@@ -94,14 +94,15 @@ words! {
     pub enum SackPipe {
         /// Octets in the network by the scoreboard, which also determines the losses (RFC 6675).
         Rfc6675 = "rfc6675",
-        /// ns-2's Sack1 agent, after Fall and Floyd (1996): a counter of segments, less one an ACK and two a
-        /// partial ACK, plus one for each that is sent; every hole below a SACKed segment counts as lost; the
-        /// scoreboard is forgotten outside recovery, and SACKs are ignored between a timeout and the next
+        /// ns-2's Sack1 agent, after Fall and Floyd (1996): a counter of segments, minus one per ACK, minus
+        /// two per partial ACK, plus one per segment sent; every hole below a SACKed segment counts as lost;
+        /// the scoreboard is forgotten outside recovery, and SACKs are ignored between a timeout and the next
         /// acknowledgment of new data.
         Ns2 = "ns2",
-        /// Each outstanding segment separately, with the time at which it left, as in RFC 8985: those that
-        /// are neither SACKed nor lost count, and copies of lost ones. Lost ones go first, then new data.
-        /// After a timeout, data that is not SACKed counts as lost, and SACKed data stays SACKed (Linux).
+        /// Each outstanding segment separately, with the time at which it left, as in RFC 8985: segments that
+        /// are neither SACKed nor lost count, and so do copies of lost ones. Lost segments are sent first,
+        /// then new data. After a timeout, data that is not SACKed counts as lost, and SACKed data stays
+        /// SACKed (Linux).
         Segments = "segments",
     }
 }
@@ -145,8 +146,8 @@ words! {
         /// Those that come while data is outstanding (RFC 5681, section 2); the third, if it covers more than
         /// `recover` (RFC 6582, section 3.2, step 2: careful).
         Rfc6582 = "rfc6582",
-        /// Any repetition; the third as above or while no data has been acknowledged yet; after an ECN
-        /// reaction `recover` stays (ns-2).
+        /// Any repetition; the third, as above or while no data has been acknowledged yet; an ECN reaction
+        /// does not change `recover` (ns-2).
         Ns2 = "ns2",
     }
 }
@@ -169,7 +170,7 @@ words! {
         Ns2 = "ns2",
         /// As `rfc6298`, with SRTT plus four times RTTVAR as the timeout, the latter at least `min_rto`;
         /// RTTVAR is the largest smoothed deviation of a round trip, decreases once per round trip by a
-        /// quarter of the difference, and a round trip below SRTT raises it an eighth as fast (with
+        /// quarter of the difference, and a round-trip time below SRTT raises it an eighth as fast (with
         /// `sack_pipe = "segments"`; Linux).
         Linux = "linux",
     }
@@ -237,8 +238,9 @@ words! {
     pub enum EcnAtOne {
         /// Restart the retransmission timer and send again when it fires (RFC 3168, section 6.1.2).
         WaitForRto = "wait_for_rto",
-        /// The window stays at one segment, and ACKs let further ones out: no "ECN timeout" (Feng, Kandlur, Saha,
-        /// Shin, Blue: A New Class of Active Queue Management Algorithms, 1999, compares both).
+        /// The window stays at one segment, and ACKs release further segments: there is no "ECN timeout"
+        /// (Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999,
+        /// compares both).
         Keep = "keep",
         /// The window is never reduced to one segment, but to ssthresh, which is at least two
         /// (Linux, `tcp_end_cwnd_reduction()`).
@@ -269,7 +271,7 @@ words! {
         Rfc5681 = "rfc5681",
         /// Nothing sent for more than an RTO: halved for each RTO of the pause, down to min(cwnd, initial window);
         /// `ssthresh` keeps three quarters of it (RFC 2861, section 3.2). DEVIATES from there as Linux does: its
-        /// floor is one segment.
+        /// lower bound is one segment.
         Rfc2861 = "rfc2861",
         /// Nothing outstanding and an RTO since the last ACK: one segment (ns-2 `slow_start_restart_`).
         Ns2 = "ns2",

@@ -17,7 +17,7 @@ enum Cause {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Open,
-    /// `partials`: a partial ACK has come.
+    /// `partials`: a partial ACK has arrived.
     Recovery {
         partials: bool,
     },
@@ -66,7 +66,7 @@ impl Machine {
             self.inflation = 0;
             self.phase = Phase::Open;
             if scheme == Recovery::Sack && profile.sack_pipe == SackPipe::Ns2 {
-                self.recover = 0; // its Sack1 agent forgets where it was
+                self.recover = 0; // its Sack1 agent forgets its position
             }
             return AckAction::Finish;
         }
@@ -80,7 +80,7 @@ impl Machine {
         match scheme {
             // RFC 5681, 3.2, step 6: the next acknowledgment of new data ends it, whatever else is missing.
             Recovery::Reno => false,
-            // A mark on data sent since the loss opens a new chapter: `recover` is its own then.
+            // A mark on data sent since the loss replaces `recover` by its own.
             Recovery::NewReno => ack < self.recover && self.cause == Cause::Loss,
             // RFC 6675, section 5, step (A)
             Recovery::Sack => ack < self.recover,
@@ -109,7 +109,7 @@ impl Machine {
         let guard = profile.fast_retransmit_guard;
         let nothing_acked = una <= 1;
         let marked = self.cause == Cause::Mark;
-        // What begins at a mark's `recover` was sent after that reduction, CWR with it (RFC 3168, 6.1.2).
+        // Data beginning at a mark's `recover` was sent after that reduction, with CWR (RFC 3168, 6.1.2).
         let since_mark = una >= self.recover;
         let covered = match guard {
             FastRetransmitGuard::Rfc5681 => !marked || since_mark,

@@ -32,7 +32,7 @@ pub(crate) enum AckAction {
     Advance,
     /// New data acknowledged; fast recovery has ended.
     Finish,
-    /// New data acknowledged, but data is still missing. Restart the timer or leave it.
+    /// New data acknowledged, but data is still missing. The timer restarts or continues.
     Partial {
         /// Whether the retransmission timer restarts.
         restart_timer: bool,

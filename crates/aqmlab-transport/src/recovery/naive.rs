@@ -133,7 +133,7 @@ impl Twins {
         }
     }
 
-    /// A SACK block, mostly of something outstanding.
+    /// A SACK block, mostly of outstanding data.
     fn tell(&mut self) {
         let from = self.some(0..self.naive.sacked.len());
         let to = from + 1 + self.draw.below(8) as usize;
@@ -142,7 +142,7 @@ impl Twins {
             let told = (from.max(first)..to).filter(|s| !std::mem::replace(&mut self.naive.sacked[*s], true));
             told.count()
         } else {
-            0 // not within what is outstanding
+            0 // not within the outstanding data
         };
         assert_eq!(self.board.sack(from as u64, to as u64, self.sent()), news as u64);
     }
@@ -152,7 +152,7 @@ impl Twins {
         self.naive.high_ack = Some(octet);
         self.board.acknowledge(octet as u64 + 1);
         let una = octet as u64 + 1;
-        // What has arrived in order is acknowledged.
+        // Data that has arrived in order is acknowledged.
         let reached = (una as usize..self.naive.sacked.len()).take_while(|s| self.naive.sacked[*s]).count();
         if reached > 0 {
             self.naive.high_ack = Some(octet + reached);

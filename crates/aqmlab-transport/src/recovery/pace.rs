@@ -30,7 +30,7 @@ impl Pace {
         deadline == self.next
     }
 
-    /// Notes that a segment leaves, which takes this much time at the paced rate.
+    /// Notes that a segment leaves, which takes this much time at the pacing rate.
     pub(crate) fn sent(&mut self, now: Instant, takes: Span, burst: u32) {
         if now >= self.next {
             self.left = burst;

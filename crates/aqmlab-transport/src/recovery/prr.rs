@@ -17,9 +17,9 @@ pub(crate) struct Prr {
 pub(crate) struct Delivery {
     /// DeliveredData.
     pub segments: u32,
-    /// inflight, without what it has delivered.
+    /// inflight, without the data that this acknowledgment has delivered.
     pub in_flight: u32,
-    /// safeACK: it advances the cumulative acknowledgment and brings no further losses.
+    /// safeACK: it advances the cumulative acknowledgment and reveals no further losses.
     pub safe: bool,
 }
 

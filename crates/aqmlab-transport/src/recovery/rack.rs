@@ -1,19 +1,19 @@
-//! What arrivals say about those that are still missing: the state of RACK (RFC 8985, section 5.2).
+//! What arrivals show about segments that are still missing: the state of RACK (RFC 8985, section 5.2).
 
 use aqmlab_units::{Instant, Span};
 
 use super::news::News;
 use super::sent::{REPEATED, Sent};
 
-/// The most recently sent segment of those that have arrived, the least round trip, and reordering.
+/// The most recently sent segment of those that have arrived, the minimum round trip, and reordering.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Rack {
-    /// When that segment left, and its end: RACK.xmit_ts and RACK.end_seq. Zero before any.
+    /// When that segment left, and its end: RACK.xmit_ts and RACK.end_seq. Zero until one has arrived.
     at: Instant,
     end: u64,
-    /// The round trip of the segment that has arrived last: RACK.rtt.
+    /// The round trip of the segment that arrived last: RACK.rtt.
     rtt: Span,
-    /// The least round trip so far: min_RTT.
+    /// The minimum round trip so far: min_RTT.
     min_rtt: Span,
     /// One past the highest offset that has arrived: RACK.fack.
     highest: u64,
@@ -33,7 +33,7 @@ struct Allowance {
     round: Option<u64>,
 }
 
-/// Recoveries after which the allowance is a quarter again (RFC 8985, section 6.2, step 4).
+/// Number of recoveries after which the allowance returns to a quarter (RFC 8985, section 6.2, step 4).
 const PERSIST: u32 = 16;
 
 impl Rack {
@@ -95,7 +95,7 @@ impl Rack {
         }
     }
 
-    /// Clearly sooner than any other: the acknowledgment is of the first copy (RFC 8985, section 6.2, step 2).
+    /// Far earlier than any other: the acknowledgment is for the first copy (RFC 8985, section 6.2, step 2).
     pub(super) fn is_too_soon(&self, rtt: Span) -> bool {
         rtt + rtt.div(8) < self.min_rtt
     }

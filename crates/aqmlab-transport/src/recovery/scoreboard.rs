@@ -8,7 +8,7 @@
 use crate::profile::Profile;
 use crate::ranges::Ranges;
 
-/// State of the sender for filling holes.
+/// State that the sender needs to fill holes.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Scoreboard {
     /// Above the cumulative acknowledgment, by SACK blocks.

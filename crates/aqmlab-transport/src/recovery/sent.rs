@@ -1,4 +1,4 @@
-//! One outstanding segment: when it left, and what is known of it.
+//! One outstanding segment: when it left, and what is known about it.
 
 use aqmlab_units::Instant;
 
@@ -7,11 +7,11 @@ use aqmlab_units::Instant;
 pub(super) struct Sent {
     /// One past its last offset.
     pub end: u64,
-    /// When it left last, in nanoseconds, shifted by [`MARKS`] bits, and its marks.
+    /// When it was last sent, in nanoseconds, shifted by [`MARKS`] bits, and its marks.
     left: u64,
 }
 
-/// Bits of the marks: a run has 36 years for its instants.
+/// Number of bits for the marks: a run's instants can then reach 36 years.
 const MARKS: u32 = 4;
 
 /// The other side has it.
@@ -30,7 +30,7 @@ impl Sent {
         Sent { end, left: at.as_ns() << MARKS | u64::from(marks) }
     }
 
-    /// When it left last: Segment.xmit_ts.
+    /// When it was last sent: Segment.xmit_ts.
     #[inline]
     pub(super) fn at(&self) -> Instant {
         Instant::from_ns(self.left >> MARKS)
@@ -49,7 +49,7 @@ impl Sent {
         self.marks() & marks != 0
     }
 
-    /// Whether it is neither SACKed nor lost, or a copy of it is on its way.
+    /// Whether it is neither SACKed nor lost, or a copy of it is in flight.
     pub(super) fn may_arrive(&self) -> bool {
         !self.has(SACKED) && self.marks() & (LOST | AGAIN) != LOST
     }

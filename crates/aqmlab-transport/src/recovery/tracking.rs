@@ -27,7 +27,7 @@ fn longest_ack_delay(profile: &Profile) -> Span {
 /// The sender's reaction to congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
-    /// Nothing.
+    /// No reaction.
     Open,
     /// It decreases because of a mark, or of a loss that a probe has repaired.
     Reduction,
@@ -60,11 +60,11 @@ pub(crate) struct Probe {
 /// Whether a timeout may turn out to be spurious (RFC 5682, section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Frto {
-    /// It was not: recovery by RFC 5681.
+    /// It cannot: recovery by RFC 5681.
     Off,
     /// The first acknowledgment after the timeout is awaited (step 2).
     First,
-    /// New data has been sent, and the next one is awaited (step 3).
+    /// New data has been sent, and the next acknowledgment is awaited (step 3).
     Second,
 }
 
@@ -85,7 +85,7 @@ impl Undo {
         Undo { cwnd: 0.0, ssthresh: 0.0, begin: None, unreported: None }
     }
 
-    /// A segment leaves again.
+    /// Records that a segment is retransmitted.
     pub(crate) fn sent_again(&mut self) {
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
@@ -103,7 +103,7 @@ impl Undo {
     }
 }
 
-/// Segments, phase, timers.
+/// The segments, the phase and the timers.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Tracking {
     pub segments: Segments,
@@ -117,7 +117,7 @@ pub(crate) struct Tracking {
     pub probe_set: Instant,
     /// A probe must leave now, whatever the window.
     pub probe_due: bool,
-    /// So is the first lost segment (RFC 6675, section 5, step 4.3).
+    /// The first lost segment must leave now, too (RFC 6675, section 5, step 4.3).
     pub retransmission_due: bool,
     pub frto: Frto,
     /// End of the latest segment that was not full.
@@ -148,7 +148,7 @@ impl Tracking {
         }
     }
 
-    /// The departures of paced segments and of bursts, to note one.
+    /// The departures of paced segments and of bursts, to record another one.
     pub(crate) fn pace(&mut self) -> &mut Pace {
         self.pace.get_or_insert_with(|| Box::new(Pace::new()))
     }
@@ -175,7 +175,7 @@ impl Tracking {
         self.is_calm() && !self.probe_due && !self.retransmission_due
     }
 
-    /// How long to wait with a probe (RFC 8985, section 7.2).
+    /// How long to wait before a probe (RFC 8985, section 7.2).
     #[inline(always)]
     pub(crate) fn probe_timeout(&self, srtt: Option<Span>, profile: &Profile) -> Span {
         let Some(srtt) = srtt else { return FIRST_PROBE };

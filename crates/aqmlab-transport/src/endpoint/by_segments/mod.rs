@@ -1,7 +1,8 @@
 //! The sender that tracks each outstanding segment (`sack_pipe = "segments"`): loss detection by RFC 8985 or
 //! RFC 6675, gradual reductions by RFC 9937, probes by RFC 8985, spurious timeouts by RFC 5682, each if the
-//! profile has it. It replaces [`super::selective`] and most of the processing of acknowledgments in
-//! [`super::input`]. [`phases`] has its reactions to congestion, [`timers`] its timers, [`output`] what leaves.
+//! profile enables it. It replaces [`super::selective`] and most of the processing of acknowledgments in
+//! [`super::input`]. [`phases`] contains its reactions to congestion, [`timers`] its timers, and [`output`]
+//! the choice of what it sends.
 
 mod output;
 mod phases;
@@ -20,12 +21,12 @@ use crate::rto::RtoTimer;
 use crate::sack::{MAX_BLOCKS, Sack};
 use crate::sequence::from_wire;
 
-/// What else an acknowledgment says.
+/// What else an acknowledgment reports.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(in crate::endpoint) struct Signs {
     /// An ECN echo.
     pub echo: bool,
-    /// It is a duplicate, of a sender without SACK.
+    /// It is a duplicate ACK, and the sender does not use SACK.
     pub repeated: bool,
 }
 
@@ -37,7 +38,7 @@ impl Endpoint {
     }
 
     /// The connection is established: from now on segments are listed.
-    #[inline(never)] // keeps the way of other senders short
+    #[inline(never)] // keeps the path of other senders short
     pub(in crate::endpoint) fn begin_tracking(&mut self, profile: &Profile) {
         if profile.by_segments() && (self.uses_sack() || profile.count_duplicates) {
             let (rtt, sent) = (self.rto.srtt(), self.sent());
@@ -56,7 +57,7 @@ impl Endpoint {
         self.troubles.tracking_mut().expect("made with the connection")
     }
 
-    /// An acknowledgment of `bytes` that are new, and nothing else, while the list is settled.
+    /// An acknowledgment of `bytes` new bytes, and of nothing else, while the list is settled.
     #[inline(always)]
     pub(in crate::endpoint) fn on_calm_ack(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         let (una, sent) = (self.una + u64::from(bytes), self.sent());
@@ -80,7 +81,7 @@ impl Endpoint {
     }
 
     /// The acknowledgment field and the blocks of a segment.
-    #[inline(never)] // keeps the way of other senders short
+    #[inline(never)] // keeps the path of other senders short
     pub(in crate::endpoint) fn on_ack_by_segments(
         &mut self,
         now: Instant,
@@ -157,8 +158,8 @@ impl Endpoint {
         }
     }
 
-    /// Without SACK, what has arrived follows from the number of duplicate ACKs (RFC 9937, section 6). Before SND.UNA
-    /// advances.
+    /// Without SACK, the number of duplicate ACKs shows how much has arrived (RFC 9937, section 6). Must be
+    /// called before SND.UNA advances.
     #[cold]
     fn take_duplicates(&mut self, ack: u64, repeated: bool, news: &mut News) {
         let sent = self.sent();
@@ -168,7 +169,7 @@ impl Endpoint {
         if advances {
             news.delivered = tracking.segments.settle_duplicates(news.delivered);
             if news.repeated {
-                // Which of these were sent once, and when the latest arrived, is not known.
+                // It is not known which of these were sent only once, or when the latest arrived.
                 (news.last_rtt, news.original) = (None, None);
             }
             if tracking.phase != Phase::Recovery || !before_recover {
@@ -179,7 +180,7 @@ impl Endpoint {
         let counts = match tracking.phase {
             Phase::Open | Phase::Reduction => true,
             Phase::Recovery => before_recover,
-            // What left before a timeout is lost.
+            // Segments sent before a timeout count as lost.
             Phase::Loss => before_recover && sent > tracking.recover,
         };
         if repeated && counts {
@@ -187,7 +188,7 @@ impl Endpoint {
         }
     }
 
-    /// The newly delivered segments, and the round trip that they measure.
+    /// Returns the newly delivered segments, and the round-trip time that they measure.
     #[inline]
     fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, news: &mut News, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
@@ -260,7 +261,8 @@ impl Endpoint {
     }
 }
 
-/// A round trip is measured by an acknowledgment; `reach`: up to where data has arrived, and was sent.
+/// An acknowledgment measures a round trip. `reach`: the offsets up to which data has arrived and has been
+/// sent.
 #[inline(always)]
 fn measure(rto: &mut RtoTimer, tracking: &mut Tracking, rtt: Span, reach: (u64, u64), profile: &Profile) {
     if profile.rtt_arithmetic == RttArithmetic::Linux {

@@ -1,4 +1,4 @@
-//! What leaves: a probe, a lost segment, or new data.
+//! The choice of the next segment: a probe, a lost segment, or new data.
 
 use aqmlab_units::Instant;
 
@@ -9,7 +9,7 @@ use crate::segment::Segment;
 
 impl Endpoint {
     /// Returns the next segment: a probe, a lost segment, or new data.
-    #[inline(never)] // keeps the way of other senders short
+    #[inline(never)] // keeps the path of other senders short
     pub(in crate::endpoint) fn transmit_by_segments(
         &mut self,
         now: Instant,
@@ -56,12 +56,12 @@ impl Endpoint {
         }
         self.burst -= 1;
         if u64::from(self.tracking().segments.in_flight()) >= usable {
-            self.burst = 0; // what could open the window gives a new burst: the next call need not look
+            self.burst = 0; // whatever opens the window starts a new burst: no need to check again
         }
         Some(segment)
     }
 
-    /// Whether only the windows decide about the next segment, which is new data.
+    /// Whether the next segment is new data that only the windows may hold back.
     #[inline(always)]
     pub(in crate::endpoint) fn sends_calmly(&self, profile: &Profile) -> bool {
         !self.unsettled && self.unacked > 0 && !profile.pacing && profile.burst == 1
@@ -78,7 +78,7 @@ impl Endpoint {
         }
     }
 
-    /// [`Endpoint::transmit_by_segments`] while it [sends calmly](Endpoint::sends_calmly).
+    /// [`Endpoint::transmit_by_segments`] while the endpoint [sends calmly](Endpoint::sends_calmly).
     #[inline(always)]
     pub(in crate::endpoint) fn transmit_calmly(
         &mut self,

@@ -21,7 +21,7 @@ impl Endpoint {
         false
     }
 
-    /// A loss that a probe has repaired is a sign of congestion, although nothing is missing any more.
+    /// A loss that a probe has repaired is a sign of congestion, although no data is missing any more.
     pub(super) fn reduce_at_once(&mut self, news: &News, profile: &Profile) {
         if matches!(self.tracking().phase, Phase::Open | Phase::Reduction) {
             self.begin_phase(Phase::Reduction, Some(Sign::Mark), news.delivered, profile);
@@ -38,7 +38,7 @@ impl Endpoint {
         let (sent, has_data) = (self.sent(), self.has_data() && self.fits(self.reach(profile), profile));
         let advances = news.acked > 0;
         let tracking = self.tracking_mut();
-        // What left after the timeout says nothing.
+        // Segments sent after the timeout prove nothing.
         if news.original.is_some_and(|end| end <= tracking.recover) {
             self.go_back(true);
             return;
@@ -92,7 +92,7 @@ impl Endpoint {
         self.troubles.note().control.remember();
     }
 
-    /// It was spurious: restores everything that determines the window.
+    /// The reduction was spurious: restores everything that determines the window.
     fn undo_reduction(&mut self) {
         let Undo { cwnd, ssthresh, .. } = self.tracking().undo;
         self.tracking_mut().undo.begin = None;
@@ -109,7 +109,8 @@ impl Endpoint {
             Phase::Open => false,
             Phase::Reduction => ack > tracking.recover,
             Phase::Recovery | Phase::Loss if by_sack => ack >= tracking.recover,
-            // What was sent again needlessly brings duplicate ACKs of exactly that (RFC 6582, section 3.2, step 2).
+            // Needless retransmissions cause duplicate ACKs with exactly this acknowledgment number (RFC
+            // 6582, section 3.2, step 2).
             Phase::Recovery | Phase::Loss => ack > tracking.recover,
         };
         if over {
@@ -125,7 +126,8 @@ impl Endpoint {
         }
     }
 
-    /// A loss begins fast recovery (after a timeout, the loss of a copy); an echo begins only a reduction.
+    /// A loss begins fast recovery (after a timeout, only the loss of a retransmission does); an echo begins
+    /// only a reduction.
     #[inline(always)]
     pub(super) fn enter_phase(&mut self, found: Found, delivered: u32, echo: bool, profile: &Profile) {
         let tracking = self.tracking();
@@ -155,7 +157,7 @@ impl Endpoint {
             tracking.phase = phase;
             if by_sack {
                 tracking.recover = sent;
-            } // else the reduction ends where it would have: measured in Linux
+            } // otherwise the reduction ends where it would have ended: measured in Linux
             if profile.exact_echo {
                 self.halve_after_mark(flight, profile);
             }
@@ -178,7 +180,8 @@ impl Endpoint {
         self.ecn.reduced();
     }
 
-    /// A loss occurs while the window is reduced for a mark, by less than a loss requires (RFC 8257, 3.5).
+    /// Processes a loss while the window is being reduced for a mark by less than a loss requires (RFC 8257,
+    /// 3.5).
     #[cold]
     fn halve_after_mark(&mut self, flight: u32, profile: &Profile) {
         let outstanding = Outstanding { flight: flight * profile.mss, inflation: 0 };

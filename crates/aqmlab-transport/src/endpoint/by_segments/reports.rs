@@ -1,5 +1,5 @@
-//! The most frequent acknowledgment while something is missing: it advances nothing, and its option reports one
-//! segment more, above all that were reported before. It takes a small part of what
+//! The most frequent acknowledgment while something is missing: it advances nothing, and its option reports
+//! one more segment, above all those reported before. It needs only a small part of what
 //! [`Endpoint::on_ack_by_segments`] does for any acknowledgment.
 
 use aqmlab_units::Instant;
@@ -11,8 +11,8 @@ use crate::recovery::{Frto, Phase, Timer};
 use crate::sack::Sack;
 
 impl Endpoint {
-    /// Processes a pure acknowledgment of `una` that reports one segment more; returns false, and changes nothing, if
-    /// it reports anything else, or may end a phase, or concerns a probe or a timeout.
+    /// Processes a pure acknowledgment of `una` that reports one more segment. Returns false, and changes
+    /// nothing, if it reports anything else, or may end a phase, or concerns a probe or a timeout.
     #[inline(always)]
     pub(in crate::endpoint) fn on_report(&mut self, now: Instant, sack: &Sack, profile: &Profile) -> bool {
         let (una, sent) = (self.una, self.sent());

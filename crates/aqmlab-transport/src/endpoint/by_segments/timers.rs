@@ -9,16 +9,17 @@ use crate::recovery::{Frto, Phase, Timer, Tracking};
 use crate::rto::RtoTimer;
 
 impl Endpoint {
-    /// Whether newly SACKed data, with this round trip, was sent before the first outstanding segment, which has
-    /// been retransmitted since then.
+    /// Whether newly SACKed data with this round-trip time was sent before the first outstanding segment,
+    /// which has been retransmitted since then.
     #[inline(always)]
     pub(super) fn sacked_is_older_than_first(&self, now: Instant, rtt: Span) -> bool {
         let left = self.tracking().segments.first_left();
         left.is_some_and(|left| rtt > now.saturating_since(left))
     }
 
-    /// The timer to be set: the probe's, or the retransmission timer. `anew`: an acknowledgment starts it;
-    /// otherwise, and if another timer precedes it, the first outstanding segment did.
+    /// Sets the probe's timer or the retransmission timer. With `anew`, it counts from the
+    /// acknowledgment that starts it; otherwise, and if another timer precedes it, from the first outstanding
+    /// segment.
     pub(super) fn rearm(&mut self, now: Instant, anew: bool, profile: &Profile) {
         let tracking = self.tracking();
         let probes = self.uses_sack()
@@ -28,7 +29,7 @@ impl Endpoint {
         self.rearm_with(now, anew, probes && profile.tail_loss_probe, profile);
     }
 
-    /// The same while the list is settled.
+    /// The same, while the list is settled.
     #[inline(always)]
     pub(super) fn rearm_calmly(&mut self, now: Instant, anew: bool, profile: &Profile) {
         self.rearm_with(now, anew, profile.tail_loss_probe && self.uses_sack(), profile);
@@ -42,8 +43,8 @@ impl Endpoint {
         rearm(rto, tracking, *unacked > 0, now, anew, probes, profile);
     }
 
-    /// Whether the timer stands already where a new segment would put it: it was set for a probe just now, while
-    /// `outstanding` segments were, and the retransmission timeout is later in any case.
+    /// Whether the timer is already set as a new segment would set it: it was set for a probe just now, with
+    /// `outstanding` segments, and the retransmission timeout is later in any case.
     #[inline(always)]
     pub(super) fn probe_stands(&self, now: Instant, outstanding: u64, profile: &Profile) -> bool {
         let tracking = self.tracking();
@@ -54,8 +55,8 @@ impl Endpoint {
             && timeout() >= Some(self.rto.deadline())
     }
 
-    /// The timer has fired: returns true if it was not for a timeout.
-    #[inline(never)] // keeps the way of other senders short
+    /// Handles the timer's expiry; returns true if the cause was not a timeout.
+    #[inline(never)] // keeps the path of other senders short
     pub(in crate::endpoint) fn timer_was_no_timeout(&mut self, now: Instant, profile: &Profile) -> bool {
         if profile.pacing && self.release_timer(now) && now < self.rto.deadline() {
             return true;
@@ -84,7 +85,7 @@ impl Endpoint {
     }
 
     /// The retransmission timer has expired; with `again`, nothing was acknowledged since its last expiry.
-    #[inline(never)] // keeps the way of other senders short
+    #[inline(never)] // keeps the path of other senders short
     pub(in crate::endpoint) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
         if !again {

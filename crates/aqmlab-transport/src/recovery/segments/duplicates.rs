@@ -5,7 +5,7 @@ use super::{Found, Segments};
 use crate::recovery::sent::LOST;
 
 impl Segments {
-    /// The first segment is lost, as duplicate ACKs or a partial ACK say.
+    /// The first segment is lost, according to duplicate ACKs or a partial ACK.
     pub(crate) fn find_first_lost(&mut self) -> Found {
         if self.front().is_none_or(|first| first.has(LOST)) {
             return Found::default();
@@ -32,12 +32,12 @@ impl Segments {
         acked.saturating_sub(counted).max(1)
     }
 
-    /// Segments that duplicate ACKs stand for are not known any more.
+    /// Forgets the segments that duplicate ACKs stand for.
     pub(crate) fn forget_duplicates(&mut self) {
         self.sacked = 0;
     }
 
-    /// One outstanding segment at least is missing.
+    /// At least one outstanding segment is missing.
     fn limit_duplicates(&mut self) {
         self.sacked = self.sacked.min(self.outstanding().saturating_sub(self.lost.max(1)));
     }

@@ -1,4 +1,4 @@
-//! Which segments of the list are lost, and which of them leaves again.
+//! Determines which segments of the list are lost, and which of them is retransmitted next.
 
 use aqmlab_units::{Instant, Span};
 
@@ -16,7 +16,7 @@ struct Judgment {
 impl Judgment {
     const NOTHING: Judgment = Judgment { found: Found { segments: 0, copies: 0 }, late_at: Instant::ZERO };
 
-    /// A segment that left before the latest that has arrived is late then; returns whether it is lost.
+    /// Judges a segment that left before the latest one that has arrived; returns whether it is lost.
     #[inline]
     fn includes(&mut self, segment: Sent, late_at: Instant, now: Instant) -> bool {
         if late_at > now {
@@ -47,7 +47,7 @@ impl Segments {
         if self.copies.front().is_some_and(|copy| self.rack.is_after(copy.0, copy.1)) {
             self.judge_copies(now, window, &mut judgment);
         }
-        debug_assert!(naive.is_none_or(|naive| naive == judgment), "the short way and the full one agree");
+        debug_assert!(naive.is_none_or(|naive| naive == judgment), "the fast path and the full one agree");
         let Judgment { found, late_at } = judgment;
         (found, (late_at > now).then(|| late_at - now))
     }
@@ -70,7 +70,7 @@ impl Segments {
         }
     }
 
-    /// The same for copies that may be on their way.
+    /// The same for copies that may still arrive.
     #[inline(never)]
     fn judge_copies(&mut self, now: Instant, window: Span, judgment: &mut Judgment) {
         let mut next = 0;
@@ -85,7 +85,7 @@ impl Segments {
         }
     }
 
-    /// Judges one that left before the latest that has arrived; returns whether it may still arrive.
+    /// Judges a copy that left before the latest one that has arrived; returns whether it may still arrive.
     #[inline]
     fn judge(&mut self, at: usize, now: Instant, window: Span, judgment: &mut Judgment) -> bool {
         let late_at = self.rack.late_at(self.list[at].at(), window);
@@ -173,7 +173,7 @@ impl Segments {
         self.places(self.repaired).find(|at| self.list[*at].marks() & (LOST | AGAIN) == LOST)
     }
 
-    /// The same; the next search begins there.
+    /// The same; the next search begins at this position.
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<usize> {
         let place = self.first_lost();
@@ -181,7 +181,7 @@ impl Segments {
         place
     }
 
-    /// A copy leaves; those before it that have arrived are forgotten.
+    /// Records that a copy leaves; earlier copies that have arrived are forgotten.
     pub(super) fn list_copy(&mut self, copy: (Instant, u64)) {
         while self.copies.front().is_some_and(|(left, end)| self.place_of_copy(*left, *end).is_none()) {
             self.copies.pop_front();

@@ -26,7 +26,7 @@ pub(crate) struct Plain {
     pub last: Span,
 }
 
-/// Number of newly lost segments.
+/// Number of segments newly declared lost.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Found {
     pub segments: u32,
@@ -53,9 +53,9 @@ pub(crate) struct Segments {
     sacked_to: usize,
     /// Departure and end of each copy, some of which have arrived.
     copies: VecDeque<(Instant, u64)>,
-    /// The range of the SACKed ones.
+    /// The range of the SACKed segments.
     sacked_ranges: Ranges,
-    /// The latest option, if all of it is known here.
+    /// The latest option, if all its contents are known here.
     latest: Sack,
     sacked: u32,
     lost: u32,
@@ -64,7 +64,7 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// The handshake has measured a round trip, or not.
+    /// The handshake is over, and may have measured a round trip.
     pub(crate) fn new(rtt: Option<Span>) -> Self {
         Segments {
             list: Vec::new(),
@@ -179,7 +179,7 @@ impl Segments {
         Some(Plain { segments, first: now - first.at(), last: rtt })
     }
 
-    /// Everything below `una` has arrived, which was not known.
+    /// Everything below `una` has arrived, which was not known before.
     pub(crate) fn acknowledge(&mut self, now: Instant, una: u64, news: &mut News) {
         while let Some(segment) = self.front().copied().filter(|first| first.end <= una) {
             self.first += 1;
@@ -215,12 +215,12 @@ impl Segments {
         if at == self.first { una } else { self.list[at - 1].end }
     }
 
-    /// When the first outstanding segment left last.
+    /// When the first outstanding segment was last sent.
     pub(crate) fn first_left(&self) -> Option<Instant> {
         self.front().map(|first| first.at())
     }
 
-    /// Whether one that left after the first outstanding segment has arrived: a copy, if all are in flight.
+    /// Whether a segment sent after the first outstanding one has arrived: a copy, if all are in flight.
     pub(crate) fn first_is_overtaken(&self) -> bool {
         self.front().is_some_and(|first| self.rack.is_after(first.at(), first.end))
     }
@@ -241,7 +241,7 @@ impl Segments {
             self.again += u32::from(segment.has(AGAIN));
             self.judged = self.judged.min(at);
         }
-        // The last data may leave with the FIN that followed it.
+        // The last data may leave together with the FIN that followed it.
         while let Some(next) = self.list.get(at + 1).copied().filter(|next| next.end <= end) {
             self.unmark(&next);
             self.list.remove(at + 1);

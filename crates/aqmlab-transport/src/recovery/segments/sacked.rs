@@ -1,4 +1,4 @@
-//! What SACK options and acknowledgments say about the segments of the list.
+//! What SACK options and acknowledgments report about the segments of the list.
 
 use aqmlab_units::{Instant, Span};
 
@@ -59,7 +59,7 @@ impl Segments {
         if from >= to || to > sent {
             return to <= sent;
         }
-        // What is known already costs nothing.
+        // Data that is already known costs nothing.
         loop {
             from = self.sacked_ranges.gap_from(from);
             if from >= to {
@@ -67,7 +67,7 @@ impl Segments {
             }
             let end = self.sacked_ranges.end_of_gap(from).map_or(to, |end| end.min(to));
             self.sacked_ranges.insert(from, end);
-            let run = self.sacked_ranges.run_of(from).expect("it has been put in");
+            let run = self.sacked_ranges.run_of(from).expect("it has been added");
             self.sack_new(now, (from, end), run, una, news);
             from = end;
         }
