@@ -85,8 +85,8 @@ impl BrowserPlan {
 }
 
 /// Users who fetch one page after another and think in between. The document comes first, alone. Then the
-/// page's connections open in parallel. Connection `i` of `n` parallel ones follows connection `i - n`, when
-/// the last response on that one has arrived or it has failed. The page ends with its last object, and it has
+/// page's connections open in parallel. Connection `i` of `n` parallel ones opens when the last response on
+/// connection `i - n` has arrived or that connection has failed. The page ends with its last object, and has
 /// failed if one of its connections has; without the document it ends at once.
 ///
 /// Apart from the document, events on one of the parallel connections never depend on the others. A
@@ -102,7 +102,7 @@ pub struct Browsers {
     thoughts: Stream,
     users: Vec<User>,
     /// The memory of ended pages, for later ones.
-    #[expect(clippy::vec_box, reason = "a user keeps a pointer, and it is what moves")]
+    #[expect(clippy::vec_box, reason = "a user keeps a pointer, and only the pointer is moved")]
     spare: Vec<Box<UnderWay>>,
 }
 
@@ -125,7 +125,7 @@ struct UnderWay {
     connections: Vec<u32>,
     /// Its parallel connections.
     lanes: Vec<Lane>,
-    /// Wake-ups still to be requested, each by the previous one, all at the same instant.
+    /// Number of wake-ups still to be requested, each by the previous one, all for the same instant.
     further_wakes: u32,
     /// Objects that have neither arrived nor failed.
     left: u32,
@@ -141,10 +141,10 @@ struct UnderWay {
 /// One of a page's parallel connections, with its successors.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
-    /// The connection that is open or opens next, by its number in the page; beyond the last there
-    /// is none.
+    /// The connection that is open or opens next, by its number in the page; a number beyond the last means
+    /// none.
     connection: usize,
-    /// When it opens; `None` once it has.
+    /// When it opens; `None` once it has opened.
     opens: Option<Instant>,
     /// Objects that have arrived on it.
     arrived: u32,
@@ -180,7 +180,7 @@ impl Browsers {
             user.pages = user.pages.wrapping_add(1);
             user.page = Some(page);
         }
-        let page = user.page.as_mut().expect("it has just begun, or is under way");
+        let page = user.page.as_mut().expect("the page has just begun, or is in progress");
         if page.further_wakes > 0 {
             page.further_wakes -= 1;
             next = Some(wake);
@@ -279,7 +279,8 @@ impl UnderWay {
         }
     }
 
-    /// Opens its first connection, with this serial, now. Its connections have been drawn.
+    /// Opens the page's first connection now, with this serial. The page's connections have already been
+    /// drawn.
     fn begin(&mut self, first: u32, parallel: usize, now: Instant) {
         let lane = |connection| Lane { connection, opens: None, arrived: 0 };
         self.lanes.clear();
@@ -299,7 +300,7 @@ impl UnderWay {
         self.response += done.response;
     }
 
-    /// Schedules the opening of a connection at `at`, if it exists. Returns how many open.
+    /// Schedules the opening of a lane's connection at `at`, if it exists. Returns how many open.
     fn open_at(&mut self, lane: usize, connection: usize, at: Instant) -> u32 {
         let opens = (connection < self.connections.len()).then_some(at);
         self.lanes[lane] = Lane { connection, opens, arrived: 0 };

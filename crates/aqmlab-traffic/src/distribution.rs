@@ -15,9 +15,9 @@ pub enum Distribution<T = Span> {
     Constant(T),
     /// Uniform on the whole units of `[low, high]`.
     Uniform {
-        /// least
+        /// smallest value
         low: T,
-        /// largest
+        /// largest value
         high: T,
     },
     /// Evenly spread: flow i of n has `low + i (high - low) / (n - 1)`; no draw.
@@ -90,7 +90,9 @@ impl<T: Quantity> Distribution<T> {
             Distribution::Pareto { mean, .. } => mean.times(self.pareto().quantile(u)),
             Distribution::Empirical(points) => interpolated(points, u),
             _ => {
-                unreachable!("a spread is over flows; uniform and exponential draws have their own functions")
+                unreachable!(
+                    "a spread needs the number of flows; uniform and exponential draws have their own functions"
+                )
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Workloads as state machines: what to send next, and when.
 //!
 //! A workload knows neither TCP nor sockets, so a simulator and a live generator can drive the same
-//! code. Above the byte streams of TCP there are two layers. A [`Population`] decides when the
+//! code. There are two layers above the byte streams of TCP. A [`Population`] decides when the
 //! connections of a class open, and is notified of their outcome. A [`Session`] decides what the
 //! applications at both ends of one connection write, and when. A [`PacketSource`] decides when its
 //! next packet leaves, and its size. A [`Distribution`] spreads starts and round-trip times over

@@ -5,7 +5,7 @@
 pub struct MeanConnection {
     /// Number of requests with responses.
     pub exchanges: f64,
-    /// Bytes of all its requests, and of all its responses.
+    /// Total bytes of its requests, and of its responses.
     pub bytes: [f64; 2],
     /// Seconds of all pauses of its client and all delays of its server.
     pub waits_s: f64,

@@ -14,9 +14,9 @@ pub enum Begin {
     On,
     /// A whole off period, as ns-2's generators do.
     Off,
-    /// Stationary: on with probability `mean on / (mean on + mean off)`, with the remainder of that period
-    /// after a random instant in it. With heavy-tailed periods, a different beginning has a long-lasting
-    /// effect.
+    /// Stationary: on with probability `mean on / (mean on + mean off)`; the first period is what remains of
+    /// such a period after a random instant in it. With heavy-tailed periods, a different beginning has a
+    /// long-lasting effect.
     Stationary,
 }
 

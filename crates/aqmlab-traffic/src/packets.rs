@@ -102,11 +102,11 @@ impl PacketSource {
     /// Creates a source that sends packets of `size` at `rate` while it is on, beginning at
     /// `start`.
     ///
-    /// An on period is a whole number of packets, the nearest to its length at the rate and at
-    /// least one, and lasts as long as they take; then comes the off period. ns-2's
-    /// `Application/Traffic/Exponential` and `Application/Traffic/Pareto` do the same, with
-    /// `Begin::Off`. DEVIATES from them in the source of draws, and in that the first off period is
-    /// not preceded by the time of one packet.
+    /// An on period is a whole number of packets, at least one: the number nearest to its length at this
+    /// rate. It lasts as long as their transmission; then the off period begins. ns-2's
+    /// `Application/Traffic/Exponential` and `Application/Traffic/Pareto` do the same, with `Begin::Off`.
+    /// DEVIATES from them in the source of draws, and in that the first off period is not preceded by the
+    /// time of one packet.
     ///
     /// # Panics
     /// If the rate or the size is zero.

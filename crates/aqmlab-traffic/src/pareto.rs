@@ -3,9 +3,9 @@
 /// `P(X > x) = (least / x)^shape` for `x >= least`: heavy-tailed, with infinite variance for shapes
 /// up to 2.
 ///
-/// Shapes are above 1, where the mean is finite: `least shape / (shape - 1)`. With an upper bound the
-/// distribution is conditional on not exceeding it (a truncated Pareto), and its mean is below that of the
-/// whole distribution.
+/// Shapes are above 1, where the mean is finite: `least shape / (shape - 1)`. With an upper bound, the
+/// distribution is conditional on values not exceeding it (a truncated Pareto), and its mean is below that of
+/// the whole distribution.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pareto {
     shape: f64,
@@ -24,7 +24,7 @@ impl Pareto {
         assert!(shape > 1.0, "the mean of a Pareto distribution is finite only for shapes above 1");
         let least = (shape - 1.0) / shape;
         let beyond = bound.map_or(0.0, |bound| {
-            assert!(bound > least, "the bound lies above the least value");
+            assert!(bound > least, "the bound lies above the smallest value");
             libm::pow(least / bound, shape)
         });
         Pareto { shape, least, beyond }

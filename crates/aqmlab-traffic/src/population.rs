@@ -1,8 +1,8 @@
 //! Populations, which open connections.
 //!
 //! A population is driven by its host: it is woken at instants that it has requested, opens connections, and
-//! is notified of their events. Its actions for one user depend only on the events reported for that user, so
-//! a host may serve users in any order, but the events of each in order of time.
+//! is notified of their events. Its actions for one user depend only on the events reported for that user. A
+//! host may therefore serve users in any order, but must report the events of each user in order of time.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -24,7 +24,7 @@ use crate::starts::Starts;
 pub enum Population {
     /// Connections whose starts are all known.
     List(Starts),
-    /// Connections that arrive whatever the state of earlier ones.
+    /// Connections that arrive regardless of earlier ones.
     Arrivals(Arrivals),
     /// Users who think before each connection except their first.
     Users(Users),
@@ -49,8 +49,8 @@ impl Population {
         PackMime::draw_ahead(&mut models, count);
     }
 
-    /// Returns its first wake-up, or `None` if it will never open a connection. Must be called
-    /// once, before everything else.
+    /// Returns its first wake-up, or `None` if it will never open a connection. Must be called once, before
+    /// any other method.
     pub fn begin(&mut self) -> Option<Wake> {
         match self {
             Population::List(starts) => starts.next(),

@@ -83,7 +83,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// A probability. Drawn probabilities are multiples of 2^-53, the resolution of hits.
+/// A probability. Drawn probabilities are multiples of 2^-53, the resolution with which events are drawn.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Probability(f64);
 
@@ -96,7 +96,7 @@ impl Probability {
         (0.0..=1.0).contains(&p).then_some(Probability(p))
     }
 
-    /// Returns it as a number from 0 to 1.
+    /// Returns the probability as a number from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }

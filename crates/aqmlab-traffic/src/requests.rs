@@ -46,8 +46,8 @@ impl ExchangePlan {
 }
 
 /// One connection's exchanges. The client sends a request; the server waits for its delay and
-/// responds; the client pauses and sends the next request. The server closes after its last
-/// response, and the client when it has received that.
+/// responds; the client pauses and sends the next request. The server closes after its last response, and the
+/// client closes when it has received that response.
 #[derive(Clone, Debug)]
 pub struct Requests {
     to_come: Exchanges,

@@ -59,7 +59,7 @@ pub struct Step {
     pub wake_at: Option<Instant>,
     /// The exchange that has just been completed.
     pub done: Option<ExchangeDone>,
-    /// Whether another one has been completed as well: the session must then be called again at once.
+    /// Whether another exchange has also been completed: the session must then be called again at once.
     pub more: bool,
 }
 
@@ -91,7 +91,7 @@ pub struct ExchangeDone {
     pub response: Bytes,
     /// When the client passed its request to TCP.
     pub began: Instant,
-    /// Whether it opened the connection.
+    /// Whether this exchange opened the connection.
     pub opened_connection: bool,
     /// Whether no other exchange follows on the connection.
     pub last: bool,

@@ -62,8 +62,8 @@ fn what_is_not_persistent_carries_one_object_each_and_what_is_carries_the_rest_o
 #[test]
 fn objects_on_shared_connections_are_those_of_the_theory() {
     // An exponential variable of mean m, rounded, is at least k >= 1 with probability exp(-(k - 1/2) / m):
-    // given that something is left, what is left is geometric with ratio r, whatever has been fetched. From
-    // such a moment on, a page therefore opens c = 1 + (1 - p) r c connections.
+    // given that some objects are left, their number is geometric with ratio r, whatever has been fetched.
+    // From any such moment on, a page therefore opens c = 1 + (1 - p) r c connections.
     let (m, p) = (4.0f64, 0.3);
     let (r, some) = (libm::exp(-1.0 / m), libm::exp(-0.5 / m));
     let objects = 1.0 + some / (1.0 - r);
@@ -100,7 +100,7 @@ fn variables_of_a_page_are_independent_draws() {
         assert_eq!(
             (few.iter().sum::<u32>(), a),
             (many.iter().sum::<u32>(), b),
-            "the contents of a page stay"
+            "the contents of a page do not change"
         );
     }
     for parallel in 2..=4 {
@@ -180,7 +180,7 @@ fn the_document_comes_alone_and_then_so_many_connections_at_a_time() {
     assert_eq!((page.number, page.objects, page.began, page.at), (0, 6, at_ms(10), at_ms(300)));
     assert_eq!((page.request, page.weight), (Bytes::new(600), Bytes::new(6000)));
     assert!(!page.failed && page.opened_connection);
-    assert_eq!(wake, Some(Wake { at: at_ms(7300), user: 0 }), "he thinks for 7 s");
+    assert_eq!(wake, Some(Wake { at: at_ms(7300), user: 0 }), "the user thinks for 7 s");
     let next = open(&mut population, wake.expect("just seen"));
     assert_eq!((next.open, next.wake), (of(6), None));
 }
@@ -191,7 +191,7 @@ fn a_persistent_connection_goes_on_with_the_page_beside_the_others() {
     let mut population = users(plan);
     assert_eq!(open(&mut population, Wake { at: at_ms(10), user: 0 }).exchanges, Some(3));
     let reaction = population.on_event(at_ms(30), of(0), done(0, false));
-    assert_eq!(opened(&mut population, reaction), [(1, Some(3))], "the rest, when the document is there");
+    assert_eq!(opened(&mut population, reaction), [(1, Some(3))], "the rest, when the document has arrived");
     for number in 1..3 {
         let at = at_ms(40 + u64::from(number));
         assert_eq!(population.on_event(at, of(0), done(number, number == 2)), Reaction::default());
@@ -265,7 +265,7 @@ fn a_user_at_rest_takes_little_memory() {
     population.begin();
     assert!(
         population.memory_bytes() / 100_000 <= 64,
-        "{} bytes a user",
+        "{} bytes per user",
         population.memory_bytes() / 100_000
     );
 }

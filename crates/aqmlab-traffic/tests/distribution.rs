@@ -1,4 +1,4 @@
-//! Values of a class's flows: ends, means, and one flow's independence of the others.
+//! Values of a class's flows: their range, their means, and the independence of one flow from the others.
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::Distribution;
@@ -17,7 +17,7 @@ fn a_spread_begins_with_its_low_and_ends_with_its_high() {
     let spread = Distribution::Spread { low: Span::ms(10), high: Span::ms(50) };
     assert_eq!(values(&spread, 5), [10, 20, 30, 40, 50].map(Span::ms));
     assert_eq!(values(&spread, 2), [10, 50].map(Span::ms));
-    assert_eq!(values(&spread, 1), [Span::ms(10)], "one flow alone has the low");
+    assert_eq!(values(&spread, 1), [Span::ms(10)], "a single flow has the low value");
 }
 
 #[test]

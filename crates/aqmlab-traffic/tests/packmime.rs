@@ -1,5 +1,5 @@
-//! PackMime-HTTP against the exact values of its distributions (by integration of the source's tables)
-//! and against the values of ns-2.35's generator.
+//! PackMime-HTTP compared with the exact values of its distributions (by integration of the source's tables)
+//! and with the values of ns-2.35's generator.
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::{HostDelay, OpenedByCloud, PackMime, PausesOf};
@@ -96,7 +96,7 @@ fn sizes_and_delays_have_the_quantiles_of_the_source() {
         &[(0.0, 0.2475, 0.002), (0.5, 28.98, 0.03), (0.9, 57.0, 0.04), (0.99, 335.0, 0.06)],
     );
     assert!((server.mean() / 40.5 - 1.0).abs() < 0.05, "{}", server.mean());
-    // The times over a path of 18 ms: 123, 84 and 19 ms in the source's own runs.
+    // Response times over a path of 18 ms: 123, 84 and 19 ms in the source's own runs.
     let rtt = Sample::new(
         opened.iter().map(|c| 18.0 + 2e3 * (c.carried.client_delay + c.carried.server_delay).as_secs_f64()),
     );
@@ -128,7 +128,7 @@ fn connections_of_http_1_0_carry_one_exchange_and_are_else_the_same() {
     assert!(several.abs_diff(450) < 100, "{several}");
 }
 
-/// If flows draw the distances of their hosts themselves, the distributions are those of clouds.
+/// If flows themselves draw the distances of their hosts, the distributions are those of clouds.
 #[test]
 fn hosts_are_as_far_by_themselves_as_in_clouds() {
     for (end, median, p90, p99) in [(End::Client, 0.735, 17.99, 299.4), (End::Server, 28.98, 57.0, 335.0)] {
@@ -203,7 +203,7 @@ fn connections_carry_the_exchanges_of_the_source() {
     }
     let later = all.iter().flat_map(|of_one| &of_one[1..]);
     let sizes = Sample::new(later.clone().filter(|e| e.response > 275).map(|e| e.response as f64));
-    // It is 2^10.62 for all of them; those up to 275 bytes are left out here.
+    // The value is 2^10.62 for all responses; those up to 275 bytes are left out here.
     assert!((1500.0..2100.0).contains(&sizes.quantile(0.5)), "{}", sizes.quantile(0.5));
     let pauses = Sample::new(later.map(|e| e.pause.as_secs_f64()));
     assert!((0.055..0.075).contains(&pauses.quantile(0.5)), "{}", pauses.quantile(0.5));

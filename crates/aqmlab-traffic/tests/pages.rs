@@ -39,8 +39,8 @@ fn weight(page: &Page) -> u64 {
     page.objects.iter().map(|object| object.response).sum()
 }
 
-/// How many of `values` are below each quantile, as deviations from the expected number, in standard
-/// deviations of a binomial variable.
+/// The numbers of `values` below each quantile, as deviations from the expected number in standard deviations
+/// of a binomial variable.
 fn deviations(values: &[u64], quantiles: [u64; 5]) -> [f64; 5] {
     let n = values.len() as f64;
     let mut result = [0.0; 5];
@@ -229,7 +229,7 @@ fn arrive(
     }
     let mut last = Reaction::default();
     for (when, of) in news {
-        assert_eq!(last, Reaction::default(), "only the last of a wave matters");
+        assert_eq!(last, Reaction::default(), "only the last object of a wave matters");
         last = population.on_event(when, of, done());
     }
     last
@@ -266,7 +266,7 @@ fn a_user_fetches_wave_after_wave_over_a_connection_for_each_origin() {
         let (closing, next) = turns(population, wake);
         let what: Vec<_> = closing.iter().map(|(what, of, _)| (what.as_str(), of.serial)).collect();
         assert_eq!(what, [("close", 0), ("close", 1)]);
-        assert_eq!(next, Some(Wake { at: at_ms(7080), user: 0 }), "he thinks for 7 s");
+        assert_eq!(next, Some(Wake { at: at_ms(7080), user: 0 }), "the user thinks for 7 s");
         let (document, _) = turns(population, next.expect("just seen"));
         assert_eq!(document, [("open".to_owned(), Identity { user: 0, serial: 2 }, 1)]);
         assert_eq!(population.give_up_pages(at_ms(7090)).len(), 1, "the other user has not begun");
@@ -281,7 +281,7 @@ fn kept_connections_carry_the_next_page_and_one_that_fails_ends_the_page() {
     let mut at = at_ms(30);
     let end = loop {
         let reaction = arrive(&mut population, &said, at, false);
-        let wake = reaction.wake.expect("it goes on");
+        let wake = reaction.wake.expect("the page continues");
         if reaction.page.is_some() {
             break wake;
         }

@@ -58,7 +58,7 @@ fn a_list_opens_each_connection_at_its_start_and_no_other() {
         assert_eq!(
             list.on_event(wake.at, turn.open, ConnectionEvent::Closed).wake,
             None,
-            "nobody opens another"
+            "no user opens another"
         );
         next = turn.wake;
     }
@@ -108,7 +108,11 @@ fn a_user_thinks_after_the_last_exchange_and_opens_the_next_connection() {
     assert_eq!(one.on_event(at_ms(7), turn.open, done(false)).wake, None, "an exchange follows");
     let wake = one.on_event(at_ms(8), turn.open, done(true)).wake;
     assert_eq!(wake, Some(Wake { at: at_ms(38), user: 0 }));
-    assert_eq!(one.on_event(at_ms(9), turn.open, ConnectionEvent::Closed).wake, None, "he thinks already");
+    assert_eq!(
+        one.on_event(at_ms(9), turn.open, ConnectionEvent::Closed).wake,
+        None,
+        "the user is already thinking"
+    );
     let second = opening(one.on_wake(wake.expect("just seen")));
     assert_eq!((second.open, second.wake), (Identity { user: 0, serial: 1 }, None));
     assert_eq!(
@@ -117,7 +121,7 @@ fn a_user_thinks_after_the_last_exchange_and_opens_the_next_connection() {
         "that was the previous one"
     );
     let after_failure = one.on_event(at_ms(50), second.open, ConnectionEvent::Failed).wake;
-    assert_eq!(after_failure, Some(Wake { at: at_ms(80), user: 0 }), "he tries again");
+    assert_eq!(after_failure, Some(Wake { at: at_ms(80), user: 0 }), "the user tries again");
 }
 
 #[test]

@@ -177,5 +177,5 @@ fn one_exchange_is_done_where_its_last_byte_arrives() {
     };
     assert_eq!(of(100, 900), (End::Client, vec![(at_ms(20), true)]));
     assert_eq!(of(100, 0), (End::Server, vec![(at_ms(10), true)]), "without a response");
-    assert_eq!(of(0, 900), (End::Client, vec![(at_ms(10), true)]), "the server speaks first");
+    assert_eq!(of(0, 900), (End::Client, vec![(at_ms(10), true)]), "the server sends first");
 }

@@ -42,7 +42,7 @@ fn ms(of: &[Instant]) -> Vec<u64> {
 #[test]
 fn an_on_period_is_the_nearest_number_of_packets_and_lasts_as_long_as_they_take() {
     let until = Instant::ZERO + Span::ms(200);
-    // 34 ms are 3 packets, 36 ms are 4; then 50 ms of silence after the last packet's own 10 ms.
+    // 34 ms are 3 packets, 36 ms are 4; then come 50 ms without packets, after the 10 ms of the last packet.
     assert_eq!(
         ms(&departures(source(constant(34, 50, Begin::On), 0), until)),
         [0, 10, 20, 80, 90, 100, 160, 170, 180]

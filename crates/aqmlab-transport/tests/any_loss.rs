@@ -17,12 +17,12 @@ struct Life {
     draw: Stream,
 }
 
-/// A profile with its variants drawn at random, and never giving up.
+/// A profile whose variants are drawn at random, and that never gives up.
 fn any_profile(draw: &mut Stream) -> Profile {
     let name = profiles()[draw.below(profiles().len() as u64) as usize].name;
     let mut settings = profile_settings(name).expect("listed");
     for param in PARAMS {
-        // The bounds of the timer stay, so that the virtual time does.
+        // The bounds of the timer are kept, so that the virtual time stays bounded, too.
         match param.kind {
             Kind::Choice(words) | Kind::Open(words) if draw.hit(0.3) => {
                 let word = words[draw.below(words.len() as u64) as usize];
@@ -143,7 +143,7 @@ impl Life {
         }
     }
 
-    /// The counters, some of which follow from others, count the segments that have left.
+    /// The counters, some of which follow from others, agree with the segments that have left.
     fn check_counters(&self, side: usize) {
         let this = &self.net.sides[side];
         let counters = this.endpoint.counters();
@@ -153,10 +153,10 @@ impl Life {
         assert_eq!(counters.duplicates_received, self.duplicates(side), "brought nothing new");
     }
 
-    /// Segments that arrived at an open connection with no new data, byte by byte.
+    /// Segments without new data, byte by byte, that arrived at an open connection.
     fn duplicates(&self, side: usize) -> u32 {
         let first = self.net.profile.initial_sequence;
-        // The stream's bytes and its FIN, which takes a number, too.
+        // The stream's bytes and its FIN, which also takes a number.
         let mut held = vec![false; usize::try_from(self.bytes[1 - side]).expect("a small number") + 1];
         let mut duplicates = 0;
         for (state, seg) in &self.net.sides[side].received {
@@ -178,7 +178,7 @@ impl Life {
         for (_, seg) in this.sent.iter().filter(|(_, s)| s.len > 0) {
             assert!(seg.len <= profile.mss);
             let end = u64::from(seg.seq.wrapping_sub(first)) - 1 + u64::from(seg.len);
-            assert!(end <= self.bytes[side], "nothing but what was written");
+            assert!(end <= self.bytes[side], "only data that was written");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! New data leaves in bursts, as from a host with segmentation offload, and each segment by itself where that is off.
+//! New data leaves in bursts, as from a host with segmentation offload, and as single segments if that is
+//! off.
 
 mod support;
 
@@ -33,7 +34,7 @@ fn pair(given: &[(&'static str, Value)], lost: u32) -> Pair {
     net
 }
 
-/// The number of segments that leave together, in order.
+/// The numbers of segments that leave together, in order.
 fn bursts(given: &[(&'static str, Value)], segments: u64) -> Vec<usize> {
     let mut net = pair(given, 0);
     let mss = 1448;
@@ -58,22 +59,23 @@ fn what_fits_the_window_leaves_in_bursts() {
     assert_eq!((four[0], &four[1..11]), (20, &[4; 10][..]));
 }
 
-/// 63 segments: the last burst has the rest.
+/// 63 segments: the last burst contains the remaining ones.
 #[test]
 fn the_last_data_waits_for_nothing() {
     let sent = bursts(&burst(4, Span::ZERO), 63);
     assert_eq!((sent.iter().sum::<usize>(), sent.last()), (63, Some(&3)), "{sent:?}");
 }
 
-/// After n acknowledgments in slow start, the window is 20 + n segments and has room for 2 n: a third of it fits after 4
-/// (8 of 24), after 5 more (10 of 29 for 9) and after 6 more (12 of 35 for 11). The last ten are all that is left.
+/// After n acknowledgments in slow start, the window is 20 + n segments and has room for 2 n: a third of it
+/// is free after 4 (8 of 24), after 5 more (10 of 29 for 9) and after 6 more (12 of 35 for 11). The last ten
+/// are the remaining data.
 #[test]
 fn no_burst_waits_for_more_than_a_third_of_the_window() {
     assert_eq!(bursts(&burst(64, Span::ZERO), 60), [20, 8, 10, 12, 10]);
 }
 
-/// The handshake measures 80 ms. Twenty segments, doubled in slow start, are half of one in a millisecond: two is least.
-/// In 12 ms the rate sends six, and more as the window grows.
+/// The handshake measures 80 ms. Twenty segments, doubled in slow start, make half a segment per millisecond:
+/// the minimum of two applies. In 12 ms the pacing rate sends six, and more as the window grows.
 #[test]
 fn a_burst_is_what_the_paced_rate_sends_in_its_time() {
     let least = bursts(&burst(44, Span::ms(1)), 60);

@@ -7,9 +7,9 @@ use aqmlab_transport::{Counters, Profile, profile_settings};
 use aqmlab_units::{Instant, Span};
 use support::{A, B, Pair, Path, drop_list, mark_list, ms};
 
-/// A transfer of 40 segments over 100 ms with a first flight of ten; the counters of both sides. Packets of each way
-/// are numbered from 0: there 0 is the SYN, 1 the ACK of the handshake, `n + 2` the n-th segment; back 0 is the
-/// SYN-ACK, `n + 1` the n-th ACK.
+/// A transfer of 40 segments over 100 ms with a first flight of ten; the counters of both sides. Packets of
+/// each direction are numbered from 0: from the sender, 0 is the SYN, 1 the ACK of the handshake, and `n + 2`
+/// the n-th segment; from the receiver, 0 is the SYN-ACK, and `n + 1` the n-th ACK.
 fn transfer(lost: &'static [u64], lost_acks: &'static [u64], marked: &'static [u64]) -> [Counters; 2] {
     let mut settings = profile_settings("rfc").expect("built in");
     for (name, value) in [
@@ -34,7 +34,8 @@ fn transfer(lost: &'static [u64], lost_acks: &'static [u64], marked: &'static [u
 
 #[test]
 fn losses_are_told_apart_by_window() {
-    // What is lost; fast retransmits, timeouts, sent again, not needed, windows with several.
+    // Lost segments; then the numbers of fast retransmits, timeouts, retransmissions, needless ones, and
+    // windows with several.
     let table: [(&str, &'static [u64], [u32; 5]); 7] = [
         ("nothing", &[], [0, 0, 0, 0, 0]),
         ("one segment", &[2], [1, 0, 1, 0, 0]),

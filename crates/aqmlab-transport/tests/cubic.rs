@@ -34,7 +34,8 @@ fn transfer(profile: Profile, rtt: Span, rate: Rate, faults: Faults) -> Pair {
     net
 }
 
-/// One loss in a window of about a hundred: for twice K the window stays within a segment of the closed form.
+/// One loss in a window of about a hundred: for twice K the window stays within one segment of the closed
+/// form.
 #[test]
 fn between_losses_the_window_is_the_cubic_function() {
     for (rtt, reno_friendly) in [(100, false), (100, true), (40, false)] {
@@ -44,7 +45,7 @@ fn between_losses_the_window_is_the_cubic_function() {
         let once: Faults = Box::new(move |n, seg| {
             if seg.len > 0 && n > 20 && !std::mem::replace(&mut lost, true) { Fate::Drop } else { Fate::Pass }
         });
-        // A hundred segments take two thirds of a round trip: acknowledgments come spread.
+        // A hundred segments take two thirds of a round trip, so acknowledgments arrive spread out.
         let rate = Rate::bps(100 * 1500 * 8 * 1000 * 3 / 2 / rtt);
         let mut net = transfer(profile(&given), Span::ms(rtt), rate, once);
         let mut peak: f64 = 0.0;
@@ -93,7 +94,7 @@ fn mean_window(given: &[(&'static str, Value)], rtt_ms: u64, every: u64, cycles:
 
 #[test]
 fn the_mean_window_is_that_of_the_response_function() {
-    // RFC 9438, tables 1 and 2: round trip, C, segments a loss, mean window
+    // RFC 9438, tables 1 and 2: round trip, C, segments per loss, mean window
     let table = [
         (100, 0.4, 100, 12.0),
         (100, 0.4, 1_000, 38.0),
@@ -105,7 +106,7 @@ fn the_mean_window_is_that_of_the_response_function() {
     for (rtt, c, every, expected) in table {
         let cycles = 60_000 / every + 60;
         let mean = mean_window(&[("cubic_c", Value::Number(c))], rtt, every, cycles);
-        // The model has no round trip for the recovery, and windows are whole segments.
+        // In the model, recovery takes no time; and windows here are whole segments.
         let ratio = mean / expected;
         assert!((0.85..1.05).contains(&ratio), "{rtt} ms, C {c}, 1/{every}: {mean:.1}, not {expected}");
     }

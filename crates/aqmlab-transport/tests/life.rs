@@ -155,7 +155,7 @@ fn a_simultaneous_close_survives_the_loss_of_both_fins_and_of_their_acknowledgme
     let losses = || -> Faults {
         let (mut fins, mut acks) = (0, 0);
         Box::new(move |n, seg| {
-            // The handshake passes; then two FINs and two pure ACKs get lost.
+            // The handshake passes; then two FINs and two pure ACKs are lost.
             let count = if seg.flags.has(Flags::FIN) { &mut fins } else { &mut acks };
             *count += 1;
             if n > 1 && *count <= 3 { Fate::Drop } else { Fate::Pass }

@@ -1,7 +1,7 @@
-//! The profile `linux` compared with a Linux 6.1 in virtual time, segment by segment:
-//! `vectors/linux-single-flow` has the segments of the kernel's sender through two links with chosen losses
-//! and marks. Order and lengths must be equal, and times, including those of timers, within [`CLOCK`], in all
-//! cases except those of `differences.csv`, which lists where they diverge and why.
+//! The profile `linux` compared with Linux 6.1 in virtual time, segment by segment:
+//! `vectors/linux-single-flow` has the segments that the kernel's sender sends over two links with chosen
+//! losses and marks. Order and lengths must be equal, and times, including those of timers, within [`CLOCK`],
+//! in all cases except those of `differences.csv`, which lists where they diverge and why.
 
 mod support;
 
@@ -15,7 +15,7 @@ use aqmlab_units::{Bytes, Instant, Rate, Span};
 use support::{A, Fate, Faults, Link, Pair, Path, ms};
 
 /// The limit for the difference of two times: the clock of the vectors is accurate to 5 us, the phase of ours
-/// is one of those that [`STEPS`] make, and the SYN of a kernel is longer than ours.
+/// is one of those that [`STEPS`] generates, and the SYN of a kernel is longer than ours.
 const CLOCK: Span = Span::us(50);
 
 type Row = BTreeMap<String, String>;
@@ -65,13 +65,13 @@ fn profile(case: &Row) -> Profile {
     set("dsack", Value::Flag(on("dsack")));
     set("eifel", Value::Flag(on("timestamps")));
     set("sack_delay_most", Value::Integer(number(&case["ack_compression"])));
-    // Linux with DCTCP has ECT on each packet (vectors: `ecn` of the segments sent again).
+    // Linux with DCTCP sets ECT on each packet (in the vectors: `ecn` of the retransmitted segments).
     set("ect_on_retransmission", Value::Flag(case["congestion"] == "dctcp"));
     // The receive window grows from nearly 64 KiB to half of the buffer, by two segments for each that arrives.
     let buffer = number(&case["receive_buffer"]);
     let growing = if buffer > 1 << 17 { 339 } else { 22 + u64::from(on("timestamps")) };
     set("quick_acks_growing", Value::Integer(growing));
-    // Half of the buffer, without a segment that is kept back.
+    // Half of the buffer, minus a segment that is held back.
     let mss = if on("timestamps") { 1448 } else { 1460 };
     set("receive_window", Value::Size(Size::Bytes(Bytes::new(buffer - mss))));
     if !on("timestamps") {
@@ -82,7 +82,7 @@ fn profile(case: &Row) -> Profile {
     Profile::resolve(&mut settings).expect("consistent")
 }
 
-/// `segment` or `segment:time` of data, each counted when it is sent.
+/// `segment` or `segment:time`: data segments, numbered as they are sent.
 fn listed(words: &[String]) -> Vec<(u64, u64)> {
     let pair = |word: &String| {
         let (segment, nth) = word.split_once(':').unwrap_or((word, "1"));
@@ -114,7 +114,7 @@ fn data_faults(case: &Row, mss: u32) -> Faults {
     })
 }
 
-/// By number, the SYN-ACK not counted.
+/// By number, without the SYN-ACK.
 fn ack_faults(case: &Row) -> Faults {
     let drop: Vec<u64> = words(case, "drop_ack").iter().map(|n| number(n)).collect();
     Box::new(move |n, _| if n > 0 && drop.contains(&(n - 1)) { Fate::Drop } else { Fate::Pass })
@@ -166,7 +166,7 @@ fn theirs(case: &Row) -> Vec<Sent> {
         .collect()
 }
 
-/// How far two times may differ.
+/// The largest permitted difference of two times.
 fn clock(elapsed: Span) -> Span {
     CLOCK + elapsed.div(50_000)
 }
@@ -184,7 +184,7 @@ fn together(theirs: &[Sent], ours: &[Sent]) -> (usize, Span) {
     (theirs.len().min(ours.len()), largest)
 }
 
-/// The phase in which our flow agrees longest with theirs.
+/// The phase in which our flow agrees with the kernel's for the longest time.
 fn best_phase(case: &Row, theirs: &[Sent]) -> (usize, Span, Vec<Sent>) {
     let mut best: Option<(usize, Span, Vec<Sent>)> = None;
     let phases = |step: Span| (0..PHASES.as_ns() / step.as_ns()).map(move |n| step.saturating_mul(n));
@@ -199,7 +199,7 @@ fn best_phase(case: &Row, theirs: &[Sent]) -> (usize, Span, Vec<Sent>) {
             break;
         }
     }
-    best.expect("one phase at least")
+    best.expect("at least one phase")
 }
 
 fn near(sends: &[Sent], at: usize, mss: u64) -> String {

@@ -31,7 +31,7 @@ struct Case {
     drop: Vec<u64>,
     drop_ack: Vec<u64>,
     mark: Vec<u64>,
-    /// The time, and the number of segments; [`ENDLESS`] bytes if none.
+    /// The time, and the number of segments; if none is given, [`ENDLESS`] bytes.
     writes: Vec<(Instant, Option<u64>)>,
     end: Instant,
     /// The sender's.
@@ -121,7 +121,7 @@ fn profile(case: &Case, tick_phase: Span) -> Profile {
     Profile::resolve(&mut settings).expect("consistent")
 }
 
-/// Drops by number at the entrance; marks by number among the remaining packets, at the second link.
+/// Drops at the entrance, by number; marks at the second link, by number among the remaining packets.
 fn faults(drop: Vec<u64>, mark: Vec<u64>) -> Faults {
     let mut passed = 0;
     Box::new(move |n, _| {
@@ -233,7 +233,7 @@ fn equals_ns2_run_now() {
     }
 }
 
-/// Random faults on both ways, marks, windows, queues and sinks; the cases follow from their number.
+/// Random faults in both directions, marks, windows, queues and sinks; each case follows from its number.
 fn random_case(number: u64) -> String {
     let mut state = 0x9E37_79B9_7F4A_7C15u64.wrapping_mul(number + 1);
     let mut below = |n: u64| {
@@ -268,8 +268,8 @@ fn random_case(number: u64) -> String {
     let mss = [536, 1000, 1460][below(3) as usize];
     let sink = ["every", "second"][below(2) as usize];
     let ecn = below(2);
-    // With small segments arrivals and departures at the bottleneck coincide often, and which comes first at
-    // a full queue is up to the rounding of ns-2's clock.
+    // With small segments, arrivals and departures at the bottleneck often coincide, and the rounding of
+    // ns-2's clock determines which comes first at a full queue.
     let small = 4 + below(40);
     let queue = if mss == 536 { 1000 } else { [1000, small][below(2) as usize] };
     let mark = if ecn == 1 { mark } else { String::new() };

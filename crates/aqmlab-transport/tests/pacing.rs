@@ -1,5 +1,5 @@
-//! Paced segments leave in bursts at the rate that the window and the round trip give; without pacing nothing
-//! of this happens.
+//! Paced segments leave in bursts at the rate that the window and the round-trip time determine; without
+//! pacing, none of this happens.
 
 mod support;
 
@@ -60,7 +60,7 @@ fn without_pacing_a_flight_leaves_at_once() {
     assert!(left.len() == 10 && left.iter().all(|at| at.is_zero()));
 }
 
-/// A timer that waits for a segment's time forgets neither the retransmission timeout nor the probe.
+/// A timer that waits for a segment's departure time loses neither the retransmission timeout nor the probe.
 #[test]
 fn what_is_lost_at_the_end_of_a_paced_flight_is_sent_again() {
     for probe in [true, false] {

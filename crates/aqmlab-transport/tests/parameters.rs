@@ -25,7 +25,7 @@ fn names_are_unique_and_explained() {
     names.sort_unstable();
     let all = names.len();
     names.dedup();
-    assert_eq!(names.len(), all, "a name or alias stands for one parameter");
+    assert_eq!(names.len(), all, "a name or alias denotes one parameter");
     assert!(PARAMS.iter().all(|p| !p.help.is_empty() && !p.source.is_empty()));
 }
 

@@ -1,6 +1,7 @@
-//! Header prediction decides nothing: in debug builds, as here, each segment that takes the short path also
-//! takes the full one, on a copy, and the endpoint asserts that both end in the same state. So the test needs
-//! segments of all kinds at all moments: a connection in use, whose segments are lost, delayed and forged.
+//! Header prediction changes no result: in debug builds, as here, each segment that takes the fast path also
+//! takes the full one, on a copy of the endpoint, which asserts that both end in the same state. So the test
+//! needs segments of all kinds at all moments: a connection in use, whose segments are lost, delayed and
+//! forged.
 //!
 //! A failure prints the seed; `AQMLAB_SEED=n cargo test -p aqmlab-transport --test prediction` replays it.
 #![cfg(debug_assertions)]
@@ -54,7 +55,7 @@ impl Talk {
         while endpoint.poll_event().is_some() {}
     }
 
-    /// A segment arrives, or the network changes it; if there is none, time advances to a timer.
+    /// A segment arrives, possibly changed by the network; if there is none, time advances to a timer.
     fn step(&mut self) {
         self.now += Span::us(self.draw.below(3000));
         let side = self.draw.below(2) as usize;

@@ -8,12 +8,12 @@ use aqmlab_units::{Instant, Rate, Span};
 use support::{A, B, Fate, Link, Pair, Path, faultless};
 
 /// The send times of the receiver's reports of a hole, since the first. The first of thirty segments is lost;
-/// the others come `gap` apart.
+/// the others arrive `gap` apart.
 fn reports(delay: Span, most: u64, gap: Span) -> Vec<Span> {
     reports_of(2, delay, most, gap)
 }
 
-/// The same where this many segments in order are acknowledged together.
+/// The same if this many segments in order are acknowledged together.
 fn reports_of(ack_every: u64, delay: Span, most: u64, gap: Span) -> Vec<Span> {
     let mut settings = profile_settings("modern").expect("built in");
     let given = [
@@ -60,7 +60,7 @@ fn from_the_fourth_on_they_wait_for_more() {
     assert_eq!(waiting.len(), 6, "{waiting:?}");
 }
 
-/// At most this many wait: the next one leaves with them.
+/// At most this many reports wait; the next one leaves with them.
 #[test]
 fn as_many_wait_as_may() {
     let few = reports(Span::ms(1), 4, Span::us(100));
@@ -79,7 +79,7 @@ fn none_waits_longer_than_a_twentieth_of_the_round_trip() {
     );
 }
 
-/// A receiver that acknowledges each segment delays none.
+/// A receiver that acknowledges each segment individually delays no report.
 #[test]
 fn none_waits_where_each_segment_is_acknowledged() {
     assert_eq!(reports_of(1, Span::ms(1), 44, Span::us(100)).len(), 29);

@@ -6,8 +6,7 @@ use aqmlab_units::Span;
 use super::variates::{gamma, normal, weibull};
 use crate::step::PlannedExchange;
 
-/// Responses up to this size report that nothing has changed; all responses of their connection are
-/// of this kind.
+/// Responses up to this size report that nothing has changed; if one response of a connection does, all do.
 const NOT_MODIFIED: u64 = 275;
 
 /// Pauses of persistent connections. Their binary logarithms are normally distributed with mean

@@ -77,7 +77,7 @@ mod tests {
         let values: Vec<f64> = (0..400_000).map(|_| driver.next()).collect();
         let mean_square = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>() / values.len() as f64;
         let variance = mean_square(&values);
-        // The mean of that many values still varies by 0.1.
+        // The mean of this many values still varies by 0.1.
         assert!((variance - 1.0).abs() < 0.03, "{variance}");
         let lagged = values.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / values.len() as f64;
         let r1 = d / (1.0 - d);

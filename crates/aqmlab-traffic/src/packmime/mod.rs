@@ -1,6 +1,6 @@
 //! PackMime-HTTP: the web traffic of a cloud of users, connection by connection.
 //!
-//! Connections open at a rate, whatever the state of earlier ones. Gaps between them, request sizes
+//! Connections open at a rate, regardless of earlier ones. Gaps between them, request sizes
 //! and delays have long-range dependence, which decreases with the rate.
 //!
 //! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith and M. C. Weigle, "Stochastic models for
@@ -95,8 +95,8 @@ impl PackMime {
     /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Its average connection, by integration of the source's tables. The tail of responses is heavy, so the
-    /// mean over a few connections is usually too small.
+    /// Returns its average connection, by integration of the source's tables. The tail of responses is heavy,
+    /// so the mean over a few connections is usually too small.
     pub const MEAN_CONNECTION: MeanConnection =
         MeanConnection { exchanges: 1.2, bytes: [700.0, 9100.0], waits_s: 0.33 };
 
@@ -125,15 +125,15 @@ impl PackMime {
         }
     }
 
-    /// Returns the cloud with HTTP/1.0: each connection carries one exchange. All its other draws
+    /// Returns the cloud with HTTP/1.0: each connection carries one exchange. All other draws of the cloud
     /// stay the same.
     pub const fn without_persistence(mut self) -> Self {
         self.persistent = false;
         self
     }
 
-    /// Draws in advance what several clouds need for their first `count` connections. In parallel
-    /// this is many times faster than cloud by cloud; the values do not change.
+    /// Draws in advance what several clouds need for their first `count` connections. Drawing in parallel is
+    /// many times faster than cloud by cloud; the values do not change.
     pub fn draw_ahead(clouds: &mut [&mut PackMime], count: usize) {
         let drivers: [fn(&mut PackMime) -> &mut Driver; 4] = [
             |cloud| &mut cloud.gaps,

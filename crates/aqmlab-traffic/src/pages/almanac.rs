@@ -3,7 +3,7 @@
 //! Source: HTTP Archive, "Web Almanac 2025", chapter 13, "Page Weight", by J. Indigo and R. Barrett, the
 //! charts by device (<https://almanac.httparchive.org/en/2025/page-weight>), from the crawl of July 2025.
 //! Copyright The HTTP Archive; licensed under the Apache License, Version 2.0, a copy of which is
-//! `LICENSE-APACHE` at the project's root. Changed: the numbers are arrays here, without the charts and their
+//! `LICENSE-APACHE` at the project's root. Changes: here the numbers are arrays, without the charts and their
 //! text.
 //!
 //! A KB has 1,024 bytes, as in the chapter's queries. A size printed as 0 KB counts as a quarter of
@@ -49,8 +49,8 @@ const FIVE: [f64; 5] = [
 /// The same where only p10 and p90 are known.
 const TWO: [f64; 2] = [FIVE[0], FIVE[4]];
 
-/// No quantity is drawn beyond this many standard deviations: the extrapolation ends there, at one page in 30,000 on
-/// either side.
+/// No quantity is drawn beyond this many standard deviations. The extrapolation ends there, which affects one
+/// page in 30,000 on either side.
 const FURTHEST: f64 = 4.0;
 
 /// The quantiles of a positive quantity at standard normal variables `z`. Between two of them the
@@ -103,10 +103,10 @@ impl Device {
     /// Returns the bytes of an object before the page is scaled to its weight.
     ///
     /// Scripts: "JavaScript file size distribution by device"; fonts: "Distribution of font
-    /// response sizes by device type"; images: "Image response size distribution by device". For
-    /// the others the chapter has only p10 and p90, in "Distribution of response sizes by content
-    /// type". Its values for scripts, fonts and images are twice those of the other charts, so they
-    /// are halved here for the others too: 59 KB for HTML, 50 for CSS and 3 for XML.
+    /// response sizes by device type"; images: "Image response size distribution by device". For the other
+    /// types the chapter has only p10 and p90, in "Distribution of response sizes by content type". That
+    /// chart's values for scripts, fonts and images are twice those of the other charts, so its values for
+    /// the other types are also halved here: 59 KB for HTML, 50 for CSS and 3 for XML.
     pub const fn object(self, of: ObjectType) -> Quantiles {
         match (of, self) {
             (ObjectType::Document, _) => two(&[0.25, 29.5]),
@@ -123,7 +123,7 @@ impl Device {
 }
 
 impl ObjectType {
-    /// Returns the wave in which it is requested if there are three.
+    /// Returns the wave in which an object of this type is requested, if there are three waves.
     pub const fn wave(self) -> u32 {
         match self {
             ObjectType::Document => 0,

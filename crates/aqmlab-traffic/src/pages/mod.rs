@@ -7,8 +7,8 @@
 //!
 //! Page weight and number of objects are drawn with a rank correlation. Types and sizes of the
 //! objects are drawn, and the sizes are then scaled so that their sum is the page's weight. The
-//! marginal distributions of weight and number of objects are therefore those of the source. Those
-//! of the sizes are not: only their ratios within a page are.
+//! marginal distributions of weight and number of objects are therefore those of the source. The marginal
+//! distributions of the sizes are not; only the ratios of sizes within a page are.
 
 mod almanac;
 mod multiplexed;

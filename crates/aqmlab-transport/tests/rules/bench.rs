@@ -33,8 +33,8 @@ impl Bench {
         Bench { endpoint: Endpoint::new(role, &profile), profile, now: Instant::ZERO }
     }
 
-    /// An active endpoint past its handshake, whose SYN took 100 ms, with an endless stream to send and the
-    /// first flight sent.
+    /// An active endpoint after its handshake, which took 100 ms, with an endless stream to send; its first
+    /// flight has been sent.
     pub fn established(given: &[(&'static str, Value)]) -> Bench {
         let mut b = Bench::new(Role::Active, given);
         b.connect();
@@ -46,7 +46,7 @@ impl Bench {
         b
     }
 
-    /// A passive endpoint past its handshake, which took 100 ms.
+    /// A passive endpoint after its handshake, which took 100 ms.
     pub fn accepted(given: &[(&'static str, Value)]) -> Bench {
         let mut b = Bench::new(Role::Passive, given);
         let ecn = Flags::NONE.with_if(Flags::ECE | Flags::CWR, b.profile.ecn);
@@ -64,7 +64,7 @@ impl Bench {
         Segment { flags: Flags::SYN | Flags::ACK, sack_permitted, ..segment(0, 1, 0) }
     }
 
-    /// Opens: the SYN.
+    /// Opens the connection; returns the SYN.
     pub fn connect(&mut self) -> Segment {
         self.endpoint.open(self.now, &self.profile);
         let sent = self.drain();

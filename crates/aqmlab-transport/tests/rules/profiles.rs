@@ -6,7 +6,7 @@ use aqmlab_units::{Instant, Span};
 
 use crate::bench::{Bench, MSS, ack_of, iw, ms, sack, segment};
 
-/// A sender past its handshake of 100 ms, and its first flight.
+/// A sender after its handshake of 100 ms, and its first flight.
 fn sender(profile: &str) -> (Bench, Vec<Segment>) {
     let mut b = Bench::of(profile, Role::Active, &[]);
     b.connect();
@@ -20,12 +20,13 @@ fn sender(profile: &str) -> (Bench, Vec<Segment>) {
 /// Rules: 5681 3.1 initial window; 6928 2; 6298 2.4
 #[test]
 fn the_first_flight_and_its_timeout() {
-    // Segments of the first flight, and how long after it the timer fires.
+    // Number of segments in the first flight, and how long after it the timer fires.
     for (profile, flight, timeout) in [
         ("rfc", 3, Span::s(1)),
         ("ns2", 2, Span::ms(300)),
         ("freebsd4", 2, Span::s(1)),
-        // SRTT + max(200 ms, 4 RTTVAR) ends at 400 ms; timers that far away fire with the next eighth tick of 1 ms.
+        // SRTT + max(200 ms, 4 RTTVAR) ends at 400 ms; such distant timers fire at the next multiple of eight
+        // ticks of 1 ms.
         ("linux", 10, Span::ms(308)),
     ] {
         let (mut b, sent) = sender(profile);
@@ -144,7 +145,7 @@ fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     assert_eq!(b.arrive(Segment { ect: true, ..segment(next + 200, 1, 100) }).len(), 0);
 }
 
-/// The kernel answers before the application runs, except with data that waited already.
+/// The kernel answers before the application runs, except with data that was already waiting.
 #[test]
 fn an_acknowledgment_that_is_due_leaves_before_the_answer() {
     for (rule, waiting, sent) in
@@ -176,8 +177,9 @@ fn segments_are_acknowledged_each_from_a_repetition_on() {
     assert_eq!((acks(&mut b, 24..25), acks(&mut b, 26..30)), (1, 2));
 }
 
-/// Five segments let the window grow, and four more are acknowledged each behind them. If the first data is beyond a
-/// hole, only those that let the window grow are: its acknowledgment is one of them and ends the beginning.
+/// Five segments let the window grow, and the next four are also acknowledged individually. If the first data
+/// is beyond a hole, only those that let the window grow are: the acknowledgment of that data is one of these
+/// and ends the initial phase.
 #[test]
 fn segments_that_let_the_window_grow_are_acknowledged_each() {
     let order = |growing, sack: bool, first: u32| -> Vec<usize> {
@@ -198,7 +200,8 @@ fn segments_that_let_the_window_grow_are_acknowledged_each() {
     assert_eq!(order(5, true, 1), singly(5));
 }
 
-/// Up to SRTT, which the handshake has measured as 100 ms; segments that follow soon bring it back.
+/// The delay grows up to SRTT, which the handshake has measured as 100 ms; segments in quick succession
+/// reduce it again.
 ///
 /// Rules: 5681 4.2 delayed ack
 #[test]
@@ -252,7 +255,7 @@ fn lost_syns_by_profile() {
 /// Rules: 5681 4.2 delayed ack
 #[test]
 fn acknowledgments_by_profile() {
-    // ACKs of the first 20 segments, and the delay of one for a single segment more.
+    // Number of ACKs for the first 20 segments, and the delay of the ACK for one more segment.
     // Linux counts 40 ms in ticks, without the current one.
     for (profile, acks, delay) in
         [("rfc", 10, 200), ("ns2", 20, 0), ("freebsd4", 10, 100), ("linux", 16 + 2, 41)]

@@ -5,7 +5,7 @@ use aqmlab_transport::{Flags, Recovery, Role, Segment};
 
 use crate::bench::{Bench, MSS, ack_of, by_segments, iw, ms, numbers, sack, segment};
 
-/// A receiver past its handshake whose peer permits SACK, and the byte before the first data.
+/// A receiver after its handshake, whose peer permits SACK, and the number of the byte before the first data.
 fn receiver(most: u64) -> Bench {
     let blocks = ("sack_blocks", Value::Integer(most));
     Bench::accepted(&[sack(), blocks, ("ack_every", Value::Integer(1))])
@@ -33,7 +33,7 @@ fn blocks_flow_only_if_both_sides_have_permitted_them() {
     assert_eq!(Recovery::WORDS, ["reno", "newreno", "sack"]);
 }
 
-/// Without the other side's permission losses are repaired as by NewReno.
+/// Without the other side's permission, losses are repaired as by NewReno.
 ///
 /// Rules: 2018 2 both sides
 #[test]
@@ -130,8 +130,8 @@ fn what_has_arrived_is_not_sent_again() {
     assert_eq!(again, [0, 4, 6]);
 }
 
-/// "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits", for the receiver may have
-/// reneged.
+/// "After a retransmit timeout the data sender SHOULD turn off all of the SACKed bits", because the receiver
+/// may have reneged.
 ///
 /// Rules: 2018 5 timeout
 #[test]
@@ -139,12 +139,12 @@ fn a_timeout_forgets_what_was_told() {
     let mut b = Bench::established(&[iw(4), sack(), ("limited_transmit", Value::Flag(false))]);
     b.ack_with(0, &[(2, 3)]);
     assert_eq!(numbers(&b.fire()), [0]);
-    // A new acknowledgment without blocks: 2 is sent again, although it was SACKed once.
+    // A new acknowledgment without blocks: 2 is sent again, although it had been SACKed.
     assert_eq!(numbers(&b.ack(1)), [1, 2]);
     assert_eq!(b.arrive(ack_of(1)), []);
 }
 
-/// A FIN that was SACKed alone leaves again with the last data: two blocks cover that segment.
+/// A FIN that was SACKed on its own is sent again with the last data: two blocks cover that segment.
 ///
 /// Rules: 2018 5 not again
 #[test]

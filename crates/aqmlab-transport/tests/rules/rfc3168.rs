@@ -136,7 +136,7 @@ fn the_active_side_agrees_to_one_answer_only() {
         (Flags::NONE, false),
         (Flags::ECE, true),
         (Flags::CWR, false),
-        (Flags::ECE | Flags::CWR, false), // reflects what it got
+        (Flags::ECE | Flags::CWR, false), // reflects the SYN's flags
     ];
     for wants in [false, true] {
         for (answer, agrees) in answers {
@@ -147,7 +147,11 @@ fn the_active_side_agrees_to_one_answer_only() {
             assert_eq!(b.endpoint.uses_ecn(), wants && agrees, "{wants} {answer:?}");
             assert!(data[1..].iter().all(|s| s.ect == (wants && agrees)));
             b.arrive(echo(1));
-            assert_eq!(b.endpoint.counters().ecn_reductions, u32::from(wants && agrees), "heard or not");
+            assert_eq!(
+                b.endpoint.counters().ecn_reductions,
+                u32::from(wants && agrees),
+                "whether or not it arrived"
+            );
         }
     }
 }
@@ -191,7 +195,7 @@ fn a_syn_sent_again_may_stop_asking_and_then_no_answer_agrees() {
             assert_eq!(b.fire()[0].flags, if asks_again { SETUP } else { Flags::SYN }, "{word}");
         }
         b.endpoint.write(ENDLESS);
-        // The answer to the first SYN: the one sent since forbids ECT on data.
+        // This answers the first SYN, but the SYN sent since then forbids ECT on data.
         let late = Segment { flags: Flags::SYN | Flags::ACK | Flags::ECE, ..segment(0, 1, 0) };
         let data = b.arrive(late);
         assert_eq!((b.endpoint.uses_ecn(), data[1].ect), (asks_again, asks_again), "{word}");
@@ -224,7 +228,7 @@ fn a_plain_syn_after_one_that_asked_ends_it() {
     assert_eq!(b.arrive(syn(SETUP))[0].flags, Flags::SYN | Flags::ACK | Flags::ECE);
     assert_eq!(b.arrive(syn(SETUP))[0].flags, Flags::SYN | Flags::ACK | Flags::ECE, "the same once more");
     assert_eq!(b.arrive(syn(Flags::SYN))[0].flags, Flags::SYN | Flags::ACK);
-    assert_eq!(b.arrive(syn(SETUP))[0].flags, Flags::SYN | Flags::ACK, "an old one restores nothing");
+    assert_eq!(b.arrive(syn(SETUP))[0].flags, Flags::SYN | Flags::ACK, "an old SYN-ACK restores nothing");
     b.arrive(segment(1, 1, 0));
     assert!(!b.endpoint.uses_ecn());
 }
@@ -260,7 +264,7 @@ fn the_loss_of_the_segment_with_cwr_is_another_reduction_and_told_again() {
     assert_eq!(b.endpoint.ssthresh(), 4.0, "the window of the mark is over");
     let first_new = sent.iter().find(|s| s.flags.has(Flags::CWR)).expect("told again");
     assert!(first_new.seq > cwr.seq);
-    // Likewise if the timer finds the loss.
+    // The same applies if the timer detects the loss.
     let mut b = Bench::established(&ecn());
     (1..=16).for_each(|n| drop(b.arrive(echo(n))));
     assert_eq!((numbers(&b.fire()), b.endpoint.ssthresh()), (vec![16], 4.0));
@@ -280,7 +284,7 @@ fn an_acknowledgment_with_an_echo_does_not_open_the_window() {
 /// Rules: 3168 6.1.2 window of one
 #[test]
 fn an_echo_at_a_window_of_one_by_variant() {
-    // Sent at once on the echo; the window; sent when the timer fires, if it runs.
+    // Segments sent at once on the echo; the window; segments sent when the timer fires, if it runs.
     let table: [(_, &[u32], _, _); 4] = [
         ("wait_for_rto", &[], 1.0, f64::INFINITY),
         ("keep", &[1], 1.0, 2.0),
@@ -289,7 +293,7 @@ fn an_echo_at_a_window_of_one_by_variant() {
     ];
     for (word, at_once, window, ssthresh) in table {
         let at_one = ("ecn_at_one", Value::Choice(word));
-        // The window is halved as it stands when the echo comes: with nothing else in flight.
+        // The window is halved from its value when the echo arrives, with nothing else in flight.
         let base = ("reduction_base", Value::Choice("window"));
         let mut b = Bench::established(&[iw(1), ecn()[1].clone(), at_one, base]);
         let sent = b.arrive(echo(1));
@@ -339,19 +343,19 @@ fn a_syn_is_ecn_capable_only_where_it_asks_for_ecn_and_may_be() {
         let settings = [("ecn", Value::Flag(ecn)), ("ect_on_syn", Value::Flag(on_syn))];
         let mut b = Bench::of("rfc", Role::Active, &settings);
         assert_eq!(b.connect().ect, expected, "ecn {ecn}, ect_on_syn {on_syn}");
-        assert_eq!(b.fire()[0].ect, expected, "so is the retransmitted one");
+        assert_eq!(b.fire()[0].ect, expected, "the same holds for the retransmitted SYN");
         let mut b = Bench::of("rfc", Role::Passive, &settings);
         let syn_ack = b.arrive(Segment { flags: SETUP, ack: 0, ..segment(0, 0, 0) })[0];
-        assert!(!syn_ack.ect, "the SYN-ACK has a parameter of its own");
+        assert!(!syn_ack.ect, "the SYN-ACK has its own parameter");
     }
     let fallback = ("ecn_fallback", Value::Choice("timeout"));
     let on_syn = ("ect_on_syn", Value::Flag(true));
     let mut b = Bench::of("rfc", Role::Active, &[("ecn", Value::Flag(true)), on_syn, fallback]);
     assert!(b.connect().ect);
-    assert!(!b.fire()[0].ect, "a SYN that no longer asks is not capable either");
+    assert!(!b.fire()[0].ect, "a SYN that no longer requests ECN is not ECN-capable either");
 }
 
-/// An echo of it could not be distinguished from the response to the SYN's ECE and CWR.
+/// An echo of this mark could not be distinguished from the response to the SYN's ECE and CWR.
 ///
 /// Rules: 3168 6.1.1 setup
 #[test]

@@ -20,11 +20,11 @@ fn initial_window_by_segment_size() {
 #[test]
 fn slow_start_then_one_segment_per_window() {
     let mut b = Bench::established(&[iw(2)]);
-    // Each ACK of one segment lets two go.
+    // Each ACK of one segment releases two.
     assert_eq!(numbers(&b.ack(1)), [2, 3]);
     assert_eq!(numbers(&b.ack(2)), [4, 5]);
     assert_eq!(b.endpoint.cwnd(), 4.0);
-    // A delayed ACK of two segments opens the window by one only.
+    // A delayed ACK of two segments opens the window by only one.
     assert_eq!(numbers(&b.ack(4)), [6, 7, 8]);
     assert_eq!(b.endpoint.cwnd(), 5.0);
 }
@@ -47,7 +47,8 @@ fn fast_retransmit_at_the_third_duplicate() {
     assert_eq!(b.ack(0), [], "the second");
     assert_eq!(numbers(&b.ack(0)), [0], "the third");
     assert_eq!(b.endpoint.ssthresh(), 5.0, "half of ten in flight");
-    // Inflated to 5 + 3: ten are out, so two more duplicates bring it to ten, the next lets one go.
+    // Inflated to 5 + 3. Ten are out, so two more duplicates raise the window to ten, and the next releases a
+    // segment.
     assert_eq!(b.ack(0), []);
     assert_eq!(b.ack(0), []);
     assert_eq!(numbers(&b.ack(0)), [10]);
@@ -191,14 +192,14 @@ fn losses_in_two_successive_windows_reduce_twice() {
     (0..12).for_each(|_| drop(b.ack(0)));
     b.ack(16);
     let flight = b.endpoint.flight().get() / u64::from(MSS);
-    // The first segment that was sent since the loss was seen is missing too.
+    // The first segment sent since the loss was detected is also missing.
     b.ack(17);
     let outstanding = b.endpoint.flight().get() / u64::from(MSS);
     assert!(flight > 4 && outstanding >= flight - 1);
     (0..3).for_each(|_| drop(b.ack(17)));
     assert_eq!(b.endpoint.ssthresh(), outstanding as f64 / 2.0);
     assert_eq!(b.endpoint.counters().fast_retransmits, 2);
-    // So does the loss of a retransmission, which only the timer finds.
+    // So does the loss of a retransmission, which only the timer detects.
     let mut b = Bench::established(&[iw(16), ("limited_transmit", Value::Flag(false))]);
     (0..3).for_each(|_| drop(b.ack(0)));
     b.fire();

@@ -75,7 +75,7 @@ fn the_timer_runs_while_data_is_outstanding_and_from_the_last_news() {
     b.now = ms(600);
     b.endpoint.write(u64::from(MSS));
     b.drain();
-    assert_eq!(b.endpoint.deadline(), Some(ms(500) + rto), "it runs already");
+    assert_eq!(b.endpoint.deadline(), Some(ms(500) + rto), "it is already running");
     b.now = ms(700);
     b.ack(0);
     assert_eq!(b.endpoint.deadline(), Some(ms(500) + rto), "a duplicate reports nothing new");
@@ -92,7 +92,7 @@ fn a_timeout_sends_the_earliest_segment_again_and_starts_the_timer_with_the_doub
     b.now = ms(200);
     b.ack(1);
     let rto = b.endpoint.rto(&b.profile);
-    assert_eq!(numbers(&b.fire()), [1], "the earliest one only");
+    assert_eq!(numbers(&b.fire()), [1], "only the earliest one");
     assert_eq!(b.endpoint.deadline(), Some(b.now + rto.saturating_mul(2)));
 }
 
@@ -100,7 +100,7 @@ fn a_timeout_sends_the_earliest_segment_again_and_starts_the_timer_with_the_doub
 #[test]
 fn one_segment_of_each_flight_is_timed() {
     let mut b = Bench::established(&[iw(4)]);
-    // The first of the flight took 100 ms; the others, sent with it, are no samples.
+    // The first segment of the flight took 100 ms; the others, sent with it, are not samples.
     for (at, n, srtt) in [(200, 1, 100_000), (900, 2, 100_000), (950, 4, 100_000), (1000, 5, 187_500)] {
         b.now = ms(at);
         b.ack(n);
@@ -112,9 +112,9 @@ fn one_segment_of_each_flight_is_timed() {
 #[test]
 fn the_bounds_of_the_timeout_are_the_given_ones() {
     let span = |name, ms| (name, Value::Span(Span::ms(ms)));
-    // Least, granularity; the timeout of a path that always takes 100 ms.
+    // Minimum, granularity; the timeout on a path whose round trip is always 100 ms.
     for (least, granularity, expected) in [(1000, 1, 1000), (200, 1, 200), (0, 10, 110), (0, 100, 200)] {
-        // One segment in a round trip, so that each is timed.
+        // One segment per round trip, so that each is timed.
         let one = ("max_window", Value::Integer(1));
         let mut b = Bench::established(&[one, span("min_rto", least), span("granularity", granularity)]);
         for n in 1..=60 {

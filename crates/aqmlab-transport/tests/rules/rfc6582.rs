@@ -12,7 +12,7 @@ fn limited_transmit_sends_on_the_first_two_duplicates() {
     assert_eq!(numbers(&b.ack(0)), [4]);
     assert_eq!(numbers(&b.ack(0)), [5]);
     assert_eq!(numbers(&b.ack(0)), [0]);
-    // RFC 5681, 3.2, step 2: the two extra segments are no part of the flight that is halved.
+    // RFC 5681, 3.2, step 2: the two extra segments are not part of the flight that is halved.
     assert_eq!(b.endpoint.ssthresh(), 2.0);
 }
 
@@ -32,7 +32,7 @@ fn a_partial_ack_retransmits_the_next_hole() {
     assert_eq!(numbers(&b.ack(6)), [6]);
     assert_eq!(b.endpoint.deadline(), first, "impatient: the second does not");
     b.now += Span::ms(100);
-    // Ten acknowledged: over. Five in slow start territory: cwnd = min(5, max(0, 1) + 1).
+    // Ten are acknowledged, so recovery is over: cwnd = min(5, max(0, 1) + 1), below ssthresh.
     assert_eq!(numbers(&b.ack(10)), [10, 11]);
     assert_eq!(b.endpoint.cwnd(), 2.0);
 }
@@ -61,7 +61,8 @@ fn duplicates_of_segments_sent_before_a_timeout_do_not_retransmit() {
         b.ack(1);
     }
     assert_eq!(b.endpoint.counters().fast_retransmits, 0);
-    // All that was sent before the timeout is acknowledged, and nothing more: still not.
+    // Everything sent before the timeout is acknowledged, and nothing more: there is still no fast
+    // retransmit.
     for _ in 0..4 {
         b.ack(6);
     }
@@ -70,7 +71,7 @@ fn duplicates_of_segments_sent_before_a_timeout_do_not_retransmit() {
     for _ in 0..3 {
         b.ack(7);
     }
-    assert_eq!(b.endpoint.counters().fast_retransmits, 1, "beyond `recover` they count again");
+    assert_eq!(b.endpoint.counters().fast_retransmits, 1, "beyond `recover` duplicates count again");
 }
 
 /// Rules: 6582 3.2 step 2
@@ -82,7 +83,7 @@ fn a_loss_after_a_mark_recovers_all_that_was_sent_before_it() {
     let sent = 12 + b.endpoint.flight().get() as u32 / MSS;
     assert!(sent > 16, "new data since the mark");
     (0..3).for_each(|_| drop(b.ack(12)));
-    // The mark's window ends at 16; `recover` is what had been sent when the loss was seen.
+    // The mark's window ends at 16; `recover` is the end of the data sent when the loss was detected.
     assert_eq!(numbers(&b.ack(17))[0], 17, "a partial acknowledgment: the next hole");
     assert!(b.endpoint.is_recovering());
 }

@@ -39,7 +39,7 @@ fn a_duplicate_is_an_acknowledgment_with_news() {
         (Segment { len: 100, ..plain }, &[(1, 2)], 1),
         (ack_of(1), &[(2, 3)], 1),
         (ack_of(2), &[(1, 2)], 0),
-        // Nothing that has not been sent can have arrived, nor is an empty block one.
+        // Data that has not been sent cannot have arrived, and an empty block reports nothing.
         (plain, &[(9, 11)], 0),
         (plain, &[(3, 3)], 0),
     ];
@@ -55,7 +55,7 @@ fn a_duplicate_is_an_acknowledgment_with_news() {
 /// Rules: 6675 5 step 1; 6675 5 step 4.1; 6675 5 step 4.2; 6675 5 step 4.3
 #[test]
 fn the_third_duplicate_retransmits_and_halves() {
-    // Half segments, so that IsLost is not yet true at the third.
+    // The blocks are half segments, so that IsLost is not yet true at the third.
     let half = MSS / 2;
     let mut b = ten();
     for n in 1..=2 {
@@ -112,8 +112,9 @@ fn limited_transmit_is_governed_by_the_pipe() {
     assert_eq!(b.ack_with(0, &[(1, 3)]), []);
 }
 
-/// Ten segments are outstanding and the first is lost: cwnd is five. Retransmitted 1 + in flight 6 = 7 in the
-/// pipe at the third duplicate; each further one removes one, and below five each permits a new one.
+/// Ten segments are outstanding and the first is lost: cwnd is five. At the third duplicate, the pipe has 7
+/// segments: 1 retransmitted and 6 in flight. Each further duplicate removes one, and once the pipe is below
+/// five, each permits a new segment.
 ///
 /// Rules: 6675 4 SetPipe; 6675 5 step B; 6675 5 step C
 #[test]
@@ -137,10 +138,11 @@ fn the_pipe_decides_how_much_leaves() {
 #[test]
 fn lost_segments_are_sent_again_in_order_before_anything_new() {
     let mut b = ten();
-    // 0, 2 and 4 are lost; one acknowledgment reports all of it. Pipe: none in flight above 5, so five may go.
+    // 0, 2 and 4 are lost, and one acknowledgment reports all arrivals. The pipe is empty because nothing is
+    // in flight, so five segments may leave.
     let sent = b.ack_with(0, &[(5, 10), (3, 4), (1, 2)]);
     assert_eq!(numbers(&sent), [0, 2, 4, 10, 11]);
-    // Each hole is sent once in a recovery (HighRxt).
+    // Each hole is retransmitted once per recovery (HighRxt).
     assert_eq!(numbers(&b.ack_with(0, &[(10, 11), (5, 10), (3, 4)])), [12]);
     assert_eq!(numbers(&b.ack_with(2, &[(5, 11), (3, 4)])), [13]);
 }
@@ -172,8 +174,8 @@ fn without_new_data_such_a_hole_is_sent_again() {
     assert_eq!(numbers(&b.ack_with(0, &[(9, 10), (1, 8)])), [0, 8]);
 }
 
-/// One segment with the highest octet that is outstanding, once in a recovery, and only after more than the first
-/// retransmission has been acknowledged.
+/// One segment with the highest outstanding octet is sent, once per recovery, and only after more than the
+/// first retransmission has been acknowledged.
 ///
 /// Rules: 6675 4 NextSeg 4
 #[test]
@@ -184,7 +186,8 @@ fn one_rescue_retransmission_at_the_end_of_what_is_outstanding() {
     assert_eq!(numbers(&b.ack(8)), [9]);
     assert!(b.endpoint.is_recovering());
     assert_eq!(b.ack_with(8, &[]), [], "once");
-    // The acknowledgment of the rescue shows the hole before it: rule 3, for HighRxt has not moved.
+    // The acknowledgment of the rescue shows the hole before it, to which rule 3 applies because HighRxt has
+    // not moved.
     assert_eq!(numbers(&b.ack_with(8, &[(9, 10)])), [8]);
     b.ack(10);
     assert!(!b.endpoint.is_recovering());
@@ -198,7 +201,7 @@ fn one_rescue_retransmission_at_the_end_of_what_is_outstanding() {
 fn what_is_known_beyond_the_recovery_point_outlasts_recovery() {
     let mut b = ten();
     assert_eq!(numbers(&b.ack_with(0, &[(1, 10)])), [0, 10, 11, 12, 13]);
-    // 10 is lost too; 11 and 12 arrive before the retransmission of 0 does.
+    // 10 is also lost; 11 and 12 arrive before the retransmission of 0 does.
     b.ack_with(0, &[(11, 13), (1, 10)]);
     b.ack_with(10, &[(11, 13)]);
     assert!(!b.endpoint.is_recovering());
@@ -218,7 +221,7 @@ fn after_a_timeout_holes_are_filled_and_no_recovery_begins() {
     // Arrivals are reported again, and are skipped; 4 and 7 are lost, too.
     assert_eq!(numbers(&b.ack_with(4, &[(8, 10), (5, 7)])), [4, 7], "slow start: two segments");
     assert!(!b.endpoint.is_recovering(), "whatever IsLost says, before RecoveryPoint is acknowledged");
-    // Beyond it there is another phase: 10 is lost.
+    // Beyond RecoveryPoint another phase begins, because 10 is lost.
     assert_eq!(numbers(&b.ack(10)), [10, 11, 12]);
     assert_eq!(b.ack_with(10, &[(11, 12)]), []);
     assert_eq!(b.endpoint.counters().fast_retransmits, 1);

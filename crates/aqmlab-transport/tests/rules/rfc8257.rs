@@ -26,7 +26,7 @@ fn answers(marks: &[bool]) -> Vec<(u32, bool)> {
 fn while_marks_do_not_change_acknowledgments_wait_as_ever() {
     assert_eq!(answers(&[false; 6]), [(2, false), (4, false), (6, false)]);
     let all = answers(&[true; 6]);
-    assert_eq!(all, [(1, true), (3, true), (5, true)], "each with the echo, whatever CWR says");
+    assert_eq!(all, [(1, true), (3, true), (5, true)], "each has the echo, regardless of CWR");
 }
 
 /// Rules: 8257 3.2 step 1; 8257 3.2 step 2; 8257 3.2 two acks
@@ -37,7 +37,7 @@ fn a_change_is_acknowledged_at_once_and_what_waited_before_it() {
     assert_eq!(answers(&[true, true, false]), [(1, true), (2, true), (3, false)]);
     let changing: Vec<bool> = (0..6).map(|n| n % 2 == 0).collect();
     let expected: Vec<(u32, bool)> = (0..6).map(|n| (n + 1, n % 2 == 0)).collect();
-    assert_eq!(answers(&changing), expected, "each by itself");
+    assert_eq!(answers(&changing), expected, "each individually");
 }
 
 /// CWR does not end the echo while segments still arrive with marks.
@@ -98,7 +98,7 @@ fn a_mark_takes_half_of_the_share_of_marks_and_once_in_a_window() {
         } else {
             assert!(b.endpoint.cwnd() >= before, "segment {n}");
         }
-        sent = numbers(&out).into_iter().map(|n| n + 1).chain([sent]).max().expect("one at least");
+        sent = numbers(&out).into_iter().map(|n| n + 1).chain([sent]).max().expect("at least one");
     }
     assert!(reductions > 4 && estimate.alpha < 0.9, "{reductions} reductions, alpha {}", estimate.alpha);
 }

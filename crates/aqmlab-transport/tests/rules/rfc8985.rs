@@ -37,7 +37,7 @@ fn reordering_that_was_seen_is_allowed_for() {
     b.now = ms(200);
     b.ack_with(0, &[(1, 2)]);
     b.now = ms(201);
-    b.ack(2); // the first came late
+    b.ack(2); // the first arrived late
     let retransmitted = b.endpoint.counters().retransmitted;
     for n in 4..8 {
         b.ack_with(2, &[(3, n)]);
@@ -71,8 +71,8 @@ fn a_retransmission_that_is_lost_is_found_by_what_left_after_it() {
     }
 }
 
-/// The blocks of a SACK option begin with the latest, and segments are judged in ascending order: what one
-/// acknowledgment reports has not been reordered.
+/// The blocks of a SACK option begin with the latest, and segments are judged in ascending order: the
+/// arrivals that one acknowledgment reports do not count as reordered.
 ///
 /// Rules: 8985 6.2 ascending
 #[test]
@@ -82,8 +82,8 @@ fn blocks_that_arrive_together_are_no_reordering() {
     assert_eq!(numbers(&b.ack_with(0, &[(6, 7), (3, 4), (1, 2)]))[..1], [0], "three are SACKed");
 }
 
-/// RACK.rtt is the round trip of the segment delivered most recently, which an earlier departure makes longer than
-/// that of RACK.segment.
+/// RACK.rtt is the round trip of the most recently delivered segment, which is longer than that of
+/// RACK.segment if it was sent earlier.
 ///
 /// Rules: 8985 6.2 RACK.rtt
 #[test]
@@ -102,8 +102,8 @@ fn the_round_trip_is_that_of_the_latest_delivery() {
     assert_eq!(b.now, ms(303));
 }
 
-/// Step 5 concerns each segment outstanding, also where all were sent once and nothing above them is SACKed: a copy may
-/// have left after them.
+/// Step 5 applies to each outstanding segment, even if all were sent once and nothing above them is SACKed: a
+/// copy may have left after them.
 ///
 /// Rules: 8985 6.2 step 5
 #[test]
@@ -139,7 +139,7 @@ fn what_left_before_a_copy_that_has_arrived_is_judged_after_the_recovery() {
     assert_eq!(b.now, ms(303 + 100 + 2), "10 took 8 ms");
 }
 
-/// A timeout declares all segments lost that are not SACKed.
+/// A timeout declares lost all segments that are not SACKed.
 ///
 /// Rules: 6675 5.1 filling in
 #[test]
@@ -171,7 +171,7 @@ fn a_probe_leaves_after_two_round_trips() {
     }
 }
 
-/// Nagle's rule holds back the second small part, and not as a probe.
+/// Nagle's rule holds back the second small part, but not if it is sent as a probe.
 ///
 /// Rules: 8985 7.3 new data
 #[test]
@@ -200,7 +200,8 @@ fn the_probe_of_a_lone_segment_waits_for_a_delayed_acknowledgment() {
     assert_eq!(b.now, ms(100 + 2 * 100 + 200));
 }
 
-/// Linux has no separate value: it takes the least timeout, and a probe leaves no later than the timeout would.
+/// Linux has no separate value: it uses the minimum timeout, and a probe leaves no later than the timeout
+/// would.
 ///
 /// Rules: 8985 7.2 delayed
 #[test]

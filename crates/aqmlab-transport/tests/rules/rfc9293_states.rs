@@ -152,7 +152,7 @@ fn a_syn_in_each_state() {
         let flags = answer.iter().map(|s| s.flags).collect::<Vec<_>>();
         let expected = match state {
             State::Closed => vec![],
-            // Here it is the SYN of the connection, new or once more.
+            // In these states it is the connection's SYN, new or repeated.
             State::Listen | State::SynSent | State::SynReceived => vec![Flags::SYN | Flags::ACK],
             _ => vec![Flags::ACK], // a challenge
         };
@@ -170,7 +170,7 @@ fn a_segment_without_ack_is_dropped_and_an_ack_moves_the_states_of_closing() {
         let data = Segment { flags: Flags::FIN, ..segment(peer_next(state), 0, 100) };
         assert_eq!((b.arrive(data), b.endpoint.state()), (vec![], state), "{}", state.name());
         assert_eq!(b.endpoint.poll_event(), None);
-        // Everything that was sent is acknowledged.
+        // All data sent is acknowledged.
         let all = match state {
             State::SynReceived | State::Established | State::CloseWait => 1,
             _ => 2,
@@ -220,7 +220,8 @@ fn data_and_fin_in_each_state() {
 /// Rules: 9293 3.10.7.4 first
 #[test]
 fn what_is_acceptable_and_what_is_only_answered() {
-    // The window is 1000 bytes from 101. Number, length; bytes that count, and whether all was there already.
+    // The window is 1000 bytes from 101. Number and length; the bytes that count, and whether all of them had
+    // already arrived.
     let table = [
         (101, 100, 100, false),
         (51, 100, 50, false),  // its first half is old
@@ -250,7 +251,7 @@ fn the_side_that_has_closed_still_receives_and_the_other_still_sends() {
     let mut b = in_state(State::FinWait2);
     for n in 0..10 {
         let acks = b.arrive(segment(1 + 100 * n, 2, 100));
-        assert_eq!(acks.len(), (n % 2) as usize, "delayed as ever");
+        assert_eq!(acks.len(), (n % 2) as usize, "delayed as usual");
     }
     assert_eq!((b.endpoint.state(), b.endpoint.delivered().get()), (State::FinWait2, 1000));
     let mut b = in_state(State::CloseWait);

@@ -58,7 +58,7 @@ fn a_round_trip_that_has_grown_slows_slow_start_for_five_rounds() {
     assert_eq!(r.cwnd(), 80.0, "no growth since the previous round");
     r.round(Span::ms(101), Span::ZERO); // 89 + 11.1
     let eighth = 80.0 + 7.0 + 73.0 / 4.0;
-    assert!((r.cwnd() - eighth).abs() < 1e-9, "the eighth sample is the first that says so: {}", r.cwnd());
+    assert!((r.cwnd() - eighth).abs() < 1e-9, "the eighth sample is the first that shows it: {}", r.cwnd());
     for round in 2..=5 {
         let (before, flight) = (r.cwnd(), r.sent - r.acked);
         assert!(!r.is_over(), "round {round}");
@@ -135,7 +135,7 @@ fn one_acknowledgment_opens_the_window_by_a_limit() {
     assert_eq!(r.cwnd(), 28.0);
 }
 
-/// A train is long if it exceeds (61 + 1) / 2 ms, and not after 31 steps of 1 ms; gaps above 2 ms end it.
+/// A train is long if it exceeds (61 + 1) / 2 ms, so 31 steps of 1 ms are not enough; gaps above 2 ms end it.
 ///
 /// Rules: 9406 1 hystart
 #[test]
@@ -160,5 +160,5 @@ fn hystart_ends_slow_start_at_a_round_trip_that_has_grown_by_an_eighth() {
     let mut small = Rounds::new("hystart", 4, &[]);
     small.round(Span::ms(80), Span::ZERO);
     small.round(Span::ms(200), Span::ZERO);
-    assert!(!small.is_over(), "below 16 segments it goes on");
+    assert!(!small.is_over(), "below 16 segments slow start continues");
 }

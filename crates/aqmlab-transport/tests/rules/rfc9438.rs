@@ -1,4 +1,4 @@
-//! CUBIC (RFC 9438): each acknowledgment against the equations, evaluated here.
+//! CUBIC (RFC 9438): each acknowledgment is compared with the equations, evaluated here.
 
 use aqmlab_params::Value;
 use aqmlab_transport::{ENDLESS, Segment};
@@ -77,7 +77,8 @@ impl Sender {
         self.b.endpoint.srtt().expect("there was a sample").as_secs_f64()
     }
 
-    /// The first segment outstanding is lost, all others arrive; the retransmission is acknowledged with them.
+    /// The first outstanding segment is lost, and all others arrive; the retransmission is acknowledged
+    /// together with them.
     fn lose_one(&mut self) {
         for _ in 0..3 {
             let sent = self.b.ack(self.acked);
@@ -90,7 +91,7 @@ impl Sender {
         assert!(!self.b.endpoint.is_recovering());
     }
 
-    /// Acknowledgments at these times of a stage, each against the equations.
+    /// Acknowledgments at these times of a stage, each compared with the equations.
     fn follow(&mut self, stage: &Stage, times: &[f64]) {
         let epoch = self.b.now;
         for t in times {
@@ -114,7 +115,7 @@ fn the_window_follows_the_cubic_function() {
     let mut s = Sender::new(&purely_cubic());
     s.lose_one();
     assert_eq!((s.cwnd(), s.b.endpoint.ssthresh()), (70.0, 70.0), "0.7 of a hundred");
-    // Concave, at the plateau, convex; at last as steep as slow start (1.5 cwnd).
+    // Concave, at the plateau, then convex; finally as steep as slow start (1.5 cwnd).
     s.follow(&known, &[0.0, 0.001, 0.1, 1.0, 2.0, 3.0, 4.0, 4.217, 4.4, 5.0, 6.5, 30.0]);
     assert!(known.w_cubic(30.0) > 1.5 * s.cwnd(), "the upper bound was needed");
 }
@@ -155,7 +156,7 @@ fn the_window_is_at_least_renos_and_grows_as_renos_beyond_where_it_was() {
     let (mut w_est, mut seen_both) = (70.0, [false; 2]);
     while s.cwnd() < 103.0 {
         let before = s.cwnd();
-        // No time passes: the cubic function stays where it began.
+        // No time passes, so the cubic function stays at its initial value.
         s.ack_at(epoch, 0.0);
         let alpha = if w_est >= 100.0 { 1.0 } else { 3.0 * (1.0 - BETA) / (1.0 + BETA) };
         seen_both[usize::from(alpha == 1.0)] = true;
@@ -226,7 +227,7 @@ fn a_window_that_is_not_used_does_not_grow_and_its_time_does_not_pass() {
     s.lose_one();
     let epoch = s.b.now;
     s.follow(&stage, &[0.0, 0.5]);
-    // The other side closes its window to ten segments: what is outstanding drains, nothing new leaves.
+    // The other side closes its window to ten segments: outstanding data drains, and nothing new leaves.
     let small = |n| Segment { window: 10 * MSS, ..ack_of(n) };
     let cwnd = s.cwnd();
     while s.sent - s.acked > 10 {
@@ -242,7 +243,8 @@ fn a_window_that_is_not_used_does_not_grow_and_its_time_does_not_pass() {
         s.note(&sent);
     }
     assert_eq!(s.cwnd(), full);
-    // It opens again: the next acknowledgment finds room still, and the one after it does not.
+    // It opens again: the next acknowledgment still finds the window partly unused, and the one after that
+    // does not.
     s.acked += 1;
     let sent = s.b.ack(s.acked);
     s.note(&sent);

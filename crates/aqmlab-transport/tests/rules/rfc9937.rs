@@ -4,7 +4,7 @@ use aqmlab_params::Value;
 
 use crate::bench::{Bench, ack_of, by_segments, echo, iw, ms, numbers, sack};
 
-/// 20 segments are in flight, and 10 should remain: one is sent for every second one that arrives.
+/// 20 segments are in flight, and 10 should remain: one is sent for every second arrival.
 ///
 /// Rules: 9937 6 proportional; 9937 6 first; 9937 6 end
 #[test]
@@ -23,8 +23,8 @@ fn the_window_comes_down_as_data_arrives() {
     assert_eq!((b.endpoint.cwnd().floor(), b.endpoint.is_recovering()), (10.0, false));
 }
 
-/// Fewer than 10 are in flight: one is sent for each that arrives, and one more if the cumulative
-/// acknowledgment advances.
+/// Fewer than 10 are in flight: one is sent for each arrival, and one more if the cumulative acknowledgment
+/// advances.
 ///
 /// Rules: 9937 6 conservative; 9937 6 safe
 #[test]
@@ -47,8 +47,8 @@ fn by_duplicates(prr: bool) -> Bench {
     b
 }
 
-/// A segment leaves for every second duplicate ACK, as with SACK. A partial ACK brings at least one segment, and the next
-/// one that is missing.
+/// A segment leaves for every second duplicate ACK, as with SACK. A partial ACK reports the arrival of at
+/// least one segment, and the loss of the next missing one.
 ///
 /// Rules: 9937 6 without sack; 6582 3.2 partial ack
 #[test]
@@ -60,7 +60,10 @@ fn without_sack_each_duplicate_ack_counts_as_a_segment_that_has_arrived() {
     assert_eq!((b.endpoint.ssthresh(), b.endpoint.is_recovering()), (10.0, true));
     assert_eq!(numbers(&b.ack(5)), [5], "nine have arrived since the third duplicate, and four have left");
     b.ack(22);
-    assert!(b.endpoint.is_recovering(), "duplicates of this may come from needless retransmissions");
+    assert!(
+        b.endpoint.is_recovering(),
+        "duplicate ACKs of this number may be caused by needless retransmissions"
+    );
     b.ack(23);
     assert_eq!((b.endpoint.cwnd().floor(), b.endpoint.is_recovering()), (10.0, false));
 }
@@ -74,7 +77,7 @@ fn without_sack_and_without_reduction_the_same_segments_are_counted() {
     assert_eq!(numbers(&b.ack(0)), [22], "9 of 22 and the copy are in flight");
 }
 
-/// After a timeout everything is lost, and duplicate ACKs of retransmissions do not count.
+/// After a timeout everything counts as lost, and duplicate ACKs of retransmissions do not count.
 ///
 /// Rules: 9937 6 without sack
 #[test]
@@ -89,7 +92,7 @@ fn without_sack_a_timeout_forgets_the_duplicates() {
     assert_eq!(numbers(&b.ack(1)), [1, 2]);
 }
 
-/// Without it the window is the final one from the start, and nothing leaves until enough has arrived.
+/// Without PRR, the window has its final size from the start, and nothing leaves until enough has arrived.
 ///
 /// Rules: 6675 5 step 4.2; 6675 5 step 4.3
 #[test]

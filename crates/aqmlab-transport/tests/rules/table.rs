@@ -81,7 +81,7 @@ fn each_rule_stands_once_and_has_a_test() {
     let mut seen = BTreeSet::new();
     for (rule, tests) in rows(&page()) {
         assert!(!tests.is_empty(), "`{rule}` has no test");
-        assert!(seen.insert(rule.clone()), "`{rule}` stands twice");
+        assert!(seen.insert(rule.clone()), "`{rule}` is listed twice");
     }
     assert!(seen.len() >= 40, "the tables were found");
 }
@@ -97,9 +97,9 @@ fn the_page_and_the_tests_cite_each_other() {
         .flat_map(|(test, rules)| rules.into_iter().map(move |r| (r, test.clone())))
         .collect();
     let missing: Vec<_> = by_tests.difference(&by_page).collect();
-    assert!(missing.is_empty(), "tests cite these, docs/validation.md does not: {missing:#?}");
+    assert!(missing.is_empty(), "tests cite these, but docs/validation.md does not: {missing:#?}");
     let stale: Vec<_> = by_page.difference(&by_tests).collect();
-    assert!(stale.is_empty(), "docs/validation.md has these, no test says so: {stale:#?}");
+    assert!(stale.is_empty(), "docs/validation.md has these, but no test cites them: {stale:#?}");
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl Path {
         Path { links, faults, entered: 0 }
     }
 
-    /// A path of two 100 Mbit/s links with this delay in all.
+    /// A path of two 100 Mbit/s links with this total delay.
     pub fn plain(delay: Span, faults: Faults) -> Self {
         let link = |d| Link::new(Rate::mbit(100), d, usize::MAX);
         Path::new([link(delay.div(2)), link(delay.div(2))], faults)
@@ -97,7 +97,8 @@ impl Path {
             return None;
         }
         let size = seg.wire_len(header);
-        // The second link has a single feeder, so its arrivals come in order and may be computed at once.
+        // Only the first link feeds the second, whose arrivals are therefore in order and can be computed at
+        // once.
         let middle = self.links[0].carry(now, size)?;
         let end = self.links[1].carry(middle, size)?;
         match fate {
@@ -253,7 +254,7 @@ impl Pair {
             self.sides[due].send_at = None;
             return true;
         }
-        let due = (0..2).find(|i| self.sides[*i].endpoint.deadline() == Some(at)).expect("someone is due");
+        let due = (0..2).find(|i| self.sides[*i].endpoint.deadline() == Some(at)).expect("a side is due");
         self.with(due, |e, now, p| e.on_timer(now, p));
         true
     }
