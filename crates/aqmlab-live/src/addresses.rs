@@ -16,7 +16,7 @@ use aqmlab_scenario::{ClassPlan, IpVersion};
 pub struct HostId {
     /// The class: an index into the plan's classes.
     pub class: usize,
-    /// The host among those of the class.
+    /// The end of the class's path at which the host is.
     pub side: End,
 }
 
@@ -26,7 +26,7 @@ impl HostId {
         2 * self.class + self.side as usize
     }
 
-    /// The host of that number.
+    /// The host with that number.
     pub const fn of_number(number: usize) -> Self {
         HostId { class: number / 2, side: if number.is_multiple_of(2) { End::Client } else { End::Server } }
     }
@@ -39,7 +39,7 @@ impl HostId {
 
 /// The first port of a client's address.
 pub const FIRST_CLIENT_PORT: u16 = 1024;
-/// The port of servers if the plan has none.
+/// The port of servers if the plan gives none.
 pub const SERVER_PORT: u16 = ClassPlan::PORT;
 
 /// Ports of one address.
@@ -67,7 +67,7 @@ impl Addresses {
     }
 
     fn nth(self, host: HostId, number: u8) -> IpAddr {
-        let class = u8::try_from(host.class).expect("the plan has been checked to have no more classes");
+        let class = u8::try_from(host.class).expect("a checked plan has no more classes");
         let side = match host.side {
             End::Client => 0,
             End::Server => 1,

@@ -1,6 +1,6 @@
 //! Best performance of this machine, measured just before each run and stored with its result: the packets
 //! that it carries, and round-trip times between hosts through bare devices. No router on the machine can
-//! have shorter ones.
+//! achieve shorter ones.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,22 +26,22 @@ use crate::traffic::sockets;
 /// Best performance of this machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Calibration {
-    /// Packets that it carries; `None` if work takes no time, because the kernel runs in virtual time.
+    /// The packets that it carries; `None` if work takes no time because the kernel runs in virtual time.
     pub capacity: Option<Capacity>,
     /// Round-trip times of small datagrams between two hosts without any router, in nanoseconds.
     pub ping_ns: Histogram,
 }
 
 impl Calibration {
-    /// Measures it in less than half a second, between two hosts created for this purpose, with or without offloads.
+    /// Measures the machine in less than half a second, between two hosts created for this purpose, with or
+    /// without offloads.
     ///
     /// # Errors
     /// If the machine refuses.
     pub fn measure(offload: bool) -> Result<Self, LiveError> {
         let plan = capacity::plan(offload);
         let (hosts, mut tuns) = host::set_up(&plan)?;
-        // The pings come first: remains of connections, such as an ordinary timer, would wake a
-        // thread.
+        // The pings come first: leftovers of connections, such as an ordinary timer, would wake a thread.
         let ping_ns = measure_pings(&hosts, &mut tuns)?;
         let capacity = match Clock::stands_still() {
             true => None,
@@ -55,7 +55,7 @@ impl Calibration {
         self.capacity.is_none()
     }
 
-    /// Returns the machine's capacity and what `plan` demands of it.
+    /// Returns the machine's capacity and the demand of `plan`.
     pub fn capacity_for(&self, plan: &Plan) -> CapacityReport {
         CapacityReport {
             per_packet_ns: self.capacity.map(|capacity| capacity.per_packet.as_ns()),
@@ -69,14 +69,15 @@ impl Calibration {
 
 /// Number of pings, sent one after the other: a fifth of a second with their pauses.
 const PINGS: u32 = 100;
-/// Between them everybody falls asleep.
+/// Pause between pings, in which all threads fall asleep.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Number of lost pings for which it waits.
+/// Number of lost pings that are waited for.
 const MOST_LOST: u32 = 3;
-/// Small enough for any interface.
+/// Size of a ping, small enough for any interface.
 const PAYLOAD: [u8; 36] = [0; 36];
 
-/// Measures them between the two hosts of [`capacity::plan`], in nanoseconds. A ping that is lost has none.
+/// Measures round-trip times between the two hosts of [`capacity::plan`], in nanoseconds. A lost ping has
+/// none.
 ///
 /// # Errors
 /// If the machine refuses.
@@ -115,7 +116,7 @@ fn ping_all(hosts: &Hosts) -> Result<Histogram, LiveError> {
     Ok(times)
 }
 
-/// There and back; returns whether it arrived.
+/// Sends a ping there and back; returns whether it arrived.
 fn ping(client: &OwnedFd, server: &OwnedFd, from: SocketAddr) -> rustix::io::Result<bool> {
     let mut answer = [0; PAYLOAD.len()];
     rustix::net::send(client, &PAYLOAD, SendFlags::empty())?;

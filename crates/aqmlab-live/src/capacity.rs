@@ -16,7 +16,7 @@ use crate::host::{Hosts, Tun};
 use crate::threads::spawn;
 use crate::traffic::{Generator, RunEnd};
 
-/// A network of two hosts whose packets are passed on at once, in both directions.
+/// A network of two hosts whose packets are forwarded at once, in both directions.
 const PLAN: &str = r#"
 title = "capacity"
 duration = "200ms"
@@ -28,16 +28,16 @@ count = 2
 tcp = { profile = "linux" }
 "#;
 
-/// The share of its time that the router may need: a thread with more falls behind at the slightest
-/// disturbance, and beyond 95 % the kernel stops a real-time thread.
+/// The share of its time for which the router may be busy: a busier thread falls behind at the slightest
+/// disturbance, and the kernel stops a real-time thread that exceeds 95 %.
 pub const MOST_DUTY: f64 = 0.7;
 
 /// Capacity of this machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Capacity {
-    /// Packets that were carried.
+    /// Number of packets carried.
     pub packets: u64,
-    /// Processor time per packet: to read it, to write it, and for the receiving host's immediate
+    /// Processor time per packet: for reading it, for writing it, and for the receiving host's immediate
     /// work.
     pub per_packet: Span,
     /// Processor time to fall asleep and wake up again.
@@ -49,12 +49,13 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Returns the packets per second that take this share of a processor.
+    /// Returns the number of packets per second that take this share of a processor.
     ///
     /// Packets that come one by one wake the router for each departure and every second arrival; the other arrivals respond
-    /// to packets that it has just written. (250 Mbit/s on a machine with 4.3 us and 9.6 us: 18 us per packet.) At higher
-    /// rates those that leave within `gather` wake it nine times in four such times, and its own work for each packet
-    /// matters. With offloads the measurement has the longest super-segments, and a run shorter ones.
+    /// to packets that it has just written. (250 Mbit/s on a machine with 4.3 us and 9.6 us: 18 us per
+    /// packet.) At higher rates, packets that leave within `gather` of each other are written together: the
+    /// router then wakes nine times in four such intervals, and its own work for each packet matters. With
+    /// offloads, the measurement has the longest super-segments, and a run has shorter ones.
     ///
     /// On a machine with 17 us per wake and a `gather` of 100 us, the router took 54, 67, 70 and 76 % of a processor at 37,
     /// 50, 62 and 87 thousand packets per second of 3 us. With offloads and 0.45 us per packet it took 38, 49, 61, 65 and
@@ -67,7 +68,7 @@ impl Capacity {
         one_by_one.max(gathered)
     }
 
-    /// Returns the packets per second that take all of a processor.
+    /// Returns the number of packets per second that take a whole processor.
     pub fn packets_per_s(&self) -> f64 {
         self.rate_at(1.0)
     }
@@ -77,7 +78,7 @@ impl Capacity {
         self.rate_at(MOST_DUTY)
     }
 
-    /// Checks that the plan is within it.
+    /// Checks that the plan stays within this limit.
     ///
     /// # Errors
     /// If not, with both figures.
@@ -88,7 +89,7 @@ impl Capacity {
         }
         Err(LiveError::Machine {
             what: format!(
-                "the scenario sends up to {demand:.0} packets a second, and it carries {limit:.0} ({:.1} us a packet, {:.0} % \
+                "the scenario sends up to {demand:.0} packets per second, but the machine carries only {limit:.0} ({:.1} us per packet, {:.0} % \
                  of a processor)",
                 MOST_DUTY / limit * 1e6,
                 100.0 * MOST_DUTY
@@ -135,7 +136,7 @@ pub fn demand(plan: &Plan) -> f64 {
     others + f64::min(over_links(first), over_links(last)) * (1.0 + acks_per_segment)
 }
 
-/// The sum over different links of the maximum of each.
+/// The sum of the maxima of the different links.
 fn over_links(mut rates: Vec<(usize, f64)>) -> f64 {
     rates.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
     rates.dedup_by_key(|(link, _)| *link);
@@ -169,7 +170,7 @@ pub fn measure(plan: &Plan, hosts: &Hosts, tuns: &mut [Tun]) -> Result<Capacity,
     })
 }
 
-/// Processor time of a short sleep, the mean of a few hundred.
+/// Mean processor time of a few hundred short sleeps.
 fn wake() -> Result<Span, LiveError> {
     const SLEEPS: u64 = 300;
     const A_MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
@@ -188,13 +189,14 @@ fn wake() -> Result<Span, LiveError> {
 
 /// The plan of two hosts, with or without offloads.
 pub fn plan(offload: bool) -> Plan {
-    let mut experiment = aqmlab_scenario::parse(PLAN, "capacity").expect("the built-in plan is a plan");
+    let mut experiment =
+        aqmlab_scenario::parse(PLAN, "capacity").expect("the built-in scenario is a valid plan");
     let mut plan = experiment.arms.remove(0);
     plan.live.offload = offload;
     plan
 }
 
-/// Ends [`carry`] when it is dropped: the traffic has ended, which may be by a panic.
+/// Ends [`carry`] when it is dropped, because the traffic has ended, possibly by a panic.
 #[derive(Debug)]
 pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);
 
@@ -209,7 +211,7 @@ impl Drop for Ending<'_> {
 pub struct Carried {
     /// Packets.
     pub packets: u64,
-    /// Processor time that it took.
+    /// Processor time that they took.
     pub processor_time: Span,
     /// Longest time between two polls of the devices: 5 ms if nothing comes, more on a busy
     /// machine.
@@ -227,12 +229,12 @@ fn drive(
     Generator::new(plan, 1, hosts, clock, run_end).and_then(Generator::run).map(|_| ())
 }
 
-/// More packets than this do not improve the mean. (Without this limit the loop would not
-/// end where a processor's work takes no time, as in a kernel in virtual time.)
+/// More packets than this do not improve the mean. (Without this limit the loop would not end if work takes
+/// no processor time, as in a kernel in virtual time.)
 const ENOUGH: u64 = 10_000;
 
 /// Carries packets from one device to the other without delay, until the traffic has ended or at
-/// least `enough` packets have passed. `count` is the number of packets in what is read at once.
+/// least `enough` packets have passed. `count` returns the number of packets in the data of one read.
 ///
 /// # Errors
 /// The system's error.
@@ -397,7 +399,7 @@ tcp = { profile = "rfc", mss = "1460B", ack_every = 2 }
         assert!(quick.check(&plan(DUMBBELL)).is_ok());
     }
 
-    /// 0.7 - 2.25 * 17 / 100 of a processor is left for packets of 1.8 us.
+    /// A share of 0.7 - 2.25 * 17 / 100 of a processor is left for packets of 1.8 us.
     #[test]
     fn packets_that_are_written_together_wake_the_router_less_often() {
         let capacity = Capacity {

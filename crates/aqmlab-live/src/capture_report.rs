@@ -10,13 +10,13 @@ use aqmlab_recording::capture::{CaptureReport, CapturedPackets, FILE_NAME};
 use aqmlab_recording::live::{CaptureStopped, CapturedCounts, LiveReport};
 use aqmlab_units::Instant;
 
-/// There is a file with a capture.
+/// Report on a capture in a file.
 pub fn add(live: &mut LiveReport, report: &CaptureReport) {
     live.capture = Some(counts(&report.ports));
     live.remarks.extend(incomplete(report));
 }
 
-/// There is no capture: it could not be written beyond the time `at`.
+/// Report on a missing capture, which could not be written beyond the time `at`.
 pub fn add_failure(live: &mut LiveReport, ports: &[CapturedPackets], at: Instant, reason: &str) {
     live.capture = Some(counts(ports));
     live.capture_failure = Some(CaptureStopped { at_ns: at.as_ns(), reason: reason.to_owned() });

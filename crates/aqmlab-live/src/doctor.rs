@@ -1,8 +1,7 @@
-//! Checks what this machine has and lacks for live runs: each item is tried, and reported with its
-//! remedy.
+//! Checks what this machine has and lacks for live runs: each item is tried, and reported with a remedy.
 //!
-//! The process that asks leaves the namespace that it was started in, and gives itself real-time
-//! scheduling if it may: it should be one that ends afterwards.
+//! The calling process leaves the namespace in which it was started, and requests real-time scheduling: it
+//! should be a process that ends afterwards.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -30,7 +29,7 @@ pub enum Severity {
     Ok,
     /// Live runs work, but may not be faithful.
     Warning,
-    /// No live run works.
+    /// No live run works here.
     Fail,
 }
 
@@ -54,7 +53,7 @@ pub struct Finding {
     pub severity: Severity,
     /// The observation.
     pub finding: String,
-    /// A remedy, in one line; empty if none is needed.
+    /// A remedy in one line; empty if none is needed.
     pub remedy: String,
 }
 
@@ -67,7 +66,8 @@ impl Finding {
         Finding { name, severity: Severity::Warning, finding: finding.into(), remedy: remedy.into() }
     }
 
-    /// A warning if `bad`, otherwise in order; the finding is the same in both cases.
+    /// Returns a warning if `bad`, otherwise a finding in order; the text of the finding is the same in both
+    /// cases.
     fn unless(bad: bool, name: &'static str, finding: String, remedy: &str) -> Self {
         if bad { Finding::warning(name, finding, remedy) } else { Finding::ok(name, finding) }
     }
@@ -122,7 +122,7 @@ pub fn examine() -> Diagnosis {
         congestion_controls(&machine.congestion_controls()),
     ];
     findings.push(descriptors(descriptor_limit()));
-    // The load is that of other programs only before the checks start.
+    // Only before the checks start is the load that of other programs.
     findings.push(load(machine.load(), processors()));
     findings.push(governor(machine.governor().as_deref()));
     findings.push(real_time(&machine));
@@ -144,7 +144,7 @@ fn kernel(machine: &Machine) -> Finding {
             name: "kernel",
             severity: Severity::Fail,
             finding,
-            remedy: format!("a kernel of version {}.{} or newer", FIRST_KERNEL.0, FIRST_KERNEL.1),
+            remedy: format!("use a kernel of version {}.{} or newer", FIRST_KERNEL.0, FIRST_KERNEL.1),
         },
         _ => Finding::ok("kernel", finding),
     }
@@ -156,18 +156,18 @@ fn processor_count(count: Option<usize>) -> Finding {
         count.is_some_and(|count| count < 2),
         "processors",
         finding,
-        "two: one for the router, one for the hosts' TCP",
+        "use two: one for the router, one for the hosts' TCP",
     )
 }
 
-/// Every kernel has `reno`: a single one is `reno`, and scenarios request others.
+/// Every kernel has `reno`; if there is only one control it is `reno`, and scenarios may request others.
 fn congestion_controls(names: &[String]) -> Finding {
     let finding = if names.is_empty() { "none known".into() } else { names.join(", ") };
     Finding::unless(
         names.len() == 1,
         "congestion controls",
         finding,
-        "for another, `modprobe tcp_NAME`: tcp_cubic, tcp_bbr",
+        "to add another, `modprobe tcp_NAME`, such as tcp_cubic or tcp_bbr",
     )
 }
 
@@ -181,7 +181,7 @@ fn descriptors(limit: Option<u64>) -> Finding {
         limit.is_some_and(|limit| limit < DESCRIPTORS),
         "file descriptors",
         finding,
-        "for a thousand flows, `YOU - nofile 4096` in /etc/security/limits.conf and a new login",
+        "for a thousand flows, add `YOU - nofile 4096` to /etc/security/limits.conf and log in again",
     )
 }
 
@@ -206,7 +206,7 @@ fn real_time(machine: &Machine) -> Finding {
         None => Finding::warning(
             "SCHED_FIFO",
             "refused: other programs make packets late",
-            "`YOU - rtprio 50` in /etc/security/limits.conf and a new login; or run as root",
+            "add `YOU - rtprio 50` to /etc/security/limits.conf and log in again; or run as root",
         ),
     }
 }
@@ -234,7 +234,7 @@ fn wake_ups(late: &[Span]) -> Finding {
     let p99 = late[late.len() * 99 / 100 - 1];
     let most = late[late.len() - 1];
     let finding = format!(
-        "99 % of {} sleeps ended within {} of their time, the last {} after it",
+        "99 % of {} sleeps ended at most {} late, the latest {} late",
         late.len(),
         format_span(p99),
         format_span(most)
@@ -259,12 +259,12 @@ fn clock(machine: &Machine) -> Finding {
     Finding::unless(
         each > SLOW_CLOCK,
         "clock",
-        format!("{source}, {} a reading", format_span(each)),
-        "boot with `clocksource=tsc`, if this machine's is stable",
+        format!("{source}, {} per reading", format_span(each)),
+        "boot with `clocksource=tsc`, if this machine's TSC is stable",
     )
 }
 
-/// Beyond this limit, a hypervisor's other guests affect the tail.
+/// Beyond this limit, a hypervisor's other guests affect the tail of the lateness.
 const STOLEN_PERCENT: f64 = 1.0;
 
 fn steal(percent: Option<f64>) -> Finding {
@@ -273,7 +273,7 @@ fn steal(percent: Option<f64>) -> Finding {
         percent.is_some_and(|percent| percent > STOLEN_PERCENT),
         "stolen processor time",
         finding,
-        "a host that is not overcommitted, or a machine without hypervisor",
+        "use a host that is not overcommitted, or a machine without a hypervisor",
     )
 }
 
@@ -284,7 +284,7 @@ const TUN: &str = "TUN interface";
 /// The interface created for the test.
 const DEVICE: &str = "aqmlab0";
 
-/// The parts of a live run's host, made once and kept until the process ends.
+/// Creates the parts of a live run's host once, and keeps them until the process ends.
 fn network() -> Vec<Finding> {
     let is_root = rustix::process::geteuid().is_root();
     if let Err(error) = leave_host_namespace().and_then(|()| Namespace::new()) {
@@ -303,7 +303,7 @@ fn network() -> Vec<Finding> {
     findings
 }
 
-/// The shaper of arms whose queue is the kernel's, and disciplines that such arms are likely to have.
+/// The shaper of arms with a kernel queue, and disciplines that such arms are likely to use.
 const KERNEL_QUEUES: [&str; 6] = [
     "htb",
     "red limit 150000 min 22500 max 67500 avpkt 1500 burst 25 bandwidth 10mbit",
@@ -313,7 +313,7 @@ const KERNEL_QUEUES: [&str; 6] = [
     "choke limit 100 bandwidth 10mbit",
 ];
 
-/// Their absence is not an error: only arms of the kind `tc` need them.
+/// Absent disciplines are not an error, because only arms of the kind `tc` need them.
 fn kernel_queues(lacking: Result<Vec<&str>, LiveError>) -> Finding {
     const NAME: &str = "queues of the kernel";
     let finding = match lacking {
@@ -358,7 +358,7 @@ fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
                 "a new TUN interface has {}: packets are longer than the MTU, or without checksum",
                 on.join(", ")
             ),
-            remedy: "a kernel whose new TUN interfaces have none; report this one to us".into(),
+            remedy: "use a kernel whose new TUN interfaces have none, and report this kernel to us".into(),
         },
         Err(error) => Finding::ok(NAME, format!("not known ({error})")),
     }
@@ -408,7 +408,7 @@ mod tests {
         assert_eq!(severities([steal(Some(0.5)), steal(Some(5.0))]), expected);
         let (prompt, late) = ([LATE; 200], [LATE + Span::ns(1); 200]);
         assert_eq!(severities([wake_ups(&prompt), wake_ups(&late)]), expected);
-        // One late wake-up in a hundred is allowed, two are not.
+        // One late wake-up in a hundred is allowed; two are not.
         let (mut one, mut three) = ([LATE; 200], [LATE; 200]);
         one[198..].fill(Span::s(1));
         three[197..].fill(Span::s(1));

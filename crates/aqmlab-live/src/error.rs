@@ -17,7 +17,7 @@ pub enum LiveError {
     #[error("this scenario cannot run live: {0}")]
     Unsupported(String),
     /// Something that this machine lacks or forbids.
-    #[error("this machine cannot: {what}; {remedy}")]
+    #[error("this machine cannot run the scenario live: {what}; {remedy}")]
     Machine {
         /// what is missing
         what: String,
@@ -37,9 +37,9 @@ pub enum LiveError {
     TcRefuses {
         /// index of the link
         link: usize,
-        /// what was written
+        /// the specification as written
         spec: String,
-        /// what tc says
+        /// tc's message
         words: String,
     },
     /// The operating system refused.
@@ -47,7 +47,7 @@ pub enum LiveError {
     Io {
         /// the operation: `"read from"`
         operation: &'static str,
-        /// on which interface, file or namespace
+        /// the interface, file or namespace
         object: String,
         /// the system's error
         source: io::Error,
@@ -60,7 +60,7 @@ pub enum LiveError {
         /// duration of the suspension
         lost: Span,
     },
-    /// A port's books do not balance: a defect of the program or of a discipline from outside.
+    /// A port's books do not balance: a defect of the program or of an external discipline.
     #[error("the books of queue `{queue}` do not balance: {source}")]
     PortBooks {
         /// the queue
@@ -80,7 +80,7 @@ impl LiveError {
         move |source| LiveError::Io { operation, object, source }
     }
 
-    /// A word for programs: which kind of error it is.
+    /// The kind of the error, as a word for programs.
     pub const fn kind(&self) -> &'static str {
         match self {
             LiveError::Discipline(_) | LiveError::Unsupported(_) | LiveError::TcRefuses { .. } => "scenario",

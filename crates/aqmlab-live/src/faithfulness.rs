@@ -17,7 +17,7 @@ use crate::capacity::MOST_DUTY;
 pub struct Faithfulness {
     /// All the checks.
     pub checks: Vec<Check>,
-    /// A person ended the run early. The completed part may still be faithful.
+    /// A user ended the run early. The completed part may still be faithful.
     pub interrupted: bool,
 }
 
@@ -40,7 +40,8 @@ pub struct Observed {
     pub traffic_lateness_p99: Option<Span>,
     /// Packets that hosts refused when they were written.
     pub write_errors: u64,
-    /// Packets larger than their interface allows: something segments where it should not.
+    /// Packets larger than their interface allows, which means that offloaded segmentation is active where it
+    /// should not be.
     pub oversize: u64,
     /// Packets that the router lost for lack of a buffer.
     pub no_room: u64,
@@ -48,11 +49,11 @@ pub struct Observed {
     pub hidden_drops: Vec<(String, u64)>,
     /// Connections and datagrams that failed at their hosts' sockets, by kind of failure.
     pub at_sockets: Vec<(String, u64)>,
-    /// Packets that the router has handed to hosts, with segments that were joined as one, and those that their
-    /// interfaces have counted.
+    /// Packets that the router has handed to hosts, where joined segments count as one, and packets that the
+    /// hosts' interfaces have counted.
     pub handed_over: (u64, u64),
-    /// For each host, the packets that the router handed to it with the mark CE, and those that its
-    /// kernel counted.
+    /// For each host, the packets that the router handed to it with the mark CE, and the packets with CE that
+    /// its kernel counted.
     pub marks: Vec<(u64, u64)>,
     /// Queues of the kernel.
     pub kernels: Vec<KernelObserved>,
@@ -65,11 +66,11 @@ pub struct KernelObserved {
     pub link: String,
     /// 99 % of the packets that waited left no later than this after the link had become free.
     pub lateness_p99: Span,
-    /// Packets that it was given.
+    /// Packets handed to it.
     pub offered: u64,
-    /// Packets that came back.
+    /// Packets that returned from it.
     pub returned: u64,
-    /// Packets that came out without having gone in.
+    /// Packets that came out without having entered.
     pub strays: u64,
     /// Packets that its discipline counts as dropped.
     pub dropped: u64,
@@ -84,17 +85,17 @@ pub struct TimeScales {
     pub packet_time: Span,
     /// The name of that link.
     pub link: String,
-    /// The least base round-trip time of all flows.
+    /// The shortest base round-trip time of all flows.
     pub least_rtt: Span,
 }
 
-/// A longer silence of the router is a stall: frames that arrive during it have a wrong time of arrival.
+/// A longer silence of the router is a stall: frames that arrive during it have a wrong arrival time.
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
 impl TimeScales {
     /// Returns the time scales of a plan whose flows have at least this base round-trip time. Only
-    /// packets that carry data count, on the links where their classes have data: acknowledgments
-    /// are small, and the lateness of a single one does not matter to any flow.
+    /// packets that carry data count, on the links where their classes have data: acknowledgments are small,
+    /// and the lateness of a single one matters to no flow.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
         let times = plan.classes.iter().flat_map(|class| {
             let size = packet_of(&class.workload);
@@ -136,11 +137,11 @@ impl Faithfulness {
             lateness(observed, time_scales),
             stalls(observed),
             duty(observed),
-            none("write_errors", observed.write_errors, "refused by the host it was meant for"),
+            none("write_errors", observed.write_errors, "refused by its destination host"),
             none(
                 "oversize",
                 observed.oversize,
-                "larger than its interface allows, as with off-loaded segmentation",
+                "larger than its interface allows, as with offloaded segmentation",
             ),
             none("no_room", observed.no_room, "without room in the router's memory"),
         ];
@@ -204,8 +205,8 @@ fn lateness(observed: &Observed, time_scales: &TimeScales) -> Check {
     }
 }
 
-/// The limit for the generator is that for the router's silence: actions of sources are seconds apart, or
-/// average out.
+/// The limit for the generator is the same as for the router's silence, because actions of sources are
+/// seconds apart or their lateness averages out.
 fn traffic(observed: &Observed) -> Option<Check> {
     let p99 = observed.traffic_lateness_p99?;
     let passed = p99 < LONGEST_SILENCE;
@@ -302,7 +303,7 @@ fn handed_over(observed: &Observed) -> Check {
 fn marks(observed: &Observed) -> Check {
     let delivered: u64 = observed.marks.iter().map(|(delivered, _)| delivered).sum();
     let received: u64 = observed.marks.iter().map(|(_, received)| received).sum();
-    // Hosts are compared one by one: a surplus at one does not make up for a lack at another.
+    // Hosts are compared one by one, so that a surplus at one does not make up for a deficit at another.
     let amiss: u64 = observed.marks.iter().map(|(delivered, received)| delivered.abs_diff(*received)).sum();
     let counted = if amiss == 0 { "as many".to_owned() } else { received.to_string() };
     Check {
@@ -352,7 +353,7 @@ fn kernel_books(observed: &Observed) -> Option<Check> {
     })
 }
 
-/// A time for display: three digits in a suitable unit.
+/// Formats a time for display, with three digits in a suitable unit.
 pub(crate) fn format_span(span: Span) -> String {
     let ns = span.as_ns() as f64;
     let (value, unit) = match span.as_ns() {

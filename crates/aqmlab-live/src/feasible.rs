@@ -1,4 +1,4 @@
-//! Whether a plan can run live at all, as far as this is known before the hosts are created.
+//! Whether a plan can run live, as far as this can be known before the hosts are created.
 
 use aqmlab_scenario::{Plan, Sessions, Workload};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -15,7 +15,7 @@ const PER_CLASS: u64 = 5;
 /// Descriptors for everything else: the standard ones, libraries, waits, a recording's files.
 const OTHERS: u64 = 64;
 
-/// Checks it, and raises the limit of descriptors to the number that the process needs.
+/// Checks a plan, and raises the limit of descriptors to the number that the process needs.
 ///
 /// # Errors
 /// If its classes or flows exceed the available addresses, ports, memory or sockets.
@@ -33,8 +33,8 @@ pub fn check(plan: &Plan) -> Result<(), LiveError> {
     open_connections::check_memory(plan, Machine::this().available_memory())
 }
 
-/// Refuses sources that send more, in the long run, than their own links carry: their queues would grow
-/// beyond any memory.
+/// Refuses sources that in the long run send more than their own links carry, because their queues would
+/// outgrow any memory.
 fn check_access(plan: &Plan) -> Result<(), LiveError> {
     for class in &plan.classes {
         if let (Some(access), Some(rate)) = (&class.access, class.workload.mean_rate())
@@ -76,7 +76,7 @@ pub fn most_connections(plan: &Plan) -> u64 {
 }
 
 /// Returns the number of descriptors needed at the same time, except for connections of users and
-/// arrivals (see [`open_connections`]) and of a trace, whose number is not known before.
+/// arrivals (see [`open_connections`]) and of a trace, whose number is not known in advance.
 fn descriptors(plan: &Plan) -> u64 {
     let of_class = |class: &aqmlab_scenario::ClassPlan| match &class.workload {
         _ if !class.is_list() => 0,
@@ -136,7 +136,7 @@ mod tests {
         };
         let refusal = source("cbr", "999kbit").unwrap_err().to_string();
         assert!(refusal.contains("`1Mbit`") && refusal.contains("`999kbit`"), "{refusal}");
-        // Half of the time it is silent, and what waits is sent then.
+        // The source is silent half of the time, in which waiting packets are sent.
         assert!(source("on_off_udp", "501kbit").is_ok());
         assert!(source("on_off_udp", "499kbit").is_err());
         for enough in ["1Mbit", "none"] {

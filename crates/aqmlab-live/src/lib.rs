@@ -12,7 +12,7 @@
 //!
 //! - [`host`]: the hosts at its edges, each a separate network namespace with settings from the
 //!   plan's TCP profile.
-//! - [`traffic`]: the plan's traffic through real sockets in them, by the draws of the simulator.
+//! - [`traffic`]: the plan's traffic through real sockets in these hosts, with the simulator's draws.
 //! - [`live`]: a complete run, with checks of its faithfulness.
 //!
 //! A discipline never learns how late this machine is: it is called with the instants at which its

@@ -15,15 +15,15 @@ use rustix::time::{ClockId, clock_getres};
 /// Processor time since boot over all processors, in ticks of `/proc/stat`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProcessorTime {
-    /// All of it, idle time too.
+    /// Total time, including idle time.
     pub total: u64,
-    /// Processor time taken by other guests of the same hypervisor while this one wanted it.
+    /// Time taken by other guests of the same hypervisor while this one was ready to run.
     pub stolen: u64,
 }
 
 impl ProcessorTime {
-    /// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal (proc(5)). Guest time is
-    /// part of user time already.
+    /// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal (proc(5)). Guest
+    /// time is already part of user time.
     fn of_stat(stat: &str) -> Option<Self> {
         const STEAL: usize = 7;
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
@@ -32,7 +32,7 @@ impl ProcessorTime {
         Some(ProcessorTime { total: ticks[..=STEAL].iter().sum(), stolen })
     }
 
-    /// Share of the time since `before` that was stolen, in percent; `None` where no tick has passed.
+    /// Share of the time since `before` that was stolen, in percent; `None` if no tick has passed.
     pub fn stolen_percent_since(self, before: ProcessorTime) -> Option<f64> {
         let total = self.total.checked_sub(before.total).filter(|ticks| *ticks > 0)?;
         Some(100.0 * self.stolen.saturating_sub(before.stolen) as f64 / total as f64)
@@ -77,7 +77,7 @@ impl Machine {
         Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
     }
 
-    /// Memory that programs may still take, in bytes.
+    /// Memory that programs may still allocate, in bytes.
     pub fn available_memory(&self) -> Option<u64> {
         let text = self.text("proc/meminfo")?;
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -95,7 +95,7 @@ impl Machine {
         self.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     }
 
-    /// Threads that wanted to run or waited for a disk, mean over the last minute.
+    /// Mean number of threads over the last minute that were ready to run or waited for a disk.
     pub fn load(&self) -> Option<f64> {
         self.text("proc/loadavg")?.split_whitespace().next()?.parse().ok()
     }
@@ -206,7 +206,7 @@ mod tests {
             ],
         );
         assert_eq!(machine.kernel_version(), Some((5, 10)));
-        // Guest time, the last two columns, is counted in the first two already.
+        // Guest time, in the last two columns, is already counted in the first two.
         assert_eq!(machine.processor_time(), Some(ProcessorTime { total: 1000, stolen: 35 }));
         assert_eq!(machine.load(), Some(7.25));
         assert_eq!(machine.available_memory(), Some(2 << 20));
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(at(100, 5).stolen_percent_since(at(100, 5)), None);
         assert_eq!(at(90, 5).stolen_percent_since(at(100, 5)), None);
         assert_eq!(at(200, 30).stolen_percent_since(at(100, 5)), Some(25.0));
-        assert_eq!(ProcessorTime::of_stat("cpu 1 2 3"), None, "too old to tell");
+        assert_eq!(ProcessorTime::of_stat("cpu 1 2 3"), None, "too old to report it");
         assert_eq!(ProcessorTime::of_stat(""), None);
     }
 

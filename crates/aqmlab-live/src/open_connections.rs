@@ -9,11 +9,12 @@ use crate::router::{client_ports, own_round_trip};
 
 /// Memory of a client port in the router.
 const PER_PORT: u64 = 3 << 10;
-/// The kernel's memory of a connection with both ends: 7 KiB without data, 26 KiB with 10 kB that wait (Linux 6.18).
+/// The kernel's memory for both ends of a connection: 7 KiB without data, 26 KiB with 10 kB of waiting data
+/// (Linux 6.18).
 const PER_CONNECTION: u64 = 16 << 10;
 
-/// The mean number of open connections of users and arrivals, if nothing waits in queues: each for two round
-/// trips, one to open and one for an exchange. In congestion there are more.
+/// The mean number of open connections of users and arrivals, if nothing waits in queues. Each is open for
+/// two round trips: one for its set-up and one for an exchange. In congestion there are more.
 pub fn expected(plan: &Plan) -> u64 {
     (0..plan.classes.len()).map(|class| expected_of(plan, class)).sum::<f64>().round() as u64
 }
@@ -35,7 +36,7 @@ fn expected_of(plan: &Plan, number: usize) -> f64 {
     }
 }
 
-/// Checks that they fit into the memory that is `available`, if that is known.
+/// Checks that open connections fit into the memory that is `available`, if that is known.
 ///
 /// # Errors
 /// If not, with both figures.
@@ -45,7 +46,7 @@ pub fn check_memory(plan: &Plan, available: Option<u64>) -> Result<(), LiveError
     match available {
         Some(available) if needed > available => Err(LiveError::Machine {
             what: format!(
-                "{ports} client ports and {} connections at a time take about {} MiB, but only {} MiB are free",
+                "{ports} client ports and {} simultaneous connections take about {} MiB, but only {} MiB are free",
                 expected(plan),
                 needed >> 20,
                 available >> 20
@@ -75,13 +76,13 @@ mod tests {
     fn connections_open_at_a_time_by_littles_law() {
         // Two round trips of 100 ms at 500 connections per second.
         assert_eq!(expected(&plan(&format!("{EXCHANGE}rate = \"500/s\""))), 100);
-        // A fifth of a second of each second and two tenths.
+        // Each connection is open for 0.2 s of every 1.2 s.
         assert_eq!(expected(&plan(&format!("{EXCHANGE}users = 600\nthink = \"1s\""))), 100);
         assert_eq!(expected(&plan("kind = \"packmime\"\nrate = \"50/s\"")), 10);
         assert_eq!(
             expected(&plan("kind = \"bulk\"\ncount = 30")),
             0,
-            "flows of a list are counted one by one"
+            "flows of a list are counted individually"
         );
     }
 

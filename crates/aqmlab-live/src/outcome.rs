@@ -25,7 +25,7 @@ use crate::quantiles::{distribution, quantile};
 use crate::router::{FlowBooks, HostBooks, RouterRecord};
 use crate::traffic::{FlowRow, OPTIONAL, Outcome};
 
-/// Description of the live host: everything above the parts of its plans.
+/// Description of the live host: everything beyond the parts of its plans.
 pub const ENGINE: Engine = Engine { host: Host::Live, version: 1 };
 
 /// Result of a live run.
@@ -66,7 +66,7 @@ pub struct Ran<'a> {
     pub seed: u64,
     /// The hosts.
     pub hosts: &'a Hosts,
-    /// Best performance of the machine just before.
+    /// Best performance of the machine just before the run.
     pub calibration: Calibration,
     /// How the router waited.
     pub wait: Wait,
@@ -82,12 +82,12 @@ pub struct Ran<'a> {
     pub kernels: Vec<KernelCounts>,
     /// Outcome of the capture, if there was one.
     pub captured: Option<Result<CaptureReport, Box<CaptureFailure>>>,
-    /// Duration of the whole.
+    /// Duration of the whole run.
     pub wall: Span,
 }
 
 impl Ran<'_> {
-    /// Recording, and the checks of faithfulness.
+    /// Returns the recording, and the checks of faithfulness.
     pub fn settle(self) -> LiveRun {
         let interrupted = self.record.stopped_by == StoppedBy::Interrupted;
         let faithfulness = Faithfulness::of(&self.observed(), &self.time_scales(), interrupted);
@@ -174,7 +174,7 @@ impl Ran<'_> {
             t0: self.record.t0,
             t1: self.record.t1,
             stopped_by: self.record.stopped_by,
-            // Its events are packets that came in.
+            // Its events are packets that arrived.
             events: self.record.hosts.iter().map(|host| host.read.packets).sum(),
             wall_s: self.wall.as_secs_f64(),
             live: Some(Box::new(self.live(faithfulness))),
@@ -276,7 +276,7 @@ impl Ran<'_> {
         }
     }
 
-    /// Packets that the disciplines did not drop, and that did not arrive either.
+    /// Packets that the disciplines did not drop but that did not arrive.
     fn drops(&self) -> LiveDrops {
         let hosts = &self.record.hosts;
         let sum = |of: fn(&HostBooks) -> u64| hosts.iter().map(of).sum();
@@ -336,7 +336,7 @@ fn percent_without_spin(wait: Wait, without: Span, measured: Span) -> f64 {
     if wait != Wait::Hybrid || measured.is_zero() {
         return 0.0;
     }
-    // It is counted in whole windows, the first of which may have begun before the interval.
+    // The time is counted in whole windows, the first of which may have begun before the interval.
     (100.0 * without.as_secs_f64() / measured.as_secs_f64()).min(100.0)
 }
 
@@ -376,7 +376,7 @@ mod tests {
     fn a_loop_that_gave_up_spinning_is_reported_only_where_it_was_to_spin() {
         let percent = |wait, without| percent_without_spin(wait, Span::ms(without), Span::s(2));
         assert_eq!((percent(Wait::Hybrid, 500), percent(Wait::Epoll, 500)), (25.0, 0.0));
-        assert_eq!(percent(Wait::Hybrid, 2050), 100.0, "its first window began before the interval");
+        assert_eq!(percent(Wait::Hybrid, 2050), 100.0, "the first window began before the interval");
         assert_eq!(percent_without_spin(Wait::Hybrid, Span::ZERO, Span::ZERO), 0.0);
     }
 }

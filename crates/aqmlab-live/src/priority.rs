@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::machine;
 use crate::sys;
 
-/// The router's: above all ordinary threads, and in the middle of the real-time ones.
+/// The router's priority: above all ordinary threads, and in the middle of the real-time ones.
 const ROUTER: i32 = 50;
-/// The traffic's.
+/// The traffic's priority.
 const TRAFFIC: i32 = 10;
-/// The least that Linux takes, whose usual slice is 3 ms for two processors or more.
+/// The shortest slice that Linux accepts; its usual slice is 3 ms with two or more processors.
 const SHORTEST_SLICE: Duration = Duration::from_micros(100);
 
 /// Gives the calling thread, the router's, real-time scheduling with the highest permitted priority,
@@ -19,22 +19,22 @@ pub fn favour_router() -> Option<i32> {
 }
 
 /// Makes the calling thread, which has no real-time scheduling, run as soon after it wakes as an ordinary
-/// thread may. A packet takes a few microseconds.
+/// thread can. Its work for a packet takes a few microseconds.
 pub fn favour_ordinary() {
-    // A thread without it continues as it is; its lateness is recorded.
+    // If the request fails, the thread continues unchanged; its lateness is recorded.
     let _ = sys::set_slice(SHORTEST_SLICE);
 }
 
 /// Gives the calling thread, the traffic's, the next priority below that of the router, if possible.
 pub fn favour_traffic(router: i32) {
     if let Some(priority) = below(router) {
-        // A thread without the permission continues as it is; the sources' lateness is recorded.
+        // A thread without the permission continues unchanged; the sources' lateness is recorded.
         let _ = sys::set_fifo(priority);
     }
 }
 
 /// Returns the priorities to try, in order. Root and processes with `CAP_SYS_NICE` may use any priority,
-/// whatever the limit of others.
+/// regardless of the limit for others.
 fn for_router(limit: Option<u64>) -> impl Iterator<Item = i32> {
     let permitted = limit.map_or(ROUTER, |limit| limit.min(ROUTER as u64) as i32);
     [ROUTER, permitted].into_iter().filter(|&priority| priority > 0)

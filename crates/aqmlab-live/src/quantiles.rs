@@ -4,7 +4,7 @@ use aqmlab_qdisc::Histogram;
 use aqmlab_recording::live::TimeDistribution;
 use aqmlab_units::Span;
 
-/// The least value that a share of all does not exceed, to within 1 %.
+/// The smallest value that a given share of all values does not exceed, to within 1 %.
 pub fn quantile(histogram: &Histogram, share: f64) -> Span {
     let wanted = share * histogram.total() as f64;
     let mut below = 0;
@@ -17,7 +17,7 @@ pub fn quantile(histogram: &Histogram, share: f64) -> Span {
     Span::ZERO
 }
 
-/// Count and quantiles of times in nanoseconds, and the bins they are taken from.
+/// Count and quantiles of times in nanoseconds, and the bins from which they are computed.
 pub fn distribution(histogram: &Histogram) -> TimeDistribution {
     let at = |share| quantile(histogram, share).as_ns();
     TimeDistribution {

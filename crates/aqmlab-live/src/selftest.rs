@@ -55,7 +55,7 @@ pub struct SelfTest {
 pub fn selftest(progress: &mut dyn FnMut(&RunProgress), cancel: &AtomicBool) -> Result<SelfTest, LiveError> {
     let machine = Machine::this();
     let before = machine.processor_time();
-    let experiment = aqmlab_scenario::parse(PLAN, "selftest").expect("the built-in plan is a plan");
+    let experiment = aqmlab_scenario::parse(PLAN, "selftest").expect("the built-in scenario is a valid plan");
     let plan = &experiment.arms[0];
     let mut run = |realtime| live(plan, 1, &Options { force: true, realtime }, progress, cancel);
     let (realtime, ordinary) = (run(true)?, run(false)?);

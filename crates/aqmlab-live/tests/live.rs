@@ -392,6 +392,6 @@ fn refused() -> Result<(), LiveError> {
     let flood =
         "[[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\ncount = 500\nrate = \"100Mbit\"\nsize = \"100B\"\n";
     let text = refusal(head, flood).to_string();
-    assert!(text.contains("62500000 packets a second") && text.contains("--force"), "{text}");
+    assert!(text.contains("62500000 packets per second") && text.contains("--force"), "{text}");
     Ok(())
 }

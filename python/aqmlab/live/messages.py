@@ -4,7 +4,7 @@ The supervisor writes one *job* to standard input and leaves it open. The proces
 standard output with any number of *progress* lines and at last one of *done* or *error*::
 
     {"event": "progress", "phase": "run", "done_s": 3.2, "total_s": 20.0, ...} {"event": "done",
-    "answer": {...}} {"event": "error", "kind": "HostError", "message": "this machine cannot: ..."}
+    "answer": {...}} {"event": "error", "kind": "HostError", "message": "this machine cannot run the scenario live: ..."}
 
 Both processes belong to the same version of aqmlab, so there is no version negotiation.
 """

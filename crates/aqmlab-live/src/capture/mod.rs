@@ -2,9 +2,9 @@
 //! file.
 //!
 //! A ring of bytes, allocated at the start, connects the two (`ring.rs`). The data plane never
-//! waits for it and allocates nothing. Packets that do not fit are counted by port, and the
-//! counts are in the file and in the recording. The file has the same contents and meaning as for
-//! simulated ports ([`aqmlab_recording::capture`]).
+//! waits for it and allocates nothing. Packets that do not fit are counted by port, and the counts are in the
+//! file and in the recording. The file has the same contents and the same meaning as for simulated ports
+//! ([`aqmlab_recording::capture`]).
 
 mod ring;
 mod writer;
@@ -21,8 +21,8 @@ use crate::router::{FrameAtPort, FrameBudget, Router};
 use ring::Sender;
 pub use writer::CaptureWriter;
 
-/// Size of the ring in bytes: some 50,000 packets with 128 bytes of each, half a second of a
-/// gigabit.
+/// Size of the ring in bytes: it holds some 50,000 packets with 128 bytes of each, half a second at a gigabit
+/// per second.
 const RING: usize = 8 << 20;
 
 /// Observer that writes the events at a router's captured ports into the ring.

@@ -1,4 +1,5 @@
-//! A ring of bytes between two threads: each packet enters in one piece or not at all, and leaves in order.
+//! A ring of bytes between two threads: each packet enters as a whole or not at all, and packets leave in
+//! order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,29 +9,29 @@ use aqmlab_recording::capture::{PacketAtPort, Reasons};
 use aqmlab_units::{Bytes, Instant, Span};
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Bytes before the packet's own: port, kept and whole length (u32 each), marks and drop reason (u8
-/// each), two unused bytes, time and waiting time (u64 each). They never leave the machine.
+/// Number of bytes before those of the packet: port, kept and whole length (u32 each), marks and drop reason
+/// (u8 each), two unused bytes, time and waiting time (u64 each). These bytes never leave the machine.
 const HEAD: usize = 32;
 const NOT_DROPPED: u8 = u8::MAX;
 
-/// Packets of each port that did not fit.
+/// Number of packets of each port that did not fit.
 pub type Missed = Arc<[AtomicU64]>;
 
-/// The end of the data plane.
+/// The data plane's end of the ring.
 pub struct Sender {
     ring: Producer<u8>,
     snap: usize,
-    /// The packet that enters, in one piece.
+    /// The packet that enters, assembled first.
     piece: Vec<u8>,
     missed: Missed,
 }
 
-/// The end of the writer.
+/// The writer's end of the ring.
 pub struct Receiver {
     ring: Consumer<u8>,
-    /// The bytes of the packet that has left last.
+    /// The bytes of the packet that was taken out last.
     bytes: Vec<u8>,
-    /// Packets of each port that did not fit.
+    /// Number of packets of each port that did not fit.
     pub missed: Missed,
 }
 
@@ -86,14 +87,14 @@ impl Sender {
 }
 
 impl Receiver {
-    /// Takes the next packet out, if there is one.
+    /// Takes the next packet out of the ring, if there is one.
     pub fn receive(&mut self) -> Option<Received<'_>> {
         let mut head = [0; HEAD];
         self.ring.pop_entire_slice(&mut head).ok()?;
         let u32_at = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let u64_at = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| head[at + i]));
         self.bytes.resize(u32_at(4) as usize, 0);
-        self.ring.pop_entire_slice(&mut self.bytes).expect("a packet enters in one piece");
+        self.ring.pop_entire_slice(&mut self.bytes).expect("a packet enters as a whole");
         let len = u32_at(8);
         let packet = PacketAtPort {
             port: u32_at(0),

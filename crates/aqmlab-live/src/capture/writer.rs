@@ -16,7 +16,7 @@ use super::ring::{Missed, Received, Receiver};
 /// time.
 const NAP: Duration = Duration::from_millis(2);
 
-/// A capture under way.
+/// A capture in progress.
 pub struct CaptureWriter {
     /// `None` once it has been joined.
     thread: Option<JoinHandle<Capture>>,
@@ -33,7 +33,7 @@ impl CaptureWriter {
         Ok(CaptureWriter { thread: Some(thread), stop, missed })
     }
 
-    /// Packets that have not fitted so far.
+    /// Number of packets that have not fitted so far.
     pub fn missed(&self) -> u64 {
         self.missed.iter().map(|port| port.load(Ordering::Relaxed)).sum()
     }
@@ -66,7 +66,7 @@ impl Drop for CaptureWriter {
 
 fn write(mut file: Capture, mut ring: Receiver, stop: &AtomicBool) -> Capture {
     loop {
-        // Before the ring is emptied: what came before the word came, is written.
+        // Read before the ring is emptied, so that everything that arrived before the request is written.
         let last = stop.load(Ordering::Acquire);
         while let Some(Received { packet, head, len }) = ring.receive() {
             file.note(&packet, Frame { head, len });

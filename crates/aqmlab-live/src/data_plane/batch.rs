@@ -6,7 +6,7 @@ use aqmlab_units::Instant;
 use crate::frame::offload::{HEADER, MOST_SEGMENTS, SuperSegment};
 use crate::router::OutgoingFrame;
 
-/// Greatest number of writes that wait.
+/// Largest number of waiting writes.
 const MOST_WRITES: usize = 64;
 
 /// Packets that wait to be written, in the order in which their first ones left the network. Packets of one connection
@@ -24,14 +24,14 @@ pub struct Write {
     pub to: usize,
     super_segment: SuperSegment,
     offload: bool,
-    /// Ideal times of departure of its packets, and whether they are in the measured interval.
+    /// Ideal departure times of its packets, and whether they are in the measured interval.
     pub due: Vec<(Instant, bool)>,
     /// Equal for packets of one connection.
     ports: [u8; 4],
 }
 
 impl Batch {
-    /// Returns an empty one that allocates no further memory.
+    /// Returns an empty batch that allocates no further memory.
     pub fn new(offload: bool) -> Self {
         let write = |_| Write {
             to: 0,
@@ -67,7 +67,7 @@ impl Batch {
         self.waiting == MOST_WRITES
     }
 
-    /// Returns the departure of the first packet that waits.
+    /// Returns the departure time of the first waiting packet.
     pub fn oldest(&self) -> Option<Instant> {
         Some(self.writes[..self.waiting].first()?.due[0].0)
     }
@@ -77,7 +77,7 @@ impl Batch {
         self.writes[..self.waiting].iter().map(|write| write.due.len()).sum()
     }
 
-    /// Returns all that waits, and is empty then.
+    /// Returns everything that waits, and leaves the batch empty.
     pub fn take(&mut self) -> &[Write] {
         let waiting = std::mem::take(&mut self.waiting);
         &self.writes[..waiting]
@@ -85,14 +85,14 @@ impl Batch {
 }
 
 impl Write {
-    /// What the device reads.
+    /// The octets as the device reads them.
     pub fn octets(&self) -> &[u8] {
         if self.offload { self.super_segment.octets() } else { &self.super_segment.octets()[HEADER..] }
     }
 }
 
-/// The ports of a TCP segment without IP options. Whatever stands there in another packet does no harm: it is never
-/// joined.
+/// The ports of a TCP segment without IP options. In another packet these octets may mean anything, which is
+/// harmless because such a packet is never joined.
 fn ports(packet: &[u8]) -> [u8; 4] {
     let at = if packet.first().is_some_and(|first| first >> 4 == 6) { 40 } else { 20 };
     packet.get(at..at + 4).and_then(|ports| ports.try_into().ok()).unwrap_or_default()

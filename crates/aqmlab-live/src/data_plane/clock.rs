@@ -1,5 +1,5 @@
-//! Time and waiting for the loop: this machine's, or a test's. Its only clock is CLOCK_MONOTONIC,
-//! counted from an origin.
+//! Time and waiting for the loop, on this machine or in a test. The only clock is CLOCK_MONOTONIC, counted
+//! from an origin.
 
 use std::hint::black_box;
 use std::io;
@@ -17,8 +17,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 pub struct Clock {
     /// Nanoseconds of CLOCK_MONOTONIC at the origin.
     origin: u64,
-    /// Time by which CLOCK_BOOTTIME, which runs on while the machine is suspended, was ahead at the
-    /// origin.
+    /// Time by which CLOCK_BOOTTIME, which continues while the machine is suspended, was ahead at the origin.
     boot_ahead: u64,
 }
 
@@ -29,7 +28,7 @@ impl Clock {
         Clock { origin, boot_ahead: boot_ahead() }
     }
 
-    /// Returns a clock whose [`Instant::ZERO`] comes after `span`; until then it stands still.
+    /// Returns a clock whose [`Instant::ZERO`] is `span` from now; until then it stands still.
     pub fn starting_in(span: Span) -> Self {
         let clock = Clock::start();
         Clock { origin: clock.origin + span.as_ns(), ..clock }
@@ -69,14 +68,14 @@ impl Clock {
     }
 }
 
-/// Multiplications, each of the product of the one before. They take three cycles each on current processors,
-/// and no processor executes this many in [`FASTEST_WORK`].
+/// Number of multiplications, each of the previous product. They take three cycles each on current
+/// processors, and no processor executes this many in [`FASTEST_WORK`].
 const WORK: u32 = 2_000_000;
 /// Two million cycles of a processor of 20 GHz.
 const FASTEST_WORK: Span = Span::us(100);
 
-/// CLOCK_BOOTTIME minus CLOCK_MONOTONIC. The thread may be interrupted between the two readings, so the least
-/// of a few counts.
+/// CLOCK_BOOTTIME minus CLOCK_MONOTONIC. The thread may be interrupted between the two readings, so the
+/// smallest of several differences counts.
 fn boot_ahead() -> u64 {
     let ahead = || {
         let monotonic = nanoseconds(clock_gettime(ClockId::Monotonic));
@@ -96,7 +95,7 @@ pub trait Poller {
     fn now(&self) -> Instant;
 
     /// Waits until `until` or until a device can be read, whichever is first, and sets `ready` for those that
-    /// have. It does not sleep during the last `spin` before `until`. A signal may end it early.
+    /// can. It does not sleep during the last `spin` before `until`. A signal may end the wait early.
     ///
     /// # Errors
     /// The system's error.
@@ -163,7 +162,7 @@ impl Poller for SystemPoller {
             return Ok(());
         }
         while self.now() < until {
-            // The thread does not sleep, but frames that arrive meanwhile are not kept waiting.
+            // The thread does not sleep, but it serves frames that arrive in the meantime.
             if self.ask(Span::ZERO, ready)? || spin.is_zero() {
                 break;
             }
@@ -194,7 +193,7 @@ mod tests {
             last = now;
         }
         assert!(last > Instant::ZERO);
-        assert!(clock.suspended() < Span::ms(1), "nobody sleeps here: {}", clock.suspended());
+        assert!(clock.suspended() < Span::ms(1), "no thread sleeps here: {}", clock.suspended());
     }
 
     /// Tests run on clocks that never stop.

@@ -16,7 +16,7 @@ pub struct DataPlaneControl {
     ended: Ending,
     held: AtomicU64,
     lateness_max: AtomicU64,
-    /// Zero where it has none.
+    /// Zero if it has none.
     priority: AtomicI32,
 }
 
@@ -48,13 +48,13 @@ impl DataPlaneControl {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// Ends the measured interval at `at`, or when the data plane next polls, unless it ends before. The
-    /// first wish counts.
+    /// Ends the measured interval at `at`, or when the data plane next polls, unless the interval ends
+    /// before. The first request counts.
     pub fn end_at(&self, at: Instant, why: StoppedBy) {
         self.wanted.set(at, why);
     }
 
-    /// Returns when and why it ended, if it has ended.
+    /// Returns when and why the measured interval ended, if it has ended.
     pub fn ended(&self) -> Option<(Instant, StoppedBy)> {
         self.ended.get()
     }
@@ -64,7 +64,7 @@ impl DataPlaneControl {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// The most that a frame has been late in the measured interval so far.
+    /// The maximum lateness of a frame in the measured interval so far.
     pub fn lateness_max(&self) -> Span {
         Span::ns(self.lateness_max.load(Ordering::Relaxed))
     }

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 /// A device that carries whole IP packets and never blocks: a TUN, or a test's replacement.
 pub trait Device {
-    /// Reads the next packet into `frame`: its length, or `None` if none waits.
+    /// Reads the next packet into `frame`. Returns its length, or `None` if no packet waits.
     ///
     /// # Errors
     /// The system's error, except for "would block" and "interrupted".
@@ -70,7 +70,8 @@ mod tests {
         assert_eq!(near.read(&mut frame).unwrap(), Some(40));
         assert_eq!(frame[..40], [2; 40]);
         assert_eq!(near.read(&mut frame).unwrap(), None);
-        // The queue of a socket is short: what does not fit is an error, and the writer is not held up.
+        // The queue of a socket is short: a packet that does not fit is an error, and the writer does not
+        // wait.
         let refused = (0..10_000).map(|_| far.write(&[3; 20])).find_map(Result::err).unwrap();
         assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
     }

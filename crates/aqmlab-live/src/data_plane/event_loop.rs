@@ -19,12 +19,12 @@ use crate::router::{FrameSink, OutgoingFrame, Router};
 /// Maximum number of frames read from one device before the clock and the other devices are served: a sender
 /// that never pauses must not block the router's links.
 const READS: usize = 8;
-/// The maximum time of a pass of the loop, so that silence is a stall and requests are noticed.
+/// The maximum duration of a pass of the loop, so that a longer silence is a stall, and requests are noticed.
 const HEARTBEAT: Span = Span::ms(4);
-/// Length of the read buffer. It exceeds any packet, so that a packet longer than its class allows
-/// is recognized.
+/// Length of the read buffer. It exceeds that of any packet, so that a packet longer than its class allows is
+/// recognized.
 const SCRATCH: usize = offload::HEADER + (1 << 16);
-/// A machine that has slept for longer than this was suspended; a shorter time may lie between the readings
+/// A machine that has slept for longer than this was suspended; a shorter time may pass between the readings
 /// of the two clocks.
 const ASLEEP: Span = Span::ms(100);
 
@@ -34,15 +34,15 @@ pub struct EventLoop<D, P> {
     poller: P,
     /// `spin`, `gather` and `offload`.
     settings: DataPlaneSettings,
-    /// Whether packets leave so soon after each other that the last ones were written together: then the first need not
-    /// wake the thread.
+    /// Whether packets leave in such quick succession that the last ones were written together: the first of
+    /// them then need not wake the thread.
     dense: bool,
     scratch: Box<[u8]>,
     ready: Vec<bool>,
     duty: Duty,
     /// Time at which the last pass began.
     last_pass: Instant,
-    /// Whether the measured interval lasts.
+    /// Whether the measured interval is in progress.
     measuring: bool,
     sink: DeviceSink<D>,
 }
@@ -53,8 +53,8 @@ struct DeviceSink<D> {
     report: DataPlaneReport,
     /// Packets that wait to be written together.
     batch: Batch,
-    /// Whether packets wait for others. Once they do, they do to the end: otherwise the load that made it necessary would
-    /// return.
+    /// Whether packets wait for others. Once they do, they continue to do so until the end: otherwise the
+    /// load that made it necessary would return.
     gathers: bool,
 }
 
@@ -73,8 +73,7 @@ impl<D: Device, P: Poller> FrameSink for TimedSink<'_, D, P> {
                 self.write_batch()
             };
         }
-        // Taking the final state at the end of the run takes a moment, which does not count as
-        // lateness.
+        // Recording the final state at the end of the run takes a moment, which does not count as lateness.
         if leaving.measured {
             report.late(self.poller.now().saturating_since(leaving.at));
         }
@@ -107,7 +106,7 @@ impl<D: Device, P: Poller> TimedSink<'_, D, P> {
     }
 }
 
-/// The parts of a loop that remain after it has ended.
+/// Returns the parts of a loop that remain after it has ended.
 pub type Parts<D> = (Router, Vec<D>, DataPlaneReport);
 
 impl<D: Device, P: Poller> EventLoop<D, P> {
@@ -134,7 +133,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         }
     }
 
-    /// Returns the report, for additions about the thread that runs the loop.
+    /// Returns the report, to which facts about the loop's thread can be added.
     pub fn report_mut(&mut self) -> &mut DataPlaneReport {
         &mut self.sink.report
     }
@@ -172,7 +171,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         self.settle_measuring(reading.now);
     }
 
-    /// One pass: returns the time at which it ends.
+    /// Executes one pass; returns the time at which it ends.
     fn pass(&mut self, control: &DataPlaneControl) -> Result<Instant, LiveError> {
         let begun = self.poller.now();
         self.look_for_a_stall(begun);
@@ -234,7 +233,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         let mut out = TimedSink { sink: &mut self.sink, poller: &self.poller };
         let mut accept = |packet: &[u8]| {
             packets += 1;
-            // Why a frame is refused is on the host's books.
+            // The host's books record why a frame is refused.
             let _ = self.router.accept(now, host, packet, &mut out);
         };
         if self.settings.offload {
@@ -272,8 +271,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         waited.map_err(|error| LiveError::io("wait for", "packets")(error))
     }
 
-    /// Returns when the packets that wait are written: when the first has waited for long enough, or at once if no other
-    /// leaves before. `None` if none waits.
+    /// Returns when the waiting packets are written: when the first has waited for long enough, or at once if
+    /// no other packet leaves before then. `None` if none waits.
     fn batch_ends(&self) -> Option<Instant> {
         let first = self.sink.batch.oldest()?;
         let end = first + self.settings.gather;
@@ -281,8 +280,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         Some(if others { end } else { first })
     }
 
-    /// The loop runs every few milliseconds, so the machine causes any longer gap: frames that arrived in it
-    /// have a wrong time of arrival, and events that were due in it were late.
+    /// The loop runs every few milliseconds, so any longer gap is caused by the machine: frames that arrived
+    /// during the gap have a wrong arrival time, and events that were due during it were late.
     fn look_for_a_stall(&mut self, now: Instant) {
         let length = now.saturating_since(self.last_pass);
         // The state before the gap does not show whether the measured interval began during it.

@@ -1,4 +1,4 @@
-//! The data plane: a router driven by this machine's clock, between devices.
+//! The data plane: a router between devices, driven by this machine's clock.
 //!
 //! One thread reads packets, executes due events, and waits for the next instant that the router requests.
 //! The router is called with ideal instants, so only a write can be late. The report records the lateness

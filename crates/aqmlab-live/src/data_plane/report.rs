@@ -1,5 +1,5 @@
-//! Punctuality of a data plane on this machine's clock, and the load on its thread, which decides
-//! whether it may spin.
+//! Punctuality of a data plane on this machine's clock, and the load on its thread, which determines whether
+//! the thread may spin.
 
 use aqmlab_qdisc::Histogram;
 use aqmlab_units::{Instant, Span};
@@ -7,10 +7,9 @@ use aqmlab_units::{Instant, Span};
 /// Measurements of a data plane, from the end of the warm-up to the end of the measured interval.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DataPlaneReport {
-    /// Lateness of each frame written: the time just before the write minus the ideal instant, in
-    /// ns.
+    /// Lateness of each written frame: the time just before the write minus the ideal instant, in ns.
     pub lateness: Histogram,
-    /// The greatest of these.
+    /// The largest of these.
     pub lateness_max: Span,
     /// Number of stalls that were longer than allowed.
     pub stalls: u64,
@@ -18,18 +17,18 @@ pub struct DataPlaneReport {
     pub longest_stall: Span,
     /// The first of these, at most 64; `stalls` counts all.
     pub first_stalls: Vec<Stall>,
-    /// Share of the time for which the thread had a processor.
+    /// Share of the time during which the thread had a processor.
     pub duty: f64,
-    /// Time for which it was set to spin but did not, because it was too busy.
+    /// Time during which it was set to spin but did not, because it was too busy.
     pub without_spin: Span,
     /// Whether it ran under SCHED_FIFO.
     pub realtime: bool,
     /// Whether its memory could be locked.
     pub locked: bool,
-    /// Frames that a device refused, from the start to the end of the drain: they are lost and on no other
-    /// books.
+    /// Number of frames that a device refused, from the start to the end of the drain: they are lost, and no
+    /// other books record them.
     pub write_errors: u64,
-    /// With offloads, how packets were joined, from the start to the end of the drain.
+    /// With offloads, the counts of joined packets, from the start to the end of the drain.
     pub offload: OffloadCounts,
 }
 
@@ -46,10 +45,10 @@ pub struct OffloadCounts {
     pub packets_written: u64,
 }
 
-/// The loop stood still.
+/// A time during which the loop stood still.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stall {
-    /// Since when.
+    /// When it began.
     pub at: Instant,
     /// Length of the stall.
     pub length: Span,
@@ -93,10 +92,9 @@ impl DataPlaneReport {
     }
 }
 
-/// Beyond this share of a window the loop stops spinning: a real-time thread that takes 95 % of a
-/// second is stopped for the rest of it (`sched_rt_runtime_us`), and all work waits. The
-/// share is below the 70 % allowed in a faithful run, because spinning alone must not make a run
-/// unfaithful.
+/// Above this share of a window, the loop stops spinning: the kernel stops a real-time thread that has used
+/// 95 % of a second for the rest of that second (`sched_rt_runtime_us`), and all work waits. The share is
+/// below the 70 % allowed in a faithful run, because spinning alone must not make a run unfaithful.
 const MOST: f64 = 0.6;
 /// Time before the loop tries to spin again: spinning again after the next calm window would only restore the
 /// load that stopped it.
@@ -121,7 +119,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The share of the time since `before` that was used.
+    /// The share of the time since `before` during which the processor was used.
     fn share_since(self, before: Reading) -> f64 {
         let wall = self.now.saturating_since(before.now).as_secs_f64();
         if wall > 0.0 { self.used.saturating_sub(before.used).as_secs_f64() / wall } else { 0.0 }
@@ -139,7 +137,7 @@ impl Duty {
         now.saturating_since(self.window.now) >= WINDOW
     }
 
-    /// A window is over: its length.
+    /// Ends a window that is over; returns its length.
     pub fn next_window(&mut self, reading: Reading) -> Span {
         let length = reading.now.saturating_since(self.window.now);
         if reading.share_since(self.window) >= MOST {
@@ -156,7 +154,7 @@ impl Duty {
         self.may_spin
     }
 
-    /// The measured interval begins.
+    /// Begins the measured interval.
     pub fn measure(&mut self, reading: Reading) {
         self.measured = Some(reading);
     }

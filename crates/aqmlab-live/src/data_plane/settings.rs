@@ -3,17 +3,17 @@
 use aqmlab_scenario::Wait;
 use aqmlab_units::Span;
 
-/// Settings of a data plane: how it waits and how it is scheduled.
+/// Settings of a data plane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataPlaneSettings {
     /// Kind of wait for the next departure.
     pub wait: Wait,
     /// Time before a departure during which [`Wait::Hybrid`] does not sleep.
     pub spin: Span,
-    /// Time for which a packet may wait for others that are written in the same pass, once the thread has been too busy to
-    /// spin; always with `offload`.
+    /// Time for which a packet may wait for others that are written in the same pass. Packets wait once the
+    /// thread has been too busy to spin, and always with `offload`.
     pub gather: Span,
-    /// Whether devices have the header of [`crate::frame::offload`], and segments are joined.
+    /// Whether packets at devices have the header of [`crate::frame::offload`], and segments are joined.
     pub offload: bool,
     /// Whether it requests real-time scheduling and locked memory. If they are refused, it runs
     /// without them.

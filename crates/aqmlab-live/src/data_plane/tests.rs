@@ -32,7 +32,7 @@ struct Time {
     read_takes: Span,
     /// Excess of each wait for an instant.
     oversleep: Span,
-    /// An instant at which everything stands still once, and the duration.
+    /// An instant at which everything stands still once, and for how long.
     stall: Cell<Option<(Instant, Span)>>,
     /// Share of the time for which the thread has a processor, in percent.
     busy: u64,
@@ -273,7 +273,7 @@ fn a_silence_is_a_stall_with_its_instant_and_length() {
     assert!(stall.length >= Span::ms(15) && stall.length < Span::ms(20), "{}", stall.length);
     assert!(stall.at <= at(1500) && stall.at > at(1495), "{:?}", stall.at);
     assert!(report.lateness_max >= Span::ms(13), "{}", report.lateness_max);
-    // Shorter ones, and those before the warm-up is over, are none.
+    // Shorter silences, and those before the end of the warm-up, are not stalls.
     for (from, length) in [(1500, 5), (200, 15)] {
         let time = Time::new(at(3000));
         time.stall.set(Some((at(from), Span::ms(length))));
@@ -289,7 +289,7 @@ fn a_flood_keeps_no_link_waiting() {
     let flood = (0..150_000u32).map(|n| (Instant::ZERO, datagram((n % 4) as u16, 100))).collect();
     let devices = devices(&time, flood);
     let (router, devices, report) = event_loop(&plan, &time, devices).run(&time.control).unwrap();
-    assert!(time.now.get() < at(1201), "and it notices that it is to end: {:?}", time.now.get());
+    assert!(time.now.get() < at(1201), "and it notices the request to end: {:?}", time.now.get());
     assert!(report.lateness_max <= Span::us(10), "{}", report.lateness_max);
     // The link is never idle: 10 Mbit/s in packets of 100 octets, 80 us each, from about 13 ms on.
     assert!(devices[1].written.len() > 14_500, "{}", devices[1].written.len());
@@ -329,9 +329,9 @@ fn a_thread_that_is_too_busy_does_not_spin() {
         let (plan, time) = (plan(DROPTAIL), Rc::new(Time { busy, ..Time::new(at(3000)) }));
         let devices = devices(&time, stream(1000, Span::ms(2)));
         let event_loop = event_loop(&plan, &time, devices);
-        // It is known to be busy after the first window.
+        // The thread is known to be busy after the first window.
         let (.., report) = event_loop.run(&time.control).unwrap();
-        assert!(time.spun.get(), "at first there is nothing against it");
+        assert!(time.spun.get(), "at first it may spin");
         assert_eq!(report.without_spin.is_zero(), spins, "{busy} %: {}", report.without_spin);
         assert!((report.duty - busy as f64 / 100.0).abs() < 0.01, "{}", report.duty);
     }
@@ -347,11 +347,14 @@ fn the_measured_interval_ends_when_somebody_wants_it() {
     assert!(ended >= at(1000) && ended <= at(1004), "{ended:?}");
     assert_eq!(why, StoppedBy::Completed);
     assert!(time.control.held().abs_diff(router.held() as u64) <= 2, "as of some milliseconds before");
-    // From 500 ms on, one every 2 ms, about 17 ms of which are under way at the end.
+    // From 500 ms on, one packet leaves every 2 ms, and packets of about 17 ms are in flight at the end.
     assert!((240..=260).contains(&report.lateness.total()), "{}", report.lateness.total());
     let record = router.finish().unwrap();
     assert_eq!((record.t1, record.stopped_by), (ended, StoppedBy::Completed));
-    assert!(record.flows.iter().map(|f| f.drained[0].delivered.packets).sum::<u64>() > 980, "frames went on");
+    assert!(
+        record.flows.iter().map(|f| f.drained[0].delivered.packets).sum::<u64>() > 980,
+        "frames continued"
+    );
 }
 
 /// The loop allocates nothing from its first pass to its last, whatever the discipline does, with
@@ -390,7 +393,7 @@ fn a_running_loop_allocates_nothing() {
     }
 }
 
-/// The same with connections that open and close all the time and reuse the client ports of others.
+/// The same with connections that constantly open and close, and reuse the client ports of others.
 #[test]
 fn connections_that_come_and_go_allocate_nothing() {
     const PORTS: u32 = 50;
@@ -431,12 +434,12 @@ fn users() -> ClassPlan {
     plan.classes[0].clone()
 }
 
-/// A segment of the client's of connection `n`; the first of each is its SYN.
+/// A segment of connection `n` from the client; the first of each connection is its SYN.
 fn segment(port: u32, n: u64, i: u64) -> Vec<u8> {
     let (len, payload): (usize, u32) = if i == 0 { (40, 0) } else { (340, 300) };
     let mut octets = datagram(port as u16, len);
     octets[9] = 6;
-    // After the SYN the third, the second, and the third once more.
+    // After the SYN come the third segment, the second, and the third once more.
     let place = [0, 2, 1, 2][i as usize];
     let seq = (n as u32).wrapping_mul(1_000_003) + u32::from(i > 0) + payload * place;
     octets[24..28].copy_from_slice(&seq.to_be_bytes());
@@ -505,7 +508,8 @@ fn a_segment_does_not_wait_for_one_that_leaves_much_later() {
     }
 }
 
-/// A router that was too busy to spin writes packets that leave within `gather` in one pass; one that was not never waits.
+/// A router that was too busy to spin writes packets that leave within `gather` in one pass; otherwise a
+/// router never waits.
 #[test]
 fn a_busy_router_writes_packets_together() {
     for busy in [50, 90] {

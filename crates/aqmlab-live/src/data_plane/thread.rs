@@ -28,7 +28,7 @@ pub struct DataPlane<D> {
 pub struct DataPlaneOutcome<D> {
     /// Tables and books of the network.
     pub router: RouterRecord,
-    /// Its punctuality.
+    /// Its punctuality on this machine.
     pub report: DataPlaneReport,
     /// The devices.
     pub devices: Vec<D>,
@@ -64,7 +64,7 @@ impl<D: Device> DataPlane<D> {
     /// # Errors
     /// If the machine was suspended, a device fails, or a book does not balance.
     pub fn run(mut self, control: &DataPlaneControl) -> Result<DataPlaneOutcome<D>, LiveError> {
-        // The watching thread is told of the end, whatever the cause.
+        // The watching thread is notified of the end, whatever the cause.
         let _gone = Gone(control);
         self.prepare_thread(control);
         let (router, devices, report) = self.event_loop.run(control)?;
@@ -72,8 +72,8 @@ impl<D: Device> DataPlane<D> {
     }
 
     fn prepare_thread(&mut self, control: &DataPlaneControl) {
-        // Without it the kernel may delay timers of ordinary threads by 50 us, to save wake-ups. It
-        // needs no privilege.
+        // Without this call the kernel may delay timers of ordinary threads by 50 us, to save wake-ups. The
+        // call needs no privilege.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let report = self.event_loop.report_mut();
         if self.realtime {

@@ -1,7 +1,7 @@
 //! The headers of an IP packet: the fields that a router needs, and the octet that it may change.
 //!
-//! The parser is total: it returns a result for any bytes and never panics. With DSCP and ECN field
-//! changes the Internet checksum (RFC 1071), by its incremental update (RFC 1624).
+//! The parser is total: it returns a result for any bytes and never panics. When the DSCP or ECN field
+//! changes, the Internet checksum (RFC 1071) is updated incrementally (RFC 1624).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,7 +14,7 @@ pub struct Headers {
     pub total_len: u16,
     /// Traffic class (IPv4: type of service): DSCP in the upper six bits, ECN field in the lower two.
     pub traffic_class: u8,
-    /// The protocol above IP, as far as extension headers could be followed.
+    /// The protocol above IP, to the extent that extension headers could be followed.
     pub protocol: u8,
     /// Whether it is part of a larger datagram. No part then has ports, so that all parts take the same path.
     pub fragment: bool,
@@ -24,7 +24,7 @@ pub struct Headers {
     pub destination: IpAddr,
     /// Source and destination port of an unfragmented TCP segment or UDP datagram.
     pub ports: Option<(u16, u16)>,
-    /// Its part in the connection, if it is an unfragmented TCP segment.
+    /// Its role in the connection, if it is an unfragmented TCP segment.
     pub kind: PacketKind,
 }
 
@@ -134,7 +134,7 @@ fn ipv4(bytes: &[u8]) -> Result<Headers, Malformed> {
     if internet_checksum(header) != 0 {
         return Err(Malformed::Checksum);
     }
-    // Set if more fragments follow, or some came before.
+    // Set if more fragments follow or precede this one.
     let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0;
     let protocol = fixed[9];
     let address = |at: usize| {
@@ -281,7 +281,8 @@ pub fn internet_checksum(octets: &[u8]) -> u16 {
 /// The sum of 16-bit words, a trailing odd octet padded with zero; to be [`folded`].
 pub(super) fn ones_sum(octets: &[u8]) -> u64 {
     let (chunks, rest) = octets.as_chunks::<4>();
-    // RFC 1071, section 2: words of 32 bits have the same sum, and so have words in another byte order, swapped.
+    // RFC 1071, section 2: words of 32 bits give the same sum, and words in the other byte order give the
+    // swapped sum.
     let mut sum: u64 = chunks.iter().map(|chunk| u64::from(u32::from_ne_bytes(*chunk))).sum();
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);
@@ -292,7 +293,8 @@ pub(super) fn ones_sum(octets: &[u8]) -> u64 {
 /// Returns the checksum after a 16-bit word that it covers has changed from `old` to `new`.
 #[inline]
 pub const fn adjusted(checksum: u16, old: u16, new: u16) -> u16 {
-    // RFC 1624, Eqn. 3: HC' = ~(~HC + ~m + m'). Eqn. 2 of RFC 1141 would give 0xffff where this gives 0.
+    // RFC 1624, Eqn. 3: HC' = ~(~HC + ~m + m'). Equation 2 of RFC 1141 would give 0xffff where this one gives
+    // 0.
     !folded((!checksum) as u64 + (!old) as u64 + new as u64)
 }
 

@@ -1,4 +1,4 @@
-//! A frame as disciplines see it, and the pool with its octets: slots that are all allocated at the start.
+//! A frame as disciplines see it, and the pool that holds its octets in slots, all allocated at the start.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,7 @@ pub struct LiveFrame {
     origin: u16,
     /// Its place in the table of routes.
     pub(crate) place: u16,
-    /// The pipe in which it is, or was last.
+    /// The pipe that it is in, or was in last.
     pub(crate) pipe: u32,
     /// Its owner.
     owner: Owner,
@@ -74,7 +74,7 @@ impl LiveFrame {
         HostId::of_number(usize::from(self.origin))
     }
 
-    /// It enters a pipe, and continues behind it to the next place on its path.
+    /// Lets it enter a pipe, after which it continues to the next place on its path.
     pub(crate) fn enter(&mut self, pipe: u32) {
         self.pipe = pipe;
         self.place += 1;
@@ -166,7 +166,7 @@ impl Classed for LiveFrame {
 
 /// A frame's place in its [`FramePool`]. It cannot be copied and must not be dropped: its owner returns it.
 #[derive(Debug)]
-#[must_use = "a slot that is not given back is lost to the pool"]
+#[must_use = "a slot that is not returned is lost to the pool"]
 pub struct Slot(u32);
 
 /// Slots of equal length, in one block of memory that is touched before the first frame arrives.
@@ -211,9 +211,9 @@ impl FramePool {
         Some(slot)
     }
 
-    /// Gives a slot back.
+    /// Returns a slot to the pool.
     pub fn free(&mut self, slot: Slot) {
-        debug_assert!(self.free.len() < self.slots, "more slots than there are");
+        debug_assert!(self.free.len() < self.slots, "more slots returned than exist");
         self.free.push(slot.0);
     }
 

@@ -1,5 +1,5 @@
 //! Super-segments: several TCP segments of a connection that a host's kernel exchanges with the router as one
-//! packet, as with a network card that segments (TSO) and a driver that joins (GRO).
+//! packet, as with a network card that splits segments (TSO) and a driver that joins them (GRO).
 //!
 //! In front of each packet is a header of the Virtual I/O Device specification, version 1.2, section 5.1.6. Segments
 //! inside the router are as on a wire: [`split`] completes headers and checksums, and [`SuperSegment`] joins only
@@ -15,10 +15,10 @@ use super::headers::{TCP, UDP, folded, internet_checksum, ones_sum, traffic_clas
 pub const HEADER: usize = 10;
 /// Length of the longest super-segment without that header.
 pub const LONGEST: usize = 65_535;
-/// Greatest number of segments that are joined; the kernel counts them in 16 bits.
+/// Largest number of joined segments; the kernel counts them in 16 bits.
 pub const MOST_SEGMENTS: usize = 64;
 
-/// A checksum is still that of the pseudo-header.
+/// The checksum field still covers only the pseudo-header.
 const NEEDS_CSUM: u8 = 1;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
@@ -43,7 +43,7 @@ pub struct OffloadHeader {
     flags: u8,
     gso_type: u8,
     header_len: u16,
-    /// Payload of each segment but the last.
+    /// Payload of each segment except the last.
     gso_size: u16,
     checksum_from: u16,
     /// Place of the checksum, counted from there.
@@ -75,8 +75,9 @@ impl OffloadHeader {
     }
 }
 
-/// Calls `each` for every packet in `read`, which is a header and a packet or super-segment. What cannot be split is
-/// passed on whole: it is longer than any packet of its class, and the router refuses it.
+/// Calls `each` for every packet in `read`, which is a header and a packet or super-segment. A super-segment
+/// that cannot be split is passed on as a whole: it is longer than any packet of its class, and the router
+/// refuses it.
 pub fn split(read: &mut [u8], mut each: impl FnMut(&[u8])) {
     let Some((header, packet)) = read.split_first_chunk_mut::<HEADER>() else { return each(&[]) };
     let header = OffloadHeader::parse(header);
@@ -144,8 +145,9 @@ impl Layout {
         if self.is_ipv6 { 0 } else { u16::from_be_bytes([packet[4], packet[5]]) }
     }
 
-    /// Returns whether a segment may be one of several: it has data, no IP options and no flag that concerns it alone.
-    /// Packets with CE stay alone because a kernel counts a super-segment from a device as one packet with CE.
+    /// Returns whether a segment may be joined with others: it has data, no IP options and no flag that
+    /// applies to it alone. Packets with CE stay alone because a kernel counts a super-segment from a device
+    /// as one packet with CE.
     fn may_be_joined(self, packet: &[u8]) -> bool {
         let plain = packet[self.tcp + FLAGS] & !(PSH | ECE) == ACK;
         let without_options = self.is_ipv6 || self.tcp == 20;
@@ -199,7 +201,7 @@ fn split_tcp(packet: &mut [u8], layout: Layout, size: usize, mut each: impl FnMu
     let end = packet.len();
     for (number, at) in (payload..end).step_by(size).enumerate() {
         let until = (at + size).min(end);
-        // Its headers replace the end of the segment before, which is no longer needed.
+        // Its headers overwrite the end of the previous segment, which is no longer needed.
         let segment = &mut packet[at - payload..until];
         let first = if number == 0 { 0 } else { CWR };
         let last = if until == end { 0 } else { FIN | PSH };
@@ -225,7 +227,7 @@ fn complete_checksum(packet: &mut [u8], header: OffloadHeader) {
     if at + 2 > packet.len() {
         return;
     }
-    // Its place holds the sum over the pseudo-header.
+    // The checksum field holds the sum over the pseudo-header.
     let checksum = internet_checksum(&packet[from..]);
     let protocol = if packet[0] >> 4 == 6 { packet.get(6) } else { packet.get(9) };
     // RFC 768: a datagram's checksum that is zero is sent as all ones.
@@ -239,25 +241,26 @@ pub struct SuperSegment {
     octets: Box<[u8]>,
     len: usize,
     segments: usize,
-    /// Present while a segment may follow.
+    /// Present while another segment may be added.
     open: Option<Open>,
 }
 
-/// What the next segment must fit.
+/// The conditions that the next segment must meet.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     layout: Layout,
-    /// Payload of each segment but the last.
+    /// Payload of each segment except the last.
     size: usize,
     next_seq: u32,
     next_id: u16,
 }
 
-/// Contents of a fresh one. Not zero: the system would allocate zero pages only at the first write, during the run.
+/// Contents of a new one. Not zero: the system would allocate zero pages only at the first write, during the
+/// run.
 const FRESH: u8 = 0xa5;
 
 impl SuperSegment {
-    /// Returns one without contents.
+    /// Returns an empty one.
     pub fn new() -> Self {
         let octets = vec![FRESH; HEADER + LONGEST].into_boxed_slice();
         SuperSegment { octets, len: 0, segments: 0, open: None }
@@ -297,7 +300,7 @@ impl SuperSegment {
         let end = HEADER + self.len;
         self.octets[end..end + payload].copy_from_slice(&packet[layout.payload..]);
         (self.len, self.segments) = (self.len + payload, self.segments + 1);
-        // The joined packet has the flag that its last segment has.
+        // The joined packet has the flag PSH if its last segment has it.
         self.octets[HEADER + layout.tcp + FLAGS] |= packet[layout.tcp + FLAGS] & PSH;
         let (next_seq, next_id) = (next_seq.wrapping_add(payload as u32), next_id.wrapping_add(1));
         self.open = (payload == size).then_some(Open { layout, size, next_seq, next_id });

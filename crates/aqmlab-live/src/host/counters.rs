@@ -1,4 +1,4 @@
-//! Counters of a kernel in a namespace since it was made.
+//! Counters of a kernel in a namespace since its creation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +32,7 @@ const HIDDEN_DROPS: &[&str] = &[
     "TcpExt.ListenDrops",
     "TcpExt.TCPBacklogDrop",
     "TcpExt.TCPRcvQDrop",
-    // `PruneCalled` is none: a receiver that is short of memory first moves its packets closer together.
+    // `PruneCalled` is not among them: a receiver that is short of memory first packs its data more densely.
     "TcpExt.RcvPruned",
     "TcpExt.OfoPruned",
     "TcpExt.TCPMinTTLDrop",
@@ -146,7 +146,7 @@ mod tests {
         );
         assert_eq!(counters.marked_in(), 22);
         assert_eq!((counters.get("dev.rx_packets"), counters.get("dev.tx_dropped")), (102, 112));
-        assert_eq!(counters.get("Tcp.MaxConn"), 0, "below zero is no count");
+        assert_eq!(counters.get("Tcp.MaxConn"), 0, "a negative number is not a count");
         let hidden: Vec<_> = counters.hidden_drops().collect();
         assert_eq!(hidden, [("dev.tx_dropped", 112), ("dev.rx_errors", 103), ("Tcp.InCsumErrors", 3)]);
     }

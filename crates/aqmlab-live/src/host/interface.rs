@@ -51,7 +51,8 @@ pub fn make(
     let mut ask =
         |operation, request: Request| netlink.ask(&request).map_err(LiveError::io(operation, object()));
     ask("switch on", Request::set_link(LOOPBACK, &Link::default()))?;
-    // Without offloads each segment comes as TCP lets it go, not in bursts that the kernel cuts up on the way out.
+    // Without offloads, each segment arrives as TCP releases it, not in bursts that the kernel splits on the
+    // way out.
     let gso_segments = if live.offload { None } else { Some(1) };
     let link = Link { mtu: Some(stack.mtu), queue: Some(QUEUE), gso_segments };
     ask("switch on", Request::set_link(index, &link)).map_err(|error| match error {
@@ -60,8 +61,8 @@ pub fn make(
         }
         other => other,
     })?;
-    // The discipline named by `net.core.default_qdisc` may drop and mark: it would be a second one,
-    // in front of ours.
+    // The discipline named by `net.core.default_qdisc` may drop and mark: it would be a second discipline, in
+    // front of ours.
     ask("take the queue from", Request::no_queue(index)).or_else(unless_without_traffic_control)?;
     for &address in &addresses {
         ask("give an address to", Request::add_address(index, address))?;

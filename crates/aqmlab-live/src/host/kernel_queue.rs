@@ -1,5 +1,6 @@
-//! A queue of the kernel at a link: a namespace with two interfaces, between which the kernel forwards, and tc's discipline
-//! behind a shaper on the way out. Like all namespaces of a run it has no name and ends with the process.
+//! A queue of the kernel at a link: a namespace with two interfaces, between which the kernel forwards, and
+//! tc's discipline behind a shaper at the outgoing one. Like all namespaces of a run, it has no name and ends
+//! with the process.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -31,7 +32,7 @@ pub struct LinuxQueue {
     index: u32,
 }
 
-/// The data kept for it while the router owns it.
+/// The data kept for the queue while the router owns it.
 #[derive(Debug)]
 pub struct KernelHost {
     /// Index of its link.
@@ -73,7 +74,7 @@ fn make(
 ) -> Result<(KernelHost, LinuxQueue), LiveError> {
     if ip != IpVersion::V4 {
         return Err(LiveError::Unsupported(format!(
-            "the kernel's queue at `{}` tells packets apart by a field that only IPv4 has; write `ip = 4` in [live]",
+            "the kernel's queue at `{}` distinguishes packets by a field that only IPv4 has; write `ip = 4` in [live]",
             plan.name
         )));
     }
@@ -95,7 +96,7 @@ fn make(
     let mtu = mtu.to_string();
     tc(&["qdisc", "replace", "dev", EXIT, "root", "handle", "1:", "htb", "default", "1"])
         .and_then(|output| accepted(&output).map_err(|words| lacking("htb", &words)))?;
-    // Least bursts: a packet leaves when its predecessor has been sent, to the microsecond.
+    // The smallest bursts: a packet leaves when its predecessor has been sent, to the microsecond.
     let mut class = vec!["class", "add", "dev", EXIT, "parent", "1:", "classid", "1:1", "htb", "rate", &rate];
     class.extend(["burst", "15", "cburst", "15", "quantum", &mtu, "mtu", &mtu]);
     if plan.overhead.get() > 0 {
@@ -130,7 +131,7 @@ fn refused(link: usize, spec: &str, words: &str) -> LiveError {
     LiveError::TcRefuses { link, spec: spec.to_owned(), words: words.to_owned() }
 }
 
-/// The kernel's word for a discipline that it does not have, by its own message and by that of older ones (ENOENT).
+/// The kernel's message for a discipline that it does not have: its own, and that of older kernels (ENOENT).
 fn is_lack(words: &str) -> bool {
     ["qdisc kind is unknown", "No such file or directory"].iter().any(|lack| words.contains(lack))
 }
@@ -158,7 +159,7 @@ fn tc(words: &[&str]) -> Result<Output, LiveError> {
     })
 }
 
-/// Whether tc has succeeded, or its message.
+/// Returns tc's message if it has failed.
 fn accepted(output: &Output) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
@@ -170,8 +171,8 @@ fn accepted(output: &Output) -> Result<(), String> {
 }
 
 /// Returns the disciplines of these specifications that this kernel lacks, tested in a separate namespace;
-/// the calling thread stays there. A specification has all options that tc requires: without them tc refuses
-/// before it sends the request.
+/// the calling thread stays there. Each specification must have all options that tc requires; otherwise tc
+/// refuses it before it sends the request.
 ///
 /// # Errors
 /// If there is no tc, or no interface for the test.
@@ -224,7 +225,7 @@ impl KernelHost {
         self.namespace.enter()?;
         let output = tc(&["-s", "qdisc", "show", "dev", EXIT])?;
         accepted(&output).map_err(|words| LiveError::Machine {
-            what: format!("tc does not show the queue any more ({words})"),
+            what: format!("tc no longer shows the queue ({words})"),
             remedy: "see `aqmlab doctor`".into(),
         })?;
         let shown = leaf_of(&String::from_utf8_lossy(&output.stdout)).to_owned();
@@ -237,7 +238,7 @@ impl KernelHost {
     }
 }
 
-/// The part of the output of `tc -s qdisc show` about the shaper's only queue, the second.
+/// The part of the output of `tc -s qdisc show` that describes the shaper's only queue: the second one.
 fn leaf_of(text: &str) -> &str {
     let second = text.match_indices("qdisc ").map(|(at, _)| at).nth(1);
     second.map_or(text, |at| &text[at..]).trim()

@@ -1,5 +1,5 @@
-//! Network namespaces, held by descriptors, and their settings under `/proc/sys/net`, which shows those of the calling thread's
-//! namespace.
+//! Network namespaces, held by descriptors, and their settings. `/proc/sys/net` shows the settings of the
+//! calling thread's namespace.
 
 use std::fs::{self, File};
 use std::io;
@@ -26,7 +26,7 @@ impl Namespace {
         File::open(path).map(Namespace).map_err(LiveError::io("open", path))
     }
 
-    /// A new one, into which the calling thread has moved.
+    /// Returns a new namespace, into which the calling thread has moved.
     ///
     /// # Errors
     /// The system's error.
@@ -77,8 +77,8 @@ pub struct Sysctl {
     pub name: &'static str,
     /// The value to set.
     pub value: String,
-    /// The consequence of a missing setting, if that is worth reporting: a kernel that does not
-    /// know the setting mostly lacks the feature as well.
+    /// The consequence of a missing setting, if that is worth reporting: a kernel that does not know the
+    /// setting usually lacks the feature, too.
     pub without: Option<&'static str>,
 }
 
@@ -99,7 +99,7 @@ impl Sysctl {
     }
 }
 
-/// Settings of a namespace, as the kernel shows them, and those that could not be set.
+/// Settings of a namespace as the kernel shows them, and remarks about those that could not be set.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
     /// Values by name.

@@ -1,5 +1,5 @@
-//! Routing netlink: the few requests that set a host up (rtnetlink(7)), and their messages as bytes: a header, a fixed part,
-//! attributes, all in the machine's byte order and in steps of four.
+//! Routing netlink: the few requests that set up a host (rtnetlink(7)), and their messages as bytes: a
+//! header, a fixed part and attributes, all in the machine's byte order and padded to multiples of four.
 
 use std::io;
 use std::net::IpAddr;
@@ -32,7 +32,7 @@ impl Netlink {
     /// # Errors
     /// The system's error.
     pub fn index_of(&self, name: &str) -> io::Result<u32> {
-        // Any socket will do to ask.
+        // Any socket can be used to ask.
         Ok(rustix::net::netdevice::name_to_index(&self.socket, name)?)
     }
 
@@ -111,7 +111,7 @@ pub struct Request {
 pub struct Link {
     /// Largest packet.
     pub mtu: Option<u32>,
-    /// Packets that wait for the reader of the device.
+    /// Number of packets that may wait for the reader of the device.
     pub queue: Option<u32>,
     /// Number of segments that TCP may pass on in one piece.
     pub gso_segments: Option<u32>,
@@ -126,7 +126,7 @@ pub struct Metrics {
     pub initial_receive_window: Option<u32>,
     /// Largest receive window, bytes.
     pub receive_window: Option<u32>,
-    /// Least retransmission timeout, milliseconds; locked, or the kernel would ignore it.
+    /// Minimum retransmission timeout, milliseconds; locked because the kernel would otherwise ignore it.
     pub min_rto_ms: Option<u32>,
     /// Each segment is acknowledged at once.
     pub quick_ack: bool,
@@ -156,7 +156,7 @@ impl Request {
     pub fn set_link(index: u32, link: &Link) -> Self {
         let mut request = Request::new(libc::RTM_NEWLINK, 0);
         let up = libc::IFF_UP as u32;
-        // struct ifinfomsg: family, type, index, flags, which flags change
+        // struct ifinfomsg: family, type, index, flags, mask of the flags that change
         request.fixed(&[0; 4]);
         for word in [index, up, up] {
             request.fixed(&word.to_ne_bytes());
@@ -190,7 +190,7 @@ impl Request {
         request
     }
 
-    /// Gives an interface an address, alone in its network.
+    /// Gives an interface an address in a network without any other address.
     pub fn add_address(index: u32, address: IpAddr) -> Self {
         let mut request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
         let octets = octets(address);
@@ -204,7 +204,7 @@ impl Request {
         request
     }
 
-    /// Sends everything through an interface.
+    /// Routes all packets through an interface.
     pub fn add_default_route(index: u32, version: IpVersion, metrics: &Metrics) -> Self {
         let mut request = Request::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
         let (family, scope) = match version {
@@ -230,7 +230,7 @@ impl Request {
         bytes.extend(self.kind.to_ne_bytes());
         bytes.extend(self.flags.to_ne_bytes());
         bytes.extend(sequence.to_ne_bytes());
-        // Port 0: from this socket, whatever its number, to the kernel.
+        // Port 0: from this socket, regardless of its number, to the kernel.
         bytes.extend(0u32.to_ne_bytes());
         bytes.extend(&self.body);
         bytes
@@ -346,7 +346,7 @@ mod tests {
         request.attribute(7, &stats);
         let bytes = request.bytes(1);
         assert_eq!(counts_of(&bytes), Some((7, 3)));
-        // However it is cut, it is read to its end or not at all.
+        // Wherever it is cut, it is read to its end or not at all.
         for length in 0..bytes.len() {
             assert_eq!(counts_of(&bytes[..length]), None);
         }

@@ -56,7 +56,7 @@ pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     if error.raw_os_error() == Some(libc::EINVAL) {
         return machine(
             format!("a process with several threads cannot have a user namespace ({error})"),
-            "start live runs in a process of their own, as the command line does",
+            "start live runs in a separate process, as the command line does",
         );
     }
     if !policy.any_allowed || error.raw_os_error() == Some(libc::ENOSPC) {
@@ -67,7 +67,7 @@ pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     }
     if policy.apparmor_restricts {
         return machine(
-            format!("AppArmor keeps ordinary programs from user namespaces ({error})"),
+            format!("AppArmor denies user namespaces to ordinary programs ({error})"),
             "run as root, or allow them: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or a profile with `userns,` \
              for this Python",
         );
@@ -79,7 +79,7 @@ pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     )
 }
 
-/// The kernel was built without a kind of namespaces.
+/// The kernel was built without this kind of namespace.
 fn without(kind: &str, option: &str, error: &io::Error) -> LiveError {
     let what = format!("its kernel has no {kind} namespaces ({error})");
     let root = if kind == "user" { ", or run as root" } else { "" };
@@ -89,8 +89,8 @@ fn without(kind: &str, option: &str, error: &io::Error) -> LiveError {
 /// A thread cannot be started.
 pub fn thread(what: &str, error: &io::Error) -> LiveError {
     machine(
-        format!("it starts no thread for {what} ({error})"),
-        "allow more: `ulimit -u`, `YOU - nproc 4096` in /etc/security/limits.conf; in a container, a larger `--pids-limit`",
+        format!("it cannot start a thread for {what} ({error})"),
+        "allow more: `ulimit -u`, or `YOU - nproc 4096` in /etc/security/limits.conf; in a container, use a larger `--pids-limit`",
     )
 }
 
@@ -113,18 +113,18 @@ pub fn tun_file(error: &io::Error) -> LiveError {
     }
 }
 
-/// No TUN interface can be made.
+/// No TUN interface can be created.
 pub fn tun_interface(error: &io::Error) -> LiveError {
     match error.raw_os_error() {
         Some(libc::EBUSY) => machine(
             format!("the TUN interface is still in use ({error})"),
-            "wait until the run before has ended",
+            "wait until the previous run has ended",
         ),
         Some(libc::EPERM | libc::EACCES) => machine(
-            format!("no TUN interface may be made ({error})"),
+            format!("no TUN interface may be created ({error})"),
             "run as root; in a container, start it with `--cap-add NET_ADMIN`",
         ),
-        _ => machine(format!("no TUN interface can be made ({error})"), "load the module: `modprobe tun`"),
+        _ => machine(format!("no TUN interface can be created ({error})"), "load the module: `modprobe tun`"),
     }
 }
 
@@ -133,7 +133,7 @@ pub fn sysctl(path: &str, error: io::Error) -> LiveError {
     match error.raw_os_error() {
         Some(libc::EROFS | libc::EACCES | libc::EPERM) => machine(
             format!("{path} may not be written ({error})"),
-            "in a container, start it with `--security-opt systempaths=unconfined`; else run as root",
+            "in a container, start it with `--security-opt systempaths=unconfined`; otherwise run as root",
         ),
         _ => LiveError::Io { operation: "write", object: path.to_owned(), source: error },
     }
@@ -143,16 +143,16 @@ pub fn sysctl(path: &str, error: io::Error) -> LiveError {
 pub fn congestion_control(name: &str, class: &str, available: &str) -> LiveError {
     machine(
         format!(
-            "its kernel has no congestion control `{name}`, which class `{class}` asks for (it has: {available})"
+            "its kernel has no congestion control `{name}`, which class `{class}` requests (it has: {available})"
         ),
         format!("load it: `modprobe tcp_{name}`, or name another in `tcp.congestion`"),
     )
 }
 
-/// A device does not take packets of that size.
+/// A device does not accept packets of that size.
 pub fn mtu(mtu: u32, error: &io::Error) -> LiveError {
     machine(
-        format!("its TUN interfaces take no packets of {mtu} bytes ({error})"),
+        format!("its TUN interfaces accept no packets of {mtu} bytes ({error})"),
         "choose a smaller `mss` or packet size",
     )
 }
@@ -160,7 +160,9 @@ pub fn mtu(mtu: u32, error: &io::Error) -> LiveError {
 /// Returns the error for more sockets than the process may have.
 pub fn descriptors(needed: u64, allowed: u64) -> LiveError {
     machine(
-        format!("{needed} sockets and files are needed at a time, but the process may have only {allowed}"),
+        format!(
+            "{needed} sockets and files are needed at the same time, but the process may have only {allowed}"
+        ),
         format!(
             "allow more: `YOU - nofile {needed}` in /etc/security/limits.conf and a new login, or choose fewer flows"
         ),
@@ -221,7 +223,7 @@ mod tests {
         let none = Policy { any_allowed: false, ..OPEN };
         assert!(format_span(libc::ENOSPC, none).contains("user.max_user_namespaces"));
         let several = Policy { several_threads: true, ..OPEN };
-        assert!(format_span(libc::EINVAL, several).contains("process of their own"));
+        assert!(format_span(libc::EINVAL, several).contains("separate process"));
         assert!(format_span(libc::EPERM, OPEN).contains("--cap-add"));
         let error = |errno| io::Error::from_raw_os_error(errno);
         assert!(tun_file(&error(libc::ENOENT)).to_string().contains("modprobe tun"));

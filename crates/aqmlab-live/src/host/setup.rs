@@ -37,8 +37,9 @@ pub struct Hosts {
     pub stacks: Vec<Stack>,
 }
 
-/// Makes a namespace for each end of each class, with an interface, an address and a route; and returns our ends of the
-/// interfaces in the order of [`HostId::number`]. The process must have left its original namespace.
+/// Creates a namespace for each end of each class, with an interface, an address and a route. Returns our
+/// ends of the interfaces in the order of [`HostId::number`]. The process must have left its original
+/// namespace.
 ///
 /// # Errors
 /// If the plan cannot be realised, or the machine refuses.
@@ -120,15 +121,16 @@ impl Hosts {
     }
 }
 
-/// Settings of every host: no state remains from one connection to the next, only flows send packets, and
-/// features that the profiles lack are off.
+/// Settings of every host: no state is carried over from one connection to the next, only flows send packets,
+/// and features that the profiles lack are off.
 fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
     let without_ipv6 = u8::from(ip == IpVersion::V4);
     vec![
-        // Or ssthresh and RTT of one flow would be the next one's.
-        Sysctl::wanted("ipv4/tcp_no_metrics_save", 1, "flows may inherit ssthresh and RTT from those before"),
+        // Otherwise the next flow would inherit the ssthresh and RTT of one flow.
+        Sysctl::wanted("ipv4/tcp_no_metrics_save", 1, "flows may inherit ssthresh and RTT from earlier ones"),
         Sysctl::new("ipv4/ip_local_port_range", "1024 65535"),
-        // A client port that has rested is used again. A TIME-WAIT that is forgotten early answers stragglers with a RST.
+        // A client port is used again after its rest. If a TIME-WAIT ends too early, late packets are
+        // answered with a RST.
         Sysctl::new("ipv4/tcp_tw_reuse", 1),
         Sysctl::new("ipv4/tcp_max_tw_buckets", 1 << 20),
         // A thousand flows may start at once.
@@ -139,14 +141,14 @@ fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
         Sysctl::new("ipv4/tcp_wmem", "4096 65536 67108864"),
         Sysctl::new("ipv4/tcp_mtu_probing", 0),
         Sysctl::new("ipv4/tcp_fastopen", 0),
-        // Acknowledgments are put off only as the plan states, and writes are not held back.
+        // Acknowledgments are delayed only as the plan states, and writes are not held back.
         Sysctl::new("ipv4/tcp_backlog_ack_defer", 0),
         Sysctl::new("ipv4/tcp_autocorking", 0),
         // RFC 6298, 5.5: a SYN's timeout doubles from the first.
         Sysctl::new("ipv4/tcp_syn_linear_timeouts", 0),
         Sysctl::new("ipv6/conf/all/disable_ipv6", without_ipv6),
         Sysctl::new("ipv6/conf/default/disable_ipv6", without_ipv6),
-        // No link-local address: the host looks for no neighbours and announces nothing.
+        // Without a link-local address, the host looks for no neighbours and announces nothing.
         Sysctl::new("ipv6/conf/default/addr_gen_mode", 1),
         Sysctl::new("ipv6/conf/default/accept_ra", 0),
         Sysctl::new("ipv6/conf/default/router_solicitations", 0),

@@ -1,9 +1,8 @@
-//! Settings of a class's hosts: translation of a TCP profile into settings of a kernel's stack.
+//! Settings of a class's hosts: a TCP profile translated into settings of a kernel's stack.
 //!
 //! The simulator has a parameter for each decision of an endpoint; a kernel has settings for some
-//! of them and decides the rest itself. [`SETTABLE`] lists the former. The profile `linux`
-//! describes the kernel's decisions. If the plan has another value for one of them, a remark in the
-//! result reports it.
+//! of them and decides the rest itself. [`SETTABLE`] lists the former. The profile `linux` describes the
+//! kernel's decisions. If the plan differs from one of them, a remark in the result reports it.
 
 use aqmlab_params::{Origin, Settings};
 use aqmlab_qdisc::Dscp;
@@ -40,8 +39,8 @@ pub struct TcpSockets {
     pub congestion: String,
     /// Largest payload of a segment with TCP options, if the MTU alone does not determine it.
     pub max_segment: Option<u32>,
-    /// Largest receive window, if it is limited. The route sets it too, but since Linux 6.6
-    /// connections forget that.
+    /// Largest receive window, if it is limited. The route also sets it, but since Linux 6.6 connections
+    /// forget that value.
     pub receive_window: Option<u32>,
     /// Partial segments do not wait for acknowledgments.
     pub no_delay: bool,
@@ -70,13 +69,13 @@ impl Datagrams {
 const TCP_IPV4: u32 = 40;
 /// The option with which segments carry time stamps, padded (RFC 7323, appendix A).
 const TIMESTAMPS: u32 = 12;
-/// RFC 8200, 5: no link with IPv6 has a smaller MTU, and Linux has no IPv6 on one.
+/// RFC 8200, 5: no link with IPv6 has a smaller MTU, and Linux does not run IPv6 over such a link.
 const LEAST_MTU_IPV6: u32 = 1280;
-/// RFC 791, 3.1: every link carries this size, and Linux has no IPv4 on other links.
+/// RFC 791, 3.1: every link carries this size, and Linux does not run IPv4 over other links.
 const LEAST_MTU_IPV4: u32 = 68;
 /// The largest IPv4 packet.
 const MOST_MTU: u64 = 65_535;
-/// Sizes of packets may be exponential; one in nine million exceeds this multiple of the mean, and is
+/// Packet sizes may be exponential; one packet in nine million exceeds this multiple of the mean, and is
 /// truncated to it.
 const MOST_MEANS: u64 = 16;
 
@@ -141,7 +140,7 @@ impl Stack {
                 let mut stack =
                     Stack::of_datagrams(class, (*mean * MOST_MEANS).min(Bytes::new(MOST_MTU)), ip)?;
                 stack.remarks.push(format!(
-                    "class `{}`: exponential sizes are cut to those that packets can have, {} to {} bytes",
+                    "class `{}`: exponential sizes are limited to those that packets can have, {} to {} bytes",
                     class.name,
                     udp_header(ip),
                     stack.mtu
@@ -239,7 +238,7 @@ impl Translation<'_> {
             Sysctl::new("ipv4/tcp_max_reordering", tcp.dupthresh.max(1)),
             Sysctl::new("ipv4/tcp_syn_retries", tcp.syn_retries.clamp(1, 127)),
             Sysctl::new("ipv4/tcp_retries2", tcp.data_retries.clamp(1, 255)),
-            // A buffer that grows takes the window along, whatever the route's setting.
+            // A growing buffer increases the window, whatever the route's setting.
             Sysctl::new("ipv4/tcp_moderate_rcvbuf", flag(window(tcp) >= ANY_RECEIVE_WINDOW)),
             Sysctl::wanted(
                 "ipv4/tcp_rmem",
@@ -251,7 +250,7 @@ impl Translation<'_> {
         self.variants(timestamps);
         let metrics = Metrics {
             initial_window: Some(tcp.initial_window as u32),
-            // Twice the initial window of the other side, so that this side never limits it.
+            // Twice the initial window of the other side, so that this side never limits the other.
             initial_receive_window: Some((2 * tcp.initial_window as u32).max(20)),
             receive_window: Some(window(tcp)).filter(|&bytes| bytes < ANY_RECEIVE_WINDOW),
             min_rto_ms: Some((tcp.min_rto.as_ns().div_ceil(1_000_000) as u32).max(1)),
@@ -260,14 +259,14 @@ impl Translation<'_> {
         (sysctls, metrics)
     }
 
-    /// From Linux 6.15 on the longest timeout can be set, from 1 to 120 s.
+    /// From Linux 6.15 on, the longest timeout can be set, to between 1 and 120 s.
     fn max_rto(&mut self) -> Option<Sysctl> {
         let ms = self.tcp.max_rto.as_ns().div_ceil(1_000_000);
         if ms > 120_000 {
-            self.remark(format!("`max_rto` is {}, and kernels allow at most 120s", self.tcp.max_rto));
+            self.remark(format!("`max_rto` is {}, but kernels allow at most 120s", self.tcp.max_rto));
         }
         let value = ms.clamp(1_000, 120_000);
-        // It is what kernels without the setting have.
+        // Kernels without the setting have this value.
         (value != 120_000)
             .then(|| Sysctl::wanted("ipv4/tcp_rto_max_ms", value, "timeouts are backed off up to 120s"))
     }
@@ -277,36 +276,36 @@ impl Translation<'_> {
         let tcp = self.tcp;
         let blocks = if timestamps { 3 } else { 4 };
         if tcp.recovery == Recovery::Sack && tcp.sack_blocks != blocks {
-            self.remark(format!("`sack_blocks` is {}, and kernels send up to {blocks}", tcp.sack_blocks));
+            self.remark(format!("`sack_blocks` is {}, but kernels send up to {blocks}", tcp.sack_blocks));
         }
         if tcp.increase == Increase::ByteCounting && tcp.abc_limit < NO_ABC_LIMIT {
-            self.remark(format!("`abc_limit` is {}, and kernels have no limit", tcp.abc_limit));
+            self.remark(format!("`abc_limit` is {}, but kernels have no limit", tcp.abc_limit));
         }
         match tcp.recovery {
-            Recovery::Reno => self.remark("`recovery` is `reno`, and without SACK kernels use NewReno"),
+            Recovery::Reno => self.remark("`recovery` is `reno`, but without SACK kernels use NewReno"),
             Recovery::Sack if !tcp.rack => self.remark(
-                "losses are found by the kernel's own rules for SACK: RFC 6675 before Linux 6.17, RACK (RFC 8985) since",
+                "losses are detected by the kernel's own rules for SACK: RFC 6675 before Linux 6.17, RACK (RFC 8985) since then",
             ),
             Recovery::Sack | Recovery::NewReno => {}
         }
         if tcp.ecn_fallback == EcnFallback::TimeoutOrReset {
-            self.remark("`ecn_fallback` is `timeout_or_reset`, and kernels heed timeouts only");
+            self.remark("`ecn_fallback` is `timeout_or_reset`, but kernels react only to timeouts");
         }
         if !matches!(tcp.idle_restart, IdleRestart::Off | IdleRestart::Rfc2861) {
             self.remark(format!(
-                "`idle_restart` is `{}`, and kernels have only `rfc2861` and `off`: `rfc2861` applies",
+                "`idle_restart` is `{}`, but kernels have only `rfc2861` and `off`: `rfc2861` applies",
                 tcp.idle_restart.word()
             ));
         }
         if tcp.rtt_arithmetic != RttArithmetic::Linux && tcp.granularity != tcp.min_rto {
             self.remark(format!(
-                "`granularity` is {} and `min_rto` {}; a kernel has one value for both, SRTT + max({}, 4 RTTVAR)",
+                "`granularity` is {} and `min_rto` {}; but a kernel has one value for both: SRTT + max({}, 4 RTTVAR)",
                 tcp.granularity, tcp.min_rto, tcp.min_rto
             ));
         }
         if tcp.ack_every > 2 {
             self.remark(format!(
-                "`ack_every` is {}, and kernels acknowledge every second segment",
+                "`ack_every` is {}, but kernels acknowledge every second segment",
                 tcp.ack_every
             ));
         }
@@ -325,8 +324,8 @@ fn window(tcp: &Profile) -> u32 {
     tcp.receive_window.min(senders)
 }
 
-/// Returns buffers of twice the receive window, because a kernel counts its own overhead; default
-/// and largest. A class without its own window has the kernel's usual default, which grows.
+/// Returns the default and the largest buffer, twice the receive window because a kernel counts its own
+/// overhead. A class without its own window has the kernel's usual default, which grows.
 fn receive_buffers(tcp: &Profile) -> String {
     const USUAL: u64 = 131_072;
     const LARGEST: u64 = 64 << 20;
@@ -342,13 +341,13 @@ fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
         let value = settings.get(told).expect("the plan has every parameter").clone();
         linux.set(told, value, Origin::Given);
     }
-    Profile::resolve(&mut linux).expect("what the plan has resolves in any profile");
+    Profile::resolve(&mut linux).expect("the plan's settings resolve in any profile");
     let own = |name: &str| is_kernels_own(name) && is_used(name, settings);
     let differ = linux.iter().filter(|setting| own(setting.name)).filter_map(|kernel| {
         let plan = settings.get(kernel.name)?;
         (*plan != kernel.value).then(|| {
             format!(
-                "class `{}`: `{}` is `{plan}`, and a kernel has no setting for it; Linux is known to use `{}`",
+                "class `{}`: `{}` is `{plan}`, but a kernel has no setting for it; Linux is known to use `{}`",
                 class.name, kernel.name, kernel.value
             )
         })
@@ -356,7 +355,7 @@ fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
     differ.collect()
 }
 
-/// Whether the congestion control is the one to which a parameter belongs.
+/// Whether a parameter applies to the congestion control in use.
 fn is_used(name: &str, settings: &Settings) -> bool {
     let control = settings.get("congestion").expect("the plan has every parameter").to_string();
     ["cubic", "dctcp"].iter().all(|owner| !name.starts_with(owner) || control == *owner)
@@ -457,7 +456,7 @@ mod tests {
             assert!(!stack.remarks.iter().any(concerns), "{:?}", stack.remarks);
         }
         let own = stack("profile = \"linux\", congestion = \"cubic\", cubic_beta = 0.8");
-        let remark = "class `c`: `cubic_beta` is `0.8`, and a kernel has no setting for it; Linux is known to use `0.7`";
+        let remark = "class `c`: `cubic_beta` is `0.8`, but a kernel has no setting for it; Linux is known to use `0.7`";
         assert!(own.remarks.iter().any(|r| r == remark), "{:?}", own.remarks);
     }
 
@@ -508,7 +507,7 @@ mod tests {
         let class = class("kind = \"bulk\"\ntcp = { profile = \"linux\", mss = \"500B\" }");
         let stack = Stack::of(&class, IpVersion::V6).unwrap();
         assert_eq!(stack.mtu, 1280);
-        // With time stamps, which the kernel takes from it again.
+        // With time stamps, whose bytes the kernel subtracts again.
         assert_eq!(stack.tcp.unwrap().max_segment, Some(512));
     }
 

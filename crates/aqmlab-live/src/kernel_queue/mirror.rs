@@ -1,4 +1,4 @@
-//! The packets of a kernel's queue, as a discipline at the router's port.
+//! The packets of a kernel's queue, represented as a discipline at the router's port.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,13 +8,13 @@ use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
 use crate::frame::LiveFrame;
 
-/// Maximum number of packets with a number at the same time.
+/// Maximum number of packets that have a number at the same time.
 const NUMBERS: usize = 1 << 16;
 
-/// The properties of a kernel discipline that follow from its name.
+/// The properties of a kernel discipline, which follow from its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Habits {
-    /// All packets leave in the order of arrival. Otherwise only those of each flow do.
+    /// All packets leave in the order of arrival; otherwise only those of each flow do.
     pub one_line: bool,
     /// Only arriving packets are dropped, and at once.
     pub at_arrival: bool,
@@ -23,7 +23,7 @@ pub struct Habits {
 }
 
 impl Habits {
-    /// Those of the discipline that tc calls `name`, by its source in Linux 6.1 (net/sched).
+    /// The properties of the discipline that tc calls `name`, by its source in Linux 6.1 (net/sched).
     pub fn of(name: &str) -> Self {
         Habits {
             one_line: matches!(
@@ -59,7 +59,7 @@ pub(super) struct Held {
     backlog: Backlog,
     /// Returned copies whose packets have not left, in order.
     returned: VecDeque<Returned>,
-    /// The number of the packet that arrives next, and whether the kernel has dropped it already.
+    /// The number of the packet that arrives next, and whether the kernel has already dropped it.
     pub coming: Option<(u16, bool)>,
     last: u16,
     /// The properties of the discipline.
@@ -107,7 +107,7 @@ impl Held {
         known
     }
 
-    /// Of the packets that have not left, the arrival time of the one whose copy returned first.
+    /// The arrival time of the packet whose copy returned first among those that have not left.
     pub fn arrived(&self) -> Option<Instant> {
         let first = self.returned.front()?;
         self.packets[usize::from(first.number)].as_ref().map(|packet| packet.arrived)
@@ -124,14 +124,15 @@ impl Held {
         let packet = self.packets[usize::from(number)].take()?;
         self.backlog.packets -= Packets::new(1);
         self.backlog.bytes -= packet.wire_len();
-        // Near the front, where most leave. A number that remained would be that of a later packet one day.
-        let place = self.order.iter().position(|&other| other == number).expect("it has its place");
+        // The search begins at the front, where most packets leave. A number that remained would eventually
+        // be that of a later packet.
+        let place = self.order.iter().position(|&other| other == number).expect("it is in the order");
         self.order.remove(place);
         Some(packet)
     }
 
-    /// Returns the number of a packet that `number` has overtaken, although it would have kept its place: the kernel has
-    /// dropped it.
+    /// Returns the number of a packet that `number` has overtaken although their order is fixed: the kernel
+    /// has dropped that packet.
     fn overtaken(&self, number: u16) -> Option<u16> {
         let flow = |packet: &Stamped<LiveFrame>| packet.flow_hash(0);
         let own = flow(self.packets[usize::from(number)].as_ref()?);
@@ -156,7 +157,7 @@ impl Mirror {
     }
 }
 
-/// Both sides are on one thread: nobody waits here.
+/// Both sides are on one thread, so neither waits here.
 pub(super) fn locked(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -171,7 +172,7 @@ impl Qdisc<Stamped<LiveFrame>> for Mirror {
         let mut held = self.held();
         match held.coming.take() {
             Some((number, false)) => held.put(number, packet),
-            // Dropped by the kernel, or it could not be handed over.
+            // The kernel dropped it, or it could not be handed over.
             Some((_, true)) | None => {
                 held.dropped += 1;
                 observer.dropped(now, packet, Cause::of(held.habits.reason()));
@@ -188,7 +189,7 @@ impl Qdisc<Stamped<LiveFrame>> for Mirror {
         loop {
             let Returned { number, traffic_class } = held.returned.pop_front()?;
             while let Some(lost) = held.overtaken(number) {
-                let packet = held.take(lost).expect("it was there");
+                let packet = held.take(lost).expect("it was present");
                 held.dropped += 1;
                 observer.dropped(now, packet, Cause::of(held.habits.reason()));
             }

@@ -5,10 +5,10 @@
 //! packet to it, with a number in place of the IP identification, and keeps the packet itself ([`Mirror`], a
 //! discipline like any other at the link's port). When the copy returns, the packet leaves the mirror: the
 //! port sends it, and books, pipes and tables are as for other queues. A copy that does not return has been
-//! dropped, one that returns with CE has been marked.
+//! dropped; one that returns with CE has been marked.
 //!
-//! The kernel works in its own time. So packets reach it only when their instants have come, and leave it when they are
-//! read; the router's own times before and behind it stay ideal.
+//! The kernel works in real time. Packets therefore reach it only when their instants have come, and leave it
+//! when they are read; the router's own times before and after the kernel stay ideal.
 
 mod mirror;
 mod path;

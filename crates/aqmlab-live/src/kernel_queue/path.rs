@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 pub struct KernelState {
     /// Packets that wait in it.
     pub waiting: u32,
-    /// Packets that it has dropped since it was made.
+    /// Packets that it has dropped since its creation.
     pub drops: u32,
 }
 
@@ -20,7 +20,7 @@ pub trait KernelPath: Send {
     /// The system's error.
     fn offer(&mut self, packet: &[u8]) -> io::Result<()>;
 
-    /// Takes the next packet that has left the queue: its length, or `None` if there is none.
+    /// Takes the next packet that has left the queue. Returns its length, or `None` if there is none.
     ///
     /// # Errors
     /// The system's error.

@@ -1,4 +1,4 @@
-//! A kernel's queue as the router drives it: copies enter and leave, and show drops and marks.
+//! A kernel's queue as the router drives it: copies enter and leave, and reveal drops and marks.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -13,9 +13,9 @@ use crate::frame::internet_checksum;
 
 /// Largest packet that a queue returns.
 const LONGEST: usize = 1 << 16;
-/// A fresh packet has this time to live; the kernel decrements it, only in the copy.
+/// The initial time to live of a copy; the kernel decrements it only in the copy.
 const TIME_TO_LIVE: u8 = 64;
-/// The least header of IPv4.
+/// Length of the shortest IPv4 header.
 const HEADER: usize = 20;
 
 /// A queue of the kernel at a link.
@@ -30,26 +30,26 @@ pub struct KernelQueue {
     books: KernelQueueBooks,
 }
 
-/// The observations about a kernel's queue in a run, besides its port's books. Counted from the start to the
-/// end of the drain.
+/// The observations about a kernel's queue in a run, besides its port's books, from the start to the end of
+/// the drain.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KernelQueueBooks {
-    /// Packets that the kernel was given.
+    /// Packets handed to the kernel.
     pub offered: u64,
-    /// Packets that came back.
+    /// Packets that returned.
     pub returned: u64,
     /// Packets that were found to be dropped.
     pub dropped: u64,
     /// Packets that returned with a new mark.
     pub marked: u64,
-    /// Packets that came out without having gone in.
+    /// Packets that came out without having entered.
     pub strays: u64,
-    /// Each time for which the link was idle although a packet waited: the lateness of the kernel's shaper.
+    /// Each period in which the link was idle although a packet waited: the lateness of the kernel's shaper.
     pub lateness: Histogram,
 }
 
 impl KernelQueue {
-    /// Returns one that is not connected, and the discipline for its port.
+    /// Returns a queue that is not connected, and the discipline for its port.
     pub fn new(habits: Habits) -> (Self, Mirror) {
         let (mirror, held) = Mirror::new();
         locked(&held).habits = habits;
@@ -67,7 +67,7 @@ impl KernelQueue {
         (queue, mirror)
     }
 
-    /// Connects it.
+    /// Connects the queue to the kernel.
     pub fn connect(&mut self, path: Box<dyn KernelPath>) {
         self.path = Some(path);
     }
@@ -121,7 +121,7 @@ impl KernelQueue {
         self.idle_since = now;
     }
 
-    /// A packet is about to leave for a link that has been idle: `measured` is whether that counts.
+    /// A packet is about to leave for a link that has been idle; `measured`: whether the idle time counts.
     pub fn ends_idle_time(&mut self, now: Instant, measured: bool) {
         if let Some(arrived) = locked(&self.held).arrived()
             && measured
@@ -138,7 +138,8 @@ impl KernelQueue {
     }
 }
 
-/// Puts a number in place of the identification of an IPv4 header, and gives it a fresh time to live and checksum.
+/// Puts a number in place of the identification of an IPv4 header, and sets the initial time to live and the
+/// checksum.
 fn set_number(packet: &mut [u8], number: u16) {
     let header = usize::from(packet[0] & 0x0f) * 4;
     packet[4..6].copy_from_slice(&number.to_be_bytes());
