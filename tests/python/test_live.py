@@ -129,7 +129,11 @@ def test_packets_that_could_not_be_kept_end_in_3_with_everything_else(
         ),
         ("traceback", 4, "DropTail, seed 1: the live router ended with 1: OSError: the tunnel is gone"),
         ("garbage", 4, "sent an invalid message"),
-        ("HostError:this machine cannot run the scenario live: there is no /dev/net/tun; modprobe tun", 3, "modprobe tun"),
+        (
+            "HostError:this machine cannot run the scenario live: there is no /dev/net/tun; modprobe tun",
+            3,
+            "modprobe tun",
+        ),
         ("HostError:cannot write `x`: No space left on device", 3, "No space left on device"),
         ("RunError:the machine was suspended for 3s at 1s; the run is void", 4, "was suspended for 3s"),
         ("UsageError:this scenario cannot run live: 300 classes", 2, "cannot run live: 300 classes"),

@@ -121,7 +121,7 @@ def test_a_killed_router_is_told_and_leaves_nothing(user, live_folder):
             "count = 3",
             "count = 1100000",
             2,
-            "up to 1100001 connections at one time, but there is room only for 1048576",
+            "up to 1100001 connections at the same time, but there is room only for 1048576",
         ),
     ],
     ids=["congestion control", "rate", "flows"],

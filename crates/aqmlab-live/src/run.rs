@@ -1,5 +1,4 @@
-//! One live run: it takes a plan and a seed, and returns a recording and checks of its
-//! faithfulness.
+//! A live run: it takes a plan and a seed, and returns a recording with checks of its faithfulness.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,10 +29,10 @@ use crate::traffic::{Generator, Outcome, RunEnd};
 /// Options of a live run that the plan does not contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Run although the machine is too slow for it.
+    /// Runs even if the machine is too slow for the plan.
     pub force: bool,
-    /// Asks for real-time scheduling of the router; without the permission the run continues
-    /// without it.
+    /// Requests real-time scheduling of the router; without the permission, the run continues with ordinary
+    /// scheduling.
     pub realtime: bool,
 }
 
@@ -70,20 +69,20 @@ impl Phase {
 pub struct RunProgress {
     /// Its present phase.
     pub phase: Phase,
-    /// Time of the run that has passed.
+    /// Elapsed time of the run.
     pub done: Span,
-    /// Time of the run, if nothing ends it before.
+    /// Duration of the run, if nothing ends it earlier.
     pub total: Span,
     /// Maximum lateness of a packet so far.
     pub lateness_max: Span,
 }
 
-/// The limit of lateness, divided by the time for which packets of a busy router wait for others: most of the limit is
-/// left to the machine.
+/// The ratio of the limit of lateness to the time for which packets of a busy router wait for others: most of
+/// the limit remains for the machine's own delays.
 const SHARE: u64 = 4;
-/// Time for the threads to start before the run's time begins.
+/// Time for the threads to start before the run's clock starts.
 const TO_GET_READY: Span = Span::ms(50);
-/// The longest drain of a cancelled run.
+/// The maximum drain time of a cancelled run.
 const LONGEST_LAST_DRAIN: Span = Span::s(1);
 /// Interval between checks of the run's progress and of its cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -176,19 +175,18 @@ fn run_live(
         kernels.push(kernel);
     }
     let writer = capture.map(|capture| capture::observe(&mut router, capture, &budget)).transpose()?;
-    // To spin passes no time where the clock waits for this thread.
+    // Spinning passes no time if the clock waits for this thread.
     let wait = if calibration.in_virtual_time() { Wait::Epoll } else { plan.live.wait };
     let run = Run { plan, seed, options, hosts: &hosts, wait, gather, cancel };
     let begun = Clock::start();
     let (data_plane, mut traffic) = run.run(router, tuns, progress)?;
     let counters = hosts.counters()?;
     let kernels = host::look_at_queues(kernels, &hosts.home)?;
-    // The sockets stay open until then, so that packets under way find a receiver.
+    // The sockets stay open until then, so that packets in flight find a receiver.
     traffic.still_open.clear();
     let wall = begun.now().saturating_since(Instant::ZERO);
     let DataPlaneOutcome { router: record, report, .. } = data_plane;
-    // A capture that could not be written is reported with the measurements, and affects nothing
-    // else.
+    // A capture that could not be written is reported with the measurements, and has no other effect.
     let captured = writer.map(|writer| writer.finish(record.t1));
     let hosts = &hosts;
     Ok(Ran {
@@ -257,16 +255,17 @@ impl Run<'_> {
                 traffic.and_then(|traffic| watch.watch(traffic, progress))
             };
             let data_plane = joined(data_plane);
-            // If both have failed, the router did first: without it no host can do anything.
+            // If both have failed, the router failed first, because without it no host can do anything.
             let data_plane = data_plane?;
             Ok((data_plane, traffic?))
         })
     }
 }
 
-/// Gives the traffic the priority next to the router, where that is permitted: hosts that wait for a
-/// processor differ from those of the plan. Traffic never spins, so it uses only the time that its packets
-/// need; on a single processor, spinning would delay the router. If the router is an ordinary thread, so is the traffic.
+/// Gives the traffic the priority just below that of the router, where that is permitted, because hosts that
+/// wait for a processor differ from those of the plan. Traffic never spins, so it uses only the time that its
+/// packets need; on a single processor, spinning would delay the router. If the router is an ordinary thread,
+/// the traffic is one, too.
 fn favour_this_thread(control: &DataPlaneControl) {
     match control.priority() {
         Some(router) if machine::processors().is_some_and(|processors| processors > 1) => {
@@ -301,7 +300,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Until the traffic has ended, and packets in flight have arrived or the drain time is over.
+    /// Continues until the traffic has ended, and packets in flight have arrived or the drain time is over.
     fn watch(
         &self,
         traffic: ScopedJoinHandle<'_, Result<Outcome, LiveError>>,
@@ -336,8 +335,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits until the network is empty, at most as long as the plan allows; only briefly if the
-    /// run was cancelled.
+    /// Waits until the network is empty, for at most the time that the plan allows; only briefly if the run
+    /// was cancelled.
     fn drain(&self, progress: &mut dyn FnMut(&RunProgress)) {
         let (begun, most) = (self.clock.now(), self.run.plan.live.drain);
         let end = || {

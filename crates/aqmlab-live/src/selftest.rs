@@ -1,4 +1,4 @@
-//! A run of five seconds that shows up to which rate live runs on this machine are faithful.
+//! A run of five seconds that shows the highest rate at which live runs on this machine are faithful.
 
 use std::sync::atomic::AtomicBool;
 
@@ -32,19 +32,19 @@ rtt = "10ms"
 tcp = { profile = "linux", ecn = true }
 "#;
 
-/// Its findings.
+/// The findings of the test.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SelfTest {
     /// The built-in run with real-time scheduling, if that is permitted.
     pub realtime: LiveRun,
-    /// The same without.
+    /// The same run without it.
     pub ordinary: LiveRun,
     /// Best performance of the machine.
     pub calibration: Calibration,
-    /// Share of processor time that the hypervisor gave to others meanwhile, percent; `None` if the
-    /// kernel does not report it.
+    /// Share of processor time that the hypervisor gave to other guests during the test, in percent; `None`
+    /// if the kernel does not report it.
     pub stolen_percent: Option<f64>,
-    /// Share of the time that real-time threads may have, percent; `None` is all.
+    /// Share of the time that real-time threads may use, in percent; `None` means all of it.
     pub real_time_share_percent: Option<f64>,
 }
 

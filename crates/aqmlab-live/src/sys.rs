@@ -1,5 +1,5 @@
-//! System calls that have no safe wrapper elsewhere: namespaces, real-time scheduling, TUN devices, options of sockets. The
-//! only place of this crate with `unsafe`; each block states its proof.
+//! System calls that have no safe wrapper elsewhere: namespaces, real-time scheduling, TUN devices, options
+//! of sockets. The only file of this crate with `unsafe`; each block states why it is sound.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -32,8 +32,8 @@ pub fn unshare_net() -> io::Result<()> {
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES));
-    // SAFETY: the call is unsafe because of `FILES`, which would give this thread another table of
-    // descriptors than that of the owners of descriptors elsewhere; no flag set contains it.
+    // SAFETY: the call is unsafe because of `FILES`, which would give this thread a different table of
+    // descriptors from that of descriptors' owners elsewhere; no set of flags here contains it.
     unsafe { unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
@@ -41,7 +41,7 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
 /// do not.
 ///
 /// # Errors
-/// The system's error: `EPERM` without the right to.
+/// The system's error: `EPERM` without the permission.
 pub fn set_fifo(priority: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads a `sched_param`, which lives during the call; 0 is the calling thread.
@@ -51,9 +51,9 @@ pub fn set_fifo(priority: i32) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Asks the kernel to let the calling thread, an ordinary one, run for no longer than `slice` at a time: in return it runs
-/// sooner after it wakes, with the same share of the processor. It needs no privilege. Kernels before Linux 6.12 give all
-/// ordinary threads the same slice, and ignore it.
+/// Asks the kernel to let the calling thread, an ordinary one, run for no longer than `slice` at a time: in
+/// return it runs sooner after it wakes, with the same share of the processor. The request needs no
+/// privilege. Kernels before Linux 6.12 give all ordinary threads the same slice, and ignore the request.
 ///
 /// # Errors
 /// The system's error.
@@ -62,7 +62,7 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
         size: size_of::<libc::sched_attr>() as u32,
         sched_policy: libc::SCHED_OTHER as u32,
         sched_flags: 0,
-        // That of all threads of this process, which is never set.
+        // The nice value of all threads of this process, which is never set.
         sched_nice: rustix::process::getpriority_process(None).unwrap_or(0),
         sched_priority: 0,
         sched_runtime: u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX),
@@ -74,13 +74,13 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Makes the kernel end a program with the thread that starts it: a program that hangs holds the namespaces that it was
-/// started in.
+/// Makes the kernel end a program together with the thread that starts it: a program that hangs would hold
+/// the namespaces in which it was started.
 pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
     let parent = rustix::process::getpid().as_raw_nonzero().get();
     let ask = move || {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        // It may have ended before that.
+        // The thread may have ended before that call.
         // SAFETY: getppid(2) has no conditions.
         if unsafe { libc::getppid() } == parent { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     };
@@ -93,14 +93,14 @@ pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
 ///
 /// The interface is made in the network namespace in which the file was opened, and disappears with the file.
 /// It has no packet information. Without `offload` it has no header for offloads either, so the kernel passes on each
-/// packet as it would leave a machine, segmented and with its checksum. With `offload` each packet has the header of
-/// [`crate::frame::offload`], and TCP and checksums are left to us as to a network card.
+/// packet as it would leave a machine, segmented and with its checksum. With `offload`, each packet has the
+/// header of [`crate::frame::offload`], and segmentation and checksums are left to us as to a network card.
 ///
 /// # Errors
 /// The system's error: `EBUSY` if there is an interface of that name, `EPERM` without `CAP_NET_ADMIN`.
 ///
 /// # Panics
-/// If the name is longer than interfaces' names can be.
+/// If the name is too long for an interface.
 pub fn attach_tun(file: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result<()> {
     /// `_IOW('T', 202, int)` by its definition; the kernel nevertheless reads a `struct ifreq`.
     const TUNSETIFF: Opcode = opcode::write::<c_int>(b'T', 202);
@@ -131,7 +131,7 @@ pub fn attach_tun(file: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result
 /// them.
 ///
 /// # Panics
-/// If the name is longer than interfaces' names can be.
+/// If the name is too long for an interface.
 pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
     /// `struct ethtool_value` of linux/ethtool.h.
     #[repr(C)]
@@ -198,7 +198,7 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Longer than that of any kernel so far (280 bytes in Linux 6.18).
+    /// Longer than the structure of any kernel so far (280 bytes in Linux 6.18).
     const MOST: usize = 512;
 
     /// Returns the answer of a kernel that consists of these bytes.
@@ -242,7 +242,7 @@ pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut info = TcpInfo { bytes: [0; TcpInfo::MOST], length: TcpInfo::MOST };
     let mut length = TcpInfo::MOST as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes to `bytes`, which has that many, and any bytes are valid there;
-    // it writes to `length` how many they are.
+    // it writes their number to `length`.
     let answer = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -257,7 +257,7 @@ pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     Ok(info)
 }
 
-/// No segment of this socket carries more than `bytes` of payload and TCP options together.
+/// Limits the payload and TCP options of each segment of this socket to `bytes` in total.
 ///
 /// # Errors
 /// The system's error.
@@ -265,7 +265,7 @@ pub fn set_max_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes as c_int)
 }
 
-/// The socket advertises a receive window of `bytes` at most.
+/// Limits the receive window that the socket advertises to `bytes`.
 ///
 /// # Errors
 /// The system's error.
@@ -286,7 +286,7 @@ pub fn set_notsent_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
 /// # Errors
 /// The system's error.
 pub fn stamp_acknowledgments(socket: impl AsFd) -> io::Result<()> {
-    // Without OPT_TSONLY the message would carry the data, which takes a capability.
+    // Without OPT_TSONLY, the message would carry the data, which requires a capability.
     let flags = libc::SOF_TIMESTAMPING_TX_ACK
         | libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_OPT_ID
@@ -294,8 +294,8 @@ pub fn stamp_acknowledgments(socket: impl AsFd) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as c_int)
 }
 
-/// Bytes that a connection's application has written and that the other side has not acknowledged, the end of the stream
-/// counting as one.
+/// Bytes that a connection's application has written and the other side has not acknowledged; the end of the
+/// stream counts as one.
 ///
 /// # Errors
 /// The system's error.

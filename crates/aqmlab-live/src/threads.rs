@@ -5,10 +5,10 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use crate::error::LiveError;
 use crate::host::no_thread;
 
-/// Starts a thread that does `work`, which `what` names: `"the router"`.
+/// Starts a thread that does `work`; `what` is its name, such as `"the router"`.
 ///
 /// # Errors
-/// If the system cannot provide one.
+/// If the system cannot provide a thread.
 pub(crate) fn spawn<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     what: &str,

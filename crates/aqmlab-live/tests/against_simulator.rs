@@ -109,7 +109,8 @@ fn names(table: &Table, column: &str) -> Vec<String> {
 
 // --- the whole network: sources, own links, delay stages, queues in a row ------------------------------------------
 
-/// The sources of a plan as the router's hosts would send, ordered by time and, at one instant, by number.
+/// The sources of a plan, sending as the router's hosts would, ordered by time and, at one instant, by
+/// number.
 struct Senders {
     /// Next instant, number in the run, host, index in the class, source once it has started.
     flows: Vec<(Instant, u32, HostId, u16, Option<DatagramSource>)>,
@@ -218,7 +219,7 @@ fn network(queue: &str, more: &str) -> Plan {
     ))
 }
 
-/// A column of `flows`, and where the router has it.
+/// A column of `flows`, and the router's count for it.
 type Column = (&'static str, fn(&FlowRecord) -> u64);
 
 fn compare_network(queue: &str, more: &str, seed: u64) -> RouterRecord {
@@ -273,7 +274,7 @@ fn so_they_do_behind_delay_stages_and_losses() {
         "#;
     let routed = compare_network(DISCIPLINES[1], exit, 3);
     assert!(routed.flows.iter().map(|f| f.all[0].lost).sum::<u64>() > 100);
-    // Where both hosts are at routers, a stage is alone; where one host is, the other end has links.
+    // If both hosts are at routers, a stage has no links next to it; if one host is, the other end has links.
     let bare = compare_network(
         DISCIPLINES[1],
         "[[delay]]\nclass = \"back\"\nat = \"exit\"\ndelay = \"9ms\"\nloss = 0.1\n",
@@ -287,7 +288,7 @@ fn so_they_do_behind_delay_stages_and_losses() {
         );
         compare_network(DISCIPLINES[2], &more, 6);
     }
-    // In routers: one that only delays, and one that loses behind it.
+    // In routers: one stage that only delays, followed by one that loses.
     let routers = compare_network(
         DISCIPLINES[3],
         "[[delay]]\nat = \"r1\"\ndelay = { uniform = [\"0ms\", \"30ms\"] }\njitter = \"3ms\"\n\
@@ -295,8 +296,9 @@ fn so_they_do_behind_delay_stages_and_losses() {
         9,
     );
     assert!(routers.flows.iter().map(|f| f.all[0].lost).sum::<u64>() > 100);
-    // Where a stage loses behind an access link, the simulator enters the loss when the packet is sent, the router when
-    // it gets there: the books of a moment differ, those of the queues do not.
+    // If a stage behind an access link loses a packet, the simulator records the loss when the packet is
+    // sent, and the router when it arrives there: the books differ at that moment, but those of the queues do
+    // not.
     let entry = "[[delay]]\nclass = \"long\"\nloss = 0.05 # at the entry\n";
     compare_network(DISCIPLINES[0], entry, 4);
 }
@@ -335,7 +337,8 @@ fn code_points_lead_to_the_same_queues() {
     assert_eq!(sum, arrived("hop1", "*"));
 }
 
-// --- connections: the router's queues get what the simulated ones got -----------------------------------------
+// --- connections: the router's queues receive what the simulated ones received
+// -----------------------------------------
 
 fn connections(queue: &str) -> Plan {
     let queue = queue.replace("CLASS", "ftp");
@@ -372,8 +375,8 @@ fn connections(queue: &str) -> Plan {
     ))
 }
 
-/// Every packet that reached a queue of the simulator, in order: its time, its host if nothing is between
-/// host and queue, and its octets.
+/// Every packet that reached a queue of the simulator, in order: its time, its host (as if nothing lay
+/// between host and queue) and its octets.
 fn arrivals(plan: &Plan, simulated: &Recording) -> Vec<(Instant, HostId, Vec<u8>)> {
     let packets = simulated.table("packets").unwrap();
     let (times, flows, sizes) =
@@ -447,7 +450,8 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
     }
 }
 
-// --- connections that come and go: users, arrivals -----------------------------------------------------------------
+// --- connections that open and close: users, arrivals
+// -----------------------------------------------------------------
 
 /// Requests of users or arrivals, over access links that lose packets.
 fn requests(population: &str) -> String {
@@ -582,11 +586,7 @@ fn sent(plan: &Plan, simulated: &Recording) -> Vec<Sent> {
 /// connection uses the port whose last packet was sent longest ago.
 fn route_connections(plan: &Plan, seed: u64, packets: &[Sent], ports: u32) -> RouterRecord {
     let opened = opened(plan, seed);
-    assert!(
-        opened.len() > 3 * ports as usize,
-        "{} connections use client ports again and again",
-        opened.len()
-    );
+    assert!(opened.len() > 3 * ports as usize, "{} connections use client ports repeatedly", opened.len());
     let carried = carried(plan, seed, opened.len());
     let mut last_of: Vec<usize> = vec![0; opened.len()];
     for (number, packet) in packets.iter().enumerate() {
@@ -647,7 +647,7 @@ fn compare_connections(traffic: &str, ports: u32, more: &str) {
     assert_eq!(numbers(flows, "received_by_client_bytes"), by_clients, "{traffic}");
 }
 
-/// A column of `flows` that counts both directions, and where the router has it.
+/// A column of `flows` that counts both directions, and the router's counts for it.
 type BothWays = (&'static str, fn(&FlowBooks) -> u64);
 
 #[test]

@@ -34,7 +34,8 @@ fn plan(ip: u32, duration: &str, classes: &str) -> Plan {
     experiment.unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
 }
 
-/// Requests and answers of a traced class; the last connection has no request, and the one before no answer.
+/// Requests and answers of a traced class; the last connection has no request, and the one before it has no
+/// answer.
 struct Web;
 
 impl Files for Web {
@@ -43,7 +44,7 @@ impl Files for Web {
     }
 }
 
-/// Two hosts per class; a separate thread carries the packets of each class. The time is the longest for
+/// Two hosts per class; a separate thread carries the packets of each class. Returns the longest time for
 /// which one of these threads did not poll its devices.
 fn run(plan: &Plan, carried: bool) -> Result<(Outcome, Vec<Counters>, Span), LiveError> {
     host::leave_host_namespace()?;
@@ -130,7 +131,7 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
         assert_eq!(row.start, Instant::from_ns(100_000_000));
     }
     for row in &rows["cbr"] {
-        // What is sent is received.
+        // Everything that is sent is received.
         let (sent, delivered) = (row.counts.sent_segments.unwrap(), row.counts.delivered_bytes.unwrap());
         assert!((1..=161).contains(&sent), "{sent}");
         assert_eq!(delivered, sent * 500);
@@ -149,7 +150,7 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
         in_time(&outcome, &rows);
     } else {
         eprintln!(
-            "the machine was late by up to {} ms, packets lay for up to {} ms: the times of events are not checked",
+            "the machine was late by up to {} ms, and packets waited for up to {} ms: the times of events are not checked",
             latest / 1_000_000,
             gap.as_ns() / 1_000_000
         );
@@ -157,7 +158,7 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Events are on time on a machine that is no later than this.
+/// If the machine is at most this late, events are on time.
 const PUNCTUAL: Span = Span::ms(10);
 /// Packets delayed no longer than this arrive within the 50 ms between two samples.
 const SHORT: Span = Span::ms(25);
@@ -170,7 +171,7 @@ fn in_time(outcome: &Outcome, rows: &BTreeMap<&str, Vec<&FlowRow>>) {
         assert!((0.6..1.0).contains(&end), "{end}");
     }
     for row in &rows["cbr"] {
-        // 200 packets a second for 0.8 s.
+        // 200 packets per second for 0.8 s.
         assert!((155..=161).contains(&row.counts.sent_segments.unwrap()), "{:?}", row.counts);
         let measured = row.counts.since(row.at_warmup);
         assert!((115..=125).contains(&measured.sent_segments.unwrap()), "{measured:?}");
@@ -181,7 +182,8 @@ fn in_time(outcome: &Outcome, rows: &BTreeMap<&str, Vec<&FlowRow>>) {
     }
     let samples = samples(outcome, "delivered_bytes", rows["greedy"][0].number);
     let gained = |from: u64, to: u64| samples[&to] - samples[&from];
-    // On, off, on, off. What the socket has taken when an off period begins still leaves: within its first half.
+    // On, off, on, off. Data that the socket has accepted before an off period still leaves, within the first
+    // half of that period.
     assert!(gained(50, 100) > 100_000 && gained(200, 300) > 100_000, "{samples:?}");
     assert_eq!((gained(150, 200), gained(350, 400)), (0, 0), "{samples:?}");
 }

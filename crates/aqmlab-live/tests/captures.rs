@@ -127,8 +127,8 @@ fn what_happens_at_other_ports_is_not_captured() {
     );
 }
 
-/// A ring of eight packets turns ten thousand times. Packets that did not fit are counted, port by port, and
-/// the others are in the file.
+/// A ring of eight packets wraps around ten thousand times. Packets that did not fit are counted, port by
+/// port, and the others are in the file.
 #[test]
 fn nothing_is_lost_uncounted_when_the_ring_overflows() {
     let sink = Sink::default();
@@ -150,7 +150,8 @@ fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
     let (release, wait): (SyncSender<()>, _) = mpsc::sync_channel(0);
     let sink = Sink::default();
     let (mut observer, writer) = start(Box::new(Stuck(wait, sink.clone())), 1 << 16);
-    // Half a megabyte and more: more than the buffer in front of the disk holds, which is where a writer would wait.
+    // More than half a megabyte, and more than the buffer in front of the disk holds: a writer would wait
+    // there.
     const PACKETS: u64 = 20_000;
     for n in 0..PACKETS {
         observe(&mut observer, &scripted(n, 100), n);
@@ -181,7 +182,7 @@ fn a_full_disk_is_told_at_the_end() {
     drop(observer);
     let failure = writer.finish(Instant::ZERO).unwrap_err();
     assert!(failure.error.is_host_limit(), "{failure}");
-    assert!(failure.at > Instant::ZERO, "a part was in the buffer");
+    assert!(failure.at > Instant::ZERO, "part of it was in the buffer");
     let missed: Vec<_> = failure.ports.iter().map(|port| (port.written, port.missed)).collect();
     assert_eq!(missed, [(0, 10_000); 2]);
 }
@@ -261,7 +262,7 @@ fn the_packets_of_a_port_are_its_books() {
         let left: Vec<_> = here.iter().filter(|packet| packet.leaves()).collect();
         assert_eq!(left.len() as u128, book("departures_packets"));
         assert_eq!(left.iter().map(|packet| packet.waited_ns()).sum::<u128>(), book("sojourn_sum_ns"));
-        // A millisecond to send, five to propagate; and not a bit of the header changes in between.
+        // A millisecond for sending and five for propagation; not a bit of the header changes in between.
         let to = if port == 0 { End::Server } else { End::Client };
         let arrived: Vec<_> = out.0.iter().filter(|(_, host, ..)| host.side == to).collect();
         assert_eq!(arrived.len(), left.len());

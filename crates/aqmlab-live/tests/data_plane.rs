@@ -1,5 +1,5 @@
-//! The data plane on this machine's clock, between sockets. The assertions hold on the busiest machine:
-//! nothing is early, no loss is unrecorded, books balance.
+//! The data plane on this machine's clock, between sockets. The assertions hold even on the busiest machine:
+//! nothing is early, every loss is recorded, and books balance.
 #![cfg(target_os = "linux")]
 mod support;
 

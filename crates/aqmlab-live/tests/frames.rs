@@ -190,7 +190,7 @@ fn sum_over(header: &[u8]) -> u16 {
     Sum16BitWords::new().add_slice(header).ones_complement()
 }
 
-/// Whether a router may forward it, according to the other parser's reading of the fixed header.
+/// Whether a router may forward the packet, according to the other parser's reading of the fixed header.
 fn is_acceptable(octets: &[u8]) -> bool {
     match octets.first().map(|first| first >> 4) {
         Some(4) => Ipv4HeaderSlice::from_slice(octets).is_ok_and(|slice| {
@@ -225,7 +225,7 @@ proptest! {
         // Behind a fragment header other extension headers are payload of the fragment.
         if !recipe.is_fragment() {
             prop_assert_eq!(headers.protocol, recipe.protocol);
-            // The other reads on into ICMP, and finds fault with less than its header.
+            // The other reader continues into ICMP, and rejects a packet with less than its header.
             let cut_icmp = matches!(recipe.protocol, 1 | 58) && recipe.payload.len() < 8;
             if !cut_icmp {
                 prop_assert_eq!(Some(headers), read_by_the_other(&packet));
@@ -237,7 +237,7 @@ proptest! {
         }
     }
 
-    /// All parts of a datagram are of one flow: same addresses, same protocol, no ports.
+    /// All parts of a datagram belong to one flow: same addresses, same protocol, no ports.
     #[test]
     fn fragments_of_one_datagram_are_alike(recipe in recipe(), offset in 1u16..0x2000) {
         let part = |offset, more| {
@@ -250,7 +250,7 @@ proptest! {
         prop_assert!(first.fragment && first.ports.is_none());
     }
 
-    /// A mark changes the traffic class and, with IPv4, leaves a checksum that is the one computed afresh.
+    /// A mark changes the traffic class and, with IPv4, leaves the same checksum as computing it anew.
     #[test]
     fn a_changed_class_leaves_a_right_checksum(recipe in recipe(), class: u8) {
         let before = recipe.packet();
@@ -292,7 +292,8 @@ proptest! {
         octets.truncate(cut);
         if repair && let Ok(length) = Ipv4HeaderSlice::from_slice(&octets).map(|slice| slice.slice().len()) {
             octets[10..12].fill(0);
-            // As the other's sum reads words in the order of the machine, so it is written.
+            // The other reader's sum takes words in the order of the machine, so the sum is also written in
+            // that order.
             let checksum = sum_over(&octets[..length]).to_ne_bytes();
             octets[10..12].copy_from_slice(&checksum);
         }
@@ -300,7 +301,7 @@ proptest! {
         prop_assert_eq!(ours.is_ok(), is_acceptable(&octets), "{:?}", ours);
         if let (Ok(ours), Some(theirs)) = (ours, read_by_the_other(&octets))
             && !ours.fragment && !theirs.fragment
-            // The other reader does not read on behind mobility, HIP and Shim6 headers.
+            // The other reader does not continue after mobility, HIP and Shim6 headers.
             && !matches!(theirs.protocol, 135 | 139 | 140)
             && !goes_on_without_us(&octets)
         {
@@ -340,7 +341,7 @@ fn where_the_other_reader_goes_on_without_us_we_say_what_the_header_says() {
     let headers = parse(&six).unwrap();
     assert_eq!((headers.total_len, headers.protocol, headers.ports), (40, 17, None));
     assert_eq!(read_by_the_other(&six).unwrap().ports, Some((1, 2)));
-    // The next header UDP, and six words of four octets in all.
+    // The next header is UDP, with six words of four octets in total.
     let payload = [&[17, 4, 0, 0][..], &[0; 20], &recipe.datagram()].concat();
     let four = Recipe { ipv6: false, protocol: 51, payload, ..recipe }.packet();
     let headers = parse(&four).unwrap();
@@ -349,7 +350,8 @@ fn where_the_other_reader_goes_on_without_us_we_say_what_the_header_says() {
     assert!([six, four].iter().all(|octets| goes_on_without_us(octets)));
 }
 
-/// One of each that a packet captured on a TUN may be: 1 octet, version 5, header of 2 words, a length beyond the end.
+/// One of each kind of malformed packet that a TUN may deliver: 1 octet, version 5, a header of 2 words, a
+/// length beyond the end.
 #[test]
 fn each_fault_has_its_name() {
     use aqmlab_live::frame::Malformed::*;
@@ -385,7 +387,7 @@ fn each_fault_has_its_name() {
     assert_eq!(parse(&six[..100]), Err(TotalLength));
 }
 
-/// The chain of extension headers is followed a bounded way.
+/// The chain of extension headers is followed only to a bounded length.
 #[test]
 fn an_endless_chain_of_extension_headers_ends() {
     let mut octets = Ipv6Header { payload_length: 8 * 1000, ..Ipv6Header::default() }.to_bytes().to_vec();

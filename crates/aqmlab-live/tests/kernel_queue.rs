@@ -149,7 +149,8 @@ fn packets_leave_when_the_kernel_lets_them_go_and_as_they_came() {
     for flow in 0..3 {
         router.accept(ms(10), CLIENT, &packet(flow), &mut out).unwrap();
     }
-    // The first went at once. The second is let go a little before the link is free, the third 50 us after.
+    // The first leaves at once. The second is released a little before the link is free, the third 50 us
+    // after.
     assert_eq!(router.next_due(), Some(ms(11)));
     script.release(0, false);
     router.collect(Instant::from_ns(10_999_000), 0, &mut out).unwrap();
@@ -204,11 +205,11 @@ fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
             script.lose(0);
             script.lose(0);
         }
-        // Flow 0 again, or the last flow before all others.
+        // Either flow 0 is next again, or the last flow is before all others.
         script.release(if spec == "codel" { 0 } else { 3 }, false);
         router.collect(ms(11), 0, &mut out).unwrap();
         router.advance(ms(12), &mut out);
-        assert_eq!(router.held(), held + 1, "{spec}: and one in flight");
+        assert_eq!(router.held(), held + 1, "{spec}: and one is in flight");
         if spec == "fq_codel" {
             script.lose(0);
             script.release(1, false);
@@ -230,8 +231,8 @@ fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
     }
 }
 
-/// A packet that the kernel has dropped stays with the mirror until a later one of its flow leaves, and longer than the
-/// numbers of packets last: those that have left are used again.
+/// A packet that the kernel has dropped stays in the mirror until a later one of its flow leaves, even after
+/// all packet numbers have been used: the numbers of packets that have left are used again.
 #[test]
 fn packets_keep_their_order_when_numbers_are_used_again() {
     let plan = of_spec("fq_codel");

@@ -85,7 +85,7 @@ fn marked(ip: u32, offload: bool) -> Result<(), LiveError> {
     let live = run.recording.manifest.live.as_ref().expect("a live run has a report");
     assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Time);
     assert_eq!(run.recording.manifest.parts, aqmlab_live::ENGINE.parts(&plan));
-    // Books that do not balance would have been an error. The receivers' kernels have seen all delivered marks.
+    // Unbalanced books would have been an error. The receivers' kernels have seen all delivered marks.
     let marks = live.marks;
     assert_eq!(marks.ce_delivered, marks.ce_received);
     assert_eq!(marks.ce_delivered, marks.marked, "no sender sets CE");
@@ -113,8 +113,9 @@ fn marked(ip: u32, offload: bool) -> Result<(), LiveError> {
     let stack = Stack::of(&plan.classes[0], plan.live.ip)?;
     let route = &live.routes["tcp"];
     assert_eq!((route.mtu, route.quick_ack), (stack.mtu, stack.metrics.quick_ack));
-    // Four connections share 10 Mbit/s with the datagrams. Even a busy machine carries a tenth of it, and none carries more
-    // than leaves in 3 s: data that waited for a reader is measured when it is read.
+    // Four connections share 10 Mbit/s with the datagrams. Even a busy machine carries a tenth of this rate,
+    // and no machine carries more than leaves in 3 s: data that waited for a reader is measured when it is
+    // read.
     let delivered = sum(&run, "flows", "measured_delivered_bytes");
     assert!((300_000..=3_750_000).contains(&delivered), "{delivered} bytes in 2.5 s");
     assert!(sum(&run, "flows", "ce_received") <= marks.ce_delivered, "some arrive in the drain");
@@ -189,13 +190,13 @@ fn given_up(mut run: LiveRun, packets: u64) {
     let ports = live.capture.expect("its ports");
     assert!(ports.values().all(|port| port.packets == 0), "{ports:?}");
     assert_eq!(ports.values().map(|port| port.missed).sum::<u64>(), packets);
-    let stopped = live.capture_failure.expect("it says why");
+    let stopped = live.capture_failure.expect("it gives the reason");
     assert_eq!(stopped.reason, "the disk is full, and the tables needed its space");
     assert_eq!(stopped.at_ns, run.recording.manifest.t1.as_ns());
     assert_eq!(run.captured, None);
 }
 
-/// A complete packet of a kernel with correct checksums: a mark updates them.
+/// A complete packet from a kernel has correct checksums, which a mark updates.
 fn is_right(octets: &[u8], ip: u32) {
     let headers = PacketHeaders::from_ip_slice(octets).expect("an IP packet");
     let (net, transport) = (headers.net.expect("an IP header"), headers.transport.expect("TCP or UDP"));
@@ -220,8 +221,9 @@ fn is_right(octets: &[u8], ip: u32) {
     }
 }
 
-/// One's complement has two zeros, and a receiver's sum (RFC 1071) accepts either. A kernel that sums late
-/// writes 0xffff for every protocol, as only UDP has to (RFC 768): one TCP segment of 65,536.
+/// One's complement has two zeros, and a receiver's sum (RFC 1071) accepts either. A kernel that computes the
+/// sum late writes 0xffff for every protocol, as only UDP requires (RFC 768); this affects one TCP segment in
+/// 65,536.
 fn plus_zero(checksum: u16) -> u16 {
     if checksum == 0xffff { 0 } else { checksum }
 }
@@ -246,7 +248,7 @@ fn completed() -> Result<(), LiveError> {
     assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Completed);
     let flows = run.recording.tables.iter().find(|t| t.name == "flows").expect("there are flows");
     let Some(ColumnData::NullableU64(ends)) = flows.column("end_ns") else { panic!() };
-    // The traffic knows of the twentieth at once, and opens no more.
+    // The generator learns of the twentieth at once, and opens no more.
     assert_eq!(ends.iter().flatten().count(), 20, "{ends:?}");
     Ok(())
 }
@@ -261,7 +263,7 @@ fn requests() -> Result<(), LiveError> {
     assert_eq!(counts, [1, 0, 0]);
     assert_eq!(sum(&run, "request_sample", "opens_connection"), 1);
     assert_eq!(sum(&run, "request_sample", "response_bytes"), 10_000);
-    // A round trip each of set-up and exchange, and 10 kB at 10 Mbit/s: no machine is quicker.
+    // One round trip each for set-up and exchange, and 10 kB at 10 Mbit/s: no machine is faster.
     let took = sum(&run, "request_sample", "response_time_ns");
     assert!((88_000_000..3_000_000_000).contains(&took), "{took}");
     assert_eq!(run.recording.streamed.iter().map(|table| table.rows).collect::<Vec<_>>(), [1]);
@@ -278,12 +280,13 @@ fn populations() -> Result<(), LiveError> {
     plan.record.requests.each = true;
     let run = run(&plan, |_| false)?;
     let [completed, failed] = ["completed", "failed"].map(|column| sum(&run, "request_summary", column));
-    // A cycle of a user takes less than 300 ms and two exchanges; a very busy machine does a third of that.
+    // A user's cycle has two exchanges and takes less than 300 ms; a very busy machine completes a third of
+    // that.
     assert!((120 + 60..2000).contains(&completed) && failed == 0, "{completed} completed, {failed} failed");
     // A user is a flow, and so are all arrivals together.
     let flows = run.recording.table("flows").expect("there are flows");
     assert_eq!(flows.rows(), 5 + 1);
-    // Every response reaches its user as the router sees it, and its application.
+    // Every response that the router sees delivered reaches its user's application.
     let [received, delivered] =
         ["received_bytes", "delivered_bytes"].map(|column| sum(&run, "flows", column));
     assert!(received >= delivered && delivered > 5_000 * completed, "{received} and {delivered} bytes");
@@ -306,7 +309,8 @@ fn pages() -> Result<(), LiveError> {
     let head = "duration = \"6s\"\nwarmup = \"1s\"";
     let run = run(&plan(head, "{ kind = \"droptail\", limit = \"400p\" }", &traffic), |_| false)?;
     let [completed, failed] = ["completed", "failed"].map(|column| sum(&run, "page_summary", column));
-    // Sixty kilobytes at 10 Mbit/s, 48 ms a page: at most 20 pages a second of all users; a busy machine does a few.
+    // Sixty kilobytes at 10 Mbit/s take 48 ms per page: all users together fetch at most 20 pages per second;
+    // a busy machine completes a few.
     assert!((20..130).contains(&completed) && failed == 0, "{completed} completed, {failed} failed");
     assert_eq!(sum(&run, "page_sample", "objects"), 20 * completed);
     assert_eq!(sum(&run, "page_sample", "page_bytes"), 60_000 * completed);
@@ -316,7 +320,7 @@ fn pages() -> Result<(), LiveError> {
         (20 * completed.saturating_sub(8)..20 * (completed + 8)).contains(&objects),
         "{objects} of {completed} pages"
     );
-    // Three waves of a round trip and 5 ms each: no machine is quicker.
+    // Three waves of one round trip and 5 ms each: no machine is faster.
     let took = sum(&run, "page_sample", "page_time_ns");
     assert!(took > completed * 75_000_000, "{took}");
     assert_eq!(run.recording.table("flows").expect("there are flows").rows(), 8, "users are flows");
@@ -334,7 +338,8 @@ fn clouds() -> Result<(), LiveError> {
     let run = run(&plan(head, "{ kind = \"droptail\", limit = \"400p\" }", traffic), |_| false)?;
     let pages = sum(&run, "page_summary", "completed");
     let requests = sum(&run, "request_summary", "completed");
-    // A page takes two round trips at least and 300 ms to read: 10 users have at most 150 in five seconds.
+    // A page takes at least two round trips, and 300 ms to read: 10 users fetch at most 150 pages in five
+    // seconds.
     assert!((20..150).contains(&pages), "{pages} pages");
     // The document and its objects, and the further requests of the cloud.
     assert!(requests > pages + 50, "{requests} requests, {pages} pages");
@@ -364,7 +369,7 @@ fn condition() -> Result<(), LiveError> {
     assert_eq!(
         sum(&run, "summary", "dropped_overflow_packets"),
         2 * 300,
-        "of all classes, and of the only one"
+        "for all classes, and for the only one"
     );
     // Twice the rate of the link: half of it is dropped once the queue is full.
     let end = run.recording.manifest.t1.as_secs_f64();
@@ -384,7 +389,7 @@ fn refused() -> Result<(), LiveError> {
     let error = refusal(head, tcp);
     let text = error.to_string();
     if !text.contains("nonesuch") {
-        // There are no namespaces here, and that is refused first.
+        // There are no namespaces here, which is refused first.
         return Err(error);
     }
     assert!(text.contains("modprobe tcp_nonesuch") && text.contains("reno"), "{text}");

@@ -22,7 +22,7 @@ struct Connection {
 fn connection() -> impl Strategy<Value = Connection> {
     let class = any::<u8>().prop_map(|class| if class & 3 == 3 { class & !1 } else { class });
     let numbers = any::<(u16, u16, u32, u32, u16, u16)>();
-    // Time stamps, or none.
+    // Time stamps or no options.
     let options = prop_oneof![
         Just(vec![]),
         vec(any::<u8>(), 10).prop_map(|value| [vec![1, 1, 8, 10], value[..8].to_vec()].concat())
@@ -80,14 +80,14 @@ impl Connection {
         [self.ip(IpNumber::TCP, &segment), segment].concat()
     }
 
-    /// It has sent a packet with this payload.
+    /// Records that it has sent a packet with this payload.
     fn advance(&mut self, payload: usize) {
         self.tcp.sequence_number = self.tcp.sequence_number.wrapping_add(payload as u32);
         self.id = self.id.wrapping_add(1);
     }
 }
 
-/// What a kernel puts in front of a super-segment.
+/// The header that a kernel puts in front of a super-segment.
 fn header(ipv6: bool, size: u16, cwr: bool) -> [u8; HEADER] {
     let mut octets = [0; HEADER];
     octets[0] = 1;
@@ -104,7 +104,7 @@ fn split_all(read: &[u8]) -> Vec<Vec<u8>> {
     packets
 }
 
-/// The packets that arrive when these are written, as many as possible at once.
+/// The packets that arrive when these are written, joined as far as possible.
 fn joined_and_split(packets: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<usize>) {
     let (mut arrived, mut joined) = (Vec::new(), Vec::new());
     let mut waiting = SuperSegment::new();
@@ -150,7 +150,8 @@ proptest! {
         }
     }
 
-    /// Whatever is joined is what arrives: lost, marked and short segments, and pure acknowledgments among them.
+    /// Joined packets arrive unchanged, with lost, marked and short segments and pure acknowledgments among
+    /// them.
     #[test]
     fn what_is_joined_arrives_as_it_was(
         start in connection(), steps in vec((0u8..12, 1usize..1448), 1..100),
@@ -181,7 +182,7 @@ proptest! {
         prop_assert_eq!(arrived, packets);
     }
 
-    /// Any octets have an answer, and what was split can be joined and split again.
+    /// Any octets give a result, and split packets can be joined and split again.
     #[test]
     fn any_octets_are_split_and_joined(mut read in vec(any::<u8>(), 0..3000), as_tcp in any::<bool>()) {
         if as_tcp && read.len() > HEADER + 40 {

@@ -1,4 +1,4 @@
-//! The router by scripted arrivals with known answers: instants, marks, refusals, books.
+//! The router under scripted arrivals with known answers: instants, marks, refusals, books.
 mod support;
 
 use std::sync::{Arc, Mutex};
@@ -69,7 +69,7 @@ fn a_train_leaves_a_packet_time_apart_after_the_delay() {
         router.accept(ms(10), CLIENT, &packet, &mut out).unwrap();
     }
     assert_eq!(router.next_due(), Some(ms(11)), "the first has been sent");
-    // The way back has a link of its own.
+    // The way back has its own link.
     let answer = datagram(SERVER, Some(2), Ecn::NotEct, 625);
     router.accept(ms(10), SERVER, &answer, &mut out).unwrap();
     router.advance(ms(50), &mut out);
@@ -95,13 +95,13 @@ fn only_what_leaves_must_be_punctual() {
     bare.advance(ms(11), &mut out);
     assert_eq!((bare.next_inside(), bare.next_leaving()), (None, Some(ms(16))));
 
-    // 22 ms there and back in which 10 are the path's: 3 ms on each access link, the last part of the way.
+    // 22 ms there and back, 10 of them on the path: 3 ms on each access link, the last of which ends the way.
     let mut with_access = router(&droptail("access_rate = \"1Gbit\"\nrtt = \"22ms\""));
     with_access.accept(ms(0), CLIENT, &packet, &mut out).unwrap();
     let entered = ms(3) + Span::us(10);
     assert_eq!(with_access.next_inside(), Some(entered + Span::us(1_500)));
 
-    // Nothing to go: everything is urgent.
+    // No delay remains, so everything is urgent.
     let mut near = plan.clone();
     near.links.iter_mut().for_each(|link| link.delay = Span::ZERO);
     let mut near = router(&near);
@@ -154,7 +154,7 @@ fn a_mark_is_in_the_octets_and_on_the_books() {
     assert!(out.0.iter().all(|(.., octets)| internet_checksum(&octets[..20]) == 0));
     let record = router.finish().unwrap();
     let host = record.hosts[SERVER.number()];
-    assert_eq!((host.left.packets, host.left_ce, host.left_marked), (4, 3, 2), "one came with CE");
+    assert_eq!((host.left.packets, host.left_ce, host.left_marked), (4, 3, 2), "one arrived with CE");
     assert_eq!((record.flows[0].all[0].delivered_ce, record.flows[0].all[0].dropped), (3, 1));
 }
 
@@ -184,7 +184,7 @@ fn what_is_no_packet_is_refused_and_counted() {
     assert_eq!(refused(&mut router, &good), Ok(()));
     assert_eq!(refused(&mut router, &good), Err(Refused::NoSlot));
     router.advance(ms(20), &mut out);
-    assert_eq!(refused(&mut router, &good), Ok(()), "slots come back");
+    assert_eq!(refused(&mut router, &good), Ok(()), "slots are returned");
     let record = router.finish().unwrap();
     let host = record.hosts[CLIENT.number()];
     assert_eq!(host.malformed, [1; 5]);
@@ -217,7 +217,8 @@ fn packets_of_no_flow_are_forwarded_with_the_mean_delay() {
         router.accept(ms(0), CLIENT, &octets, &mut out).unwrap();
     }
     router.advance(ms(500), &mut out);
-    // Base RTT 70 ms on average: 35 ms, a microsecond on each access link, 100 us at the queue. They come in a train.
+    // Base RTT 70 ms on average: 35 ms, a microsecond on each access link, and 100 us at the queue. They
+    // arrive as a train.
     let first = ms(35) + Span::us(102);
     assert_eq!(instants(&out), [0, 1, 2, 3].map(|n| first + Span::us(100) * n));
     assert!(out.0.iter().all(|(_, to, flow, _)| *to == SERVER && flow.is_none()));
@@ -312,7 +313,7 @@ fn an_observer_hears_of_everything_at_ports_in_order() {
             (1000, 0, What::Dequeued(750), 3),
         ]
     );
-    // Octets that a capture has seen marked leave marked, with a right checksum.
+    // Octets that a capture has seen marked leave marked, with a correct checksum.
     assert_eq!((out.0[1].3[1], internet_checksum(&out.0[1].3[..20])), (3, 0));
     router.finish().unwrap();
 }
@@ -382,7 +383,8 @@ fn after_the_end_frames_go_on_and_are_not_measured() {
     let record = router.finish().unwrap();
     assert_eq!((record.t0, record.t1), (ms(100), ms(204)));
     let flow = record.flows[0];
-    // The second has been sent by the end of the warm-up and leaves at 105 ms; those of 200 and 201 ms are on their way at the end.
+    // The second has been sent by the end of the warm-up, and leaves at 105 ms; those sent at 200 and 201 ms
+    // are in flight at the end.
     assert_eq!((flow.all[0].sent.packets, flow.all[0].delivered.packets), (5, 3));
     assert_eq!((flow.measured[0].sent.packets, flow.measured[0].delivered.packets), (3, 2));
     assert_eq!(flow.drained[0].delivered.packets, 6);
@@ -424,7 +426,7 @@ fn payload_counts_once_and_when_it_leaves() {
         (11, 2000, 1000),  // beyond a hole
         (12, 2000, 1000),  // a duplicate
         (99, 3000, 1000),  // leaves in the measured interval, still beyond the hole
-        (120, 1000, 1000), // fills the hole: what waits behind it has been counted
+        (120, 1000, 1000), // fills the hole: the data behind it has already been counted
         (130, 3500, 1000), // half of it is new
         (203, 5000, 1000), // still on its way at the end
     ] {
@@ -470,10 +472,11 @@ fn a_run_ends_early_by_its_condition_or_by_command() {
     assert_eq!((record.t1, record.stopped_by), (ms(30), StoppedBy::Completed));
 }
 
-// --- client ports that connections have in turn -------------------------------------------------------------------
+// --- client ports that several connections use in turn
+// -------------------------------------------------------------------
 
-/// Two users on a link of 10 Mbit/s, 5 ms long. Users have access links of their own at their end: the first
-/// 10 ms away from the network, the second 20 ms: 15 ms on average.
+/// Two users on a link of 10 Mbit/s, 5 ms long. Users have their own access links at their end: the first is
+/// 10 ms away from the network and the second 20 ms, 15 ms on average.
 fn users() -> Plan {
     plan(
         r#"
@@ -518,15 +521,16 @@ fn a_client_port_goes_from_one_connection_to_the_next() {
         let path = FlowPath::new(&plan, 0, plan.propagation(0), Some(Identity::first_of(user)), 1);
         announcer.announce(0, PORT, user, &path).unwrap();
     };
-    // Nobody has the port yet.
+    // No connection has the port yet.
     router.accept(ms(0), CLIENT, &of_client(5, true), &mut out).unwrap();
     announce(1);
     router.accept(ms(100), CLIENT, &of_client(5, true), &mut out).unwrap();
     router.accept(ms(101), CLIENT, &of_client(6, false), &mut out).unwrap();
-    // The next one is announced, and its SYN has not come: the port is still the first one's.
+    // The next connection is announced, but its SYN has not arrived: the port still belongs to the first one.
     announce(0);
     router.accept(ms(200), CLIENT, &of_client(966, false), &mut out).unwrap();
-    // A segment of the first is on the link when the second's SYN comes; later segments are the second's.
+    // A segment of the first is on the link when the second's SYN arrives; later segments belong to the
+    // second.
     router.accept(ms(300), CLIENT, &of_client(1926, false), &mut out).unwrap();
     router.accept(ms(300), CLIENT, &of_client(1000, true), &mut out).unwrap();
     router.accept(ms(308), CLIENT, &of_client(1001, false), &mut out).unwrap();

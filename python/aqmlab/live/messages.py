@@ -1,10 +1,11 @@
 """Messages between the process of a live run and its supervisor: JSON, one message per line.
 
 The supervisor writes one *job* to standard input and leaves it open. The process answers on
-standard output with any number of *progress* lines and at last one of *done* or *error*::
+standard output with any number of *progress* lines and finally one of *done* or *error*::
 
-    {"event": "progress", "phase": "run", "done_s": 3.2, "total_s": 20.0, ...} {"event": "done",
-    "answer": {...}} {"event": "error", "kind": "HostError", "message": "this machine cannot run the scenario live: ..."}
+    {"event": "progress", "phase": "run", "done_s": 3.2, "total_s": 20.0, ...}
+    {"event": "done", "answer": {...}}
+    {"event": "error", "kind": "HostError", "message": "this machine cannot run ..."}
 
 Both processes belong to the same version of aqmlab, so there is no version negotiation.
 """

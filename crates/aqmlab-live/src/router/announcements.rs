@@ -9,10 +9,10 @@ use aqmlab_network::{FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Maximum number of pipes of a row: access links and delay stages, both ways.
+/// Maximum number of pipes of a row: access links and delay stages, in both directions.
 pub const MOST_PIPES: usize = 16;
 
-/// Announcements that may wait for the router. It reads them at each SYN, so few do.
+/// Number of announcements that may wait for the router. It reads them at each SYN, so few do.
 const WAITING: usize = 1024;
 
 /// A connection that is about to open.
@@ -22,7 +22,7 @@ pub struct Announcement {
     pub row: u32,
     /// Its flow: the index of its user.
     pub flow: u32,
-    /// Its own pipes, in the order of its class's.
+    /// Its own pipes, in the order in which its class has them.
     pub pipes: [Option<Pipe>; MOST_PIPES],
 }
 
@@ -53,7 +53,7 @@ impl Announcer {
     }
 }
 
-/// Both ends, for classes whose rows have these pipes.
+/// Returns both ends, for classes whose rows have these pipes.
 pub fn ring(pipes: Vec<Vec<OwnPipe>>) -> (Announcer, Consumer<Announcement>) {
     debug_assert!(pipes.iter().all(|pipes| pipes.len() <= MOST_PIPES), "{pipes:?}");
     let (producer, consumer) = RingBuffer::new(WAITING);

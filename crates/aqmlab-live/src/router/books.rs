@@ -10,9 +10,9 @@ use crate::frame::Malformed;
 /// The reason why a frame was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// It is not an IP packet that can be forwarded.
+    /// It is not a valid IP packet.
     Malformed(Malformed),
-    /// Longer than the class's largest packet: some sender does not segment (GSO), and the run is void.
+    /// It is longer than the class's largest packet: some sender does not segment (GSO), and the run is void.
     Oversize,
     /// All slots for frames are taken. (There are more slots than the plan's queues and delays hold.)
     NoSlot,
@@ -24,32 +24,32 @@ pub struct Frozen {
     pub fates: Fates,
     pub resident: aqmlab_recording::Tally,
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
-    /// The first port whose books did not balance then.
+    /// The first port whose books did not balance at that time.
     pub fault: Option<LiveError>,
 }
 
 /// The books of one host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HostBooks {
-    /// Arrived, accepted or not; lengths as read.
+    /// Arrived packets, accepted or not; lengths as read.
     pub read: Tally,
-    /// Of these, accepted; lengths as given in their headers.
+    /// Accepted packets; lengths as given in their headers.
     pub accepted: Tally,
-    /// Of those accepted, fragments.
+    /// Fragments among the accepted packets.
     pub fragments: u64,
-    /// Of those accepted, packets of none of the class's flows: fragments, ICMP, other ports.
+    /// Accepted packets that belong to none of the class's flows: fragments, ICMP, other ports.
     pub of_no_flow: u64,
     /// Refused as malformed, by kind (`kind as usize`).
     pub malformed: [u64; Malformed::ALL.len()],
     /// Refused because they were too long.
     pub oversize: u64,
-    /// Refused for want of a slot.
+    /// Refused because no slot was free.
     pub no_slot: u64,
     /// Handed out by this host.
     pub left: Tally,
-    /// Of these, with CE.
+    /// Those with CE among them.
     pub left_ce: u64,
-    /// Of these, marked by a queue of ours.
+    /// Those marked by a queue of ours.
     pub left_marked: u64,
 }
 
@@ -83,12 +83,12 @@ impl HostBooks {
 pub struct FlowBooks {
     /// Came in.
     pub sent: Tally,
-    /// Left by the other host.
+    /// Left through the other host.
     pub delivered: Tally,
     /// Bytes that a receiver counts as new: TCP payload the first time it leaves, in order or not,
     /// and whole datagrams.
     pub received_bytes: u64,
-    /// Of the delivered packets, with CE.
+    /// Delivered packets with CE.
     pub delivered_ce: u64,
     /// Dropped at queues.
     pub dropped: u64,

@@ -23,14 +23,14 @@ use crate::frame::{FramePool, LiveFrame, parse, tcp_payload};
 use crate::kernel_queue::{Habits, KernelPath, KernelQueue};
 
 /// Number of holes in the delivered data of a connection for which memory is reserved from the start; a few
-/// dozen are common after slow start has filled a queue. A connection with more takes memory for twice as
-/// many.
+/// dozen are common after slow start has filled a queue. A connection with more holes allocates memory for
+/// twice as many.
 const HOLES: usize = 64;
 
 /// A network of ports in virtual time.
 pub struct Router {
     pub(super) ports: Vec<Port<LiveFrame>>,
-    /// Frames on links and in flows' own pipes, bound for another pipe or queue.
+    /// Frames on links and in flows' own pipes, on their way to another pipe or queue.
     pub(super) inside: Stage,
     /// Frames in the last pipe of their path.
     pub(super) leaving: Stage,
@@ -42,12 +42,11 @@ pub struct Router {
     pub(super) at_warmup: Vec<Vec<[FlowBooks; 2]>>,
     /// State at the end of the run.
     pub(super) frozen: Option<Frozen>,
-    /// Connections that are about to open, if they are announced.
+    /// Connections that are about to open, if connections are announced.
     announced: Option<Consumer<Announcement>>,
     largest: Vec<usize>,
     condition: Option<QueueStop>,
-    /// Time for which events inside the router may wait: nothing that follows from them leaves
-    /// earlier.
+    /// Time for which events inside the router may wait, because none of their consequences leaves earlier.
     slack: Span,
     least_round_trip: Span,
     now: Instant,
@@ -67,7 +66,7 @@ impl Router {
     /// If a discipline refuses its parameters, or the plan is too large.
     ///
     /// # Panics
-    /// If `budget` has not one largest packet for each class.
+    /// If `budget` does not give the largest packet of each class.
     pub fn new(
         plan: &Plan,
         seed: u64,
@@ -100,7 +99,7 @@ impl Router {
             let pipe = routes.pipes(class)[usize::from(which)];
             flow_table.least_delay(plan, class, (which, pipe), &pipes)
         };
-        // Half of it, which leaves time for the events that have waited.
+        // Half of that time, which leaves time for the events that have waited.
         let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
         let least_round_trip = routes.least_round_trip(own, |link| plan.links[link].delay);
         // Packets must reach a kernel's queue at their own instants.
@@ -147,8 +146,8 @@ impl Router {
         })
     }
 
-    /// From now on `observer` is notified of every frame at every port, until
-    /// [`Router::take_observer`]. Without that call it is dropped with the router.
+    /// Notifies `observer` of every frame at every port from now on, until [`Router::take_observer`]. Without
+    /// that call, the observer is dropped with the router.
     pub fn observe_ports(&mut self, observer: Box<dyn FrameObserver>) {
         self.store.observer = Some(observer);
     }
@@ -168,8 +167,8 @@ impl Router {
         announcer
     }
 
-    /// Accepts a packet that a host has sent at `now`, which never decreases. Everything due
-    /// before is done first.
+    /// Accepts a packet that a host has sent at `now`, which never decreases. Everything due earlier is done
+    /// first.
     ///
     /// # Errors
     /// The reason of a refusal, which is on the host's books.
@@ -215,8 +214,8 @@ impl Router {
         self.now = self.now.max(until);
     }
 
-    /// Returns the instant of the next event; [`Router::advance`] has nothing to do before. `None`
-    /// if only a packet can change anything.
+    /// Returns the instant of the next event, before which [`Router::advance`] has nothing to do. `None` if
+    /// only a packet can change anything.
     pub fn next_due(&self) -> Option<Instant> {
         let milestone = self.schedule.next().map(|(at, _)| at);
         [self.next_event(), milestone].into_iter().flatten().min()
@@ -228,7 +227,7 @@ impl Router {
     }
 
     /// Returns the latest time to call again for events inside the router, so that they delay no
-    /// frame's departure. An event executed late has the same effect as at its own instant; only
+    /// frame's departure. An event that is executed late has the same effect as at its own instant; only
     /// departures depend on real time.
     pub fn next_inside(&self) -> Option<Instant> {
         self.next_inner_event().map(|at| at.saturating_add(self.slack))
@@ -271,7 +270,7 @@ impl Router {
 
     // --- queues of the kernel ---------------------------------------------------------------------------
 
-    /// Connects the queue of a link that is the kernel's.
+    /// Connects a link's queue that is the kernel's.
     ///
     /// # Panics
     /// If the link's queue is one of ours.
@@ -279,13 +278,13 @@ impl Router {
         self.kernels[link].as_mut().expect("the link's queue is the kernel's").connect(path);
     }
 
-    /// Returns the descriptors that become readable when a packet has left a queue of the kernel, in the order of
-    /// their links, which counts them for [`Router::collect`].
+    /// Returns the descriptors that become readable when a packet has left a queue of the kernel, in the
+    /// order of their links; [`Router::collect`] numbers them in this order.
     pub fn kernel_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.kernels.iter().flatten().filter_map(KernelQueue::fd)
     }
 
-    /// A packet has left the n-th queue of the kernel by `now`. Everything due before is done first.
+    /// A packet has left the n-th queue of the kernel by `now`. Everything due earlier is done first.
     ///
     /// # Errors
     /// The system's error.
@@ -397,7 +396,7 @@ impl Router {
         [self.next_inner_event(), self.leaving.deadline()].into_iter().flatten().min()
     }
 
-    /// The same, but for frames that leave the last pipe of their path.
+    /// The same, except for frames that leave the last pipe of their path.
     fn next_inner_event(&self) -> Option<Instant> {
         let ports = self.ports.iter().filter_map(Port::next_event).min();
         [ports, self.inside.deadline()].into_iter().flatten().min()
@@ -470,7 +469,7 @@ impl Router {
     /// Ends the run: the present state is the one recorded.
     fn freeze(&mut self, at: Instant, why: StoppedBy) {
         if at < self.schedule.t0() {
-            // It was ended in the warm-up: nothing is measured.
+            // The run ended in the warm-up, so nothing is measured.
             self.reach(at, Milestone::WarmupEnd);
         }
         self.schedule.end(at, why);
@@ -478,7 +477,7 @@ impl Router {
         self.frozen = Some(self.as_it_is());
     }
 
-    /// Returns the contents of the network according to the counts of ports and pipes.
+    /// Returns the number of frames in the network according to the counts of ports and pipes.
     pub(super) fn resident(&self) -> Tally {
         let (inside, leaving) = (self.inside.backlog(), self.leaving.backlog());
         let mut tally =

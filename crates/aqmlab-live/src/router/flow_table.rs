@@ -19,11 +19,11 @@ pub struct FlowTable {
 }
 
 struct ClassRows {
-    /// Number of client ports, which is also the number of the row of no connection.
+    /// Number of client ports, which is also the number of the row for packets of no connection.
     rows: u32,
     /// Address at which its server listens.
     server_port: u16,
-    /// Number of flows of the class, which is also the number of the books of no flow.
+    /// Number of flows of the class, which is also the number of the books for packets of no flow.
     flows: u32,
     /// The number of the first flow in the run.
     first_number: u32,
@@ -51,9 +51,9 @@ pub const LEAVING: usize = 1;
 
 impl FlowTable {
     /// The rows of `plan`, this many per class, and the pipes of both stages: first one for each link, its
-    /// propagation delay; then those of the rows, by class, row, and place on the way. Those of lists are drawn by the
-    /// seed as the simulator draws its links, those of other populations when their connections are announced. `None` if
-    /// there are 2^32 or more.
+    /// propagation delay; then those of the rows, by class, row, and place on the path. The pipes of lists
+    /// are drawn from the seed as the simulator draws its links; those of other populations are drawn when
+    /// their connections are announced. `None` if there are 2^32 or more.
     pub fn new(plan: &Plan, routes: &Routes, rows: &[u32], seed: u64) -> Option<(Self, [Vec<Pipe>; 2])> {
         let of_links: Vec<Pipe> = plan.links.iter().map(|link| Pipe::new(link.delay)).collect();
         let mut pipes = [of_links.clone(), of_links];
@@ -82,7 +82,7 @@ impl FlowTable {
         Some((FlowTable { classes }, pipes))
     }
 
-    /// Returns the owner of a frame from `host`. A connection has its own port at the client; that of the
+    /// Returns the owner of a frame from `host`. A connection has its own port at the client; the port of the
     /// server is the same for all.
     pub fn owner(&self, host: HostId, headers: &Headers) -> Owner {
         let class = &self.classes[host.class];
@@ -109,8 +109,8 @@ impl FlowTable {
         tenant.is_some_and(|tenant| tenant.tenancy != owner.tenancy)
     }
 
-    /// The number in its stage of the n-th pipe of an owner's row; in the row of no connection if the owner
-    /// has left.
+    /// The number, within its stage, of the n-th pipe of an owner's row; if the owner has left, of the row
+    /// for packets of no connection.
     #[inline]
     pub fn pipe(&self, class: usize, owner: Owner, which: u8) -> u32 {
         let row = if self.is_stale(class, owner) { self.classes[class].rows } else { owner.row };
@@ -141,7 +141,7 @@ impl FlowTable {
         (0..=class.rows).map(delay).min().unwrap_or(Span::ZERO)
     }
 
-    /// The flow of these books; `None` for those of no flow.
+    /// The flow of these books; `None` for the books of packets of no flow.
     pub fn flow(&self, class: usize, flow: u32) -> Option<u32> {
         (flow < self.classes[class].flows).then_some(flow)
     }
@@ -199,7 +199,7 @@ impl ClassRows {
         (stage, self.first_pipe[stage] + row * self.pipes_per_row[stage] + place)
     }
 
-    /// The last pipe of a path is in the stage of leaving frames, the others are in the inner one.
+    /// The last pipe of a path is in the stage of leaving frames; the others are in the inner stage.
     fn place_pipes(&mut self, routes: &Routes, class: usize) {
         for which in 0..routes.pipes(class).len() {
             let stage = if routes.is_last(class, which as u8) { LEAVING } else { INSIDE };
@@ -228,7 +228,7 @@ impl ClassRows {
     }
 }
 
-/// The least delay that may be drawn for a pipe of a connection.
+/// The smallest delay that may be drawn for a pipe of a connection.
 fn least_delay_drawn(plan: &Plan, class: usize, which: OwnPipe) -> Span {
     match which {
         OwnPipe::Stage(direction, place) => plan

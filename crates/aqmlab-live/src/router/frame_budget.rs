@@ -13,20 +13,20 @@ use crate::error::LiveError;
 /// Number of frames that a router has memory for, and their maximum length.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FrameBudget {
-    /// Most frames in the network at once.
+    /// Largest number of frames in the network at the same time.
     pub frames: usize,
     /// The largest packet of each class, in octets.
     pub largest: Vec<usize>,
 }
 
-/// Number of slots for frames if their size allows it, which is also the maximum: 96 MiB of packets of 1500
-/// octets.
+/// Number of slots for frames if their size permits it, which is also the maximum: 96 MiB with packets of
+/// 1500 octets.
 const FRAMES: std::ops::RangeInclusive<u64> = 8_192..=65_536;
 
 /// Memory for frames that any machine can spare. All of it is touched and locked: a router uses more only if
 /// a plan needs it.
 const AMPLE: u64 = 256 << 20;
-/// Limit of the memory for frames in any case.
+/// Upper limit of the memory for frames.
 const MOST: u64 = 1 << 30;
 
 impl FrameBudget {
@@ -54,25 +54,25 @@ impl FrameBudget {
     }
 }
 
-/// Maximum number of client ports of a class of users or arrivals, unless it has more users: twice
-/// as many as most machines have descriptors for.
+/// Maximum number of client ports of a class of users or arrivals, unless it has more users: twice the number
+/// for which most machines have descriptors.
 const AMPLE_PORTS: u64 = 1 << 17;
-/// Client ports of all classes: a connection takes about 3 KiB in the router.
+/// Maximum number of client ports of all classes: a connection takes about 3 KiB in the router.
 const MOST_PORTS: u64 = 1 << 20;
 
-/// Returns the number of client ports of each class, and so of connections it may have open at the
-/// same time. A flow of a list has its own port. Other connections share ports if more are expected than the
-/// limit. Each user then has at least two ports, one in use and one at rest.
+/// Returns the number of client ports of each class, which is the number of connections that it may have open
+/// at the same time. A flow of a list has its own port. Other connections share ports if more are expected
+/// than the limit. Each user then has at least two ports, one in use and one at rest.
 ///
 /// # Errors
-/// If they are too many.
+/// If there are too many.
 pub fn client_ports(plan: &Plan) -> Result<Vec<u32>, LiveError> {
     let rows: Vec<u64> = plan.classes.iter().enumerate().map(|class| ports_of(plan, class)).collect();
     let sum = rows.iter().copied().fold(0, u64::saturating_add);
     let most = MOST_PORTS.min(MOST_CLIENT_PORTS.into());
     if sum > most {
         return Err(LiveError::Unsupported(format!(
-            "its classes have up to {sum} connections at one time, but there is room only for {most}; choose fewer flows or users"
+            "its classes have up to {sum} connections at the same time, but there is room only for {most}; choose fewer flows or users"
         )));
     }
     Ok(rows.into_iter().map(|rows| rows as u32).collect())
@@ -109,7 +109,7 @@ fn opened_by_users(plan: &Plan, number: usize, think: &Distribution, at_a_time: 
     expected.min(AMPLE_PORTS).max((class.count * at_a_time).saturating_mul(2))
 }
 
-/// The least number of frames that a plan needs, and the number reserved if they are small.
+/// The minimum number of frames that a plan needs, and the number reserved if they are small.
 fn frames(plan: &Plan) -> (u64, u64) {
     let rtt = (0..plan.classes.len()).map(|class| own_round_trip(plan, class)).max();
     let rtt = rtt.map_or(0.0, |rtt| rtt.as_secs_f64());

@@ -1,4 +1,4 @@
-//! Storage of frames and their accounts: pool, books, and the observer of ports.
+//! Storage of frames and of the records about them: pool, books, and the observer of ports.
 
 use aqmlab_qdisc::{Cause, Ecn, Observer, Packet, Stamped};
 use aqmlab_recording::Fates;
@@ -41,19 +41,19 @@ pub struct FrameAtPort<'a> {
     pub link: usize,
     /// Time at which it arrived at the port.
     pub arrived: Instant,
-    /// The number of the frame's slot: it is the frame's own from the first queue to the last.
+    /// The number of the frame's slot, which belongs to the frame from the first queue to the last.
     pub slot: u32,
     /// The whole packet as it is now, marks included.
     pub octets: &'a [u8],
 }
 
-/// Is notified of every frame at every port, in the order of time. It is called during the run, so it must
-/// not block; it may allocate.
+/// An observer, notified of every frame at every port, in the order of time. It is called during the run and
+/// therefore must not block; it may allocate.
 pub trait FrameObserver: for<'a> Observer<FrameAtPort<'a>> + Send {}
 
 impl<O: for<'a> Observer<FrameAtPort<'a>> + Send> FrameObserver for O {}
 
-/// Everything in which a frame leaves traces.
+/// Everything in which frames are recorded.
 pub struct FrameStore {
     pub pool: FramePool,
     pub routes: Routes,
@@ -65,7 +65,7 @@ pub struct FrameStore {
     /// Data that has left for each connection, by row and direction; empty for classes of
     /// datagrams.
     pub streams: Vec<Vec<[UniqueBytes; 2]>>,
-    /// Is also notified of frames at ports.
+    /// The observer of frames at ports, if there is one.
     pub observer: Option<Box<dyn FrameObserver>>,
 }
 
@@ -140,7 +140,7 @@ pub struct AtPort<'a> {
 }
 
 impl AtPort<'_> {
-    /// Shows a frame to the observer of ports, if there is one.
+    /// Passes a frame to the observer of ports, if there is one.
     #[inline]
     fn show(
         &mut self,

@@ -20,7 +20,7 @@ pub struct RouterRecord {
     pub stopped_by: StoppedBy,
     /// Tables of the ports.
     pub ports: PortRecord,
-    /// The one row of `run`.
+    /// The only row of `run`.
     pub run: Table,
     /// Every flow, in the order of their numbers.
     pub flows: Vec<FlowRecord>,
@@ -34,7 +34,7 @@ pub struct RouterRecord {
     pub still_held: u64,
 }
 
-/// Counts of one flow's packets. Both directions: to the server, to the client.
+/// Counts of one flow's packets, in two directions: to the server and to the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRecord {
     /// Its number in the run.
@@ -72,11 +72,12 @@ impl Router {
         self.ports.iter().zip(&self.link_names).find_map(fault)
     }
 
-    /// Ends the run for good. The measured interval ends now, if it has not.
+    /// Ends the run for good. If the measured interval has not ended, it ends now.
     ///
     /// # Errors
-    /// If any book does not balance: each port's, each host's, those of the pipes, and from end to end: read = refused +
-    /// left + dropped + lost + held, in packets and bytes, when the measured interval ended and now.
+    /// If any book does not balance: that of a port, of a host or of the pipes, or that from end to end (read
+    /// = refused + left + dropped + lost + held). Each is checked in packets and bytes, both as of the end of
+    /// the measured interval and now.
     pub fn finish(mut self) -> Result<RouterRecord, LiveError> {
         let now = self.now();
         if self.schedule.ended().is_none() {

@@ -9,11 +9,11 @@ use crate::addresses::HostId;
 /// Next step of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Through a pipe of its row: the n-th of those that its class has.
+    /// Through a pipe of its row: the n-th of its class's pipes.
     Own(u8),
     /// Into the queue of this link.
     Queue(u16),
-    /// Out.
+    /// Out of the network.
     Leave,
 }
 
@@ -81,9 +81,9 @@ impl Routes {
         self.passed[usize::from(place)]
     }
 
-    /// Returns the shortest time from any event inside the network (a frame comes out of a queue,
-    /// or of a pipe that is not its last) until that frame can leave: `own` returns the least delay
-    /// of a class's n-th pipe, `link` that of a link.
+    /// Returns the shortest time from any event inside the network (a frame comes out of a queue, or of a
+    /// pipe that is not its last) until that frame can leave. `own` returns the smallest delay of a class's
+    /// n-th pipe, and `link` that of a link.
     pub fn least_ahead(&self, own: impl Fn(usize, u8) -> Span, link: impl Fn(usize) -> Span) -> Span {
         let mut least = Span::MAX;
         for (number, &begin) in self.begins.iter().enumerate() {
@@ -101,8 +101,8 @@ impl Routes {
         least
     }
 
-    /// Returns the shortest time that any class's packets take to the server and back, without queueing. `own` and `link`
-    /// are those of [`Routes::least_ahead`].
+    /// Returns the shortest time that packets of any class take to the server and back, without queueing.
+    /// `own` and `link` are those of [`Routes::least_ahead`].
     pub fn least_round_trip(&self, own: impl Fn(usize, u8) -> Span, link: impl Fn(usize) -> Span) -> Span {
         let of_host = |number: usize| {
             let begin = usize::from(self.begins[number]);
@@ -119,7 +119,7 @@ impl Routes {
         classes.map(round_trip).min().unwrap_or(Span::ZERO)
     }
 
-    /// Whether a frame leaves behind the n-th pipe of its row.
+    /// Whether a frame leaves the network after the n-th pipe of its row.
     pub fn is_last(&self, class: usize, which: u8) -> bool {
         let begin = usize::from(self.begin(HostId { class, side: End::Client }));
         let place = self.steps[begin..].iter().position(|&step| step == Step::Own(which));

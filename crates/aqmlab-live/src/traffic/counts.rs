@@ -1,5 +1,5 @@
-//! Counts taken at sockets: those of a flow, as far as its kernel reports them (TCP_INFO, by the
-//! places of its fields in `struct tcp_info` of linux/tcp.h), and those of errors.
+//! Counts taken at sockets: those of a flow, as far as its kernel reports them (TCP_INFO, by the positions of
+//! the fields in `struct tcp_info` of linux/tcp.h), and those of errors.
 
 use aqmlab_network::FlowCounts;
 use aqmlab_units::{Bytes, Span};
@@ -13,10 +13,10 @@ pub type KernelCounts = FlowCounts<Option<u64>>;
 pub const OPTIONAL: &[&str] =
     &["timeouts", "fast_retransmits", "ecn_reductions", "spurious_retransmissions", "multiple_loss_windows"];
 
-/// Errors at sockets, in numbers of flows or datagrams. None of them ends a run.
+/// Errors at sockets, as numbers of flows or datagrams. No such error ends a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SocketErrors {
-    /// Connections that could not be opened in as many tries as the stack makes.
+    /// Connections that could not be opened within the stack's number of attempts.
     pub timed_out: u64,
     /// Connections that no server accepted.
     pub refused: u64,
@@ -49,7 +49,7 @@ impl SocketErrors {
         self.iter().filter(|&(name, count)| name != "timed_out" && count > 0)
     }
 
-    /// Each with its name.
+    /// All counts, each with its name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("timed_out", self.timed_out),
@@ -77,7 +77,7 @@ const BYTES_SENT: usize = 200;
 const DSACK_DUPS: usize = 216;
 const TOTAL_RTO: usize = 240;
 
-/// `tcpi_options`: the other side may send SACK, and so DSACK.
+/// `tcpi_options`: the other side may send SACK, and therefore DSACK.
 const HAS_SACK: u8 = 2;
 /// A slow-start threshold that has not been set (net/tcp.h, TCP_INFINITE_SSTHRESH).
 const INFINITE: u32 = 0x7fff_ffff;
@@ -91,9 +91,9 @@ pub struct Sample {
     pub ssthresh: Option<f64>,
     /// Smoothed round-trip time; `None` before the first.
     pub srtt: Option<Span>,
-    /// Sent and not acknowledged.
+    /// Data sent and not acknowledged.
     pub flight: Bytes,
-    /// Acknowledged.
+    /// Data acknowledged.
     pub acked: Bytes,
 }
 
@@ -113,9 +113,9 @@ impl Sample {
     }
 }
 
-/// Returns an end's sent amounts, as far as this answer reports them. Counts that a kernel of this age
-/// or without SACK does not report are unknown. So are those that no kernel reports, such as
-/// entries into fast recovery.
+/// Returns an end's sent amounts, as far as this answer reports them. Counts that a kernel of this age, or
+/// one without SACK, does not report are unknown. So are those that no kernel reports, such as entries into
+/// fast recovery.
 pub fn sent_by(info: &TcpInfo) -> KernelCounts {
     let has_sack = info.u8(OPTIONS).is_some_and(|options| options & HAS_SACK != 0);
     KernelCounts {

@@ -1,4 +1,4 @@
-//! A flow of datagrams: a source, and the count of its receiver.
+//! A flow of datagrams: a source, and the counts of its receiver.
 
 use std::os::fd::OwnedFd;
 
@@ -61,7 +61,7 @@ impl Datagrams {
         if self.stopped { None } else { self.source.next_at() }
     }
 
-    /// Sends the one that is due. Returns whether the host took it.
+    /// Sends the datagram that is due. Returns whether the host accepted it.
     pub fn emit(&mut self) -> bool {
         let (size, ecn) = self.source.emit();
         let payload = self.sizes.payload(size);
@@ -81,7 +81,7 @@ impl Datagrams {
         taken
     }
 
-    /// It sends no more.
+    /// Stops the source.
     pub fn stop(&mut self) {
         self.stopped = true;
     }

@@ -1,4 +1,4 @@
-//! Flows: a connection with both its ends, or datagrams.
+//! Flows: each is a connection with both its ends, or a stream of datagrams.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use super::datagrams::Datagrams;
 use super::populations::FlowRow;
 use super::stream::Stream;
 
-/// Key of a flow. A client port has many flows, one after the other; only one of them has this key.
+/// Key of a flow. A client port has many flows, one after another; the key identifies one of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FlowKey {
     /// The class.
@@ -34,9 +34,9 @@ pub struct Flow {
     pub of: Identity,
     /// Time of its start.
     pub start: Instant,
-    /// Propagation there and back.
+    /// Propagation delay in both directions together.
     pub base_rtt: Span,
-    /// Time at which its receiver had everything.
+    /// Time at which its receiver had all data.
     pub completed: Option<Instant>,
     /// Its sender.
     pub body: Body,
@@ -57,7 +57,7 @@ pub enum Body {
 #[derive(Debug)]
 pub struct Connection {
     client: Stream,
-    /// Once it has been accepted.
+    /// The server's end, once the connection has been accepted.
     server: Option<Stream>,
     /// Actions of the server's application, delayed until it exists.
     waiting: Vec<Act>,
@@ -67,7 +67,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection that its server has not accepted yet, by `client`.
+    /// A connection opened by `client` that its server has not yet accepted.
     pub fn new(client: Stream, session: Option<Session>) -> Self {
         let last = session.as_ref().map_or(End::Server, Session::last_arrives_at);
         Connection { client, server: None, waiting: Vec::new(), session, last }
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// The server has accepted it.
+    /// Records that the server has accepted the connection.
     pub fn accepted(&mut self, mut server: Stream) {
         self.waiting.drain(..).for_each(|act| server.act(act));
         self.server = Some(server);
@@ -99,13 +99,13 @@ impl Connection {
         self.server.is_some()
     }
 
-    /// The instant that its session requested; returns when it wants to be woken again.
+    /// Handles the instant that its session requested; returns when the session wants to be woken again.
     pub fn wake(&mut self, at: Instant) -> Option<Instant> {
         let step = self.session.as_mut()?.on_timer(at);
         self.act(&step)
     }
 
-    /// Its user requests more, or closes if nothing is requested.
+    /// Handles its user's request for more objects; the connection closes if nothing is requested.
     pub fn ask(&mut self, now: Instant, objects: &[PageObject]) {
         match &mut self.session {
             Some(session) if !objects.is_empty() => {
@@ -116,8 +116,8 @@ impl Connection {
         }
     }
 
-    /// The session reads the progress of the streams at both ends: returns when it wants to be woken, and the
-    /// finished exchanges.
+    /// Lets the session read the progress of the streams at both ends. Returns when it wants to be woken, and
+    /// the finished exchanges.
     pub fn look(&mut self, now: Instant) -> (Option<Instant>, Vec<ExchangeDone>) {
         let Some(session) = &mut self.session else { return (None, Vec::new()) };
         let acked = match session {
@@ -152,7 +152,7 @@ impl Connection {
         self.client.close();
     }
 
-    /// Returns whether applications still decide what it carries.
+    /// Returns whether applications still determine what the connection carries.
     pub fn has_session(&self) -> bool {
         self.session.is_some()
     }
@@ -178,7 +178,7 @@ impl Connection {
         }
     }
 
-    /// Reads what has arrived at an end. An application closes after its peer.
+    /// Reads the data that has arrived at an end. An application closes after its peer.
     ///
     /// # Errors
     /// The system's error.
@@ -236,7 +236,7 @@ impl Connection {
         }
     }
 
-    /// Ends it at once.
+    /// Ends the connection at once.
     pub fn abort(self) {
         self.client.abort();
         if let Some(server) = self.server {
@@ -246,7 +246,7 @@ impl Connection {
 }
 
 impl Flow {
-    /// Returns the row that remains of it.
+    /// Returns the row in which the flow is recorded.
     pub fn row(&self) -> FlowRow {
         FlowRow {
             number: self.number,

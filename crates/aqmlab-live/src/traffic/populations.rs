@@ -1,9 +1,9 @@
 //! The populations of a plan, without sockets: they decide which connection opens when and from
 //! which client port, and record the connections that have ended.
 //!
-//! They are driven as in the simulator: woken at the instants that they request, and notified of
-//! each connection's events. A connection that has ended leaves only a row of `flows`, its own or
-//! its user's, and a free port.
+//! They are driven as in the simulator: they are woken at the instants that they request, and notified of
+//! each connection's events. A connection that has ended leaves only a row of `flows`, its own or its user's,
+//! and a free port.
 
 use aqmlab_network::{Completions, UserRows, ended_page, recorded_exchange, request_recorder};
 use aqmlab_recording::{Ending, RequestRecord, RequestRecorder};
@@ -30,11 +30,11 @@ pub struct Populations {
 
 struct ClassPopulation {
     population: Population,
-    /// Nothing opens from then on.
+    /// From this instant on, nothing opens.
     until: Instant,
     /// The number of its first flow in the run.
     first_number: u32,
-    /// `None` where flow `i` has client port `i`.
+    /// `None` if flow `i` has client port `i`.
     ports: Option<PortPool>,
 }
 
@@ -63,12 +63,12 @@ impl Populations {
             completions: Completions::new(plan),
             ended: Vec::new(),
             users: UserRows::new(plan),
-            // Rows are held as the bytes of their file: the run's directory is made when it is over.
+            // Rows are held as the bytes of their file, because the run's directory is created after the run.
             requests: request_recorder(plan, seed, None),
         }
     }
 
-    /// Returns the first instant at which a class wants to be woken. Call it once, before all else.
+    /// Returns the first instant at which a class wants to be woken. Call this once, before any other method.
     pub fn begin(&mut self, class: usize) -> Option<Wake> {
         let of = &mut self.classes[class];
         of.population.begin().filter(|wake| wake.at < of.until)
@@ -82,7 +82,8 @@ impl Populations {
         woken.waking(next)
     }
 
-    /// A client port for the connection `of`; `None` if none is free, or the limit of connections is reached.
+    /// Returns a client port for the connection `of`; `None` if none is free, or if the limit of connections
+    /// is reached.
     pub fn take_port(&mut self, class: usize, of: Identity, now: Instant) -> Option<u32> {
         let Some(ports) = &mut self.classes[class].ports else { return Some(of.user) };
         if self.open >= self.most_open {
@@ -187,7 +188,7 @@ impl Populations {
         self.ended.extend(self.users.into_flows());
         self.ended.sort_unstable_by_key(|row| row.number);
         let requests = self.requests.map(RequestRecorder::finish).transpose();
-        (self.ended, requests.expect("times and sizes of a run fit their columns, and memory takes them"))
+        (self.ended, requests.expect("times and sizes of a run fit their columns, and memory holds them"))
     }
 }
 
@@ -249,7 +250,7 @@ mod tests {
         }
     }
 
-    /// Hosts that take `took` for each connection, and sockets that never fail: returns the opened
+    /// Simulates hosts that take `took` for each connection, and sockets that never fail. Returns the opened
     /// connections with port and time.
     struct Hosts {
         populations: Populations,
@@ -328,7 +329,7 @@ mod tests {
             wake = opening.wake;
         }
         opened.sort_unstable();
-        assert_eq!(opened, [Some(0), Some(1), Some(2)], "they are no matter of `most_open`");
+        assert_eq!(opened, [Some(0), Some(1), Some(2)], "`most_open` does not limit them");
         assert!(populations.is_list(0) && !populations.is_list(WEB));
         assert_eq!(populations.number(WEB, Identity { user: 2, serial: 9 }), 5);
     }
@@ -346,8 +347,8 @@ mod tests {
             }
         }
         assert!(last.iter().all(Option::is_some), "all of them are used");
-        // The population alone decides which connection opens when: driven alike, that of the
-        // simulator decides the same.
+        // Only the population decides which connection opens when: driven in the same way, the simulator's
+        // population decides the same.
         let serials =
             |user| hosts.opened.iter().filter(move |(_, of, _)| of.user == user).map(|(_, of, _)| of.serial);
         for user in 0..5 {
@@ -361,7 +362,7 @@ mod tests {
         hosts.run(Span::ms(200), at(60_000));
         assert!(hosts.refused > 50, "three ports rest two seconds after each connection");
         let last = hosts.opened.last().expect("some open").0;
-        assert!(last > at(55_000), "and it goes on: {last:?}");
+        assert!(last > at(55_000), "and openings continue: {last:?}");
         assert!(hosts.opened.len() > 60 && hosts.opened.len() < 85, "{}", hosts.opened.len());
     }
 
@@ -375,7 +376,10 @@ mod tests {
         }
         assert!(hosts.refused > 100, "{}", hosts.refused);
         let serials = hosts.opened.iter().map(|(_, of, _)| (of.user, of.serial));
-        assert!(serials.is_sorted(), "an arrival that finds no room is lost, and the next is the next");
+        assert!(
+            serials.is_sorted(),
+            "an arrival that finds no room is lost, and the next one has the next number"
+        );
     }
 
     #[test]

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use aqmlab_units::{Instant, Span};
 
-/// Minimum time that a port rests after its connection. Linux opens a connection from a port in
+/// Minimum time for which a port rests after its connection. Linux opens a connection from a port in
 /// TIME-WAIT no sooner than a second after the last segment (`tcp_tw_reuse`), and packets still in flight
-/// then belong to the earlier connection.
+/// until then belong to the earlier connection.
 pub const REST: Span = Span::s(2);
 
 /// See the module. Ports that have never been used come first.
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!((pool.take(at(0)), pool.take(at(0))), (Some(0), Some(1)));
         pool.give_back(1, at(10));
         pool.give_back(0, at(20));
-        assert_eq!(pool.take(at(30)), Some(2), "port 1 is free, but not fresh");
+        assert_eq!(pool.take(at(30)), Some(2), "port 1 is free, but has been used");
         assert_eq!(pool.take(at(2009)), None, "port 1 rests");
         assert_eq!((pool.take(at(2010)), pool.take(at(2010))), (Some(1), None));
         assert_eq!(pool.take(at(2020)), Some(0));

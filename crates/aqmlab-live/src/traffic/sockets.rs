@@ -1,4 +1,4 @@
-//! Sockets of hosts: opened in the host's namespace, never blocking.
+//! Sockets of hosts: each is opened in its host's namespace, and never blocks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use crate::host::{Host, TcpSockets};
 use crate::sys;
 
 /// Number of written but unsent bytes above which a socket accepts no more. Little data is then left when a
-/// source withdraws or stops, yet enough for a burst of forty segments before the generator wakes.
+/// source withdraws or stops, but enough for a burst of forty segments before the generator wakes.
 const LOW_WATER: u32 = 65_536;
 
 /// Opens a socket in the host's namespace. The calling thread stays there.
@@ -26,7 +26,7 @@ fn open(host: &Host, address: SocketAddr, kind: SocketType) -> io::Result<OwnedF
     Ok(socket)
 }
 
-/// A socket that accepts connections, with the options of its class, which those inherit.
+/// Opens a socket that accepts connections, with the options of its class, which the connections inherit.
 ///
 /// # Errors
 /// The system's error.
@@ -38,7 +38,7 @@ pub fn listener(host: &Host, at: SocketAddr, options: &TcpSockets) -> io::Result
     Ok(socket)
 }
 
-/// A socket of a client at `from`, for a connection with the options of its class.
+/// Opens a client's socket at `from`, for a connection with the options of its class.
 ///
 /// # Errors
 /// The system's error.
@@ -49,7 +49,7 @@ pub fn client(host: &Host, from: SocketAddr, options: &TcpSockets) -> io::Result
     Ok(socket)
 }
 
-/// Starts to open the client's connection to `to`.
+/// Begins to open the client's connection to `to`.
 ///
 /// # Errors
 /// The system's error.
@@ -63,7 +63,7 @@ pub fn connect(client: &OwnedFd, to: SocketAddr) -> io::Result<()> {
 fn set(socket: &OwnedFd, at: SocketAddr, options: &TcpSockets) -> io::Result<()> {
     if options.dscp != Dscp::default() {
         let ip = if at.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 };
-        // The kernel keeps the ECN field of a connection to itself.
+        // The kernel itself controls the ECN field of a connection.
         set_traffic_class(socket, ip, options.dscp, Ecn::NotEct)?;
     }
     sockopt::set_tcp_congestion(socket, &options.congestion)?;

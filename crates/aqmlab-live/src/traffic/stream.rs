@@ -26,7 +26,7 @@ const WINDOW_SAID: u32 = 16;
 enum ToWrite {
     /// This number of bytes.
     Bytes(u64),
-    /// Something, always.
+    /// Data without end.
     Endless,
 }
 
@@ -37,7 +37,7 @@ pub struct Stream {
     to_write: ToWrite,
     /// Whether the end of the stream follows the pending data.
     closes: bool,
-    /// It has been sent.
+    /// The end of the stream has been sent.
     closed: bool,
     written: u64,
     read: u64,
@@ -45,7 +45,7 @@ pub struct Stream {
     peer_closed: bool,
     /// The connection is not open yet.
     opening: bool,
-    /// Largest receive window, and the number of times that it is still to be set.
+    /// Largest receive window, and the number of times that it must still be set.
     window: Option<(u32, u32)>,
     /// Events that the generator waits for at this socket.
     interest: EventFlags,
@@ -99,8 +99,8 @@ impl Stream {
         }
     }
 
-    /// DEVIATES from the simulator: data that the socket has accepted will be sent, because a
-    /// kernel returns nothing. The low-water mark keeps this amount small.
+    /// DEVIATES from the simulator: data that the socket has accepted will be sent, because a kernel returns
+    /// no accepted data. The low-water mark keeps this amount small.
     fn withdraw(&mut self) {
         if self.to_write == ToWrite::Endless {
             self.to_write = ToWrite::Bytes(0);
@@ -118,7 +118,7 @@ impl Stream {
                 ToWrite::Bytes(left) => ZEROS.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
                 ToWrite::Endless => ZEROS.len(),
             };
-            // MORE: the kernel holds back what fills no segment, until the end of the stream comes with it.
+            // MORE: the kernel holds back a partial segment until the end of the stream follows.
             let more = if self.closes { SendFlags::MORE } else { SendFlags::empty() };
             match rustix::net::send(&self.socket, &ZEROS[..most], SendFlags::NOSIGNAL | more) {
                 Ok(taken) => self.took(taken as u64),
@@ -148,13 +148,13 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads and discards what has arrived.
+    /// Reads and discards the data that has arrived.
     ///
     /// # Errors
     /// The system's error, except for "would block".
     pub fn read(&mut self, scratch: &mut [u8]) -> io::Result<()> {
         for _ in 0..TURNS {
-            // TRUNC: the kernel throws the bytes away and returns how many they were (tcp(7)).
+            // TRUNC: the kernel discards the bytes and returns their number (tcp(7)).
             match rustix::net::recv(&self.socket, &mut *scratch, RecvFlags::TRUNC) {
                 Ok((_, 0)) => {
                     self.peer_closed = true;
@@ -171,11 +171,11 @@ impl Stream {
         Ok(())
     }
 
-    /// Since 6.6, Linux recomputes the clamp whenever a segment is longer than all before, which happens only
-    /// for the first few.
+    /// Since version 6.6, Linux recomputes the clamp whenever a segment is longer than all earlier ones,
+    /// which happens only for the first few.
     fn say_window(&mut self) {
         if let Some((bytes, times)) = &mut self.window {
-            // A connection that ends at this moment needs none.
+            // A connection that ends at this moment needs no clamp.
             let _ = sys::set_window_clamp(&self.socket, *bytes);
             *times -= 1;
             if *times == 0 {
@@ -241,7 +241,7 @@ impl Stream {
         })
     }
 
-    /// Returns what it has sent so far.
+    /// Returns the counts of what it has sent so far.
     pub fn sent(&self) -> KernelCounts {
         sys::tcp_info(&self.socket).map_or(NOTHING_SENT, |info| sent_by(&info))
     }
@@ -253,7 +253,7 @@ impl Stream {
 
     /// Discards unsent data, and ends the connection with a RST.
     pub fn abort(self) {
-        // If that is refused it closes in order, which takes longer.
+        // If the request is refused, the connection closes in order, which takes longer.
         let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
     }
 

@@ -24,12 +24,12 @@ pub enum TimerEvent {
     Stop(FlowKey),
 }
 
-/// Future events. At one instant connections open first.
+/// Future events. At any one instant, connections open first.
 #[derive(Clone, Debug, Default)]
 pub struct Timers(BinaryHeap<Reverse<(Instant, TimerEvent)>>);
 
 impl Timers {
-    /// `event` happens at `at`.
+    /// Schedules `event` at `at`.
     pub fn add(&mut self, at: Instant, event: TimerEvent) {
         self.0.push(Reverse((at, event)));
     }
@@ -65,7 +65,7 @@ impl RunEnd {
         Instant::from_ns(self.at_ns.load(Ordering::Acquire))
     }
 
-    /// Sets its end to `at`, if not earlier; returns whether this is earlier than before.
+    /// Moves the end forward to `at`, unless it is already earlier; returns whether it has moved.
     pub fn bring_forward(&self, at: Instant) -> bool {
         self.at_ns.fetch_min(at.as_ns(), Ordering::AcqRel) > at.as_ns()
     }

@@ -72,10 +72,10 @@ fn alone(cases: &[Case], name: &str) -> ExitCode {
     match case() {
         Ok(()) => ExitCode::SUCCESS,
         Err(LiveError::Machine { what, remedy }) => {
-            // Or a defect by which no run begins at all would pass for a machine's.
+            // Otherwise a defect that prevents every run would be mistaken for a limitation of the machine.
             let diagnosis = aqmlab_live::doctor::examine();
-            assert!(!diagnosis.can_run(), "the doctor finds no fault here, and yet: {what}; {remedy}");
-            println!("{name}: skipped, for {what}; {remedy}");
+            assert!(!diagnosis.can_run(), "the doctor finds no fault here, but: {what}; {remedy}");
+            println!("{name}: skipped because {what}; {remedy}");
             ExitCode::from(SKIPPED as u8)
         }
         Err(error) => panic!("{error}"),

@@ -30,7 +30,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Whether the comment has these words.
+    /// Whether the comment contains these words.
     pub fn says(&self, words: &str) -> bool {
         self.comment.split(", ").any(|part| part == words)
     }

@@ -31,7 +31,8 @@ pub fn frame_budget(plan: &Plan, frames: usize) -> FrameBudget {
     FrameBudget { frames, largest: vec![1500; plan.classes.len()] }
 }
 
-/// A UDP datagram over IPv4 of `len` octets in all, from the host at `from` of flow `index`, or from a port of no flow.
+/// A UDP datagram over IPv4 of `len` octets in total, from the host at `from` of flow `index`, or from a port
+/// of no flow.
 pub fn datagram(from: HostId, index: Option<u16>, ecn: Ecn, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     octets[0] = 0x45;

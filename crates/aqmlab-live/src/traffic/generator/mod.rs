@@ -1,6 +1,6 @@
 //! The generator: one thread that drives every socket of every host.
 //!
-//! Its loop is here; [`timer_events`] handles due instants, [`socket_events`] events at sockets.
+//! Its loop is here; [`timer_events`] handles due instants, and [`socket_events`] handles events at sockets.
 
 mod socket_events;
 mod timer_events;
@@ -33,8 +33,7 @@ use crate::router::{Announcer, client_ports};
 /// Results of the generator.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Rows of each flow that started, or of each user with a connection, in the order of their
-    /// numbers.
+    /// One row for each flow that started, or for each user with a connection, in the order of their numbers.
     pub rows: Vec<FlowRow>,
     /// The table `flow_series`.
     pub series: Table,
@@ -44,7 +43,7 @@ pub struct Outcome {
     pub socket_errors: SocketErrors,
     /// Lateness of flows' starts, datagrams' departures and sessions' wake-ups, in nanoseconds.
     pub lateness_ns: Histogram,
-    /// Processor time of the generator, with that of the kernel on its behalf.
+    /// Processor time of the generator, including the kernel's on its behalf.
     pub processor_time: Span,
     /// Sockets that are still open: if closed, they would answer packets in flight with errors.
     pub still_open: Vec<OwnedFd>,
@@ -84,11 +83,12 @@ pub struct Generator<'a> {
 
 /// Maximum sleep of the generator, so that it soon notices the end of the run.
 const LONGEST_WAIT: Span = Span::ms(10);
-/// Number of instants handled before the sockets are served, and of socket events before the instants are.
+/// Number of instants handled before the sockets are served, and of socket events before instants are.
 const PER_PASS: usize = 256;
 
 impl<'a> Generator<'a> {
-    /// Does everything that is possible before the run begins: the servers' sockets are open when it returns.
+    /// Does everything that can be done before the run begins: the servers' sockets are open when this
+    /// returns.
     ///
     /// # Errors
     /// If a socket cannot be opened.
@@ -164,8 +164,8 @@ impl<'a> Generator<'a> {
         while self.catch_up()?.is_some() {
             self.wait(&mut events)?;
             for event in events.drain(..) {
-                // A burst of events takes milliseconds. What is due meanwhile does not wait for its
-                // end, and what comes after the run's end is ignored.
+                // A burst of events takes milliseconds. Anything due in the meantime does not wait for the
+                // end of the burst, and events after the run's end are ignored.
                 let Some(now) = self.catch_up()? else { break };
                 self.on_event(EventSource::of(event.data), event.flags, now, &mut scratch)?;
             }
@@ -196,7 +196,7 @@ impl<'a> Generator<'a> {
     fn finish(mut self, used: Span) -> Outcome {
         let end = self.run_end.at();
         if end < self.schedule.t0() {
-            // It was ended in the warm-up: nothing is measured.
+            // The run ended in the warm-up, so nothing is measured.
             self.end_warmup();
         }
         self.schedule.end(end, StoppedBy::Time);
@@ -236,7 +236,7 @@ fn series_table() -> Table {
     Table::partial(&schema::FLOW_SERIES, &known)
 }
 
-/// Source of an event, in the word that the kernel returns with it.
+/// Source of an event, as encoded in the word that the kernel returns with it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum EventSource {
     /// This end of a flow.
@@ -270,7 +270,7 @@ impl EventSource {
     }
 }
 
-/// Mask of the number of flows opened so far, as a key holds it.
+/// Mask of the number of flows opened so far, as stored in a key.
 const OPENED: u32 = (1 << 30) - 1;
 
 fn socket_error(

@@ -18,7 +18,7 @@ use crate::error::LiveError;
 use crate::traffic::flow::{Body, Flow, FlowKey};
 use crate::traffic::stream::Stream;
 
-/// Datagrams or connections that a server accepts before the next socket is served.
+/// Number of datagrams or connections that a server accepts before the next socket is served.
 const PER_SERVER: usize = 64;
 
 impl Generator<'_> {
@@ -84,7 +84,7 @@ impl Generator<'_> {
         let Some(Flow { body: Body::Tcp(connection), .. }) = self.flow(key) else { return };
         let Some(stream) = connection.end(end) else { return };
         if flags.contains(EventFlags::ERR) {
-            // Most often it is word of an acknowledgment.
+            // Most often this reports an acknowledgment.
             stream.forget_stamps();
             if let Some(error) = stream.error() {
                 return self.fail(key, error, now);
@@ -142,9 +142,9 @@ impl Generator<'_> {
             let Some(stream) = connection.end(end) else { continue };
             let (was_watched, data) = (stream.is_watched(), EventSource::End(key, end).data());
             let Some(interest) = stream.new_interest() else { continue };
-            // The descriptor is open and belongs to this process, so the call can fail only for
-            // lack of memory, and then the flow stands still. A socket that waits for nothing would
-            // keep reporting its end, so it is not watched.
+            // The descriptor is open and belongs to this process, so the call can fail only for lack of
+            // memory; the flow then stands still. A socket that waits for nothing would keep reporting its
+            // end, so it is not watched.
             let _ = match (was_watched, interest.is_empty()) {
                 (true, true) => epoll::delete(&self.epoll, stream.fd()),
                 (true, false) => epoll::modify(&self.epoll, stream.fd(), data, interest),

@@ -24,8 +24,8 @@ use crate::traffic::timers::TimerEvent;
 const PORTS_TRIED: usize = 8;
 
 impl Generator<'_> {
-    /// Executes the events due by `now`, as long as sockets can wait. At one instant
-    /// milestones come last.
+    /// Executes the events due by `now`, for as long as sockets can wait. At any one instant, milestones come
+    /// last.
     pub(super) fn do_what_is_due(&mut self, now: Instant) -> Result<(), LiveError> {
         for _ in 0..PER_PASS {
             let milestone = self.schedule.next().filter(|(at, _)| *at <= now);
@@ -195,7 +195,7 @@ impl Generator<'_> {
         Ok(Body::Tcp(Box::new(Connection::new(Stream::new(socket, true, options.receive_window), session))))
     }
 
-    /// The applications' first acts.
+    /// Executes the applications' first actions.
     fn begin(&mut self, key: FlowKey, at: Instant) {
         let plan = &self.plan.classes[usize::from(key.class)];
         let Some(flow) = self.flow(key) else { return };
@@ -255,7 +255,7 @@ impl Generator<'_> {
             Milestone::SampleQueues => {} // the router's to take
             Milestone::SampleFlows => self.sample(at),
             Milestone::WarmupEnd => self.end_warmup(),
-            // The loop ends by the same instant.
+            // The loop ends at the same instant.
             Milestone::End => {}
         }
         self.schedule.pass(milestone);
@@ -264,7 +264,8 @@ impl Generator<'_> {
     /// Writes a row of `flow_series` for each connection that is itself a flow.
     fn sample(&mut self, now: Instant) {
         for (class, flows) in self.flows.iter().enumerate() {
-            // A user's connections have no rows: they would be one flow's many at one instant.
+            // A user's connections have no rows, because one flow would then have several rows at one
+            // instant.
             let flows = flows.iter().flatten().filter(|_| self.populations.is_list(class));
             for flow in flows {
                 let Body::Tcp(connection) = &flow.body else { continue };
@@ -277,7 +278,7 @@ impl Generator<'_> {
                     sample.srtt.map(Span::as_ns).into(),
                     sample.flight.get().into(),
                     sample.acked.get().into(),
-                    Cell::Null, // sockets report what is in order only
+                    Cell::Null, // sockets report only data in order
                     connection.delivered().get().into(),
                 ]);
             }
