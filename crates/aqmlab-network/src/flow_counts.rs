@@ -1,16 +1,15 @@
 //! The counts of a flow.
 
-/// A cumulative count: `u64` where a host knows all of them, `Option<u64>` where a kernel may not
-/// report it.
+/// A cumulative count: `u64` if a host knows all counts, `Option<u64>` if a kernel may not report this one.
 pub trait Count: Copy {
     /// A count of zero.
     const ZERO: Self;
 
-    /// Returns the sum, or unknown if either count is unknown.
+    /// Returns the sum, which is unknown if either count is unknown.
     #[must_use]
     fn plus(self, other: Self) -> Self;
 
-    /// Returns the increase since `before`, or the whole count where that is unknown.
+    /// Returns the increase since `before`, or the whole count if `before` is unknown.
     #[must_use]
     fn since(self, before: Self) -> Self;
 
@@ -69,7 +68,7 @@ macro_rules! flow_counts {
             /// Counts of zero, all of them known.
             pub const ZERO: Self = FlowCounts { $($name: T::ZERO,)+ };
 
-            /// Returns the sum of both.
+            /// Returns the sum of these counts and the others.
             #[must_use]
             pub fn plus(self, other: Self) -> Self {
                 FlowCounts { $($name: self.$name.plus(other.$name),)+ }
@@ -97,11 +96,11 @@ flow_counts! {
     /// Bytes that reached the receiver for the first time, in order or not (datagrams:
     /// network-layer bytes).
     received_bytes,
-    /// Of these, the bytes that reached the client; zero where only the client sends.
+    /// Those of these bytes that reached the client; zero if only the client sends.
     received_by_client_bytes,
     /// Bytes delivered to the receiving application, in order, for the first time.
     delivered_bytes,
-    /// Segments with payload or FIN sent again.
+    /// Retransmitted segments with payload or FIN.
     retransmitted_segments,
     /// Retransmission timeouts of data or FIN.
     timeouts,

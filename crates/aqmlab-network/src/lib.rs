@@ -6,8 +6,8 @@
 //! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: the counts of a flow, and the table `flows`.
 //!   [`UserRows`] sums up the connections of flows that are users.
 //! - [`hops`], [`FlowPath`]: the path of a class, and a flow's own pipes on it.
-//! - [`request_recorder`], [`recorded_exchange`]: the recording of requests by a plan, and the reports of
-//!   sessions.
+//! - [`request_recorder`], [`recorded_exchange`]: the recording of requests that a plan asks for, and the
+//!   reports of sessions.
 //! - [`Engine`], [`RunFacts`]: the parts of the program behind a run, and its recording.
 //!
 //! This crate has no clock and no loop. A host reads the plan's settings from it, and calls it after each

@@ -1,8 +1,8 @@
 //! The path of a class through the network, and each flow's own pipes on it.
 //!
-//! Both hosts take a packet along the same hops, through pipes with the same arithmetic and the
-//! same draws. The simulator moves it on by events; the live router holds it in a `DelayStage` of
-//! `aqmlab-qdisc` until it is due.
+//! Both hosts move a packet along the same hops, through pipes with the same arithmetic and the same draws.
+//! The simulator moves it by events; the live router holds it in a `DelayStage` of `aqmlab-qdisc` until it is
+//! due.
 
 use aqmlab_qdisc::{Loss, Pipe};
 use aqmlab_scenario::{ClassPlan, Edge, Plan, StagePlace, base_rtt};
@@ -30,7 +30,7 @@ pub enum Hop {
 }
 
 impl Hop {
-    /// Returns how many links it is: zero for delay stages, otherwise one.
+    /// Returns the number of links that the step counts as: zero for delay stages, otherwise one.
     pub const fn links(self) -> u8 {
         match self {
             Hop::Own(OwnPipe::Stage(..)) => 0,
@@ -80,8 +80,8 @@ pub struct FlowPath<'a> {
     of: Option<Identity>,
     seed: u64,
     access_delay: Option<Span>,
-    /// The distances of its client and its server from their edges of the network, as its cloud has
-    /// drawn them or its trace gives them.
+    /// The distances of its client and its server from their edges of the network, drawn by its cloud or
+    /// given by its trace.
     carried: Option<[Span; 2]>,
 }
 

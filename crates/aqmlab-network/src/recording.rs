@@ -10,7 +10,7 @@ use aqmlab_units::Instant;
 pub struct Engine {
     /// The host.
     pub host: Host,
-    /// Incremented whenever a change of the engine changes a result.
+    /// Incremented whenever a change to the engine changes a result.
     pub version: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The requests of a run: the recording that a plan requests, and a host's reports of each request.
+//! The requests of a run: the recording that a plan asks for, and a host's reports of each request.
 
 use aqmlab_recording::{Exchange, RequestRecorder, RequestSettings, SizeBands, TableWriter, schema};
 use aqmlab_scenario::{ClassPlan, Plan, RequestPlan};
@@ -20,11 +20,11 @@ pub fn request_recorder(plan: &Plan, seed: u64, rows: Option<TableWriter>) -> Op
     let name = |class: &ClassPlan| class.workload.makes_requests().then(|| class.name.clone());
     let classes: Vec<_> = plan.classes.iter().map(name).collect();
     let wanted = wants_request_rows(plan);
-    assert!(wanted || rows.is_none(), "a file for rows that nobody wants");
+    assert!(wanted || rows.is_none(), "a file for rows that the plan does not require");
     if classes.iter().all(Option::is_none) {
         return None;
     }
-    let held = || TableWriter::in_memory(&schema::REQUESTS).expect("memory takes the head of a file");
+    let held = || TableWriter::in_memory(&schema::REQUESTS).expect("memory holds the head of a file");
     let settings = RequestSettings {
         seed,
         t0: Instant::ZERO + plan.warmup,

@@ -1,4 +1,4 @@
-//! The schedule of a run: samples, the end of the warm-up, the end, and early ends.
+//! The schedule of a run: samples, the end of the warm-up, and the end of the run, possibly early.
 
 use aqmlab_qdisc::{Classed, Port};
 use aqmlab_recording::StoppedBy;
@@ -29,7 +29,7 @@ impl Milestone {
 /// time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// The intervals between samples of queues and of flows; zero where there are none.
+    /// The intervals between samples of queues and of flows; zero if there are none.
     intervals: [Span; 2],
     /// When each milestone is due, by its number; far future if it never is.
     next: [Instant; 4],
@@ -101,7 +101,7 @@ impl Schedule {
         self.ended = Some((at, why));
     }
 
-    /// Returns whether the warm-up is over and the run is not.
+    /// Returns whether the warm-up is over but the run is not.
     #[inline]
     pub fn is_measuring(&self) -> bool {
         self.next[Milestone::WarmupEnd as usize] == Instant::FAR_FUTURE && self.ended.is_none()

@@ -1,5 +1,5 @@
-//! Rows of `flows` where a flow is a user with many connections: sums, so that no individual connection is
-//! stored.
+//! Rows of `flows` for flows that are users with many connections: they are sums, so that no individual
+//! connection is stored.
 
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};

@@ -83,7 +83,7 @@ fn word(kind: &Kind) -> &'static str {
     }
 }
 
-/// Returns the units in which a value is written. A plain number has none; its help defines what it
+/// Returns the units in which a value is written. A plain number has none; its help text defines what it
 /// counts.
 fn unit(kind: &Kind) -> &'static str {
     match kind {

@@ -21,7 +21,7 @@ use crate::runs::{captured_links, check_arms, one_case};
 
 pub(crate) const ENGINE: Option<aqmlab_network::Engine> = Some(aqmlab_live::ENGINE);
 
-/// Makes one live run of the arm called `arm` with this seed, and writes its recording to
+/// Executes one live run of the arm called `arm` with this seed, and writes its recording to
 /// `out_path`, which must not exist. Returns the duration and the verdict as JSON text. An
 /// interrupted run leaves a recording marked as interrupted.
 #[pyfunction]
@@ -41,7 +41,7 @@ pub(crate) fn live_run(
 ) -> PyResult<String> {
     let experiment = one_case(py, toml, file_name)?;
     check_arms(&experiment, &[arm])?;
-    let plan = experiment.arms.iter().find(|plan| plan.arm == arm).expect("the arm is there");
+    let plan = experiment.arms.iter().find(|plan| plan.arm == arm).expect("the arm exists");
     let links = if pcap.is_empty() { Vec::new() } else { captured_links(plan, &pcap)? };
     // A path that cannot be written should fail before the run, not after it.
     let mut staged = Staged::create(&out_path).map_err(|error| not_written(&error))?;
@@ -71,8 +71,8 @@ pub(crate) fn live_run(
     }
 }
 
-/// Writes the recording. Captured packets that leave no space for the tables are discarded: the
-/// measurements are the purpose of the run, which cannot be repeated.
+/// Writes the recording. Captured packets that leave no space for the tables are discarded: the measurements,
+/// which cannot be repeated, are the purpose of the run.
 fn save(run: &mut LiveRun, mut staged: Staged) -> Result<(), NotWritten> {
     if let Err(error) = run.recording.put_in(&mut staged) {
         if !error.is_host_limit() || !staged.give_up(FILE_NAME) {
@@ -98,7 +98,7 @@ fn begin_capture(
     Ok(Some(PortCapture { links, file }))
 }
 
-/// Returns how accurately this machine keeps time, as JSON text; takes five seconds.
+/// Returns how punctual live runs are on this machine, as JSON text; takes five seconds.
 #[pyfunction]
 #[pyo3(signature = (progress=None))]
 pub(crate) fn live_selftest(py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<String> {

@@ -14,7 +14,7 @@ fn refusal() -> PyErr {
     HostError::new_err("live runs need Linux, because they use its network namespaces and TUN interfaces")
 }
 
-/// Refuses.
+/// Refuses the call.
 #[pyfunction]
 #[pyo3(signature = (toml, file_name, arm, seed, out_path, force=false, pcap=Vec::new(), pcap_bytes=DEFAULT_SNAP, progress=None))]
 #[allow(clippy::too_many_arguments, unused_variables)] // the arguments of the live run on Linux
@@ -32,13 +32,13 @@ pub(crate) fn live_run(
     Err(refusal())
 }
 
-/// Refuses.
+/// Refuses the call.
 #[pyfunction]
 pub(crate) fn doctor() -> PyResult<String> {
     Err(refusal())
 }
 
-/// Refuses.
+/// Refuses the call.
 #[pyfunction]
 #[pyo3(signature = (progress=None))]
 #[allow(unused_variables)] // the argument of the self-test on Linux

@@ -26,7 +26,7 @@ pub(crate) fn schema(of: &str) -> PyResult<String> {
         "manifest" => aqmlab_recording::manifest_schema(),
         _ => {
             return Err(UsageError::new_err(format!(
-                "there is no schema of `{of}`; there are those of `scenario`, `plan` and `manifest`"
+                "there is no schema of `{of}`; there are schemas of `scenario`, `plan` and `manifest`"
             )));
         }
     };
@@ -99,7 +99,7 @@ fn slug(name: &str) -> String {
 
 /// Returns the result as JSON text.
 pub(crate) fn json_text(answer: &impl Serialize) -> String {
-    serde_json::to_string(answer).expect("answers have texts as keys and only values of JSON")
+    serde_json::to_string(answer).expect("answers have strings as keys and only JSON values")
 }
 
 /// A scenario with its arms in the form `A`.

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 /// Interval of progress reports to the caller.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-/// The run to make.
+/// The run to execute.
 pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) seed: u64,
@@ -43,7 +43,7 @@ pub(crate) enum Outcome {
     Finished {
         /// seconds
         wall_s: f64,
-        /// seconds of processor time, including the writing
+        /// seconds of processor time, including the time for writing
         cpu_s: f64,
         /// events that the simulator processed
         events: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Progress {
     pub(crate) sim_total_ns: u64,
 }
 
-/// Makes a run. `tick` is called about ten times per second and at the end; when it returns
+/// Executes a run. `tick` is called about ten times per second and at the end; when it returns
 /// `false`, the run is cancelled.
 pub(crate) fn run_watched(
     job: &Job<'_>,
@@ -107,7 +107,7 @@ fn run_one(job: &Job<'_>, control: &Control) -> Outcome {
     }
 }
 
-/// Makes the run and writes its recording; captured packets and rows of requests are written during
+/// Executes the run and writes its recording; captured packets and rows of requests are written during
 /// the run. Returns the duration of the run in seconds, or its outcome if it failed.
 fn record(job: &Job<'_>, control: &Control) -> Result<f64, Outcome> {
     let rows = wants_request_rows(job.plan);

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::errors::{HostError, MemoryCapError, PythonRunError, RecordingError, UsageError, scenario_error};
 use crate::pool::{CaptureChoice, Job, Outcome, Progress, run_watched};
 
-/// Makes one run of the arm called `arm` with this seed. Writes its recording to `out_path`, which
+/// Executes one run of the arm called `arm` with this seed. Writes its recording to `out_path`, which
 /// must not exist, with `pcap_bytes` bytes of each packet at the ports named in `pcap`. Returns the
 /// cost of the run as JSON text.
 #[pyfunction]
@@ -34,7 +34,7 @@ pub(crate) fn run_one(
 ) -> PyResult<String> {
     let experiment = one_case(py, toml, file_name)?;
     check_arms(&experiment, &[arm])?;
-    let plan = experiment.arms.iter().find(|plan| plan.arm == arm).expect("the arm is there");
+    let plan = experiment.arms.iter().find(|plan| plan.arm == arm).expect("the arm exists");
     refuse_only_live(py, [plan], file_name)?;
     let capture = if pcap.is_empty() {
         None

@@ -30,7 +30,7 @@ pub(crate) enum Finding {
 pub(crate) struct Tried {
     pub(crate) scripts: u64,
     pub(crate) checks: Checks,
-    /// The finding with its seed, the smallest seed with a finding.
+    /// The finding with its seed, which is the smallest seed with a finding.
     pub(crate) finding: Option<(u64, Finding)>,
 }
 

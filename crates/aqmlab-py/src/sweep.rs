@@ -1,4 +1,4 @@
-//! Sweeps from Python: the file is read once, and its cases are made one at a time.
+//! Sweeps from Python: the file is read once, and its cases are expanded one at a time.
 
 use aqmlab_scenario::{Parts, Sweep as Cases};
 use pyo3::exceptions::PyIndexError;
@@ -63,7 +63,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// Returns one case as JSON text, without making any other. The plan made from the case's own text has
+    /// Returns one case as JSON text, without expanding any other. The plan made from the case's own text has
     /// the origins of its values.
     fn case(&self, py: Python<'_>, index: u64) -> PyResult<String> {
         if index >= self.cases.cases() {

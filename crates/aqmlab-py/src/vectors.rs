@@ -13,8 +13,8 @@ use crate::runs::{check_arms, one_case};
 
 /// Returns the contents of a file of connection vectors in a `format` (`csv`, `parquet`, `tmix`). It covers
 /// the connections of these classes, in the arm called `arm`, that open no later than `until_ns` in a run
-/// with this seed. Where the network decides when they open, they are those of `requests`, the table of that
-/// name in a recording.
+/// with this seed. If the network determines when connections open, they are taken from `requests`, the table
+/// of that name in a recording.
 #[pyfunction]
 #[pyo3(signature = (toml, file_name, arm, classes, seed, until_ns, format, requests=None))]
 #[allow(clippy::too_many_arguments)] // keyword arguments of a Python function
@@ -31,7 +31,7 @@ pub(crate) fn vectors(
 ) -> PyResult<Cow<'static, [u8]>> {
     let experiment = one_case(py, toml, file_name)?;
     check_arms(&experiment, &[arm])?;
-    let plan = experiment.arms.iter().find(|plan| plan.arm == arm).expect("the arm is there");
+    let plan = experiment.arms.iter().find(|plan| plan.arm == arm).expect("the arm exists");
     plan.check_seed(seed).map_err(UsageError::new_err)?;
     let until = Instant::ZERO + Span::ns(until_ns);
     let of = |name: &String| {
@@ -83,7 +83,7 @@ fn vectors_of(
     let vectors = vectors.map_err(UsageError::new_err)?;
     if vectors.is_empty() {
         return Err(UsageError::new_err(format!(
-            "no connection of `{}` opens up to {}; write a longer duration",
+            "no connection of `{}` opens by {}; write a longer duration",
             class.name,
             until.saturating_since(Instant::ZERO)
         )));

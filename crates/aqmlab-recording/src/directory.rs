@@ -25,7 +25,7 @@ struct Written {
     file: File,
     /// Its future name.
     target: PathBuf,
-    /// Whether its owner has given it up. It is then not part of the recording.
+    /// Whether its owner has given it up, in which case it is not part of the recording.
     given_up: Arc<AtomicBool>,
 }
 
@@ -46,8 +46,8 @@ impl StreamedFile {
     /// Gives the file up: its disk space is freed at once, and the recording appears without it.
     pub fn give_up(&mut self) {
         self.given_up.store(true, Ordering::Relaxed);
-        // There are two handles on it, so removing the name alone would not free the space before
-        // the recording is complete.
+        // There are two handles to it, so removing the name alone would not free the space before the
+        // recording is complete.
         let _ = self.file.set_len(0);
         let _ = fs::remove_file(&self.temporary);
     }
@@ -55,7 +55,7 @@ impl StreamedFile {
     /// Waits until the written data is on the disk.
     ///
     /// # Errors
-    /// If that fails.
+    /// If waiting fails.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
     }
@@ -166,7 +166,7 @@ impl Staged {
             for (wait, Written { file, target, .. }) in waits.into_iter().zip(&files) {
                 let synced = match wait {
                     Ok(wait) => wait.join().expect("waiting for the disk does not panic"),
-                    // The system has no spare thread.
+                    // The system cannot provide another thread.
                     Err(_) => file.sync_all(),
                 };
                 synced.map_err(RecordingError::io("write", target))?;

@@ -30,7 +30,7 @@ pub struct LiveReport {
     pub stall_count: u64,
     /// The longest of all stalls.
     pub longest_stall_ns: u64,
-    /// Processor time of the router's thread, in percent of the time of the run.
+    /// Processor time of the router's thread, in percent of the run's duration.
     pub duty_percent: f64,
     /// Scheduling of the router's thread.
     pub policy: Policy,
@@ -45,7 +45,7 @@ pub struct LiveReport {
     /// How packets were joined, if the hosts had offloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload: Option<OffloadReport>,
-    /// Share of the measured interval for which a `hybrid` router was too busy to spin, in percent.
+    /// Share of the measured interval during which a `hybrid` router was too busy to spin, in percent.
     pub without_spin_percent: f64,
     /// Frames read from the hosts.
     pub frames: Frames,
@@ -55,7 +55,7 @@ pub struct LiveReport {
     pub drops: LiveDrops,
     /// Congestion marks over the whole run.
     pub marks: LiveMarks,
-    /// Differences of the kernels' TCP, and gaps of a capture, one sentence each.
+    /// Differences between the kernels' TCP and the plan, and gaps in a capture, one sentence each.
     pub remarks: Vec<String>,
     /// Settings of the hosts' kernels, by class.
     pub stack: BTreeMap<String, serde_json::Map<String, Value>>,
@@ -79,7 +79,7 @@ pub struct LiveReport {
     pub ping: TimeDistribution,
     /// Packet rate that this machine can handle.
     pub capacity: CapacityReport,
-    /// The machine; absent where it was not examined.
+    /// The machine; absent if it was not examined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineFacts>,
 }
@@ -98,7 +98,7 @@ pub struct Check {
     pub name: &'static str,
     /// Whether it holds.
     pub passed: bool,
-    /// Figure and limit in words, or the error if the condition does not hold.
+    /// Figure and limit in words, or the violation if the condition does not hold.
     pub sentence: String,
     /// The figure.
     pub value: f64,
@@ -116,11 +116,11 @@ pub struct TimeDistribution {
     pub count: u64,
     /// The median.
     pub p50_ns: u64,
-    /// 90 % are no larger.
+    /// 90 % of the values are no larger.
     pub p90_ns: u64,
-    /// 99 % are no larger.
+    /// 99 % of the values are no larger.
     pub p99_ns: u64,
-    /// 99.9 % are no larger.
+    /// 99.9 % of the values are no larger.
     pub p999_ns: u64,
     /// The largest, to within its bin.
     pub max_ns: u64,
@@ -243,7 +243,7 @@ pub struct HostCounters {
 pub struct GeneratorReport {
     /// Lateness of the actions of sources and sessions.
     pub lateness: TimeDistribution,
-    /// Processor time of its thread, in percent of the time of the run.
+    /// Processor time of its thread, in percent of the run's duration.
     pub processor_percent: f64,
     /// Failures at the hosts' sockets, by kind.
     pub trouble: BTreeMap<&'static str, u64>,
@@ -253,19 +253,19 @@ pub struct GeneratorReport {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct KernelQueueReport {
-    /// The discipline and its options, as tc was given them.
+    /// The discipline and its options, as passed to tc.
     pub spec: String,
-    /// Packets that the kernel was given.
+    /// Packets handed to the kernel.
     pub offered: u64,
-    /// Packets that came back.
+    /// Packets that returned.
     pub returned: u64,
     /// Packets that did not return.
     pub dropped: u64,
     /// Packets that returned with a mark.
     pub marked: u64,
-    /// Drops as the discipline counts them.
+    /// Drops as counted by the discipline.
     pub kernel_dropped: u64,
-    /// Times for which the link stood idle although a packet waited.
+    /// Periods in which the link was idle although a packet waited.
     pub lateness: TimeDistribution,
     /// The output of `tc -s` for the discipline at the end.
     pub shown: String,
@@ -291,7 +291,7 @@ pub struct CaptureStopped {
     pub reason: String,
 }
 
-/// The packet rate that a machine can handle, and that of a plan; `null` where work takes no time.
+/// The packet rate that a machine can handle, and that of a plan; `null` if work takes no time.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CapacityReport {
@@ -325,7 +325,7 @@ pub struct MachineFacts {
     pub tick_ns: u64,
     /// Governor of the first processor's frequency.
     pub governor: Option<String>,
-    /// Runnable threads and threads waiting for a disk, mean over the last minute.
+    /// Mean number of threads over the last minute that were runnable or waited for a disk.
     pub load: Option<f64>,
     /// Processor time taken by other guests during the run, in percent.
     pub stolen_percent: Option<f64>,

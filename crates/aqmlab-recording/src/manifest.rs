@@ -48,12 +48,12 @@ pub struct Manifest {
     pub stopped_by: StoppedBy,
     /// The links, in the plan's order.
     pub links: Vec<LinkInfo>,
-    /// Events that the engine processed: a property of the engine, in no digest.
+    /// Events that the engine processed: a property of the engine, not included in any digest.
     pub events: u64,
-    /// Duration of the run on this machine, in seconds; in no digest.
+    /// Duration of the run on this machine, in seconds; not included in any digest.
     pub wall_s: f64,
-    /// The facts that only the live router knows: the faithfulness of its run, and the machine; in
-    /// no digest.
+    /// The facts that only the live router knows: the faithfulness of its run, and the machine; not included
+    /// in any digest.
     pub live: Option<Box<LiveReport>>,
 }
 

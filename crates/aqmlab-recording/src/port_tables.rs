@@ -34,7 +34,7 @@ pub struct PortRecord {
     pub law: Table,
 }
 
-/// Counters of a port, which samples show as differences. Differences wrap: a count carried over a
+/// Counters of a port, which samples show as differences. Differences wrap because a count carried over a
 /// restart of the books is below zero.
 #[derive(Clone, Copy, Default)]
 struct Counters {
@@ -54,8 +54,8 @@ impl Counters {
             sum.arrivals_packets += arrived.packets;
             sum.arrivals_bytes += arrived.bytes;
             sum.departures_bytes += class.departed.bytes;
-            // Most ports never drop or mark: their counts are then not read, because they are not
-            // in the cache.
+            // Most ports never drop or mark: the counts of such ports are not read, because they are not in
+            // the cache.
             for fates in class.fates.iter().filter(|_| books.has_fates()) {
                 for reason in Reason::ALL {
                     let dropped = fates.dropped[reason as usize].packets;
@@ -155,7 +155,7 @@ impl PortTables {
             know(own, port);
             let mut own = own.iter_mut();
             let mut sample = |books: &Books, backlog: Backlog, observe: &dyn Fn(&mut LawSamples)| {
-                let queue = own.next().expect("it is known by now");
+                let queue = own.next().expect("it is already known");
                 push_sample(queues, queue, now, books, backlog);
                 law_buffer.clear();
                 observe(law_buffer);
@@ -288,7 +288,7 @@ fn class_cells<'a>(queue: &'a str, class: &'a str, books: &ClassBooks<'_>) -> im
     [queue.into(), class.into()].into_iter().chain(tally_cells(books.all_kinds(), Some(books.departed)))
 }
 
-/// Adds arrivals, departures where known, and drops and marks by reason.
+/// Adds arrivals, departures if known, and drops and marks by reason.
 fn tally_cells<'a>(
     (arrivals, fates): (Arrivals, Fates),
     departed: Option<Tally>,

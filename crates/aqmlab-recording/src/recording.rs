@@ -50,7 +50,7 @@ impl Recording {
         let files = self.encode()?;
         assert!(
             self.streamed.iter().all(|table| table.held().is_some()),
-            "a table is in a directory already"
+            "a table is already in a directory"
         );
         let mut staged = Staged::create(dir)?;
         put_in(&mut staged, &files)?;
@@ -66,11 +66,11 @@ impl Recording {
         staged.publish()
     }
 
-    /// Puts tables and manifest into a directory that is not published yet, and replaces those with the same
-    /// names.
+    /// Puts tables and manifest into a directory that has not been published, and replaces files with the
+    /// same names.
     ///
     /// # Errors
-    /// If the operating system refuses. A part may then have been written.
+    /// If the operating system refuses; some files may then have been written.
     pub fn put_in(&self, staged: &mut Staged) -> Result<(), RecordingError> {
         put_in(staged, &self.encode()?)
     }

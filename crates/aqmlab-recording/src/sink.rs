@@ -15,7 +15,7 @@ pub enum Sink {
 }
 
 impl Sink {
-    /// Removes what has been written, as far as possible.
+    /// Removes everything written so far, as far as possible.
     pub fn give_up(&mut self) {
         match self {
             Sink::Staged(file) => file.give_up(),
@@ -24,7 +24,7 @@ impl Sink {
         }
     }
 
-    /// Waits until the written data is on the disk, if it goes there.
+    /// Waits until the written data is on the disk, if the sink is a file.
     pub fn sync(&self) -> io::Result<()> {
         match self {
             Sink::Staged(file) => file.sync(),

@@ -111,7 +111,7 @@ impl TableWriter {
         }
         self.hasher.u64(self.rows);
         let Hashed { sink, sha } = self.file.finish().map_err(|error| error.at(&self.path))?;
-        // Some file systems report only now that they have no room.
+        // Some file systems report only now that they have no space.
         sink.sync().map_err(RecordingError::io("write", &self.path))?;
         Ok(StreamedTable {
             name: self.schema.name,

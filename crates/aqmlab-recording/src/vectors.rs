@@ -70,8 +70,8 @@ fn table(classes: &[(&ClassPlan, Vec<ConnectionVector>)]) -> Table {
     table
 }
 
-/// Returns a table as text. Names have no characters that need quotes, and the shortest text of a float reads
-/// back as the same float.
+/// Returns a table as text. Names have no characters that need quotes, and the shortest text of a float is
+/// read back as the same float.
 fn csv(table: &Table) -> String {
     let names: Vec<_> = table.columns.iter().map(|column| column.name).collect();
     let mut text = names.join(",");
@@ -104,7 +104,7 @@ const MOST_OF_NS2: u64 = i32::MAX as u64;
 /// no losses; the round-trip time is the contribution of the connection's own delays.
 ///
 /// # Errors
-/// If the format cannot hold a connection: a sentence without a full stop.
+/// If the format cannot hold a connection. The error is a sentence without a full stop.
 pub fn vectors_tmix(class: &ClassPlan, vectors: &[ConnectionVector]) -> Result<String, String> {
     let tcp = class.workload.tcp().expect("a class with exchanges has connections");
     let window = u64::from(tcp.receive_window).min(u64::from(tcp.max_window) * u64::from(tcp.mss));

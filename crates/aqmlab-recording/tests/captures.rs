@@ -168,7 +168,7 @@ fn a_full_disk_is_told_at_the_end() {
     assert_eq!(failure.ports, [told], "the earlier content is gone, too");
 }
 
-/// A disk that fills up only at the last blocks counts as full, like one that fills up earlier.
+/// A disk that fills up only at the last blocks is reported as full, like one that fills up earlier.
 #[test]
 fn a_disk_that_fills_up_at_the_end_is_told_too() {
     let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else {
@@ -195,7 +195,7 @@ fn a_file_that_is_given_up_frees_the_disk_and_is_no_part_of_the_recording() {
     let other_handle = fs::File::open(partial.join(FILE_NAME)).expect("it is there");
     assert_eq!(other_handle.metadata().expect("readable").len(), 100_000);
     file.give_up();
-    assert_eq!(other_handle.metadata().expect("readable").len(), 0, "a handle that is open holds no room");
+    assert_eq!(other_handle.metadata().expect("readable").len(), 0, "an open handle holds no space");
     assert_eq!(fs::read_dir(&partial).expect("readable").count(), 0);
     recording().write_staged(staged).expect("written");
     assert!(target.join("manifest.json").is_file() && !target.join(FILE_NAME).exists());

@@ -226,7 +226,8 @@ fn the_document_names_every_column() {
     }
 }
 
-/// By its own name, or by a pattern: `dropped_r_packets` for each reason, the `_packets` columns `in _bytes`.
+/// A column is listed by its own name or by a pattern: `dropped_r_packets` for each reason, the `_packets`
+/// columns `in _bytes`.
 fn is_named(row: &str, name: &str) -> bool {
     let mut forms = vec![name.to_owned()];
     for reason in ["early", "forced", "overflow", "injected"] {

@@ -61,8 +61,8 @@ fn texts(table: &Table, column: &str) -> Vec<String> {
 fn what_ends_in_the_measured_interval_counts_whenever_it_began() {
     let mut recorder = recorder(10);
     let (t0, t1) = (T0.as_ns(), T1.as_ns());
-    // It ended at t0 and thus belongs to the warm-up. If it ends a nanosecond later, it is measured, with its
-    // whole duration.
+    // An exchange that ends at t0 belongs to the warm-up. One that ends a nanosecond later is measured, with
+    // its whole duration.
     for (user, at, how) in [
         (0, t0, Ending::Completed),
         (1, t0 + 1, Ending::Completed),
@@ -175,8 +175,8 @@ fn quantiles_of_each_band_are_those_of_the_sorted_times() {
 }
 
 /// A sample keeps 30 of 300 exchanges: over 4000 seeds, all are chosen equally often. The seeds are fixed, so
-/// chance has no part in the test. Under uniformity the statistic is chi-square with 299 degrees of freedom:
-/// mean 299, standard deviation 24.5.
+/// the test does not depend on chance. Under uniformity the statistic is chi-square with 299 degrees of
+/// freedom: mean 299, standard deviation 24.5.
 #[test]
 fn a_sample_is_uniform_over_exchanges() {
     const OFFERED: usize = 300;
@@ -203,7 +203,8 @@ fn a_sample_is_uniform_over_exchanges() {
     let share = KEPT as f64 / OFFERED as f64;
     let expected = SEEDS as f64 * share;
     let squares: f64 = hits.iter().map(|&hits| (hits as f64 - expected).powi(2)).sum();
-    // Without replacement a count has the variance `expected * (1 - share)`, and the counts of a seed add up to 30.
+    // Without replacement, a count has the variance `expected * (1 - share)`, and the counts of a seed add up
+    // to 30.
     let chi_square = squares / (expected * (1.0 - share)) * (OFFERED as f64 - 1.0) / OFFERED as f64;
     assert!((299.0 - 4.0 * 24.5..299.0 + 4.0 * 24.5).contains(&chi_square), "{chi_square}");
 }
@@ -227,7 +228,7 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
 /// A multiple of 64, plus one that is censored.
 const REPORTED: u32 = 64 * 1600 + 1;
 
-/// Three batches are filled during the run. Reports may come up to 63 us ahead of the host's clock, and
+/// Three batches are filled during the run. Reports may arrive up to 63 us ahead of the host's clock, and
 /// therefore out of order.
 fn report_many(recorder: &mut RequestRecorder, ahead: bool) {
     for n in 0..REPORTED - 1 {

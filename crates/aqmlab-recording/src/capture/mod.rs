@@ -24,8 +24,7 @@ use pcapng::{Direction, Interface, PcapngWriter, Record, Statistics};
 /// The name of the file in a recording's directory.
 pub const FILE_NAME: &str = "packets.pcapng";
 
-/// Default number of bytes kept of each packet: all headers, and just enough payload to recognise
-/// it.
+/// Default number of bytes kept of each packet: all headers, and just enough payload to recognise the packet.
 pub const DEFAULT_SNAP: u32 = 128;
 
 /// Bytes between two writes to the disk.
@@ -43,17 +42,17 @@ pub struct CapturedPort {
 /// A packet that leaves a port's queue, for the link or as a drop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketAtPort {
-    /// The port, as an index into the captured ones.
+    /// The port, as an index into the captured ports.
     pub port: u32,
     /// When its transmission begins, or when it is dropped.
     pub at: Instant,
-    /// Its waiting time.
+    /// Its waiting time in the queue.
     pub waited: Span,
     /// Why it was marked at this port, if it was.
     pub marked: Reasons,
     /// Why it is dropped, if it is.
     pub dropped: Option<Reason>,
-    /// Its length at the network layer, which queue and link use.
+    /// Its length at the network layer, which the queue and the link use.
     pub wire_len: Bytes,
 }
 
@@ -163,8 +162,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begins the file of `ports` in a recording that is being made, with `snap` bytes of each
-    /// packet.
+    /// Begins the file of `ports` in a recording in preparation, with `snap` bytes of each packet.
     ///
     /// # Errors
     /// If the operating system refuses.
@@ -230,7 +228,7 @@ impl Capture {
         }
     }
 
-    /// Stops writing, and removes what has been written.
+    /// Stops writing, and removes everything written so far.
     #[cold]
     fn give_up(&mut self, error: io::Error) {
         self.failed = Some(error);
@@ -260,7 +258,7 @@ impl Capture {
     /// disk.
     ///
     /// # Errors
-    /// If the operating system has refused anything since the beginning.
+    /// If the operating system has refused any operation since the beginning.
     pub fn finish(mut self, end: Instant, missed: &[u64]) -> Result<CaptureReport, Box<CaptureFailure>> {
         if let Err(error) = self.close(end.max(self.last), missed) {
             self.give_up(error);
@@ -292,14 +290,14 @@ impl Capture {
             file.statistics(&statistics)?;
         }
         file.flush()?;
-        // Some file systems report only now that they have no room.
+        // Some file systems report only now that they have no space.
         file.sink().get_ref().sync()
     }
 }
 
 /// Writes `queueing delay 1234567 ns, marked early`: first the delay, then other properties.
 fn describe(comment: &mut String, packet: &PacketAtPort, len: u32) {
-    let mut say = |text: std::fmt::Arguments<'_>| comment.write_fmt(text).expect("a text takes any text");
+    let mut say = |text: std::fmt::Arguments<'_>| comment.write_fmt(text).expect("a string accepts any text");
     say(format_args!("queueing delay {} ns", packet.waited.as_ns()));
     for reason in packet.marked.iter() {
         say(format_args!(", marked {}", reason.name()));

@@ -1,6 +1,6 @@
 //! The blocks of a pcapng file that a capture needs: a section, its interfaces, packets, statistics
-//! (draft-ietf-opsawg-pcapng; the numbers in brackets below are its sections). They are
-//! little-endian on every machine, so that equal runs leave equal files.
+//! (draft-ietf-opsawg-pcapng; the numbers in brackets below are its sections). They are little-endian on
+//! every machine, so that equal runs produce equal files.
 //!
 //! No crate is used: this module writes four kinds of blocks into one reused buffer, and reads
 //! none.
@@ -14,7 +14,7 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-/// The length of the section is not given.
+/// The length of the section is unspecified.
 const UNKNOWN_LENGTH: u64 = u64::MAX;
 
 // Options of all blocks [3.5], of sections [4.1], interfaces [4.2], packets [4.3] and statistics [4.6].
@@ -75,7 +75,7 @@ pub struct Statistics {
     pub end_ns: u64,
     /// Packets to be captured.
     pub received: u64,
-    /// Of these, the packets that are not in the file.
+    /// Those of these packets that are not in the file.
     pub dropped: u64,
 }
 
@@ -185,7 +185,7 @@ impl<W: Write> PcapngWriter<W> {
         self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    /// Writes the upper half first, whatever the byte order [4.3].
+    /// Writes the upper half first, regardless of the byte order [4.3].
     fn timestamp(&mut self, ns: u64) {
         self.u32((ns >> 32) as u32);
         self.u32(ns as u32);

@@ -8,7 +8,7 @@ use crate::schema;
 use crate::streamed::{StreamedTable, TableWriter};
 use crate::table::Table;
 
-/// Rows of one row group of the file.
+/// Number of rows in one row group of the file.
 const BATCH: usize = 1 << 15;
 
 /// Rows waiting to be written to a file.
@@ -18,7 +18,7 @@ pub struct Log {
     classes: Vec<String>,
     /// Rows not written yet, in arbitrary order.
     waiting: Vec<Row>,
-    /// Number of waiting rows at which it tries to write some of them.
+    /// Number of waiting rows at which the log tries to write some of them.
     full_at: usize,
 }
 
@@ -29,7 +29,7 @@ struct Row {
 }
 
 impl Row {
-    /// The order of the rows in the file, whatever the order of the host's reports.
+    /// The order of the rows in the file, regardless of the order of the host's reports.
     fn order(&self) -> (Instant, u32, ExchangeId) {
         (self.at, self.exchange.class, self.exchange.id())
     }

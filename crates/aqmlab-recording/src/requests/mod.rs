@@ -2,12 +2,12 @@
 //!
 //! An exchange is a request and its response. Its response time lasts from the instant at which the
 //! client passes the request to TCP (including the set-up of the connection if the exchange opens
-//! it) to the arrival of the response's last byte. Exchanges that end within the measured interval
-//! `(t0, t1]` count, whenever they began. An exchange that has not ended at `t1` is *censored*, and
-//! kept with its waiting time so far. `docs/recording.md` describes the tables.
+//! it) to the arrival of the response's last byte. Exchanges that end within the measured interval `(t0, t1]`
+//! count, regardless of when they began. An exchange that has not ended at `t1` is *censored*, and kept with
+//! its waiting time so far. `docs/recording.md` describes the tables.
 //!
 //! Pages are recorded in the same way, in their own tables. A page counts as one exchange, from the opening
-//! of its first connection to the last byte of its last object. Their bands are those of the page's size in
+//! of its first connection to the last byte of its last object. Its band is determined by the page's size in
 //! bytes.
 //!
 //! A host reports the end of each exchange once. It may report ahead of its clock, and in any
