@@ -122,7 +122,7 @@ pub fn examine() -> Diagnosis {
         congestion_controls(&machine.congestion_controls()),
     ];
     findings.push(descriptors(descriptor_limit()));
-    // Only before the checks start is the load that of other programs.
+    // The load must be read before the checks start, which would add to it.
     findings.push(load(machine.load(), processors()));
     findings.push(governor(machine.governor().as_deref()));
     findings.push(real_time(&machine));

@@ -331,7 +331,8 @@ fn kernel_shaper(observed: &Observed, time_scales: &TimeScales) -> Option<Check>
     Some(Check { name: "kernel_shaper", passed, sentence, value, limit, unit: "s" })
 }
 
-/// Every packet that entered a kernel queue came out, was dropped or waits, by the kernel's own count.
+/// Every packet that entered a kernel queue has come out, has been dropped or waits, according to the
+/// kernel's own counts.
 fn kernel_books(observed: &Observed) -> Option<Check> {
     let amiss = |kernel: &KernelObserved| {
         kernel.strays + kernel.offered.abs_diff(kernel.returned + kernel.dropped + kernel.waiting)

@@ -89,8 +89,8 @@ impl Machine {
         self.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
     }
 
-    /// Returns the governor of the first processor's frequency: `performance`. A guest whose host controls
-    /// the frequency has none.
+    /// Returns the governor of the first processor's frequency: `performance`. A guest has no governor if its
+    /// host controls the frequency.
     pub fn governor(&self) -> Option<String> {
         self.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     }

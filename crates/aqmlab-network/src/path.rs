@@ -40,8 +40,8 @@ impl Hop {
 }
 
 /// Returns the hops of class number `number` in one direction (0: to the server), in order: access link,
-/// delay stage, queues with the delay stages in front of them and after the last one, delay stage, access
-/// link, where they exist.
+/// delay stage, queues (with the delay stages in front of them and after the last one), delay stage, access
+/// link. Hops that do not exist are left out.
 pub fn hops(plan: &Plan, number: usize, direction: usize) -> Vec<Hop> {
     let class = &plan.classes[number];
     let links = class.way(direction);

@@ -55,7 +55,7 @@ pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Optio
     })
 }
 
-/// Returns a population's report of a page of its class number `class`, for the recorder. It has the form of
+/// Returns a population's report of a page of class number `class`, for the recorder. It has the form of
 /// an exchange in which the page's number replaces the connection's number, and its number of objects
 /// replaces the exchange's own number.
 pub fn ended_page(class: u32, page: &PageEnded) -> Exchange {

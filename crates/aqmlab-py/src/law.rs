@@ -17,9 +17,9 @@ const STEPS: u32 = 240;
 /// End of an automatic axis, in multiples of the average at which every packet is chosen.
 const MARGIN: f64 = 1.1;
 
-/// Returns the probability before spacing of the arms' first queues, as built for a run, at `averages`, as
-/// JSON text. Averages are in the queue's own unit; by default, they range from 0 to the point at which the
-/// probability is 1.
+/// Returns, as JSON text, the probability before spacing at these `averages` for the arms' first queues, as
+/// built for a run. Averages are in the queue's own unit; by default, they range from 0 to the point at which
+/// the probability is 1.
 #[pyfunction]
 #[pyo3(signature = (text, file_name, averages=None))]
 pub(crate) fn law_curves(

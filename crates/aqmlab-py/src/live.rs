@@ -110,7 +110,7 @@ pub(crate) fn live_selftest(py: Python<'_>, progress: Option<Py<PyAny>>) -> PyRe
     }
 }
 
-/// Returns what this machine has and lacks for live runs, as JSON text.
+/// Returns, as JSON text, what this machine has and lacks for live runs.
 #[pyfunction]
 pub(crate) fn doctor(py: Python<'_>) -> String {
     py.detach(|| aqmlab_live::doctor::examine().to_json().to_string())

@@ -22,7 +22,7 @@ pub const FORMAT_VERSION: u32 = 4;
 /// Incremented whenever the tables would report the same run differently.
 pub const VERSION: u32 = 2;
 
-/// The description of a run. [`crate::Recording::write`] adds what follows from it: the plan's
+/// The description of a run. [`crate::Recording::write`] adds the derived facts: the plan's
 /// digest, rows and digests of each table, and last the digest of the manifest itself.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {

@@ -103,13 +103,12 @@ pub struct Opening {
     pub open: Identity,
     /// The next wake-up requested, now or later.
     pub wake: Option<Wake>,
-    /// The connection's values from its cloud, where a cloud opens it; otherwise its draws follow
-    /// from its identity.
+    /// The connection's values from its cloud, if a cloud opens it; otherwise its draws follow from its
+    /// identity.
     pub carried: Option<Box<Carried>>,
-    /// The objects that it requests at once, where it opens for a page; otherwise empty.
+    /// The objects that it requests at once, if it opens for a page; otherwise empty.
     pub objects: Vec<PageObject>,
-    /// Number of exchanges that it carries, where its user determines it; otherwise a separate
-    /// draw.
+    /// Number of exchanges that it carries, if its user determines it; otherwise a separate draw.
     pub exchanges: Option<u32>,
 }
 

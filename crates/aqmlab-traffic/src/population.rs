@@ -37,8 +37,8 @@ pub enum Population {
 }
 
 impl Population {
-    /// Draws in advance, for all clouds together, what they need for their first `count`
-    /// connections: see [`PackMime::draw_ahead`].
+    /// Draws in advance, for all clouds together, the values for their first `count` connections: see
+    /// [`PackMime::draw_ahead`].
     pub fn draw_ahead<'a>(populations: impl Iterator<Item = &'a mut Population>, count: usize) {
         let mut models: Vec<_> = populations
             .filter_map(|population| match population {

@@ -28,7 +28,7 @@ pub enum Session {
     Single(SingleExchange),
     /// Any number of exchanges in succession.
     Requests(Requests),
-    /// Any number of simultaneous exchanges, whenever a user asks.
+    /// Any number of simultaneous exchanges, whenever a user requests them.
     Multiplexed(Box<Multiplexed>),
 }
 
@@ -104,8 +104,8 @@ impl Session {
         Session::Bursts(ByteBursts { plan, size_draws, off_draws, offs, bursts, written, on })
     }
 
-    /// Creates a session that requests these objects when it opens, and more whenever its user
-    /// asks.
+    /// Creates a session that requests these objects when it opens, and more objects whenever its user
+    /// requests them.
     pub fn multiplexed(objects: Vec<PageObject>) -> Self {
         Session::Multiplexed(Box::new(Multiplexed::new(objects)))
     }
@@ -132,8 +132,8 @@ impl Session {
         }
     }
 
-    /// Returns whether the client does nothing, whatever arrives, until its user requests more or closes.
-    /// Only the user knows that time.
+    /// Returns whether the client does nothing, regardless of what arrives, until its user requests more or
+    /// closes. Only the user knows that time.
     pub fn is_idle(&self) -> bool {
         match self {
             Session::Multiplexed(many) => many.is_idle(),

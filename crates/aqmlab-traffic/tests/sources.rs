@@ -93,8 +93,8 @@ fn the_mean_rate_is_the_duty_cycle_of_the_rate() {
     }
 }
 
-/// Sources that start within a period are on at time zero, and later, as often as in the long run; sources
-/// that start with whole periods are not.
+/// Sources that start in the middle of a period are on as often at time zero, and later, as in the long run;
+/// sources that start with whole periods are not.
 #[test]
 fn a_stationary_beginning_has_no_transient() {
     let pareto = |ms| Distribution::Pareto { mean: Span::ms(ms), shape: 1.5, max: None };

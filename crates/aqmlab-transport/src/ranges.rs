@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Ranges {
     runs: Vec<(u64, u64)>,
-    /// Count of numbers in all runs.
+    /// Count of the numbers in all runs.
     covered: u64,
 }
 

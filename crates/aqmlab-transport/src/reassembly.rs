@@ -181,7 +181,7 @@ mod tests {
         }
         assert_eq!(blocks(&beyond, 4), [(900, 950), (700, 750), (500, 550), (300, 350)]);
         assert_eq!(blocks(&beyond, 3), [(900, 950), (700, 750), (500, 550)]);
-        // A repetition, too, brings its block to the front; a bridge makes one block of two.
+        // A repetition also moves its block to the front; data that fills a gap joins two blocks.
         beyond.keep(300, 350, false, MAX_BLOCKS);
         assert_eq!(blocks(&beyond, 4), [(300, 350), (900, 950), (700, 750), (500, 550)]);
         beyond.keep(750, 900, false, MAX_BLOCKS);

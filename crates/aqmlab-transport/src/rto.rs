@@ -54,7 +54,7 @@ impl Deviation {
 pub(crate) struct RtoTimer {
     /// 8 * SRTT in nanoseconds; 0 before the first sample. With ns-2's arithmetic a whole number of ticks.
     srtt8: u64,
-    /// 4 * RTTVAR in nanoseconds; likewise.
+    /// 4 * RTTVAR in nanoseconds; the same applies.
     rttvar4: u64,
     deadline: Instant,
     /// The time at which the timed segment left; [`NEVER`] if none is timed.

@@ -6,7 +6,7 @@ use aqmlab_units::{Instant, Span};
 
 /// The maximum distance of a timer within a level, in slots.
 const REACH: u64 = 63;
-/// How much coarser each level is.
+/// Factor by which each level is coarser than the previous one.
 const COARSER: u64 = 8;
 
 /// Returns the latest tick of a clock, or `now` if it has none.

@@ -1,5 +1,6 @@
-//! Whatever the network does to packets, the stream arrives: every byte once, in order, and both sides end in
-//! CLOSED. A failure prints the seed; `AQMLAB_SEED=n cargo test -p aqmlab-transport --test any_loss` replays it.
+//! Whatever the network does to packets, the stream arrives: every byte arrives once and in order, and both
+//! sides end in CLOSED. A failure prints the seed; `AQMLAB_SEED=n cargo test -p aqmlab-transport --test
+//! any_loss` replays it.
 
 mod support;
 

@@ -38,7 +38,7 @@ impl CaptureWriter {
         self.missed.iter().map(|port| port.load(Ordering::Relaxed)).sum()
     }
 
-    /// Writes what is still in the ring, and ends the file at `end`. Packets handed over after this
+    /// Writes the rest of the ring, and ends the file at `end`. Packets handed over after this
     /// call may be missing from the file.
     ///
     /// # Errors

@@ -2,8 +2,8 @@
 //!
 //! One thread reads packets, executes due events, and waits for the next instant that the router requests.
 //! The router is called with ideal instants, so only a write can be late. The report records the lateness
-//! ([`DataPlaneReport::lateness`]) and whatever keeps the thread from its work: stalls, a processor that is
-//! too busy, a suspended machine.
+//! ([`DataPlaneReport::lateness`]) and everything that keeps the thread from its work: stalls, a processor
+//! that is too busy, a suspended machine.
 
 mod batch;
 mod clock;

@@ -175,7 +175,7 @@ fn plan_of(flows: u16, queue: &str) -> Plan {
 
 const DROPTAIL: &str = r#"kind = "droptail", limit = "50p""#;
 
-/// An ECN-capable datagram of a flow of the client's.
+/// An ECN-capable datagram of one of the client's flows.
 fn datagram(index: u16, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     octets[..10].copy_from_slice(&[0x45, 2, (len >> 8) as u8, len as u8, 0, 0, 0, 0, 64, 17]);
@@ -425,7 +425,7 @@ fn connections_that_come_and_go_allocate_nothing() {
     assert!(record.flows.iter().all(|flow| flow.all[0].received_bytes > 100_000), "{:?}", record.flows);
 }
 
-/// Three users with losses, jitter and access links of their own.
+/// Three users, each with losses, jitter and access links.
 fn users() -> ClassPlan {
     let text = "duration = \"100s\"\ntopology = { kind = \"dumbbell\", rate = \"10Mbit\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"50p\" } }\n\
                 [[traffic]]\nname = \"x\"\nkind = \"requests\"\nusers = 3\nthink = \"1s\"\nrequest = \"100B\"\nresponse = \"1kB\"\nloss = 0.01\n\

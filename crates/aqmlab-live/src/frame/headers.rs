@@ -231,7 +231,7 @@ fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     }
 }
 
-/// Returns the kind of a packet, which follows from the bytes after its IP header.
+/// Returns the kind of a packet, from the bytes after its IP header.
 fn kind(protocol: u8, segment: &[u8]) -> PacketKind {
     // RFC 9293, section 3.1.
     let header: Option<&[u8; TCP_HEADER]> = segment.first_chunk();

@@ -37,8 +37,7 @@ fn machine(what: impl Into<String>, remedy: impl Into<String>) -> LiveError {
     LiveError::Machine { what: what.into(), remedy: remedy.into() }
 }
 
-/// Returns the error for a root process that may not have a network namespace of its own: `unshare`
-/// failed.
+/// Returns the error for a root process that may not have its own network namespace: `unshare` failed.
 pub fn network_namespaces(error: &io::Error, policy: Policy) -> LiveError {
     if error.raw_os_error() == Some(libc::EINVAL) {
         return without("network", "CONFIG_NET_NS", error);
@@ -46,8 +45,8 @@ pub fn network_namespaces(error: &io::Error, policy: Policy) -> LiveError {
     namespaces(error, policy)
 }
 
-/// Returns the error for a process that may not have a user namespace of its own: `unshare` failed,
-/// or the new namespace could not be given a user.
+/// Returns the error for a process that may not have its own user namespace: `unshare` failed, or the new
+/// namespace could not be given a user.
 pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     let what = format!("it refuses user namespaces ({error})");
     if error.raw_os_error() == Some(libc::EINVAL) && !policy.several_threads {

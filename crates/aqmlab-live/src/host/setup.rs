@@ -144,7 +144,7 @@ fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
         // Acknowledgments are delayed only as the plan states, and writes are not held back.
         Sysctl::new("ipv4/tcp_backlog_ack_defer", 0),
         Sysctl::new("ipv4/tcp_autocorking", 0),
-        // RFC 6298, 5.5: a SYN's timeout doubles from the first.
+        // RFC 6298, 5.5: a SYN's timeout doubles from the first one on.
         Sysctl::new("ipv4/tcp_syn_linear_timeouts", 0),
         Sysctl::new("ipv6/conf/all/disable_ipv6", without_ipv6),
         Sysctl::new("ipv6/conf/default/disable_ipv6", without_ipv6),

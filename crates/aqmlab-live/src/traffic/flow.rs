@@ -146,7 +146,7 @@ impl Connection {
         self.session.iter().flat_map(Session::under_way).collect()
     }
 
-    /// Stops the sending application, whatever its session has scheduled.
+    /// Stops the sending application, regardless of what its session has scheduled.
     pub fn stop(&mut self) {
         self.session = None;
         self.client.close();

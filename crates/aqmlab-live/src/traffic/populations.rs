@@ -74,7 +74,8 @@ impl Populations {
         of.population.begin().filter(|wake| wake.at < of.until)
     }
 
-    /// Wakes a class. Returns what opens now, and the next instant at which it wants to be woken.
+    /// Wakes a class. Returns the connection that opens now, and the next instant at which the class wants to
+    /// be woken.
     pub fn on_wake(&mut self, class: usize, wake: Wake) -> Woken {
         let of = &mut self.classes[class];
         let woken = of.population.on_wake(wake);

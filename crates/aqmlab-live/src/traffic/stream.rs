@@ -241,7 +241,7 @@ impl Stream {
         })
     }
 
-    /// Returns the counts of what it has sent so far.
+    /// Returns the counts of data sent so far.
     pub fn sent(&self) -> KernelCounts {
         sys::tcp_info(&self.socket).map_or(NOTHING_SENT, |info| sent_by(&info))
     }

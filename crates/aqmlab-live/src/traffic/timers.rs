@@ -55,7 +55,7 @@ pub struct RunEnd {
 }
 
 impl RunEnd {
-    /// Returns a run's end at `at`, unless it is ended before.
+    /// Creates a run's end at `at`, which may be brought forward.
     pub fn new(at: Instant) -> Self {
         RunEnd { at_ns: AtomicU64::new(at.as_ns()) }
     }

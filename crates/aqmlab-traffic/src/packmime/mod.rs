@@ -132,8 +132,8 @@ impl PackMime {
         self
     }
 
-    /// Draws in advance what several clouds need for their first `count` connections. Drawing in parallel is
-    /// many times faster than cloud by cloud; the values do not change.
+    /// Draws in advance the values that several clouds need for their first `count` connections. Drawing in
+    /// parallel is many times faster than cloud by cloud; the values do not change.
     pub fn draw_ahead(clouds: &mut [&mut PackMime], count: usize) {
         let drivers: [fn(&mut PackMime) -> &mut Driver; 4] = [
             |cloud| &mut cloud.gaps,

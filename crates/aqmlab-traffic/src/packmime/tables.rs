@@ -21,7 +21,7 @@ impl Knots {
     }
 }
 
-/// Sizes of responses from the cached state in bytes, against probability.
+/// Sizes of responses from the cached state in bytes, as a function of the probability.
 #[rustfmt::skip]
 pub static RESPONSE_CACHED: Knots = Knots {
     x: &[
@@ -50,8 +50,8 @@ pub static RESPONSE_CACHED: Knots = Knots {
     ],
 };
 
-/// Binary logarithms of the sizes of downloaded responses in bytes, against that of the
-/// probability of a larger one.
+/// Binary logarithms of the sizes of downloaded responses in bytes, as a function of the binary logarithm of
+/// the probability of a larger one.
 #[rustfmt::skip]
 pub static RESPONSE_DOWNLOADED: Knots = Knots {
     x: &[
@@ -82,7 +82,7 @@ pub static RESPONSE_DOWNLOADED: Knots = Knots {
     ],
 };
 
-/// Request sizes up to the median in bytes, against probability within that half.
+/// Request sizes up to the median in bytes, as a function of the probability within that half.
 #[rustfmt::skip]
 pub static REQUEST_LOWER_HALF: Knots = Knots {
     x: &[
@@ -111,8 +111,8 @@ pub static REQUEST_LOWER_HALF: Knots = Knots {
     ],
 };
 
-/// Binary logarithms of request sizes above the median in bytes, against that of the probability
-/// of a larger one within that half.
+/// Binary logarithms of request sizes above the median in bytes, as a function of the binary logarithm of the
+/// probability of a larger one within that half.
 #[rustfmt::skip]
 pub static REQUEST_UPPER_HALF: Knots = Knots {
     x: &[
@@ -143,7 +143,7 @@ pub static REQUEST_UPPER_HALF: Knots = Knots {
     ],
 };
 
-/// Fifth roots of round-trip delays at the client in milliseconds, against the negative decimal
+/// Fifth roots of round-trip delays at the client in milliseconds, as a function of the negative decimal
 /// logarithm of the probability of a longer one.
 #[rustfmt::skip]
 pub static CLIENT_DELAY: Knots = Knots {
@@ -158,7 +158,7 @@ pub static CLIENT_DELAY: Knots = Knots {
     ],
 };
 
-/// Cube roots of round-trip delays at the server in milliseconds, against the negative decimal
+/// Cube roots of round-trip delays at the server in milliseconds, as a function of the negative decimal
 /// logarithm of the probability of a longer one.
 #[rustfmt::skip]
 pub static SERVER_DELAY: Knots = Knots {

@@ -19,7 +19,7 @@ pub(super) struct Dctcp {
     window_end: u64,
     /// DCTCP.BytesAcked, or segments.
     acked: u64,
-    /// DCTCP.BytesMarked, likewise.
+    /// DCTCP.BytesMarked, or segments.
     marked: u64,
 }
 

@@ -220,7 +220,7 @@ impl Window {
         self.cwnd = before + (self.cwnd - before) * share;
     }
 
-    /// Opens the window by one segment for each `count` acknowledged.
+    /// Opens the window by one segment for every `count` acknowledged segments.
     pub(crate) fn count_segments(&mut self, acked: u32, count: u32) {
         if self.credit >= count {
             self.credit = 0; // counted while a larger number was needed

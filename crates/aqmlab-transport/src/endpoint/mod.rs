@@ -95,7 +95,7 @@ const LIMITED: u8 = 1 << 1;
 const HANDSHAKE_ACK: u8 = 1 << 2;
 /// Due: a RST, with the sequence number of the next offset.
 const RESET: u8 = 1 << 3;
-/// The scoreboard chooses the segments, or the list of segments does and there is data.
+/// The scoreboard chooses the segments; or the list of segments does, and there is data.
 const SELECTIVE: u8 = 1 << 6;
 /// Everything that is due.
 const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET | SELECTIVE;

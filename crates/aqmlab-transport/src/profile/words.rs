@@ -178,7 +178,7 @@ words! {
 words! {
     /// Unit of the count between two acknowledgments of orderly data.
     pub enum AckCounting {
-        /// Segments, of whatever size.
+        /// Segments of any size.
         Segments = "segments",
         /// Bytes: as many as in `ack_every` full segments (ns-2's FullTcp).
         Bytes = "bytes",
@@ -210,7 +210,7 @@ words! {
         /// The last data.
         WithData = "with_data",
         /// The last data if nothing else is outstanding when it is first sent; otherwise the FIN is
-        /// a segment of its own once all data is acknowledged (ns-2's FullTcp).
+        /// a separate segment once all data is acknowledged (ns-2's FullTcp).
         Apart = "apart",
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) const fn new() -> Self {
         // DEVIATES from RFC 6582, 3.2, step 1, which sets `recover` to the initial sequence number: then
-        // the first data segment could not be retransmitted fast, which was not meant (ns-2 `bugfix_ss_`).
+        // the first data segment could not be retransmitted fast, which is not intended (ns-2 `bugfix_ss_`).
         let (phase, cause) = (Phase::Open, Cause::Nothing);
         Machine { recover: 0, dup_acks: 0, limited: 0, inflation: 0, phase, cause, timed_out: false }
     }
@@ -141,8 +141,8 @@ impl Machine {
         if count < profile.dupthresh && !first_is_lost {
             return AckAction::Early { nth: count };
         }
-        // RFC 6675, 5.1: after a timeout not before all that was sent is acknowledged. What a mark has reduced
-        // the window for already is recovered without another reduction (RFC 3168, 6.1.2).
+        // RFC 6675, 5.1: after a timeout, only once all data sent before it is acknowledged. If a mark has
+        // already reduced the window, a loss is recovered without another reduction (RFC 3168, 6.1.2).
         let covered = una >= self.recover;
         if !covered && self.cause != Cause::Mark {
             return AckAction::Ignore;
@@ -165,7 +165,7 @@ impl Machine {
 
     /// Returns whether an ECN echo on an acknowledgment of `ack` may reduce the window. It may do
     /// so once per window of data, whether the last reduction was for a mark or a loss (RFC 3168,
-    /// 6.1.2); with ns-2 also right after a timeout.
+    /// 6.1.2); with ns-2, also directly after a timeout.
     #[inline]
     pub(crate) fn may_react_to_mark(&self, ack: u64, profile: &Profile) -> bool {
         let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
@@ -218,7 +218,7 @@ impl Machine {
             self.inflation -= whole - 1;
             (f64::from(whole) - segments) + (add_back - 1.0)
         } else {
-            // The inflation is used up; one stays for the segment that is retransmitted now.
+            // The inflation is used up, except for one segment: the one that is retransmitted now.
             let beyond = segments - f64::from(self.inflation);
             self.inflation = 1;
             -(beyond + (1.0 - add_back))

@@ -4,7 +4,7 @@
 /// A reduction in progress, in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Prr {
-    /// RecoverFS: in flight when it began.
+    /// RecoverFS: segments in flight when the reduction began.
     flight: u32,
     /// prr_delivered.
     delivered: u32,

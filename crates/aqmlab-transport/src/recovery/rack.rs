@@ -37,7 +37,7 @@ struct Allowance {
 const PERSIST: u32 = 16;
 
 impl Rack {
-    /// The handshake has measured a round trip, or not.
+    /// The handshake is over, and may have measured a round trip.
     pub(super) fn new(rtt: Option<Span>) -> Self {
         Rack {
             at: Instant::ZERO,
@@ -50,15 +50,15 @@ impl Rack {
         }
     }
 
-    /// Whether what left then and ends there left before the latest segment that has arrived: RACK_sent_after
-    /// (RFC 8985, section 5.1), reversed.
+    /// Whether a segment that left then and ends there left before the latest segment that has arrived:
+    /// RACK_sent_after (RFC 8985, section 5.1), reversed.
     #[inline]
     pub(super) fn is_after(&self, left: Instant, end: u64) -> bool {
         (left, end) < (self.at, self.end)
     }
 
-    /// Segments have arrived, the `first` and the `last` of which left as given and were sent once, as were those
-    /// in between, which left between these two. Returns the round trip of the last.
+    /// Segments have arrived, each of which was sent once: the `first` and the `last` left at the given
+    /// times, the others in between. Returns the round trip of the last.
     #[inline]
     pub(super) fn originals_arrived(&mut self, now: Instant, first: &Sent, last: &Sent) -> Span {
         let rtt = now - last.at();
@@ -86,8 +86,9 @@ impl Rack {
             news.original = news.original.or(Some(segment.end));
             return;
         }
-        // Time stamps would tell the copies apart. DEVIATES from RFC 3522, 3.2: what comes later than the least
-        // round trip is taken for the latest copy's, which a queue may make wrong.
+        // Time stamps would distinguish the copies. DEVIATES from RFC 3522, 3.2: an acknowledgment that
+        // arrives later than the minimum round trip is attributed to the latest copy, which is wrong if a
+        // queue has delayed it.
         let rtt = now - segment.at();
         news.first_copy |= rtt < self.min_rtt;
         if !self.is_too_soon(rtt) {
@@ -100,8 +101,8 @@ impl Rack {
         rtt + rtt.div(8) < self.min_rtt
     }
 
-    /// An acknowledgment of everything below `una` reports duplicates: once per round trip, the allowance
-    /// grows.
+    /// An acknowledgment of everything below `una` reports duplicates, which increases the allowance once per
+    /// round trip.
     pub(super) fn arrived_twice(&mut self, una: u64, sent: u64) {
         if self.allowance.round.is_none_or(|round| una >= round) {
             let quarters = self.allowance.quarters.saturating_add(1);
@@ -117,8 +118,8 @@ impl Rack {
         }
     }
 
-    /// The allowance for reordering (RFC 8985, section 6.2, step 4, RACK_update_reo_wnd); `sure` in a recovery, or
-    /// when enough is SACKed.
+    /// The allowance for reordering (RFC 8985, section 6.2, step 4, RACK_update_reo_wnd); `sure` in a
+    /// recovery, or when enough segments are SACKed.
     #[inline]
     pub(super) fn window(&self, sure: bool, srtt: Option<Span>) -> Span {
         if !self.reordered && sure || self.min_rtt == Span::MAX {
@@ -128,8 +129,8 @@ impl Rack {
         self.min_rtt.saturating_mul(quarters).div(4).min(srtt.unwrap_or(Span::MAX))
     }
 
-    /// When a segment that left then is lost, unless it arrives: RFC 8985, section 6.2, step 5, with this
-    /// allowance.
+    /// The time at which a segment that left then counts as lost, unless it arrives: RFC 8985, section 6.2,
+    /// step 5, with this allowance.
     #[inline]
     pub(super) fn late_at(&self, left: Instant, window: Span) -> Instant {
         left.saturating_add(self.rtt + window)

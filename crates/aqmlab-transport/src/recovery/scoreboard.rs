@@ -2,8 +2,8 @@
 //! the losses among the rest, and the amount in flight (RFC 6675, sections 3 and 4).
 //!
 //! The RFC asks about octets. Here a run of octets is one entry, and every query is answered from runs: all
-//! octets below one edge are lost and none above it, so IsLost is a comparison once the edge is known, and the edge
-//! is found among the topmost DupThresh runs; the pipe follows from sums that are kept.
+//! octets below one edge are lost and none above it, so IsLost is a comparison once the edge is known, and
+//! the edge is found among the topmost DupThresh runs. The pipe follows from stored sums.
 
 use crate::profile::Profile;
 use crate::ranges::Ranges;
@@ -11,11 +11,11 @@ use crate::ranges::Ranges;
 /// State that the sender needs to fill holes.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Scoreboard {
-    /// Above the cumulative acknowledgment, by SACK blocks.
+    /// Octets that SACK blocks report above the cumulative acknowledgment.
     sacked: Ranges,
     /// The cumulative acknowledgment: one past HighACK.
     una: u64,
-    /// One past HighRxt, the highest octet retransmitted in this recovery; `una` at least.
+    /// One past HighRxt, the highest octet retransmitted in this recovery; at least `una`.
     high_rxt: u64,
     /// Octets from `una` to `high_rxt` that are not SACKed: retransmitted, and in flight again.
     again: u64,
@@ -67,7 +67,7 @@ impl Scoreboard {
     }
 
     /// Forgets all reports: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed
-    /// bits" (RFC 2018, section 5). This also applies where a recovery begins with earlier reports, as in
+    /// bits" (RFC 2018, section 5). This is also called where a recovery begins with earlier reports, as in
     /// ns-2.
     pub(crate) fn clear(&mut self, una: u64) {
         self.sacked.clear();
@@ -79,8 +79,8 @@ impl Scoreboard {
         (self.high_rxt, self.again) = (self.una, 0);
     }
 
-    /// The first segment of a recovery, up to `to`, is retransmitted: no rescue before more than that is
-    /// acknowledged (RFC 6675, section 5, step 4.3).
+    /// The first segment of a recovery, up to `to`, is retransmitted: there is no rescue before more than
+    /// this is acknowledged (RFC 6675, section 5, step 4.3).
     pub(crate) fn first_retransmitted(&mut self, to: u64) {
         self.retransmitted(self.una, to);
         self.rescue = to;
@@ -132,15 +132,15 @@ impl Scoreboard {
         sent - lost.edge - lost.sacked_above + self.again
     }
 
-    /// NextSeg, rules 1 and 3: the smallest octet above HighRxt that is not SACKed and lies below one that is, with
-    /// its hole. Rule 1 if it [is lost](Lost::covers) too.
+    /// NextSeg, rules 1 and 3: the smallest octet above HighRxt that is not SACKed and lies below a SACKed
+    /// one, with its hole. Rule 1 applies if the octet [is also lost](Lost::covers).
     pub(crate) fn next_hole(&self) -> Option<Hole> {
         let from = self.sacked.gap_from(self.high_rxt);
         self.sacked.end_of_gap(from).map(|to| Hole { from, to })
     }
 
-    /// NextSeg, rule 4: the `mss` octets with the highest outstanding one that is not SACKed, once in a recovery
-    /// and not before HighACK is greater than RescueRxt.
+    /// NextSeg, rule 4: the `mss` octets that end with the highest outstanding one that is not SACKed, once
+    /// per recovery and only if HighACK is greater than RescueRxt.
     pub(crate) fn rescue(&self, sent: u64, mss: u32) -> Option<Hole> {
         if self.una <= self.rescue {
             return None;
@@ -151,7 +151,8 @@ impl Scoreboard {
         (to > floor).then(|| Hole { from: floor.max(to.saturating_sub(u64::from(mss))), to })
     }
 
-    /// Returns the octets from `from` on that are not SACKed, up to the next SACKed octet, or without an end.
+    /// Returns the octets from `from` on that are not SACKed, up to the next SACKed octet; the range has no
+    /// end if there is none.
     pub(crate) fn gap_from(&self, from: u64) -> Hole {
         let from = self.sacked.gap_from(from);
         Hole { from, to: self.sacked.end_of_gap(from).unwrap_or(u64::MAX) }

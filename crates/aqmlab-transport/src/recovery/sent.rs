@@ -2,7 +2,7 @@
 
 use aqmlab_units::Instant;
 
-/// A segment outstanding, in two words, because a flow has many. It begins where the one before it ends.
+/// An outstanding segment, in two words, because a flow has many. It begins where the previous one ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Sent {
     /// One past its last offset.

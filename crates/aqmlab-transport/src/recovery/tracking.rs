@@ -15,8 +15,8 @@ const MAX_ACK_DELAY: Span = Span::ms(200);
 /// The probe timeout without a measurement of the round trip (RFC 8985, section 7.2).
 const FIRST_PROBE: Span = Span::s(1);
 
-/// The longest that an acknowledgment is expected to wait. Linux takes its least timeout, which is this long
-/// unless it is set.
+/// The longest that an acknowledgment is expected to wait. Linux uses its minimum timeout, which has this
+/// value by default.
 fn longest_ack_delay(profile: &Profile) -> Span {
     match profile.rtt_arithmetic {
         RttArithmetic::Linux => profile.min_rto,
@@ -29,11 +29,11 @@ fn longest_ack_delay(profile: &Profile) -> Span {
 pub(crate) enum Phase {
     /// No reaction.
     Open,
-    /// It decreases because of a mark, or of a loss that a probe has repaired.
+    /// The window decreases because of a mark, or of a loss that a probe has repaired.
     Reduction,
-    /// It repairs losses that acknowledgments reported: fast recovery.
+    /// The sender repairs losses that acknowledgments have reported: fast recovery.
     Recovery,
-    /// It repairs segments that a timeout declared lost.
+    /// The sender repairs segments that a timeout has declared lost.
     Loss,
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum Timer {
     Probe,
 }
 
-/// A probe that has left and was not answered (RFC 8985, section 7.3).
+/// A probe that has left and has not been answered (RFC 8985, section 7.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Probe {
     /// TLP.end_seq.
@@ -115,7 +115,7 @@ pub(crate) struct Tracking {
     pub probe: Option<Probe>,
     /// When the timer was last set for a probe that is due before any timeout.
     pub probe_set: Instant,
-    /// A probe must leave now, whatever the window.
+    /// A probe must leave now, regardless of the window.
     pub probe_due: bool,
     /// The first lost segment must leave now, too (RFC 6675, section 5, step 4.3).
     pub retransmission_due: bool,
@@ -153,14 +153,15 @@ impl Tracking {
         self.pace.get_or_insert_with(|| Box::new(Pace::new()))
     }
 
-    /// A phase begins with everything up to `sent` outstanding, `flight` segments of it in the network.
+    /// A phase begins with everything up to `sent` outstanding, of which `flight` segments are in the
+    /// network.
     pub(crate) fn begin(&mut self, phase: Phase, sent: u64, flight: u32) {
         self.phase = phase;
         self.recover = sent;
         self.prr = Prr::begin(flight);
     }
 
-    /// Whether nothing is known to be missing, or may be soon, and no reaction to congestion is in progress.
+    /// Whether nothing is missing or may soon count as missing, and no reaction to congestion is in progress.
     #[inline]
     pub(crate) fn is_calm(&self) -> bool {
         self.phase == Phase::Open

@@ -254,7 +254,7 @@ fn a_loss_in_a_window_that_a_mark_has_halved_is_recovered_without_another_halvin
     assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (8.0, 8.0));
 }
 
-/// A retransmitted segment gives no RTT sample (Karn's algorithm), whatever its position.
+/// A retransmitted segment gives no RTT sample (Karn's algorithm), regardless of its position.
 ///
 /// Rules: 6298 3 karn
 #[test]

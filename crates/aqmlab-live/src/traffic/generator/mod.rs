@@ -173,7 +173,7 @@ impl<'a> Generator<'a> {
         Ok(self.finish(used))
     }
 
-    /// Executes what is due. Returns the time, or `None` once the run has ended.
+    /// Executes everything that is due. Returns the time, or `None` once the run has ended.
     fn catch_up(&mut self) -> Result<Option<Instant>, LiveError> {
         let (now, end) = (self.clock.now(), self.run_end.at());
         self.do_what_is_due(now.min(end))?;

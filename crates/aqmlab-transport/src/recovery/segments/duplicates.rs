@@ -1,5 +1,5 @@
-//! Without SACK, duplicate ACKs stand for segments that have arrived (RFC 9937, section 6): they are counted, and it is
-//! not known which these are.
+//! Without SACK, duplicate ACKs stand for segments that have arrived (RFC 9937, section 6): they are counted,
+//! but it is not known which segments these are.
 
 use super::{Found, Segments};
 use crate::recovery::sent::LOST;
@@ -15,7 +15,8 @@ impl Segments {
         Found { segments: 1, copies: 0 }
     }
 
-    /// A duplicate ACK counts as one segment that has arrived, of those that are not lost; returns how many it was.
+    /// Counts a duplicate ACK as the arrival of one segment that is not lost; returns the number of new
+    /// arrivals.
     pub(crate) fn count_duplicate(&mut self) -> u32 {
         let before = self.sacked;
         self.sacked += 1;
@@ -23,8 +24,8 @@ impl Segments {
         self.sacked - before
     }
 
-    /// `acked` segments have left the list: one of them was missing, and the others account for as many duplicate
-    /// ACKs. Returns how many arrive now.
+    /// `acked` segments have left the list: one of them was missing, and each of the others accounts for one
+    /// duplicate ACK. Returns the number of new arrivals.
     pub(crate) fn settle_duplicates(&mut self, acked: u32) -> u32 {
         let counted = self.sacked;
         self.sacked -= counted.min(acked.saturating_sub(1));

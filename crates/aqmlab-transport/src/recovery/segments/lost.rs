@@ -6,7 +6,8 @@ use super::{Found, Segments};
 use crate::profile::Profile;
 use crate::recovery::sent::{AGAIN, LOST, REPEATED, SACKED, Sent};
 
-/// The newly lost segments, and when more will be lost, unless they arrive; zero if none will.
+/// The number of newly lost segments, and the latest time at which another one is lost unless it arrives;
+/// zero if there is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Judgment {
     found: Found,
@@ -30,8 +31,8 @@ impl Judgment {
 }
 
 impl Segments {
-    /// RFC 8985, section 6.2, steps 4 and 5: marks segments as lost that left long enough before one that has
-    /// arrived. Returns their number, and the time to wait for more.
+    /// RFC 8985, section 6.2, steps 4 and 5: marks as lost the segments that left long enough before one that
+    /// has arrived. Returns their number, and the time to wait for more.
     #[inline(always)]
     pub(crate) fn find_lost_by_time(
         &mut self,
@@ -96,14 +97,15 @@ impl Segments {
         !lost
     }
 
-    /// Where the copy is that left then and ends there, unless it has arrived, is lost, or was sent again.
+    /// The position of the copy that left then and ends there; `None` if it has arrived, is lost, or was sent
+    /// again.
     fn place_of_copy(&self, left: Instant, end: u64) -> Option<usize> {
         let at = self.first + self.list[self.first..].partition_point(|segment| segment.end < end);
         let segment = self.list.get(at).filter(|segment| (segment.at(), segment.end) == (left, end))?;
         segment.may_arrive().then_some(at)
     }
 
-    /// What [`Segments::find_lost_by_time`] finds, segment by segment as in RFC 8985.
+    /// The result of [`Segments::find_lost_by_time`], computed segment by segment as in RFC 8985.
     fn late_ones(&self, now: Instant, window: Span) -> Judgment {
         let mut judgment = Judgment::NOTHING;
         let outstanding = self.list[self.first..].iter().filter(|segment| segment.may_arrive());
@@ -113,8 +115,8 @@ impl Segments {
         judgment
     }
 
-    /// IsLost of RFC 6675, section 4, in segments: `dupthresh` of them SACKed above. The number of newly lost
-    /// segments.
+    /// IsLost of RFC 6675, section 4, in segments: `dupthresh` of them are SACKed above. Returns the number
+    /// of newly lost segments.
     pub(crate) fn find_lost_by_count(&mut self, dupthresh: u32) -> Found {
         let (mut above, mut found) = (self.sacked, Found::default());
         for at in self.places(0) {
@@ -131,8 +133,8 @@ impl Segments {
         found
     }
 
-    /// The retransmission timer has fired: everything that is not SACKed is lost; with RACK, only segments
-    /// that are already late, and the first one (RFC 8985, section 6.3).
+    /// The retransmission timer has fired: everything that is not SACKed is lost; with RACK, only the first
+    /// segment and those that are already late are (RFC 8985, section 6.3).
     pub(crate) fn find_lost_at_timeout(&mut self, now: Instant, rack: bool) {
         for at in self.places(0) {
             let segment = self.list[at];

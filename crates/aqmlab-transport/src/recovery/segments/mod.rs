@@ -17,7 +17,7 @@ use super::sent::{AGAIN, LOST, REPEATED, SACKED, Sent};
 use crate::ranges::Ranges;
 use crate::sack::Sack;
 
-/// What an acknowledgment of segments brings that were all sent once, and of which nothing else is known.
+/// The contents of an acknowledgment of segments that were all sent once and not otherwise reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Plain {
     pub segments: u32,
@@ -36,18 +36,18 @@ pub(crate) struct Found {
 
 /// All segments outstanding, oldest first.
 ///
-/// An acknowledgment costs the same however many there are: those that were sent once are in the order of their
-/// departure, and so are the `copies` of the others, so that what is missing lies in front of `judged` and of
-/// `copies`.
+/// An acknowledgment costs the same regardless of their number: segments that were sent once are in the order
+/// of their departure, and so are the `copies` of the others, so that segments that may be lost are found at
+/// `judged` and at the front of `copies`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Segments {
     /// Places in it remain the same when the first segment is acknowledged.
     list: Vec<Sent>,
     /// The place of the first outstanding segment.
     first: usize,
-    /// Places before this one have segments that are SACKed or lost, or were sent again.
+    /// All segments before this place are SACKed or lost, or were sent again.
     judged: usize,
-    /// Places before this one have no lost segment that was not sent again.
+    /// No segment before this place is lost and was not sent again.
     repaired: usize,
     /// The place after the segment that was SACKed last, where the next one is likely.
     sacked_to: usize,
@@ -101,7 +101,8 @@ impl Segments {
         self.list.push(Sent::new(now, end, 0));
     }
 
-    /// Makes room, if half of the list is acknowledged: a segment then moves once at most for each that is sent.
+    /// Frees memory if half of the list is acknowledged: at most one segment then moves for each that is
+    /// sent.
     #[cold]
     fn move_down(&mut self) {
         if 2 * self.first >= self.list.len() {
@@ -155,8 +156,8 @@ impl Segments {
         self.lost
     }
 
-    /// Everything below `una` has arrived, and nothing is SACKed: `None`, and no change, unless these are whole
-    /// segments that were sent once.
+    /// Everything below `una` has arrived, and nothing is SACKed. Returns `None`, and changes nothing, unless
+    /// these are whole segments that were sent once.
     #[inline(always)]
     pub(crate) fn acknowledge_plain(&mut self, now: Instant, una: u64) -> Option<Plain> {
         let first = *self.front()?;

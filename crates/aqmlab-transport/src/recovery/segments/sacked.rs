@@ -9,8 +9,9 @@ use crate::sack::Sack;
 use crate::sequence::from_wire;
 
 impl Segments {
-    /// The round trip of the segment that an option reports, if that was sent once, lies above all others that have
-    /// arrived, and is all that is new. `None`, and no change, for any other option.
+    /// The round trip of the segment that an option reports, if this segment was sent once, lies above all
+    /// others that have arrived, and is the only new one. Returns `None`, and changes nothing, for any other
+    /// option.
     #[inline(always)]
     pub(crate) fn sack_topmost(&mut self, now: Instant, una: u64, sack: &Sack, initial: u32) -> Option<Span> {
         let &(first, last) = sack.blocks().first()?;
@@ -38,14 +39,14 @@ impl Segments {
         Some(self.rack.originals_arrived(now, &segment, &segment))
     }
 
-    /// The blocks of this option are known; `None`: some are not, or they report duplicates.
+    /// The blocks of this option are known; `None` if some are not, or if they report duplicates.
     #[inline]
     pub(crate) fn remember(&mut self, option: Option<&Sack>) {
         self.latest = *option.filter(|_| self.sacked > 0).unwrap_or(&Sack::NONE);
     }
 
     /// A SACK block reports that `[from, to)` has arrived. `una` and `sent` are the bounds of outstanding
-    /// data. Returns whether it is within them, or below.
+    /// data. Returns whether the block is within or below them.
     pub(crate) fn sack(
         &mut self,
         now: Instant,
@@ -73,7 +74,8 @@ impl Segments {
         }
     }
 
-    /// `[from, to)` is new; what is known now around it is the `run`, which may complete a segment at either end.
+    /// `[from, to)` is new; together with the known data around it, it forms the `run`, which may complete a
+    /// segment at either end.
     fn sack_new(&mut self, now: Instant, (from, to): (u64, u64), run: (u64, u64), una: u64, news: &mut News) {
         let mut at = self.place_after(from);
         let mut begin = self.begin(at, una);
@@ -106,8 +108,8 @@ impl Segments {
         self.first + self.list[self.first..].partition_point(|segment| segment.end <= number)
     }
 
-    /// The round-trip time that an acknowledgment measures; with `stamped`, copies of a segment can be
-    /// distinguished, unless it arrives too soon for the latest one.
+    /// The round-trip time that an acknowledgment measures; with `stamped`, the copies of a segment can be
+    /// distinguished, unless the acknowledgment arrives too soon for the latest one.
     pub(crate) fn round_trip(&self, news: &News, stamped: bool) -> Option<Span> {
         let (first, once) = news.first.unzip();
         let by_copy = || first.filter(|rtt| stamped && !self.rack.is_too_soon(*rtt));
