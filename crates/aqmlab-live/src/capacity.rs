@@ -213,8 +213,7 @@ pub struct Carried {
     pub packets: u64,
     /// Processor time that they took.
     pub processor_time: Span,
-    /// Longest time between two polls of the devices: 5 ms if nothing comes, more on a busy
-    /// machine.
+    /// Longest time between two polls of the devices: 5 ms if nothing arrives, more on a busy machine.
     pub longest_gap: Span,
 }
 

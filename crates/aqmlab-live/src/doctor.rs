@@ -66,8 +66,8 @@ impl Finding {
         Finding { name, severity: Severity::Warning, finding: finding.into(), remedy: remedy.into() }
     }
 
-    /// Returns a warning if `bad`, otherwise a finding in order; the text of the finding is the same in both
-    /// cases.
+    /// Returns a warning if `bad`, otherwise a finding without a fault; the text of the finding is the same
+    /// in both cases.
     fn unless(bad: bool, name: &'static str, finding: String, remedy: &str) -> Self {
         if bad { Finding::warning(name, finding, remedy) } else { Finding::ok(name, finding) }
     }

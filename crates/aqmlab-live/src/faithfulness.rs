@@ -112,7 +112,7 @@ impl TimeScales {
         if half >= percent {
             (half, format!("half a packet time at `{}`", self.link))
         } else {
-            (percent, "1 % of the least base RTT".to_owned())
+            (percent, "1 % of the shortest base RTT".to_owned())
         }
     }
 }
@@ -463,7 +463,7 @@ mod tests {
         let faithfulness = Faithfulness::of(&late(2000), &time_scales, true);
         assert_eq!(
             faithfulness.to_string(),
-            "NOT FAITHFUL: p99 lateness 2.00 ms, above 2.00 ms (1 % of the least base RTT) (interrupted)"
+            "NOT FAITHFUL: p99 lateness 2.00 ms, above 2.00 ms (1 % of the shortest base RTT) (interrupted)"
         );
     }
 

@@ -550,7 +550,7 @@ fn carried(plan: &Plan, seed: u64, connections: usize) -> Vec<Carried> {
 struct Sent {
     at: Instant,
     host: HostId,
-    /// Index of the connection in the order of opening; `None` of the datagrams.
+    /// Index of the connection in the order of opening; `None` for datagrams.
     connection: Option<usize>,
     segment: Segment,
 }

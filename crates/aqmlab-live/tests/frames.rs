@@ -27,7 +27,8 @@ struct Recipe {
     options: usize,
     /// Hop-by-hop, destination options, routing, authentication, final destination options.
     extensions: [bool; 5],
-    /// Offset in units of 8 octets, and whether more follow; an IPv6 packet then has a fragment header.
+    /// Offset in units of 8 octets, and whether more fragments follow; an IPv6 packet then has a fragment
+    /// header.
     fragment: Option<(u16, bool)>,
     payload: Vec<u8>,
 }

@@ -374,7 +374,7 @@ fn condition() -> Result<(), LiveError> {
     // Twice the rate of the link: half of it is dropped once the queue is full.
     let end = run.recording.manifest.t1.as_secs_f64();
     assert!((0.2..10.0).contains(&end), "{end}");
-    // A count that the kernel does not name is zero for datagrams, not unknown.
+    // A count that the kernel does not report is zero for datagrams, not unknown.
     assert_eq!(sum(&run, "flows", "fast_retransmits"), 0);
     Ok(())
 }

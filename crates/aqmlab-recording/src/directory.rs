@@ -136,7 +136,7 @@ impl Staged {
     /// If the operating system refuses; nothing is then left behind.
     pub fn publish(mut self) -> Result<(), RecordingError> {
         self.sync()?;
-        // Renaming onto an empty directory would succeed; onto a directory with files it fails.
+        // Renaming onto an empty directory would succeed; renaming onto a directory with files fails.
         fs::rename(&self.temporary, &self.target).map_err(|source| match source.kind() {
             io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
                 RecordingError::Exists { path: self.target.clone() }

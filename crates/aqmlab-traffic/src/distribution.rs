@@ -74,7 +74,7 @@ impl<T: Quantity> Distribution<T> {
         match self {
             Distribution::Uniform { low, high } => {
                 let width = high.units().saturating_sub(low.units());
-                // Both ends included; a width of u64::MAX would overflow by one and is cut.
+                // Both ends are included; a width of u64::MAX would overflow by one and is truncated.
                 T::of_units(low.units() + stream.below(width.saturating_add(1)))
             }
             Distribution::Exponential { mean, offset } => offset.plus(mean.times(stream.exponential())),

@@ -7,6 +7,6 @@ pub struct MeanConnection {
     pub exchanges: f64,
     /// Total bytes of its requests, and of its responses.
     pub bytes: [f64; 2],
-    /// Seconds of all pauses of its client and all delays of its server.
+    /// Total pauses of its client and delays of its server, in seconds.
     pub waits_s: f64,
 }

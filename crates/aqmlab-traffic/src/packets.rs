@@ -1,4 +1,4 @@
-//! Packet sources: CBR, Poisson and on/off, fixed or exponential sizes, as UDP carries them.
+//! Packet sources: CBR, Poisson and on/off, with fixed or exponential sizes, for UDP.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

@@ -7,8 +7,8 @@
 //! cargo build --release -p aqmlab-transport --example endpoint_bench
 //! perf stat -e instructions:u target/release/examples/endpoint_bench plain 2000000
 //!
-//! `plain` acknowledges every segment, `delayed` every second one, `lossy` is `plain` with one segment in 200
-//! lost, `marked` with one in 200 marked; `cubic` and `cubic_linux` are `plain` with that growth of the
+//! `plain` acknowledges every segment, and `delayed` every second one; `lossy` is `plain` with one segment in
+//! 200 lost, `marked` with one in 200 marked; `cubic` and `cubic_linux` are `plain` with that growth of the
 //! window; `tracked` and `tracked_lossy` are `plain` and `lossy` with a sender that tracks each segment
 //! individually (RFC 8985, RFC 9937, RFC 5682), `linux` and `linux_lossy` with the whole profile of that
 //! name; `nothing` measures this program's own share, which must be subtracted.

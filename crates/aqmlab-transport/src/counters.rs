@@ -21,7 +21,7 @@ pub struct Counters {
     pub fast_retransmits: u32,
     /// Window reductions because of an ECN echo.
     pub ecn_reductions: u32,
-    /// ECN echoes that came at a window of one segment and stopped the sender until its timer fired.
+    /// ECN echoes that arrived at a window of one segment and stopped the sender until its timer fired.
     pub ecn_waits: u32,
     /// Duplicate acknowledgments received.
     pub duplicate_acks: u32,

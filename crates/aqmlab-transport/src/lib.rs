@@ -10,8 +10,8 @@
 //! First a mutation, then a complete drain: after each of [`open`](Endpoint::open),
 //! [`write`](Endpoint::write), [`close`](Endpoint::close), [`abort`](Endpoint::abort),
 //! [`on_segment`](Endpoint::on_segment) and [`on_timer`](Endpoint::on_timer), call
-//! [`poll_transmit`](Endpoint::poll_transmit) until it gives `None`, then
-//! [`poll_event`](Endpoint::poll_event) until it gives `None`, then look at [`deadline`](Endpoint::deadline),
+//! [`poll_transmit`](Endpoint::poll_transmit) until it returns `None`, then
+//! [`poll_event`](Endpoint::poll_event) until it returns `None`, then read [`deadline`](Endpoint::deadline),
 //! an absolute instant: call `on_timer` then, or as soon as possible afterwards. Calling it early does
 //! nothing.
 //!

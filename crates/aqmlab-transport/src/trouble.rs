@@ -70,7 +70,7 @@ impl Troubles {
         self.0.as_deref().unwrap_or(&NONE)
     }
 
-    /// The history of losses so far, if there is one, for a change.
+    /// The history of losses so far, if there is one, with mutable access.
     #[inline]
     pub(crate) fn get_mut(&mut self) -> Option<&mut Trouble> {
         self.0.as_deref_mut()
@@ -82,13 +82,13 @@ impl Troubles {
         self.0.as_deref()?.tracking.as_deref()
     }
 
-    /// The same, for a change.
+    /// The same, with mutable access.
     #[inline]
     pub(crate) fn tracking_mut(&mut self) -> Option<&mut Tracking> {
         self.0.as_deref_mut()?.tracking.as_deref_mut()
     }
 
-    /// The history of losses so far, created if necessary, for a change.
+    /// The history of losses so far, created if necessary, with mutable access.
     #[cold]
     pub(crate) fn note(&mut self) -> &mut Trouble {
         self.0.get_or_insert_with(|| Box::new(Trouble::none()))

@@ -7,7 +7,8 @@ fn incoming(flags: Flags, seq: u32, ack: u32) -> Segment {
     Segment { seq, ack, len: 0, flags, window: 1 << 30, ect: false, sack_permitted: false, sack_len: 0 }
 }
 
-/// An active endpoint past its handshake with its first flight sent, and the offset after its last byte.
+/// An active endpoint that has completed its handshake and sent its first flight, and the offset after its
+/// last byte.
 fn flight(profile: &Profile) -> (Endpoint, u32) {
     let mut endpoint = Endpoint::new(Role::Active, profile);
     endpoint.open(Instant::ZERO, profile);

@@ -50,7 +50,8 @@ fn burst(segments: u64, time: Span) -> [(&'static str, Value); 2] {
     [("burst", Value::Integer(segments)), ("burst_time", Value::Span(time))]
 }
 
-/// In slow start each acknowledgment lets two segments out; in bursts of four, every second one lets out four.
+/// In slow start each acknowledgment releases two segments; in bursts of four, every second one releases
+/// four.
 #[test]
 fn what_fits_the_window_leaves_in_bursts() {
     let alone = bursts(&[], 60);

@@ -1,7 +1,7 @@
 //! One flow through chosen faults, segment by segment equal to ns-2.35.
 //!
-//! The vectors in `vectors/ns2-single-flow` were written by ns-2 itself; its README has the settings. Here two
-//! endpoints with the profile `ns2` go through the same links and faults, and each send time must agree to
+//! The vectors in `vectors/ns2-single-flow` were written by ns-2 itself; its README has the settings. Here
+//! two endpoints with the profile `ns2` use the same links with the same faults. Each send time must agree to
 //! 1 us, the resolution of ns-2's trace, and each sequence number exactly. The second test runs ns-2 again if
 //! it is installed, so that the vectors cannot become outdated, and the third runs it with random faults:
 //! `AQMLAB_NS2_RANDOM_CASES=1000 cargo test -p aqmlab-transport --test ns2_single_flow random`.

@@ -89,7 +89,7 @@ fn without(kind: &str, option: &str, error: &io::Error) -> LiveError {
 pub fn thread(what: &str, error: &io::Error) -> LiveError {
     machine(
         format!("it cannot start a thread for {what} ({error})"),
-        "allow more: `ulimit -u`, or `YOU - nproc 4096` in /etc/security/limits.conf; in a container, use a larger `--pids-limit`",
+        "allow more: use `ulimit -u`, or add `YOU - nproc 4096` to /etc/security/limits.conf; in a container, use a larger `--pids-limit`",
     )
 }
 
@@ -163,7 +163,7 @@ pub fn descriptors(needed: u64, allowed: u64) -> LiveError {
             "{needed} sockets and files are needed at the same time, but the process may have only {allowed}"
         ),
         format!(
-            "allow more: `YOU - nofile {needed}` in /etc/security/limits.conf and a new login, or choose fewer flows"
+            "allow more: add `YOU - nofile {needed}` to /etc/security/limits.conf and log in again, or choose fewer flows"
         ),
     )
 }
@@ -172,7 +172,7 @@ pub fn descriptors(needed: u64, allowed: u64) -> LiveError {
 pub fn too_few_descriptors(error: &io::Error) -> LiveError {
     machine(
         format!("the process may not have another socket ({error})"),
-        "allow more: `YOU - nofile 65536` in /etc/security/limits.conf and a new login, or choose fewer flows at a time",
+        "allow more: add `YOU - nofile 65536` to /etc/security/limits.conf and log in again, or choose fewer simultaneous flows",
     )
 }
 

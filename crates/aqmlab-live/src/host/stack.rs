@@ -259,7 +259,7 @@ impl Translation<'_> {
         (sysctls, metrics)
     }
 
-    /// From Linux 6.15 on, the longest timeout can be set, to between 1 and 120 s.
+    /// From Linux 6.15 on, the longest timeout can be set to a value from 1 to 120 s.
     fn max_rto(&mut self) -> Option<Sysctl> {
         let ms = self.tcp.max_rto.as_ns().div_ceil(1_000_000);
         if ms > 120_000 {
@@ -299,7 +299,7 @@ impl Translation<'_> {
         }
         if tcp.rtt_arithmetic != RttArithmetic::Linux && tcp.granularity != tcp.min_rto {
             self.remark(format!(
-                "`granularity` is {} and `min_rto` {}; but a kernel has one value for both: SRTT + max({}, 4 RTTVAR)",
+                "`granularity` is {} and `min_rto` is {}, but a kernel has one value for both: SRTT + max({}, 4 RTTVAR)",
                 tcp.granularity, tcp.min_rto, tcp.min_rto
             ));
         }

@@ -65,7 +65,7 @@ impl RunEnd {
         Instant::from_ns(self.at_ns.load(Ordering::Acquire))
     }
 
-    /// Moves the end forward to `at`, unless it is already earlier; returns whether it has moved.
+    /// Brings the end forward to `at`, unless it is already earlier; returns whether it has changed.
     pub fn bring_forward(&self, at: Instant) -> bool {
         self.at_ns.fetch_min(at.as_ns(), Ordering::AcqRel) > at.as_ns()
     }

@@ -34,7 +34,7 @@ pub struct PagePlan {
     pub weight: Option<Distribution<Bytes>>,
     /// Objects of a page, including the document; `None` uses the device's.
     pub objects: Option<Distribution<Count>>,
-    /// Spearman's rank correlation of weight and number of objects, where both are the device's.
+    /// Spearman's rank correlation of weight and number of objects, if both use the device's tables.
     pub correlation: f64,
     /// The share of scripts, style sheets, fonts and images among the objects in the document, in this order; the rest is
     /// data.

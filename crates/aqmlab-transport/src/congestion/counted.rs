@@ -175,7 +175,7 @@ impl Control for Counted {
         }
     }
 
-    /// A window above twice the data in flight does not grow; beyond `ssthresh` avoidance
+    /// A window above twice the data in flight does not grow; beyond `ssthresh`, congestion avoidance
     /// continues.
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         if !self.usage.full && window.cwnd() as u32 >= 2 * self.usage.most {

@@ -70,7 +70,7 @@ fn alpha(profile: &Profile) -> f64 {
 }
 
 impl Control for Cubic {
-    /// RFC 5681's, which 4.10 allows; a window that is not used does not grow (5.8).
+    /// Slow start of RFC 5681, which 4.10 allows; an unused window does not grow (5.8).
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         self.stage = None;
         if !ack.leaves_room(window, profile) {

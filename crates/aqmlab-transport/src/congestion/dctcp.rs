@@ -79,7 +79,7 @@ impl Control for Dctcp {
         Reno.avoid(window, ack, profile);
     }
 
-    /// Section 3.3, step 9, at marks; section 3.5 at losses: as conventional TCP.
+    /// Section 3.3, step 9, at marks; section 3.5 at losses: like conventional TCP.
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
         if sign != Sign::Mark {
             return Reno.congestion(sign, window, profile);

@@ -276,8 +276,8 @@ impl Window {
         self.credit = 0;
     }
 
-    /// Reduces the window for an ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may come
-    /// down to one segment, and with ns-2 below it.
+    /// Reduces the window for an ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may fall to one
+    /// segment, and with ns-2 below it.
     pub(crate) fn marked(
         &mut self,
         mut algorithm: impl Control,
@@ -416,8 +416,7 @@ mod tests {
     use super::super::Algorithm;
     use super::*;
 
-    /// 40 segments in flight; 30 of them arrive behind a hole and let 30 new ones out; then the
-    /// timer fires.
+    /// 40 segments in flight; 30 of them arrive behind a hole and release 30 new ones; then the timer fires.
     #[test]
     fn a_timeout_in_fast_recovery_halves_what_is_in_the_network() {
         for (base, expected) in [("flight", 20.0), ("outstanding", 35.0), ("window", 10.0)] {

@@ -15,7 +15,7 @@ const CE_SINCE_ACK: u8 = 1 << 2;
 const CWR_DUE: u8 = 1 << 3;
 /// Sending half: reduced at a window of one segment; nothing may leave until the timer fires.
 const WAITING: u8 = 1 << 4;
-/// Sending half, ns-2's variant: the latest echo came at a window of one segment.
+/// Sending half, ns-2's variant: the latest echo arrived at a window of one segment.
 const AT_ONE: u8 = 1 << 5;
 
 /// A SYN or SYN-ACK that does not request ECN was sent or received: ECN is not used afterwards.
@@ -88,8 +88,8 @@ impl ClassicEcn {
         }
     }
 
-    /// Receiving half, for DCTCP: processes a segment with payload. Returns whether its mark differs
-    /// from that of the segment before; the echo follows it from now on (DCTCP.CE).
+    /// Receiving half, for DCTCP: processes a segment with payload. Returns whether its mark differs from
+    /// that of the previous segment; the echo then follows the new mark (DCTCP.CE).
     pub(crate) fn turns(&mut self, marked: bool) -> bool {
         let (marked, before) = (self.agreed() && marked, self.0.any(ECHO));
         self.0.put(ECHO, marked);

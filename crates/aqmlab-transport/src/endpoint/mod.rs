@@ -166,9 +166,9 @@ impl Endpoint {
     /// The application has finished: a FIN follows the last byte written. An endless stream ends with the
     /// last byte sent so far.
     ///
-    /// DEVIATES from RFC 9293, 3.10.4: before the handshake the request is stored instead of dropping the
-    /// connection, so that a workload may write and close as soon as it has opened. [`Endpoint::abort`]
-    /// discards the request.
+    /// DEVIATES from RFC 9293, 3.10.4: before the handshake, the request is stored and the connection is not
+    /// dropped, so that a workload may write and close as soon as it has opened. [`Endpoint::abort`] discards
+    /// the request.
     pub fn close(&mut self) {
         if self.notes.any(CLOSING) {
             return;
@@ -294,7 +294,7 @@ impl Endpoint {
         tracked || self.troubles.get().recovery.is_recovering()
     }
 
-    /// The blocks of the segment that [`Endpoint::poll_transmit`] has just given, if it has a
+    /// The blocks of the segment that [`Endpoint::poll_transmit`] has just returned, if it has a
     /// [`Segment::sack_len`](crate::Segment::sack_len).
     pub fn sack(&self, profile: &Profile) -> Sack {
         self.receiver.sack(&self.troubles, profile)

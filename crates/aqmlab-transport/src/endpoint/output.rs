@@ -70,9 +70,9 @@ impl Endpoint {
     }
 
     /// The next segment that does not wait for the sender's delay ([`Profile::send_jitter`]), until `None`: an
-    /// acknowledgment, a SYN-ACK, a RST, a fast retransmission, limited transmit. A host that delays first
-    /// requests these, then whether there [is more](Endpoint::wants_to_send), and requests the rest after the
-    /// delay.
+    /// acknowledgment, a SYN-ACK, a RST, a fast retransmission, limited transmit. A host with this delay
+    /// first requests these segments, then asks whether there [are more](Endpoint::wants_to_send), and
+    /// requests the rest after the delay.
     #[cold]
     pub fn poll_prompt(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if !self.state.is_synchronised() && self.state != State::SynSent || self.notes.any(RESET) {
@@ -403,7 +403,7 @@ impl Endpoint {
         }
     }
 
-    /// When the pause that may follow this acknowledgment begins: with the last sending by RFC 5681, with
+    /// The beginning of the pause that may follow this acknowledgment: the last transmission by RFC 5681, or
     /// the last acknowledgment in ns-2, whose timer keeps running.
     #[inline]
     pub(super) fn note_activity_on_ack(&mut self, now: Instant, profile: &Profile) {

@@ -64,7 +64,7 @@ words! {
         /// The data in the network: sent, not acknowledged, and not known to have left it; each duplicate ACK
         /// in fast recovery reports that a segment has left (RFC 5681, equation 4 and 3.2, step 4).
         Flight = "flight",
-        /// Everything sent and not acknowledged cumulatively (RFC 5681, section 2, to the letter). It
+        /// Everything sent and not acknowledged cumulatively (RFC 5681, section 2, taken literally). It
         /// includes the data that has left the network in fast recovery and was replaced by new data: a
         /// timeout then leaves `ssthresh` near the window that was too large, and flows with large windows
         /// may go from timeout to timeout.
@@ -139,15 +139,16 @@ words! {
     }
 }
 words! {
-    /// Duplicate acknowledgments that count, and third ones that may start a fast retransmit.
+    /// Which duplicate acknowledgments count, and when the third one may start a fast retransmit.
     pub enum FastRetransmitGuard {
-        /// Those that come while data is outstanding; the third, always (RFC 5681, sections 2 and 3.2).
+        /// Those that arrive while data is outstanding count; the third may always start one (RFC 5681,
+        /// sections 2 and 3.2).
         Rfc5681 = "rfc5681",
-        /// Those that come while data is outstanding (RFC 5681, section 2); the third, if it covers more than
-        /// `recover` (RFC 6582, section 3.2, step 2: careful).
+        /// Those that arrive while data is outstanding count (RFC 5681, section 2); the third may start one
+        /// if it covers more than `recover` (RFC 6582, section 3.2, step 2: careful).
         Rfc6582 = "rfc6582",
-        /// Any repetition; the third, as above or while no data has been acknowledged yet; an ECN reaction
-        /// does not change `recover` (ns-2).
+        /// Any repetition counts; the third may start one as above, or while no data has been acknowledged
+        /// yet; an ECN reaction does not change `recover` (ns-2).
         Ns2 = "ns2",
     }
 }
@@ -224,12 +225,12 @@ words! {
     }
 }
 words! {
-    /// An acknowledgment that is due when data arrives that an application answers at once.
+    /// An acknowledgment that is due when data arrives to which an application responds at once.
     pub enum PromptAck {
         /// The answer carries it.
         WithAnswer = "with_answer",
-        /// It leaves before the answer, because a kernel sends it before the application runs; data
-        /// that waited already carries it.
+        /// It leaves before the answer, because a kernel sends it before the application runs; data that was
+        /// already waiting carries it.
         Apart = "apart",
     }
 }
@@ -257,7 +258,7 @@ words! {
         Off = "off",
         /// After a timeout: retransmitted SYNs do not ask (RFC 3168, section 6.1.1.1).
         Timeout = "timeout",
-        /// As `timeout`; in addition, a RST in answer to a SYN that asks leads to one that does not
+        /// As `timeout`; in addition, a RST in answer to a SYN that requests ECN leads to a SYN that does not
         /// (the same section).
         TimeoutOrReset = "timeout_or_reset",
     }

@@ -148,7 +148,7 @@ impl Tracking {
         }
     }
 
-    /// The departures of paced segments and of bursts, to record another one.
+    /// The departures of paced segments and of bursts, with mutable access.
     pub(crate) fn pace(&mut self) -> &mut Pace {
         self.pace.get_or_insert_with(|| Box::new(Pace::new()))
     }

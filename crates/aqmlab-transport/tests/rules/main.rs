@@ -2,7 +2,7 @@
 //!
 //! Each test lists the rules that it checks in a line `Rules:` of its documentation; the tables in section 2
 //! of `docs/validation.md` list the tests of each rule, and [`table`] checks that the two agree. A rule is
-//! named by its RFC, the section, and a word where the section has several: `5681 3.2 step 3`.
+//! named by its RFC, its section and, if the section has several rules, a word or step: `5681 3.2 step 3`.
 
 mod bench;
 mod profiles;

@@ -258,7 +258,7 @@ fn the_loss_of_the_segment_with_cwr_is_another_reduction_and_told_again() {
     (2..=16).for_each(|n| sent.extend(b.arrive(echo(n))));
     let cwr = sent.iter().find(|s| s.flags.has(Flags::CWR)).expect("told");
     assert_eq!((cwr.seq, b.endpoint.cwnd()), (1 + 16 * MSS, 8.0));
-    // It is lost: the segments behind it bring duplicates of 16, with ECE still on.
+    // It is lost: the segments behind it cause duplicate ACKs of 16, with ECE still set.
     let mut sent = Vec::new();
     (0..10).for_each(|_| sent.extend(b.arrive(echo(16))));
     assert_eq!(b.endpoint.ssthresh(), 4.0, "the window of the mark is over");

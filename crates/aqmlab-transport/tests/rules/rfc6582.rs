@@ -23,7 +23,7 @@ fn a_partial_ack_retransmits_the_next_hole() {
     (0..3).for_each(|_| drop(b.ack(0)));
     let deadline = b.endpoint.deadline();
     b.now += Span::ms(100);
-    // Segments 0, 4 and 6 are missing: the retransmission of 0 brings an ACK of 4.
+    // Segments 0, 4 and 6 are missing: the retransmission of 0 causes an ACK of 4.
     assert_eq!(numbers(&b.ack(4)), [4]);
     assert!(b.endpoint.is_recovering());
     let first = b.endpoint.deadline();
@@ -56,7 +56,7 @@ fn duplicates_of_segments_sent_before_a_timeout_do_not_retransmit() {
     let mut b = Bench::established(&[iw(6)]);
     assert_eq!(numbers(&b.fire()), [0]);
     assert_eq!(numbers(&b.ack(1)), [1, 2], "slow start from one segment");
-    // Segments 1 and 2 had arrived the first time: their repetition brings duplicates.
+    // Segments 1 and 2 had arrived the first time: their repetition causes duplicate ACKs.
     for _ in 0..3 {
         b.ack(1);
     }

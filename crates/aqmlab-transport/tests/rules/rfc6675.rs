@@ -26,7 +26,7 @@ fn ten_in_all() -> Bench {
     b
 }
 
-/// An acknowledgment counts as a duplicate exactly if it reports arrivals that were not known.
+/// An acknowledgment counts as a duplicate if and only if it reports arrivals that were not known.
 ///
 /// Rules: 6675 2 duplicate ack
 #[test]
