@@ -1,6 +1,6 @@
-"""One run of the paper's length of each arm at 98 %: of two hours the middle 90 minutes are measured.
+"""Run each arm at 98 % once at the paper's length: the middle 90 minutes of two hours are measured.
 
-The last quarter of an hour is left out: nothing of it is measured.
+The last quarter of an hour is left out because nothing is measured in it.
 
     python papers/le/full_runs.py [STORE]
 

@@ -1,4 +1,4 @@
-"""Which findings of the UNC web study survive with users of 2025 and hosts of today: today.toml, asked finding by finding.
+"""Which findings of the UNC web study survive with users of 2025 and hosts of today: today.toml, scored finding by finding.
 
     python papers/le/today.py [STORE]
 
@@ -16,26 +16,26 @@ AREA = "response_time_cdf_area_percent{within=2s}"
 
 
 def area(arm: str) -> str:
-    """Returns the area under the distribution of response times to 2 s, of an arm."""
+    """Returns an arm's area under the distribution of response times up to 2 s."""
     return f"response_time_cdf_area_percent{{within=2s, arm={arm}}}"
 
 
 def lost(arm: str) -> str:
-    """Returns what an arm loses of the area of the uncongested network."""
+    """Returns how much of the uncongested network's area an arm loses."""
     return f"({area('uncongested')} - {area(arm)})"
 
 
 FINDINGS = {
     "L08": (
-        "Without ECN PI is the best.",
+        "Without ECN, PI is the best.",
         f"for all arm in (DT240, REM24, ARED12): {AREA} < {area('PI24')}",
     ),
     "L09": (
-        "Without ECN Adaptive RED is the worst.",
+        "Without ECN, Adaptive RED is the worst.",
         f"for all arm in (DT240, PI24, REM24): {AREA} > {area('ARED12')}",
     ),
     "L10": (
-        "Without ECN response times are poor under every discipline.",
+        "Without ECN, response times are poor under every discipline.",
         "for all arm in (DT240, PI24, REM24, ARED12): response_time_within_percent{within=1s, arm=uncongested}"
         " - response_time_within_percent{within=1s} >= 5 %",
     ),
