@@ -186,8 +186,9 @@ def figure(path: Path | str, kind: str, **options: Unpack[FigureOptions]) -> Fig
 
     Parameters
     ----------
-    path, kind, queue, flows, arms, from_s, until_s, metrics, x, by, where, over, class_name, reference As in
-    :func:`plot`. width, height, font_size, title, style
+    path, kind, queue, flows, arms, from_s, until_s, metrics, x, by, where, over, class_name, reference
+        As in :func:`plot`.
+    width, height, font_size, title, style
         As in :func:`plot`.
 
     Returns

@@ -61,7 +61,8 @@ def write_whole(file: Path, content: str | bytes) -> None:
 
     Raises
     ------
-    OSError If the file cannot be written; the previous file is then unchanged.
+    OSError
+        If the file cannot be written; the previous file is then unchanged.
     """
     data = content.encode() if isinstance(content, str) else content
     file = file.resolve()

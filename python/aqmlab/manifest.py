@@ -46,9 +46,10 @@ class Manifest:
     ----------
     format_version, aqmlab_version
         Versions of the files and of the program.
-    parts The parts of the program that determined the result, each with its version. Before format 4 all
     parts
-        shared one version: it is that of the part :data:`PROGRAM`, or 0 in the earliest recordings.
+        The parts of the program that determined the result, each with its version. Before format 4
+        all parts shared one version: it is that of the part :data:`PROGRAM`, or 0 in the earliest
+        recordings.
     host
         ``"sim"`` or ``"live"``.
     title, arm, seed

@@ -21,7 +21,9 @@ class Side:
     ----------
     text
         The request.
-    results Their path. fixed
+    results
+        Their path.
+    fixed
         The requested arm and labels, by ``arm`` or the name of the axis.
     cells
         The results that contain them.
@@ -53,7 +55,8 @@ def match(one: Side, other: Side) -> tuple[list[tuple[str, Cell, Cell]], tuple[s
 
     Raises
     ------
-    UsageError If one side leaves an axis open that the other lacks, or no two cells correspond.
+    UsageError
+        If one side leaves an axis open that the other lacks, or no two cells correspond.
     """
     open_ = one.open()
     if set(open_) != set(other.open()):

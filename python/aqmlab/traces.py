@@ -148,10 +148,13 @@ class Journey:
         The host that it travels to: ``receiver`` or ``sender``.
     seq, ack, payload
         As in its header; ``None`` for datagrams.
-    again Whether its payload or FIN had been sent before: a retransmission. arrived_ns
+    again
+        Whether its payload or FIN had been sent before: a retransmission.
+    arrived_ns
         When it reached the other host; ``None`` if it did not.
     lost_ns, lost_at, reason
-        When and where it was lost and why (``early``, ``overflow``, ...); ``None`` and empty if it was not.
+        When and where it was lost and why (``early``, ``overflow``, ...); ``None`` and empty if it
+        was not.
     marked_ns
         When queues marked it.
     """

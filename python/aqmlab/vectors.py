@@ -46,13 +46,15 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
         Names of classes of kind ``packmime``, ``requests`` or ``trace``; all of those if not given.
     seed
         That of the run; the scenario's first, or the recording's, if not given.
-    arm The arm whose traffic is meant; it may be omitted if all arms have the same. format
+    arm
+        The arm whose traffic is meant; it may be omitted if all arms have the same.
+    format
         ``"csv"``, ``"parquet"`` or ``"tmix"``; by the ending of ``output`` if not given.
     duration_s
         The time until which connections open; the end of the run if not given.
     recording
-        The directory of a run of this scenario with ``requests = { each = true }`` in ``[record]``: the times
-        at which users open connections depend on the network, and are read there.
+        The directory of a run of this scenario with ``requests = { each = true }`` in ``[record]``:
+        the times at which users open connections depend on the network, and are read there.
 
     Returns
     -------

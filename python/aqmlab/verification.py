@@ -68,7 +68,8 @@ def verify(path: Path | str) -> Verified:
 
     Raises
     ------
-    RecordingError If there is nothing of that kind, or if it is of a later format or cannot be read.
+    RecordingError
+        If there is nothing of that kind, or if it is of a later format or cannot be read.
     """
     found = Verified(Path(path))
     _verify(found, Path(path))

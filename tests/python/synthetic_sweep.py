@@ -67,8 +67,10 @@ def synthetic(
         Those of the sweep.
     flows
         Number of flows, where no axis sets it.
-    lost Why a run is missing, by the number of its cell and its seed. more Further arguments of
-    :class:`Results`.
+    lost
+        Why a run is missing, by the number of its cell and its seed.
+    more
+        Further arguments of :class:`Results`.
     """
     axes = {"topology.rate": RATES, "traffic.ftp.count": COUNTS} if axes is None else axes
     dimensions = [Axis(name, name.split(".")[-1], (name,), tuple(labels)) for name, labels in axes.items()]

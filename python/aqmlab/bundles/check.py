@@ -89,7 +89,8 @@ def check_bundle(file: Path | str, *, rerun: bool = False, seed: int | None = No
     ------
     DamageError
         If a file is missing, changed or added.
-    RecordingError If there is no bundle, or its format is newer.
+    RecordingError
+        If there is no bundle, or its format is newer.
     UsageError
         If there is no such seed, or its runs are live, because live runs differ each time.
     """

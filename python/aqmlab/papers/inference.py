@@ -178,16 +178,17 @@ def infer(  # noqa: PLR0913 (keyword arguments)
     paper
         A paper from :func:`aqmlab.papers.find_paper`.
     minutes, seeds
-        The budget, and the seeds of each reading; as in the paper's folder if not given. The search ends
-        before the first reading that would exceed the budget. Earlier measurements count with their recorded
-        time.
+        The budget, and the seeds of each reading; as in the paper's folder if not given. The search
+        ends before the first reading that would exceed the budget. Earlier measurements count with
+        their recorded time.
     store
         The place of measured values, from which an interrupted search is resumed.
     jobs, executor
         As for :func:`aqmlab.sweep`.
     progress
         Receives the progress of a reading.
-    told Receives the next step and its expected time.
+    told
+        Receives the next step and its expected time.
 
     Raises
     ------

@@ -174,7 +174,9 @@ class Measurer:
 
     Attributes
     ----------
-    runner Runs experiments; its store is replaced by a temporary directory. folder
+    runner
+        Runs experiments; its store is replaced by a temporary directory.
+    folder
         The place of the values.
     """
 

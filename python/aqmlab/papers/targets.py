@@ -134,9 +134,10 @@ def cell_error(ours: float, published: float, distance: str, least: float = 0.0)
     ours
         NaN has the maximum distance.
     distance
-        ``"log"``: the absolute logarithm of their ratio. ``"relative"``: the absolute difference divided by
-        the published one.
-    least Values below this count as this value.
+        ``"log"``: the absolute logarithm of their ratio. ``"relative"``: the absolute difference
+        divided by the published one.
+    least
+        Values below this count as this value.
     """
     farthest = FARTHEST[distance]
     if math.isnan(ours):

@@ -227,7 +227,8 @@ def best_arms(
 
     Returns
     -------
-    frozenset Empty if no arm differs: a mark would be meaningless.
+    frozenset
+        Empty if no arm differs: a mark would be meaningless.
     """
     if not better or len(means) < 2:
         return frozenset()

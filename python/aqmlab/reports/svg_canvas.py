@@ -142,7 +142,8 @@ class Canvas:
 
         Returns
         -------
-        bool Whether there was such a position.
+        bool
+            Whether there was such a position.
         """
         width = max(text_width(*line) for line in lines)
         for x, top, anchor in where:

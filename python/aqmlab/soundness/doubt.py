@@ -82,7 +82,8 @@ class CellDoubt:
 
     Attributes
     ----------
-    badness Among similar doubts, the one with the largest value is reported.
+    badness
+        Among similar doubts, the one with the largest value is reported.
     """
 
     cell: Cell

@@ -144,7 +144,9 @@ def unpaired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) ->
 
     Parameters
     ----------
-    a, b Value by seed; equal seeds have no meaning here. The change is from ``b`` to ``a``. confidence
+    a, b
+        Value by seed; equal seeds have no meaning here. The change is from ``b`` to ``a``.
+    confidence
         Confidence of the interval.
     """
     xs, ys = defined(a).values(), defined(b).values()

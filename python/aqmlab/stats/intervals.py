@@ -24,10 +24,12 @@ class Interval:
     estimate
         The estimate, in the unit of the values; ``None`` without values.
     low, high
-        The ends; ``None`` if there is no interval. n Number of values.
+        The ends; ``None`` if there is no interval.
+    n
+        Number of values.
     confidence
-        The minimum probability that such an interval covers the true value, exact or approximate: see
-        ``method``.
+        The minimum probability that such an interval covers the true value, exact or approximate:
+        see ``method``.
     method
         The method: ``"Student t"``, ``"Clopper-Pearson"``, ...
     reason

@@ -19,9 +19,11 @@ class MultipleComparisons:
     ----------
     count
         Number of comparisons, including those that found nothing.
-    found Number that found a difference, each taken alone. kept Number that still do under Holm's procedure,
-    under which the probability of even one error is
-        at most ``1 - confidence``.
+    found
+        Number that found a difference, each taken alone.
+    kept
+        Number that still do under Holm's procedure, under which the probability of even one error
+        is at most ``1 - confidence``.
     confidence
         Confidence of each comparison taken alone, and of all together after Holm.
     """

@@ -27,7 +27,8 @@ def quantile(values: Iterable[float | None], q: float, confidence: float = CONFI
         One value per seed; ``None`` and NaN are seeds for which the metric is not defined.
     q
         Between 0 and 1: 0.5 is the median.
-    confidence Minimum coverage. The interval's own ``confidence`` is its actual coverage, which is higher
+    confidence
+        Minimum coverage. The interval's own ``confidence`` is its actual coverage, which is higher
         because ranks are whole numbers.
 
     Returns

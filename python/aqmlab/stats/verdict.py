@@ -42,8 +42,9 @@ class Verdict:
     status
         ``"holds"``, ``"fails"`` or ``"undecided"``.
     estimate, low, high
-        The quantity compared, with its interval; ``None`` if there is none. threshold The reference: a
-        number, or the two ends of a range.
+        The quantity compared, with its interval; ``None`` if there is none.
+    threshold
+        The reference: a number, or the two ends of a range.
     n
         Number of values (seeds, pairs) behind the interval.
     reason

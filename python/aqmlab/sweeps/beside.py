@@ -30,7 +30,9 @@ def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
 
     Raises
     ------
-    UsageError If the two are not sweeps of the same store. RecordingError
+    UsageError
+        If the two are not sweeps of the same store.
+    RecordingError
         If neither has a finished run.
     HostError
         If the directory cannot be written.

@@ -70,7 +70,9 @@ class PlannedCell:
         Digest of everything that determines the result except the seed and the program.
     parts
         The parts of the program that determine the result, each with its version.
-    memory_bytes Minimum memory of each of its runs. end_ns
+    memory_bytes
+        Minimum memory of each of its runs.
+    end_ns
         Longest duration of each of its runs.
     weight
         Bits that its links can carry in a run; the time of a scenario's runs is proportional to it.

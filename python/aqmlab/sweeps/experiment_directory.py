@@ -63,7 +63,8 @@ class ExperimentDirectory(Place):
 
         Raises
         ------
-        DamageError If `experiment.json` has changed since it was written.
+        DamageError
+            If `experiment.json` has changed since it was written.
         """
         return list(self._asked)
 

@@ -32,7 +32,9 @@ class Merged:
 
     Attributes
     ----------
-    store The destination. added, present
+    store
+        The destination.
+    added, present
         Runs that were added, and runs that were present.
     sweeps
         The sweeps of the sources, with their present runs.
@@ -65,7 +67,8 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, rep
     ------
     UsageError
         If there are no sources, or the destination is one of them.
-    RecordingError If there is no store, or two stores have different results for a run with the same digest.
+    RecordingError
+        If there is no store, or two stores have different results for a run with the same digest.
     HostError
         If the destination cannot be written.
     """

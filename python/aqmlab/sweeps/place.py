@@ -36,7 +36,9 @@ class Needs(NamedTuple):
 
     Attributes
     ----------
-    whole Also the tables that may be left on a worker of a cluster. capture
+    whole
+        Also the tables that may be left on a worker of a cluster.
+    capture
         These packets.
     ended
         A live run has to have ended by itself.
@@ -149,7 +151,9 @@ class Place(ABC):
         ----------
         staged
             The recording, in a directory of :meth:`staging`; it is gone afterwards.
-        name The name of its run. replace
+        name
+            The name of its run.
+        replace
             Whether it replaces an existing one.
 
         Returns

@@ -44,9 +44,12 @@ class UnderWay:
         Arm and seed of the run.
     done_s, total_s
         The finished and the total time: simulated, or real for live runs.
-    events Events that the simulator has processed. phase
+    events
+        Events that the simulator has processed.
+    phase
         The current phase of a live run; empty if simulated.
-    lateness_max_s The largest lateness of a packet of a live run.
+    lateness_max_s
+        The largest lateness of a packet of a live run.
     """
 
     arm: str

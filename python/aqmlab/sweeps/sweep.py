@@ -479,7 +479,9 @@ def cluster_of(
     ----------
     executor
         As for :func:`sweep`.
-    jobs Runs in parallel, if given. bring
+    jobs
+        Runs in parallel, if given.
+    bring
         The part that comes back, unless the cluster specifies it.
 
     Raises

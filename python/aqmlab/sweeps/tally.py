@@ -22,9 +22,14 @@ class EndedRun:
     ----------
     labels
         The swept values, in the order of the axes.
-    arm, seed, digest Identity of the run. status
+    arm, seed, digest
+        Identity of the run.
+    status
         ``finished``, ``present`` (another process has done it meanwhile) or ``failed``.
-    cause, reason For a failure: a word for counting, and a sentence. wall_s, cpu_s, events Of the run itself.
+    cause, reason
+        For a failure: a word for counting, and a sentence.
+    wall_s, cpu_s, events
+        Of the run itself.
     """
 
     labels: tuple[str, ...]

@@ -25,7 +25,8 @@ class Capture(NamedTuple):
     ----------
     ports
         Names of links; ``("all",)`` for all.
-    bytes Number of bytes kept of each packet.
+    bytes
+        Number of bytes kept of each packet.
     """
 
     ports: tuple[str, ...] = ()
@@ -64,16 +65,21 @@ class Task:
 
     Attributes
     ----------
-    digest Digest of the run: of its plan, its seed and the versions of the parts that determine its result,
-    including its host. name
+    digest
+        Digest of the run: of its plan, its seed and the versions of the parts that determine its
+        result, including its host.
+    name
         Its name in the place of its recording; in a store the digest.
-    arm, seed The run of the scenario text. toml
+    arm, seed
+        The run of the scenario text.
+    toml
         The scenario of one case.
     file_name
         The file of the scenario, for messages; the files that it names are next to it.
     memory_bytes
-        The minimum memory that the run needs. parts The parts of the program that determine the result, each
-        with the version that is needed.
+        The minimum memory that the run needs.
+    parts
+        The parts of the program that determine the result, each with the version that is needed.
     replace
         Whether it replaces an existing recording, such as a damaged one.
     host

@@ -54,7 +54,8 @@ def tc_lines(scenario: Scenario) -> list[TcLine]:
 
     Raises
     ------
-    ScenarioError With all errors of the scenario.
+    ScenarioError
+        With all errors of the scenario.
     """
     found: dict[tuple[Any, ...], list[str]] = {}
     for arm in resolve(scenario)["arms"]:
