@@ -26,8 +26,11 @@ def goodputs(run: Measured, flows: Flows, window: Window, *, in_order: bool = Fa
 
     Parameters
     ----------
-    run, flows, window The subject. in_order
-        Count bytes when they are delivered in order to the application, not when they reach the receiver.
+    run, flows, window
+        The subject.
+    in_order
+        Count bytes when they are delivered in order to the application, not when they reach the
+        receiver.
     """
     column = "delivered_bytes" if in_order else "received_bytes"
     if window == run.window:

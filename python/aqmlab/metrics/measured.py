@@ -148,7 +148,8 @@ class Samples:
     ----------
     t_s
         Seconds since the start of the run, ascending.
-    values The values, of the same number.
+    values
+        The values, of the same number.
     """
 
     t_s: npt.NDArray[np.float64]

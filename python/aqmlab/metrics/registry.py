@@ -3,9 +3,10 @@
 A metric declares its options beyond run, queue and class: a part of the run (``windowed``), and
 thresholds other than its own (``parameters``)::
 
-    @metric("avg_in_band_percent", ..., windowed=True, parameters=(Parameter("low", "packets",
-    "...", 5.0),)) def avg_in_band(run: Measured, queue: str, class_name: str, window: Window, *,
-    low: float | None) -> ...
+    @metric("avg_in_band_percent", ..., windowed=True,
+            parameters=(Parameter("low", "packets", "...", 5.0),))
+    def avg_in_band(run: Measured, queue: str, class_name: str, window: Window,
+                    *, low: float | None) -> ...
 """
 
 from __future__ import annotations

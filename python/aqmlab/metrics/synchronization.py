@@ -74,8 +74,10 @@ def synchronisation_ratio(
     Parameters
     ----------
     t_s, flows
-        Times of losses, ascending, with their flows. Losses of flows other than ``of`` do not count. of The
-        flows that could lose.
+        Times of losses, ascending, with their flows. Losses of flows other than ``of`` do not
+        count.
+    of
+        The flows that could lose.
     rtt_s
         Duration of an event from its first loss on.
 
