@@ -51,12 +51,12 @@ class Row(NamedTuple):
 class Answer(Framed):
     """Metrics by cell and, on request, by class of traffic.
 
-    Printed, it is the table of the command line. As a data frame (:meth:`to_frame`) it has a row
+    When printed, it is the table that the command line shows. As a data frame (:meth:`to_frame`) it has a row
     per run, or per run and class, with a column per axis, ``arm``, ``class`` where there are rows
     of classes, ``seed`` and one per metric.
 
-    Methods take a cell or, where there are no swept values, the name of an arm; and the class,
-    where there are rows of several.
+    Methods take a cell or, if no values are swept, the name of an arm. They also take the class if there
+    are rows of several.
 
     Attributes
     ----------

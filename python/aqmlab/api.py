@@ -167,8 +167,8 @@ def plot(
     title
         Whether it has a title.
     style
-        ``"paper"`` (the default), ``"slides"``, ``"gray"``, the name of a style sheet of
-        matplotlib, or such a file.
+        ``"paper"`` (the default), ``"slides"``, ``"gray"``, the name of a matplotlib style sheet, or
+        the path of one.
 
     Returns
     -------
@@ -182,7 +182,7 @@ def plot(
 
 
 def figure(path: Path | str, kind: str, **options: Unpack[FigureOptions]) -> Figure:
-    """Return one figure of matplotlib, to be changed, shown in a notebook and saved.
+    """Return one figure as an object of matplotlib, which can be changed, shown in a notebook and saved.
 
     Parameters
     ----------

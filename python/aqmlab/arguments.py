@@ -1,4 +1,4 @@
-"""Conversion of callers' arguments to plain Python values: NumPy's numbers, and single names for lists."""
+"""Conversion of callers' arguments to plain Python values, from NumPy numbers and single names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aqmlab.errors import UsageError
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 (of any type)
-    """Return a number, or an array, of NumPy as one of Python; anything else unchanged."""
+    """Return a number or an array of NumPy as plain Python, and anything else unchanged."""
     return value.tolist() if type(value).__module__ == "numpy" else value
 
 

@@ -43,7 +43,7 @@ class Both:
     simulated, live
         The two experiments or sweeps: the same plans, the same seeds.
     comparison
-        The differences of the live runs, per metric and arm, or cell of a sweep.
+        How the live runs differ, per metric and per arm (per cell in a sweep).
     """
 
     path: Path
@@ -71,7 +71,7 @@ class Both:
 
     @property
     def summary(self) -> str:
-        """Return how far live differs from simulated, in one sentence over all arms, or cells of a sweep."""
+        """Describe how far live runs differ from simulated ones, in one sentence over all arms or cells."""
         parts = []
         for name, called in _SUMMED_UP.items():
             apart = [
@@ -90,7 +90,7 @@ class Both:
 
     @property
     def note(self) -> str:
-        """Return the subject of the intervals, and the number of comparisons."""
+        """Describe the basis of the intervals, and the number of comparisons."""
         seeds = self.live.finished_seeds
         if len(seeds) == 1:
             said = f"One run of each (seed {seeds[0]}): no interval, so a difference may be chance."
@@ -105,7 +105,7 @@ class Both:
         return f"{said} {several}." if several else said
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data, as printed by ``--json``."""
+        """Return everything as plain data, as printed by ``--json``."""
         return {
             "format_version": 1,
             "title": self.live.title,

@@ -16,7 +16,7 @@ Progress: TypeAlias = Callable[[Mapping[str, Any]], object]
 
 ALL = "all"
 SEEDS = 200
-"""Default number of scripts per preset and word."""
+"""Default number of scripts per preset and option."""
 MOST_SEEDS = 10_000_000
 
 
@@ -29,14 +29,14 @@ def check(  # noqa: PLR0913 (keyword arguments)
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Run the contract kit on a discipline, with each of its presets and each word of each choice.
+    """Run the contract kit on a discipline, with each of its presets and each option of its parameters.
 
     Parameters
     ----------
     name
         The discipline, or ``"all"``.
     seeds
-        Number of random scripts per preset and word; 200 if neither this nor ``for_s`` is given.
+        Number of random scripts per preset and option; 200 if neither this nor ``for_s`` is given.
     for_s
         Alternatively, the number of seconds for which to run scripts.
     seed

@@ -140,7 +140,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
     force
         Whether to run even if the router expects the load to exceed this machine's capacity.
     interrupted
-        Called once, when a run has been requested to end.
+        Called once, when a run has been asked to end.
 
     Returns
     -------
@@ -246,7 +246,7 @@ class _Wishes(NamedTuple):
 
 
 def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
-    """Do the runs of one host."""
+    """Make all runs of an experiment on one host."""
     place = (begun(cases, output) if wishes.resume else None) or begin(cases, output)
 
     def live_executor() -> Executor:

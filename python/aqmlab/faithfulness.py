@@ -139,7 +139,7 @@ class Faithfulness:
 
     @property
     def wait(self) -> str | None:
-        """``epoll``, ``hybrid``, or ``hybrid, 12.5 % without spinning`` if it was too busy for that long.
+        """``epoll``, ``hybrid``, or ``hybrid, 12.5 % without spinning`` if it was often too busy to spin.
 
         In virtual time, where a router does not spin: ``epoll, in virtual time``.
         """
@@ -181,7 +181,7 @@ class Faithfulness:
         return self.live.get(name) or {}
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data; values that an earlier version did not write are null or empty."""
+        """Return everything as plain data; values that an earlier version did not write are null or empty."""
         return {
             "arm": self.arm,
             "seed": self.seed,

@@ -85,7 +85,7 @@ def write_whole(file: Path, content: str | bytes) -> None:
 
 @contextmanager
 def partial_directory(parent: Path, called: str) -> Iterator[Path]:
-    """A temporary directory, removed at the end, or, if its process was killed, by the next with its name."""
+    """A temporary directory that is removed at the end, or by the next one if its process was killed."""
     prefix = f".{called}.partial-"
     _remove_abandoned(parent, rf"{re.escape(prefix)}\w{{8}}")
     while True:

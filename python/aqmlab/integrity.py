@@ -136,7 +136,7 @@ def table_digest(path: Path, names: Mapping[str, str] | None = None) -> str:
     path
         The file.
     names
-        Names of columns to digest in place of those that the file has.
+        Column names to digest instead of those in the file.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Work that ends promptly on request.
 
 Python handles a signal only in the main thread, between two of its steps. Another thread receives a request
-to end through a :class:`Stop`, for which it checks regularly (:func:`look`). A query, which may take long, is
+to end through a :class:`Stop`, which it checks regularly (:func:`look`). A query, which may take long, is
 interrupted in either case (:func:`answered`).
 """
 
@@ -28,7 +28,7 @@ _here = threading.local()
 
 
 class Stopped(BaseException):
-    """The thread was requested to end its work."""
+    """The thread was asked to end its work."""
 
 
 class Stop:
@@ -41,7 +41,7 @@ class Stop:
 
     @property
     def asked(self) -> bool:
-        """Whether it was made."""
+        """Whether the request was made."""
         return self._asked.is_set()
 
     def ask(self) -> None:

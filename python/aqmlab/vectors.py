@@ -136,7 +136,7 @@ def _classes(arm: Mapping[str, Any], wanted: Sequence[str] | None) -> list[str]:
 
 
 def _run(path: Path | str, about: Mapping[str, Any], arm: str | None, seed: int | None) -> Run:
-    """The run of this scenario in a recording."""
+    """The run in a recording that belongs to this scenario."""
     from aqmlab.loading import load_recording
 
     runs = [run for run in load_recording(path).runs if arm in (None, run.arm) and seed in (None, run.seed)]

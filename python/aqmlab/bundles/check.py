@@ -90,7 +90,7 @@ def check_bundle(file: Path | str, *, rerun: bool = False, seed: int | None = No
     DamageError
         If a file is missing, changed or added.
     RecordingError
-        If there is no bundle, or its format is newer.
+        If there is no bundle, or its format is too new.
     UsageError
         If there is no such seed, or its runs are live, because live runs differ each time.
     """

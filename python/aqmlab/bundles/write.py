@@ -37,7 +37,7 @@ Made by aqmlab {version}. To check it, with aqmlab installed and without a netwo
     aqmlab bundle --check --rerun {file}
 
 The first compares every file with its SHA-256. The second also repeats a seed and compares the digests of
-its tables. Unpacked, `aqmlab report {place}` prints the results. `lock/` has the versions of packages.
+its tables. After unpacking, `aqmlab report {place}` prints the results. `lock/` has the versions of packages.
 """
 
 
@@ -49,7 +49,7 @@ def bundle(path: Path | str, output: Path | str | None = None, *, summaries: boo
     path
         The directory of an experiment or a sweep.
     output
-        The file; by default the title with ``.zip``.
+        The file; by default it is named after the title, with ``.zip``.
     summaries
         Whether to leave out the tables of packets, of requests, and of individual flows over time.
 

@@ -48,7 +48,7 @@ def _empirical_mean(points: Sequence[tuple[float, float]]) -> float:
 
 
 def load_bps(population: Population, asked: Load) -> float | None:
-    """Return the approximate load of a kind that a population as written offers, or ``None`` if unknown."""
+    """Return the approximate load that a population offers as written, or ``None`` if it is unknown."""
     sent = _bytes_sent(population)
     if sent is None:
         return None
@@ -63,7 +63,7 @@ def load_bps(population: Population, asked: Load) -> float | None:
 
 
 def _bytes_sent(population: Population) -> tuple[float, float, float] | None:
-    """Return the exchanges of a connection, and the mean bytes of a request and of a response."""
+    """Return the mean number of exchanges per connection, and the mean bytes per request and per response."""
     workload = population.of.workload
     if population.of.kind == PACKMIME:
         return _EXCHANGES, _REQUEST_BYTES, _RESPONSE_BYTES

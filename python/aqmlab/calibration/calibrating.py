@@ -71,13 +71,12 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     faster
         Factor by which the links are made faster.
     keep
-        Links that keep their rates, such as shared access links; ``"access*"`` means all whose
-        names begin like this.
+        Links that keep their rates, such as shared access links; ``"access*"`` means all whose names begin
+        with ``access``.
     others
         Classes that also send but whose load does not count; all others are left out.
     runs, seed
-        Number of seeds per value, at least two, and the first of them; by default that of the
-        scenario.
+        Number of seeds per value, at least two, and the first of them; by default the scenario's.
     duration, warmup
         When measurement ends and begins, such as ``"300s"``; as in the scenario if not given.
     arm, where

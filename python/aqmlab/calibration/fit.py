@@ -80,7 +80,7 @@ def fit(loads: Loads, target_bps: float) -> Fit:
 
 @dataclass(frozen=True)
 class Spread:
-    """The variation of the load of one run between seeds.
+    """How much the load of a single run varies between seeds.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ def spread(loads: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True)
 class Needed:
-    """The cost of knowing the mean load to a relative accuracy.
+    """The cost of knowing the mean load to a given relative accuracy.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Needed:
 
 
 def needed(share: float, spread: Spread, interval_s: float, tail: float | None) -> Needed:
-    """Return the cost of knowing the mean load to a relative accuracy.
+    """Return the cost of knowing the mean load to a given relative accuracy.
 
     Runs of one length have a finite variance because no connection carries more than its links do
     in that time. An interval over seeds therefore narrows with the square root of their number. One

@@ -18,7 +18,7 @@ from aqmlab.plan import Link, Plan, quantity_text
 from aqmlab.scenario import resolve
 
 QUEUE = {"kind": "droptail", "limit": "10s"}
-"""The replacement of every link's own queue: it holds as much as the link sends in ten seconds."""
+"""The queue that replaces every link's own; it holds as much as the link sends in ten seconds."""
 
 _LEFT_OUT = ("sweep", "claim", "arm", "stop", "metrics", "live", "question", "runs", "seed")
 _NOT_FOLLOWED = ("record", "stop", "live", "duration", "warmup", "question")
@@ -192,7 +192,7 @@ class Uncongested:
             yield f"{place}.{prefix}faults", {}
         for planned in case.plan.classes:
             if planned.name in self.senders:
-                # Its rule uses the slowest link, which is faster now.
+                # The default derives from the slowest link, which is faster now.
                 access = quantity_text(planned.access.rate_bps, "bps") if planned.access else "none"
                 yield f"traffic.{planned.name}.access_rate", access
             else:

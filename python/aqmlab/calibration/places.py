@@ -113,7 +113,7 @@ def target_bps(text: str, link: Link, *, allow_overload: bool = False) -> float:
     Raises
     ------
     UsageError
-        If the text is neither, is zero, or exceeds the link's rate although this is not allowed.
+        If the text is neither a share nor a rate, is zero, or exceeds the link's rate without permission.
     """
     wanted = _share(text) * link.rate_bps if text.rstrip().endswith("%") else _rate(text)
     if wanted <= 0:

@@ -92,7 +92,7 @@ def populations(plan: Plan, names: Sequence[str]) -> tuple[Population, ...]:
     Raises
     ------
     UsageError
-        If there is no class with a name, or it is not a population.
+        If one of the names is not that of a class, or the class is not a population.
     """
     classes = {one.name: one for one in plan.classes}
     for name in names:

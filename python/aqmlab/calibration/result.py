@@ -34,7 +34,7 @@ class Calibration:
     proportional
         Whether the load is proportional to the value, without a noticeable deviation.
     spread
-        The variation of the load of one run between seeds at that value.
+        How much the load of a single run varies between seeds at that value.
     needed
         The cost of knowing the mean load more accurately.
     tail
@@ -44,7 +44,7 @@ class Calibration:
     loads
         Loads in bit/s, by value of the first class and by seed: around the calibrated value, and at it.
     differences
-        Differences of the network in the runs from the scenario's.
+        How the network in the runs differs from the scenario's.
     remarks
         Remarks to consider before the value is used.
     """

@@ -28,7 +28,7 @@ _FOLLOWS = 0.25
 
 
 class Found(NamedTuple):
-    """The end of the search.
+    """The outcome of the search.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Found(NamedTuple):
 
 
 def search(trials: Trials, runs: int) -> Found:
-    """Return the value at which the load is the target.
+    """Return the value at which the load equals the target.
 
     The draws of a class may depend on the value itself (weakly in PackMime-HTTP), and users of slow links
     wait for each other. The line is therefore fitted around the value, and fitted again until the value no

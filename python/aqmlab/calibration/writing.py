@@ -17,7 +17,7 @@ Values = Mapping[str, str | int]
 
 
 def check_destination(text: str, source: Path | None, destination: Path) -> None:
-    """Check, before anything is run, that a copy of a scenario can be written there.
+    """Check, before anything is run, that a copy of a scenario can be written to its destination.
 
     Raises
     ------

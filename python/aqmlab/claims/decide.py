@@ -4,8 +4,8 @@ A condition that needs ``k`` of ``m`` comparisons (all of them: ``and``, ``for a
 ``for some``) holds if ``k`` of them do, each decided at ``alpha / (m - k + 1)``, and fails if ``m -
 k + 1`` fail, each decided at ``alpha / k``. The condition is then decided wrongly with a probability of at
 most ``alpha``, however the comparisons depend on each other: if only ``t < k`` are true, ``k - t``
-of the other ``m - t`` would have to be decided wrongly, of which by Markov's inequality the
-probability is at most ``(m - t) / (k - t) * alpha / (m - k + 1) <= alpha``. For "all hold" this is
+of the other ``m - t`` would have to be decided wrongly, and by Markov's inequality the
+probability of this is at most ``(m - t) / (k - t) * alpha / (m - k + 1) <= alpha``. For "all hold" this is
 the intersection-union test, every comparison at its own 95 %; for "one holds" it is Bonferroni's.
 """
 
@@ -58,7 +58,7 @@ from aqmlab.stopping import raise_if_stopped
 
 ALPHA = 1.0 - CONFIDENCE
 SHARE_OF_ANY = 0.15
-"""Share of failing seeds that ``any`` would have detected: twenty seeds detect it with 95 %."""
+"""Share of failing seeds that ``any`` must detect: twenty seeds detect it with a probability of 95 %."""
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,7 @@ class Measure:
     # --- seeds
 
     def _collect(self) -> Seen:
-        """Collect the leaves of both sides of the comparison together, as a seed counts only for both."""
+        """Collect the leaves of both sides together, because a seed counts for both sides or for neither."""
         self._leaves.fresh()
         everything = Collect(self._leaves, self._names, np.arange(0))
         evaluator = Evaluator(self._names, everything)

@@ -39,7 +39,7 @@ from aqmlab.stats.quantiles import interpolated, quantile
 SMOOTH = ("mean", "std")
 """Figures over the seeds that change little when one seed is left out."""
 CORNERED = ("min", "max", "range", "largest_step", "median", "quantile", "share", "default")
-"""Functions with a corner where their arguments are equal, or that count."""
+"""Functions that have a corner where their arguments are equal, or that count."""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -202,7 +202,7 @@ class Point(_OverSeeds):
     """The figure itself."""
 
     def figure(self, function: str, values: Floats, q: float) -> Value:
-        """Compute it from the counted seeds."""
+        """Compute the figure from the counted seeds."""
         return figure(function, values[self.chosen], q)
 
 

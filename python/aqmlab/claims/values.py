@@ -353,7 +353,7 @@ _RELATIONS: Mapping[Relation, Callable[[Floats, Floats], npt.NDArray[np.bool_]]]
 
 
 def _same(a: Value, found: Floats, b: Value = 0.0) -> Value:
-    """Numbers of numbers are numbers, not arrays without dimension."""
+    """Return a plain number, not an array without dimensions, if both operands are plain numbers."""
     return float(found) if isinstance(a, float) and isinstance(b, float) else found
 
 

@@ -51,7 +51,7 @@ def calibrate(
         str,
         typer.Option(
             "--direction",
-            help="Measure the way of the responses, that of the requests, or the link as it is named:"
+            help="Measure in the direction of the responses, of the requests, or of the link as named:"
             " responses, requests or named.",
         ),
     ] = "responses",

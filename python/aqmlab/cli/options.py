@@ -113,7 +113,7 @@ def _chosen_executor(
         typer.Option(
             "--executor",
             envvar="AQMLAB_EXECUTOR",
-            help="Where runs are done: local, or dask for a Dask cluster.",
+            help="Where runs are executed: local, or dask for a Dask cluster.",
         ),
     ] = "local",
     scheduler: Annotated[

@@ -17,8 +17,8 @@ _PATH_CHECKS = ("exists", "resolve_path", "allow_dash", "writable", "path_type")
 
 
 def read_quickly(command: Any) -> Any:  # noqa: ANN401 (Typer keeps the type of its commands to itself)
-    """Let the parameters of a command and of its subcommands be converted here where this suffices."""
-    # Requested when needed, because the option for help does not exist earlier.
+    """Convert the parameters of a command and of its subcommands here where this suffices."""
+    # The parameters are requested only when needed, because the help option does not exist earlier.
     command.get_params = partial(_parameters, command.get_params)
     for below in getattr(command, "commands", {}).values():
         read_quickly(below)

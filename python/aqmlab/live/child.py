@@ -25,7 +25,7 @@ Tell = Callable[[Mapping[str, Any]], None]
 
 
 def main() -> None:
-    """Do the one job on standard input, and report its progress on standard output."""
+    """Do the one job that arrives on standard input, and report its progress on standard output."""
     parent = int(sys.argv[1])
     _end_with(parent)
     for number in (signal.SIGINT, signal.SIGTERM):

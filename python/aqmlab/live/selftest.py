@@ -1,4 +1,4 @@
-"""A self-test of five seconds that measures how accurately this machine keeps time, and its conclusions."""
+"""A self-test of five seconds: how accurately this machine keeps time, and what follows from that."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class SelfTest:
         return self.faithful_up_to_bps(self.trials[0]) >= LEAST_RATE_BPS
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data, as printed by ``--json``."""
+        """Return everything as plain data, as printed by ``--json``."""
         rates = {trial.name: self.faithful_up_to_bps(trial) for trial in self.trials}
         return {
             "format_version": 1,

@@ -27,7 +27,7 @@ PATIENCE_S = 20.0
 """Time for an interrupted run to forward packets in flight and to end by itself."""
 
 _LOOK_S = 0.1
-"""Interval between checks whether the run should end."""
+"""Interval between checks of whether the run should end."""
 
 _TIME_TO_GO_S = 5.0
 """Time for a process to exit after its last message."""
@@ -112,7 +112,7 @@ def _heard(
             if interrupted is not None:
                 interrupted()
         except RunError:
-            # A process that was requested to end may die from the request.
+            # A process that was asked to end may die from the request.
             if stopping is not None:
                 raise stopping from None
             raise
@@ -199,12 +199,12 @@ class _Process:
         raise RunError(f"the live router sent an invalid message: {_shown(line)}")
 
     def interrupt(self) -> None:
-        """Request it to end."""
+        """Ask the process to end."""
         with suppress(OSError):
             self._process.send_signal(signal.SIGINT)
 
     def kill(self) -> None:
-        """Kill it, whatever it is doing."""
+        """Kill the process, whatever it is doing."""
         if self._process.poll() is None:
             self._process.kill()
 
@@ -219,7 +219,7 @@ class _Process:
 
     def _reap(self) -> None:
         signalled: KeyboardInterrupt | None = None
-        # It was killed: this takes the system some time, which waiting does not prolong.
+        # The process was killed; the system needs some time for this, and waiting does not prolong it.
         while self._process.returncode is None:
             try:
                 self._process.wait()

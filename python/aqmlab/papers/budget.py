@@ -1,6 +1,6 @@
 """The budget of a search.
 
-It counts recorded times of evaluations, so a repetition ends where the first search ended.
+It counts the recorded times of evaluations, so a repeated search ends where the first one did.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _settings(paper: Paper) -> Iterator[str]:
     for setting in paper.settings:
         yield from _arms(paper, setting)
         for label in setting.candidates:
-            # The chosen one is also applied, to verify that the files contain it.
+            # The chosen candidate is also applied, to verify that the files contain it.
             asked = replace(paper, settings=(replace(setting, chosen=""),))
             changed = False
             for experiment in paper.experiments:
@@ -114,7 +114,7 @@ def _settings(paper: Paper) -> Iterator[str]:
 
 
 def _arms(paper: Paper, setting: Setting) -> Iterator[str]:
-    """Arms that no experiment of the setting has."""
+    """Arms that the setting names and none of its experiments has."""
     files = [e for e in paper.experiments if not setting.experiments or e.file in setting.experiments]
     known = {arm for experiment in files for arm in names_of(paper, experiment).arms}
     for label in setting.candidates:

@@ -41,7 +41,7 @@ class ValueFile:
     Parameters
     ----------
     folder
-        Its directory. The file's name contains a digest of the sources of all metrics, because different
+        Its directory. The file's name contains a digest of the sources of all metrics, because changed
         metrics give different values.
     """
 
@@ -106,7 +106,7 @@ def _metrics_digest() -> str:
 
 
 class _ValuesOnly:
-    """Queries of two recordings cannot be stored with one run."""
+    """Refuses queries of two recordings, which cannot be stored with one run."""
 
     def of_curves(self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:  # noqa: ARG002
         """Refuse the query.

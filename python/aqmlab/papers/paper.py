@@ -72,7 +72,7 @@ class PaperExperiment:
 
 @dataclass(frozen=True)
 class Change:
-    """One change of a candidate: a scenario key, its value, and the arms affected; all if empty."""
+    """One change of a candidate: a scenario key, its value, and the arms affected (all if empty)."""
 
     key: str
     value: Any
@@ -374,7 +374,7 @@ class Paper:
         return next(e for e in self.experiments if e.file == file)
 
     def parted(self, fixed_live: str = "") -> Paper:
-        """Return it with the live experiments and their parts in ``live``, and the date of their reading."""
+        """Return the paper with its live experiments, their parts and their reading's date in ``live``."""
         files = {experiment.file for experiment in self.experiments if experiment.live}
         if not files:
             return self

@@ -140,7 +140,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     progress
         Receives the progress.
     interrupted
-        Called once, when a live run has been requested to end.
+        Called once, when a live run has been asked to end.
     told
         Receives the required cells by file before the first run, if something is named.
 

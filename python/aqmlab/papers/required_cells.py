@@ -46,8 +46,8 @@ Question = Claim | PublishedTable | PaperFigure
 def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool = False) -> RequiredCells:
     """The cells that statements, tables and figures of one experiment need.
 
-    All cells if this cannot be determined: the default queue is the busiest over all cells, unless
-    one is called ``bottleneck``.
+    They are all cells if this cannot be determined: the default queue is the busiest over all cells,
+    unless one is called ``bottleneck``.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ Measure = Callable[[Row, int, int], Measured]
 
 @dataclass(frozen=True)
 class Beside:
-    """A candidate of one setting in place of the inferred one, everything else as inferred.
+    """A candidate of one setting instead of the inferred one, with everything else as inferred.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class Search:
         return [row for row in ranked if row == ranked[0] or self._mean(row, begin, end) < limit]
 
     def _nearest(self, rows: Iterable[Row], begin: int = 0, end: int = 0) -> Row:
-        """Return, of the best reading and equivalent ones, the one nearest to the fixed reading."""
+        """Return the one nearest to the fixed reading among the best reading and those equivalent to it."""
         alike = self._alike(rows, begin, end)
         return min(alike, key=lambda row: (departures(row), self._mean(row, begin, end)))
 

@@ -91,7 +91,7 @@ class Appearance:
     title
         Whether it has a title.
     style
-        A name in :data:`STYLES`, the name of a style sheet of matplotlib, or such a file.
+        A name in :data:`STYLES`, the name of a matplotlib style sheet, or the path of one.
     """
 
     width: float | None = None
@@ -246,7 +246,7 @@ def new_figure(width: float, height: float, rows: int = 1) -> Figure:
 
 
 def width_asked(made: float) -> float:
-    """The width of a figure that was designed for ``made`` inches."""
+    """The width for a figure that was designed for ``made`` inches."""
     look, of_style = _LOOK.get()
     return look.width or (of_style[0] if of_style else made)
 

@@ -70,7 +70,7 @@ def flow_goodputs(runs: Sequence[Measured]) -> dict[tuple[str, int], list[float]
 
 
 def _flow_groups(grid: PanelGrid, panel: Panel, *, each: bool) -> list[Group]:
-    """The goodput of each class (means of its flows over the seeds), or of ``each`` flow (its seeds)."""
+    """The goodput of each class (its flows' means over seeds), or of ``each`` flow (a value per seed)."""
     of_arms = {}
     for arm in grid.arms:
         cell = grid.cell(arm, panel, "")

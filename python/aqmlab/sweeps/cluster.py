@@ -143,7 +143,7 @@ class DaskExecutor:
 
     @property
     def note(self) -> str:
-        """Return the present problems of the cluster; empty if there are none."""
+        """Return the current problems of the cluster; empty if there are none."""
         return self._connection.note
 
     @property

@@ -177,7 +177,7 @@ class Connection:
 
     @property
     def note(self) -> str:
-        """The present problems of the cluster; empty if there are none."""
+        """The current problems of the cluster; empty if there are none."""
         if self._lost_s is not None:
             return f"no scheduler for {time.monotonic() - self._lost_s:.0f} s"
         return "" if self.workers else "no workers yet"

@@ -61,7 +61,7 @@ class Executor(Protocol):
 
     @property
     def note(self) -> str:
-        """Return the present problems of the machines; empty if there are none."""
+        """Return the current problems of the machines; empty if there are none."""
 
     @property
     def remarks(self) -> Sequence[str]:

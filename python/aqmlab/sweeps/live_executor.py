@@ -21,7 +21,7 @@ from aqmlab.sweeps.task import Task
 class LiveExecutor(QueueExecutor):
     """Executes live runs one after the other: simultaneous runs would compete for processors.
 
-    An interrupted run is requested to end; its recording up to that point is kept and marked as interrupted.
+    An interrupted run is asked to end; its recording up to that point is kept and marked as interrupted.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class LiveExecutor(QueueExecutor):
     replace
         Whether existing runs are repeated.
     interrupted
-        Called once, when a run has been requested to end.
+        Called once, when a run has been asked to end.
     """
 
     def __init__(

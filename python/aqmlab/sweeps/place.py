@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
 _LOOK_S = 0.05
-"""Interval between checks whether a lock is free."""
+"""Interval between checks of whether a lock is free."""
 
 
 class Needs(NamedTuple):
-    """Requirements on a recording, besides being unchanged.
+    """Requirements on a recording, in addition to its being unchanged.
 
     Attributes
     ----------
     whole
-        Also the tables that may be left on a worker of a cluster.
+        Whether it must have the tables that may be left on a worker of a cluster.
     capture
-        These packets.
+        The captured packets that it must have.
     ended
-        A live run has to have ended by itself.
+        Whether a live run must have ended by itself.
     faithful
-        A live run has to be faithful.
+        Whether a live run must be faithful.
     """
 
     whole: bool = False

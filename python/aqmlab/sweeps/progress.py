@@ -93,7 +93,7 @@ class Progress:
     widest
         The widest of the intervals of cells with at least two runs.
     note
-        The present problems of the machines; empty if there are none.
+        The current problems of the machines; empty if there are none.
     """
 
     runs_total: int

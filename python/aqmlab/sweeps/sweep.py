@@ -419,7 +419,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     progress
         Receives the progress of the runs, about ten times per second.
     interrupted
-        Called once, when a live run has been requested to end.
+        Called once, when a live run has been asked to end.
     report
         Whether to make ``report.html`` at the end.
 
