@@ -132,7 +132,7 @@ def main() -> int:
         print(
             f"more than {ALLOWED_RISE:.0%} above the baseline: {'; '.join(worse)}\n"
             "Make it cheaper; or, if it is worth its price, run `python3 benches/gate.py --update` and say "
-            "in CHANGELOG.md what became dearer and why.",
+            "in CHANGELOG.md what became more expensive and why.",
             file=sys.stderr,
         )
         return 1

@@ -2,8 +2,8 @@
 
     .venv/bin/python tools/articles.py [KEY ...]     (make articles)
 
-Into target/articles/KEY: metadata.yaml, article.md, bibliography.bib and the figures; article.html and
-article.tex where pandoc is installed, article.pdf where Chromium is too. All numbers are those of the
+Writes into target/articles/KEY: metadata.yaml, article.md, bibliography.bib and the figures; article.html and
+article.tex if pandoc is installed, and article.pdf if Chromium is installed too. All numbers are those of the
 committed scorecard; authors, ORCIDs and the addresses of code and data are left to those who submit it.
 """
 

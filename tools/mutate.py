@@ -78,7 +78,7 @@ def run_tests(tests: str, seconds: int, *, only_build: bool = False) -> subproce
     # A failing property must not leave its counterexample in the copy.
     environment["PROPTEST_DISABLE_FAILURE_PERSISTENCE"] = "1"
     if is_python(tests):
-        # Before the installed package, which is the tree itself; no byte code, because it is matched by time.
+        # The copy precedes the installed package, which is the tree itself; byte code is matched by time.
         environment |= {"PYTHONPATH": str(TREE / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
         selected = ["-x", "-p", "no:cacheprovider", "-m", "not slow", *tests.split()]
         command = [interpreter(), "-m", "pytest", *selected]
@@ -120,7 +120,7 @@ def try_mutation(mutation: dict[str, str]) -> tuple[bool, str]:
     path = TREE / mutation["file"]
     times = path.read_text().count(mutation["find"]) if path.is_file() else 0
     if times != 1:
-        return False, f"DOES NOT APPLY: what to find stands {times} times in {mutation['file']}"
+        return False, f"DOES NOT APPLY: the text to find occurs {times} times in {mutation['file']}"
     with mutated(mutation):
         return judge(mutation["tests"])
 

@@ -132,7 +132,7 @@ audit() {
     else
         skip "advisories about Rust packages: cargo install cargo-deny (licences and sources are checked by make test)"
     fi
-    # Strict: a package that its source does not know is no success.
+    # Strict: a package that the index does not know counts as a failure.
     "$tools/bin/pip-audit" --strict --disable-pip --no-deps --requirement "$work/python-packages.txt" ||
         skip "advisories about Python packages: pip-audit found some, or could not look up all packages; see above"
 }

@@ -1,5 +1,5 @@
-//! Any bytes as a packet: the parser returns a result for all of them and agrees with another parser, and a
-//! mark changes only the traffic class and the checksum. Any bytes as a super-segment: its segments are joined and split
+//! Arbitrary bytes as a packet: the parser returns a result for all of them and agrees with another parser, and a
+//! mark changes only the traffic class and the checksum. Arbitrary bytes as a super-segment: its segments are joined and split
 //! again without a change.
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes at any time at any host of several networks: nothing panics, only packets leave, in order, and
+//! Arbitrary bytes at any time at any host of several networks: nothing panics, only packets leave, in order, and
 //! at the end every packet has one fate.
 #![no_main]
 

@@ -130,7 +130,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
 ) -> Results:
     """Run every arm of a scenario with every seed between real TCP stacks.
 
-    It takes as long as the runs last. All arms of a seed run before the next seed, so that slow
+    This takes as long as the runs last. All arms of a seed run before the next seed, so that slow
     changes of the machine affect all arms.
 
     Parameters

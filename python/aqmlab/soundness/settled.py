@@ -21,8 +21,10 @@ SETTLING_RTTS = 10
 """Number of round trips that a flow should have completed before it is measured (ours)."""
 LEAST_BIAS = 0.01
 BIAS_OF_ONE_RUN = 0.05
-"""Largest relative effect of the beginning on a mean that is not reported; the second one for a
-single run, which has no interval for comparison (ours).
+"""Largest relative effect of the beginning on a mean that goes unreported (ours).
+
+The second value applies to a single run, which has no interval for comparison.
+
 """
 
 

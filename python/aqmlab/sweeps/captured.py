@@ -1,4 +1,4 @@
-"""The contents of a file of captured packets, by its first blocks (pcapng: draft-ietf-opsawg-pcapng)."""
+"""The contents of a file of captured packets, from its first blocks (pcapng: draft-ietf-opsawg-pcapng)."""
 
 from __future__ import annotations
 

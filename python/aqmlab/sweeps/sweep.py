@@ -501,7 +501,7 @@ def cluster_of(
         executor = Cluster()
     if jobs is not None:
         raise UsageError(
-            f"`--jobs {jobs}` applies to this machine; a Dask cluster does as many runs at a time as its"
+            f"`--jobs {jobs}` applies to this machine; a Dask cluster executes as many runs at a time as its"
             " workers"
             " have threads; leave it (or `AQMLAB_JOBS`) out"
         )
