@@ -131,9 +131,8 @@ _ALL = (
         "seeds",
         1,
         2,
-        "the condition is true for at least one seed; fails if for none, and 15 % (or the given"
-        " share) of seeds"
-        " would have shown with a probability of 95 %",
+        "the condition is true for at least one seed; fails if it is true for none, although 15 % (or the"
+        " given share) of the seeds would have been noticed with a probability of 95 %",
         condition=True,
         test=True,
     ),

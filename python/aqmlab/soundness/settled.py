@@ -24,7 +24,6 @@ BIAS_OF_ONE_RUN = 0.05
 """Largest relative effect of the beginning on a mean that goes unreported (ours).
 
 The second value applies to a single run, which has no interval for comparison.
-
 """
 
 
