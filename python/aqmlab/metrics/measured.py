@@ -39,7 +39,7 @@ def is_of(name: str, asked: str) -> bool:
 
 
 def no_distribution(_kind: str) -> Histogram:
-    """The distribution for a subject without one."""
+    """Return the empty distribution, for a subject that has none."""
     return EMPTY_HISTOGRAM
 
 

@@ -132,8 +132,8 @@ def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
         waits.metric("within_percent"),
         label="completed in time" if waits is REQUESTS else f"{waits.many} completed in time",
         unit="%",
-        definition=f"{waits.many} that were completed within a time ({timed}), of those of which it is"
-        f" known whether they were completed within it: a failed {waits.one} never is, and one that had not"
+        definition=f"{waits.many} that were completed within a time ({timed}), as a share of those for which"
+        f" this is known: a failed {waits.one} never completes, and one that had not"
         " ended at the end of the run counts only for times that it had waited by then; as a function of the"
         f" time it is the distribution function of the {waits.time}s",
         source="E. L. Kaplan and P. Meier, Journal of the American Statistical Association 53, 1958,"

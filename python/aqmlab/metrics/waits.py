@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 
 class SizeBand(NamedTuple):
-    """Responses, or pages, of at least one size that are below another one, if there is one."""
+    """Responses or pages of at least one size and, if there is an upper limit, below another."""
 
     at_least: int
     below: int | None = None
@@ -108,7 +108,7 @@ class Waits:
         return ResponseTimes.of(self.of_sizes(run, class_name, at_least, below))
 
     def sample(self, tables: Tables, run: Run, class_name: str) -> Sample:
-        """The completed ones of some classes that are recorded one by one."""
+        """The completed requests or pages of some classes that are recorded one by one."""
         import numpy as np
 
         named = ", ".join(map(quoted, named_classes(class_name)))
@@ -122,7 +122,7 @@ class Waits:
         return Sample(np.asarray(found["bytes"]), np.asarray(found["time_s"]))
 
     def bands(self, run: Measured, class_name: str) -> list[SizeBand]:
-        """Return the size bands in which a class has completed ones, ascending."""
+        """Return the size bands in which a class has completed requests or pages, ascending."""
         bands = {
             (band.response_low_bytes, band.response_high_bytes)
             for band in self.totals(run, class_name)
