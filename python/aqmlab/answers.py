@@ -34,7 +34,7 @@ HEADLINE = (
     "jain_index",
     "timeouts_per_flow",
 )
-"""The default metrics of an answer, besides those that a scenario names."""
+"""The default metrics of an answer, in addition to those that a scenario names."""
 
 Settings = tuple[tuple[str, str], ...]
 """Axis and label of a case, in the order of the axes."""

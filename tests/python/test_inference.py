@@ -246,7 +246,7 @@ def test_the_papers_of_the_project_say_what_is_fitted():
 def test_the_inferences_of_the_project_are_of_the_papers_as_they_stand(key):
     paper = find_paper(str(ROOT / "papers" / key))
     content = read_inference(paper.path)
-    assert content["state"] == state_of(paper), f"aqmlab reproduce {key} --infer makes it anew"
+    assert content["state"] == state_of(paper), f"aqmlab reproduce {key} --infer makes a new one"
     assert content["rule"] == paper.inference.rule
     page = (paper.path / "inference.md").read_text()
     assert page.startswith(f"# Inference: {paper.title}")
@@ -511,7 +511,7 @@ def test_an_inference_of_another_state_is_not_shown(tmp_path, monkeypatch):
     (path / "link.toml").write_text((path / "link.toml").read_text().replace("20ms", "21ms"))
     assert content["state"] != state_of(read_paper(path))
     lines = inference_section(content, stale=True)
-    assert lines[-1].startswith("The inference of 2026-11-23 is of an earlier state of this folder")
+    assert lines[-1].startswith("The inference of 2026-11-23 belongs to an earlier state of this folder")
     assert not any("3 Mbit/s" in line for line in lines)
 
 
@@ -519,7 +519,7 @@ def test_a_file_that_is_no_inference_is_told(tmp_path):
     assert read_inference(tmp_path) is None
     for wrong in ("{", "[]", '{"format_version": 99}'):
         (tmp_path / FILE).write_text(wrong)
-        with pytest.raises(RecordingError, match=r"inference\.json.*`--infer` makes it anew"):
+        with pytest.raises(RecordingError, match=r"inference\.json.*`--infer` makes a new one"):
             read_inference(tmp_path)
 
 

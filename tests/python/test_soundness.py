@@ -462,8 +462,8 @@ def test_flows_that_got_more_than_their_queue_carried_are_told_with_both_figures
     doubt = only(carried(carrying, {"back": most + 1}))
     assert doubt.severity == "serious"
     assert doubt.sentence == (
-        "the flows that cross `hop2-reverse` got 1.031 Mbit/s, headers included, but it carried 1.000 Mbit/s"
-        " of them and 0.031 Mbit/s may have been on the way before (seed 1)"
+        "the flows that cross `hop2-reverse` received 1.031 Mbit/s, headers included, but the queue carried"
+        " 1.000 Mbit/s for them, and 0.031 Mbit/s may have been in flight before (seed 1)"
     )
     doubt = only(carried(carrying, {"back": 500_000}))
     assert "got 2.000 Mbit/s" in doubt.sentence

@@ -94,9 +94,9 @@ def read_inference(folder: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordingError(f"`{file}` cannot be read: {error}; `--infer` makes it anew") from error
+        raise RecordingError(f"`{file}` cannot be read: {error}; `--infer` makes a new one") from error
     if version != FORMAT_VERSION:
-        raise RecordingError(f"`{file}` has the format version `{version}`; `--infer` makes it anew")
+        raise RecordingError(f"`{file}` has the format version `{version}`; `--infer` makes a new one")
     return content
 
 

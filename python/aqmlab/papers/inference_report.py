@@ -60,7 +60,7 @@ def inference_section(content: Content, *, stale: bool) -> list[str]:
         return [*head, stale_text(content)]
     return [
         *head,
-        f"{CAUTION} All of it is in `inference.md`, made on {content['date']}.",
+        f"{CAUTION} The whole inference is in `inference.md`, made on {content['date']}.",
         "",
         *_errors_table(content),
         "",
@@ -73,8 +73,8 @@ def inference_section(content: Content, *, stale: bool) -> list[str]:
 def stale_text(content: Content) -> str:
     """Why an inference is not shown."""
     return (
-        f"The inference of {content['date']} is of an earlier state of this folder: `aqmlab reproduce"
-        f" {content['paper']} --infer` makes it anew."
+        f"The inference of {content['date']} belongs to an earlier state of this folder: `aqmlab reproduce"
+        f" {content['paper']} --infer` makes a new one."
     )
 
 

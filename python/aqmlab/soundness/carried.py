@@ -52,8 +52,9 @@ def no_more_than_carried(results: Results) -> Check:
                 for amount in (worst.got, worst.carried, worst.before)
             )
             sentence = (
-                f"the flows that cross `{worst.queue}` got {got}, headers included, but it carried {carried}"
-                f" of them and {before} may have been on the way before (seed {run.run.seed})"
+                f"the flows that cross `{worst.queue}` received {got}, headers included, but the queue"
+                f" carried {carried} for them, and {before} may have been in flight before"
+                f" (seed {run.run.seed})"
             )
             findings.append(CellDoubt(cell, "serious", sentence, _REMEDY, worst.share))
     found = merged(kind, results, findings)

@@ -28,7 +28,7 @@ def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> M
     toml
         The scenario's text.
     file_name
-        The scenario's file: they are next to it.
+        The scenario's file; the named files are next to it.
     goes
         The use of the files, for messages.
 
