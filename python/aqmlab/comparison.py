@@ -85,12 +85,12 @@ class Compared:
 
     @property
     def unclear(self) -> bool:
-        """Whether it was tested and is not significant."""
+        """Whether the difference was tested and is not significant."""
         return self.found.p_value is not None and not self.stands
 
     @property
     def stands(self) -> bool:
-        """Whether it is significant when all comparisons are taken together."""
+        """Whether the difference is significant when all comparisons are taken together."""
         return self.adjusted_p is not None and self.adjusted_p <= 1.0 - CONFIDENCE
 
 

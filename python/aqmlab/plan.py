@@ -126,17 +126,17 @@ class TrafficClass:
 
     @property
     def over_tcp(self) -> bool:
-        """Whether its flows react to congestion."""
+        """Whether the class's flows react to congestion."""
         return self.kind in OVER_TCP
 
     @property
     def greedy(self) -> bool:
-        """Whether its flows always have data to send and are limited only by congestion control."""
+        """Whether the class's flows always have data to send, limited only by congestion control."""
         return self.kind == BULK and self.workload["bytes"] is None
 
     @property
     def answered(self) -> bool:
-        """Whether its servers also send data."""
+        """Whether the class's servers also send data."""
         return self.kind in ANSWERED
 
     @property

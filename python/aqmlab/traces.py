@@ -179,12 +179,12 @@ class Journey:
 
     @property
     def is_data(self) -> bool:
-        """Whether it carries data, or takes a sequence number as SYN and FIN do."""
+        """Whether the packet carries data, or takes a sequence number as SYN and FIN do."""
         return bool(self.payload) or "S" in self.flags or "F" in self.flags
 
     @property
     def under_way(self) -> bool:
-        """Whether its fate is not known."""
+        """Whether the packet's fate is unknown."""
         return self.arrived_ns is None and self.lost_ns is None
 
 
@@ -256,7 +256,7 @@ def _happens(packet: Journey, event: str, at: str, t_ns: int, reason: str) -> No
 
 
 def _is_again(packet: Journey, highest: dict[str, int]) -> bool:
-    """Whether everything that it carries has been sent before; records what it carries."""
+    """Whether everything that a packet carries has been sent before; records what it carries."""
     if packet.seq is None or not packet.is_data:
         return False
     end = packet.seq + (packet.payload or 0) + ("S" in packet.flags) + ("F" in packet.flags)

@@ -101,7 +101,7 @@ def _verify(found: Verified, path: Path) -> None:
 
 
 class _noting:  # noqa: N801 (used as a statement)
-    """Damage found in this block is recorded."""
+    """Record the damage that is found in this block."""
 
     def __init__(self, found: Verified) -> None:
         self._found = found

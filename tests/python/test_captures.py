@@ -266,7 +266,7 @@ def test_either_zero_is_a_right_checksum_and_nothing_else_is(tmp_path):
 
 
 FILES_UP_TO = 'ulimit -f {} && exec "$@"'
-"""In blocks of 512 bytes: to its writer, a file that would become larger is like one on a full disk."""
+"""The limit is in blocks of 512 bytes: to its writer, a file beyond it is like one on a full disk."""
 
 
 @pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
@@ -300,7 +300,7 @@ def test_packets_that_find_no_room_take_nothing_else_of_a_live_run_with_them(use
 
 @pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
 def test_a_live_run_whose_tables_find_no_room_leaves_nothing(user, live_folder):
-    # Room for `experiment.json`, and not for a manifest.
+    # There is room for `experiment.json`, but not for a manifest.
     within = ["sh", "-c", FILES_UP_TO.format(80), "sh"]
     ended = run_aqmlab(
         user, "live", "live.toml", "--pcap", "all", "-o", "out", cwd=live_folder, within=within

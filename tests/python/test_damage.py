@@ -24,7 +24,7 @@ def whole(tmp_path_factory):
 
 @pytest.fixture
 def swept(whole, tmp_path):
-    """A copy of it for a test to corrupt."""
+    """A copy of the sweep for a test to corrupt."""
     store = Path(shutil.copytree(whole.parent.parent, tmp_path / "store"))
     return store / "sweeps" / whole.name
 

@@ -129,7 +129,7 @@ class Study:
             time.sleep(0.002)
 
     def kill(self, victim):
-        """Kill it or part of it, and check that nothing of the killed part remains on the machine.
+        """Kill the command or part of it, and check that nothing of the killed part remains on the machine.
 
         After the death of a router the command continues with the next run.
         """
@@ -159,7 +159,7 @@ class Study:
         return victim, len(namespaces)
 
     def end(self, within_s=WAIT_S):
-        """Wait for its end; returns the exit status and the output."""
+        """Wait for the command's end; returns the exit status and the output."""
         out, err = self.process.communicate(timeout=within_s)
         assert "Traceback" not in err, err
         return self.process.returncode, out + err
@@ -174,7 +174,7 @@ class Study:
             assert run.manifest.live["interrupted"] is (run.manifest.stopped_by == "interrupted")
 
     def complete(self, runs):
-        """Repeat it undisturbed: all runs are there, and those that had ended by themselves are unchanged."""
+        """Repeat the study undisturbed: all runs are there, and those that ended by themselves unchanged."""
         before = self.finished()
         ended = {run.path.name for run in self.recordings() if not run.manifest.live["interrupted"]}
         self.begin()
@@ -252,7 +252,7 @@ exec sleep 600
 
 @pytest.mark.parametrize("user", ["ordinary user", "root"], indirect=True)
 def test_what_a_router_has_started_ends_with_it(user, live_folder, studies):
-    """A tc that hangs: it holds the namespaces of the run."""
+    """A tc that hangs holds the namespaces of the run."""
     study_file(live_folder, OF_THE_KERNEL[:1], 1)
     programs = live_folder / "bin"
     programs.mkdir()

@@ -79,7 +79,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def again(aqmlab_cli, folder, tmp_path):
-    """Reproduce it live."""
+    """Reproduce the paper live."""
     return lambda *words: aqmlab_cli(
         "reproduce", folder, "--live", "--store", tmp_path / "store", "-o", tmp_path / "out", *words
     )

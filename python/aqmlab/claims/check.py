@@ -478,7 +478,7 @@ class _Checker:
 
 
 def is_zero(node: Expression) -> bool:
-    """Whether it is the number 0 without a unit, which can be compared with anything."""
+    """Whether an expression is the number 0 without a unit, which can be compared with anything."""
     return isinstance(node, Number) and not node.unit and float(node.digits) == 0
 
 

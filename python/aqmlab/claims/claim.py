@@ -87,7 +87,7 @@ class Claim:
         return fixed
 
     def check(self, names: Names) -> None:
-        """Raise an error if it cannot be scored.
+        """Raise an error if the claim cannot be scored.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class Claim:
             raise self.error(error.at, str(error)) from error
 
     def asks(self, names: Names) -> tuple[MetricQuery, ...]:
-        """Return every metric that it uses, with the cell, once it has been checked.
+        """Return every metric that the claim uses, with its cell, once the claim has been checked.
 
         Raises
         ------

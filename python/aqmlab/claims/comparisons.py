@@ -38,7 +38,7 @@ class Operand:
 
     @property
     def constant(self) -> bool:
-        """Whether it is a number written in the claim, not a measurement."""
+        """Whether the side is a number written in the claim, not a measurement."""
         return self.estimate.method == "constant"
 
 

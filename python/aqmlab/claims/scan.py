@@ -111,7 +111,7 @@ class Token:
     unit: str = ""
 
     def shown(self) -> str:
-        """Return its form in messages."""
+        """Return the word as messages show it."""
         return "the end" if self.kind == "end" else f"`{self.text}{self.unit}`"
 
 
@@ -158,7 +158,7 @@ class Scanner:
         return False
 
     def expect(self, word: str, why: str = "") -> Token:
-        """Take this word, or raise an error if another one is there."""
+        """Take the given word, or raise an error if another one follows."""
         token = self.peek()
         if token.kind not in ("operator", "name") or token.text != word:
             raise self.wrong(token.at, f"`{word}` is missing before {token.shown()}{why}")

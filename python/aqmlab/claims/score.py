@@ -67,7 +67,7 @@ class Scored:
 
     @property
     def failed(self) -> bool:
-        """Whether it is firm and fails, so that a command exits with 1."""
+        """Whether the claim is firm and fails, so that a command exits with 1."""
         return self.claim.strength == "firm" and self.status == FAILS
 
     def deciding(self) -> tuple[ClaimComparison, ...]:

@@ -304,7 +304,7 @@ def is_smooth(node: Node) -> bool:
 
 
 def has_spread(node: Node) -> bool:
-    """Return whether it contains a standard deviation over the seeds."""
+    """Return whether an expression contains a standard deviation over the seeds."""
     return any(isinstance(each, Call) and each.function == "std" for each in figures_and_above(node))
 
 

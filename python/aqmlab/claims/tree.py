@@ -150,7 +150,7 @@ class Arithmetic(Expression):
 
     @property
     def product(self) -> bool:
-        """Whether it consists of products and quotients."""
+        """Whether the chain consists of products and quotients."""
         return self.rest[0][0] in "*/"
 
     def __str__(self) -> str:

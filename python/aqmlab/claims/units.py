@@ -38,7 +38,7 @@ class Unit:
 
     @property
     def pure(self) -> bool:
-        """Whether it is a number without dimension."""
+        """Whether the unit is that of a number without dimension."""
         return not self.powers
 
     def times(self, other: Unit, sign: int = 1) -> Unit:
@@ -52,7 +52,7 @@ class Unit:
         return Unit(kept, percent and not kept and not (sign < 0 and other.percent))
 
     def name(self) -> str:
-        """Return its name in words, for messages."""
+        """Return the unit's name in words, for messages."""
         if not self.powers:
             return "a percentage" if self.percent else "a pure number"
         return _NAMES.get(self.powers) or f"in {_product(self.powers)}"

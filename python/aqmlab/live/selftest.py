@@ -104,7 +104,7 @@ def _without_bins(value: Any) -> Any:  # noqa: ANN401 (plain data)
 def selftest(
     progress: supervisor.Progress | None = None, interrupted: Callable[[], object] | None = None
 ) -> SelfTest:
-    """Try this machine; nothing is kept.
+    """Test this machine; nothing is kept.
 
     Raises
     ------

@@ -154,12 +154,12 @@ class _Process:
             self._process.stdin.flush()
 
     def messages(self, until: float) -> Iterator[Mapping[str, Any]]:
-        """Its messages as they arrive, up to this time of the monotonic clock.
+        """The process's messages as they arrive, up to this time of the monotonic clock.
 
         Raises
         ------
         RunError
-            If it has ended, is silent for ``SILENCE_S`` seconds, has not ended by then, or writes
+            If the process has ended, is silent for ``SILENCE_S`` seconds, has not ended by then, or writes
             something else.
         """
         while (left_s := until - time.monotonic()) > 0:
@@ -233,7 +233,7 @@ class _Process:
             raise signalled
 
     def _obituary(self) -> str:
-        """Describe how it died, with its last output but without a final traceback."""
+        """Describe how the process died, with its last output but without a final traceback."""
         code = self._process.wait()
         how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with {code}"
         self._stderr.seek(0, os.SEEK_END)

@@ -188,7 +188,7 @@ def _setting(entry: TomlTable, files: list[str]) -> Setting:
 
 
 def _candidate(entry: TomlTable, label: str, keys: Mapping[str, Any], files: list[str]) -> None:
-    """Raise an error unless it is a table of scenario keys, for a scenario file or for an arm."""
+    """Raise an error unless a candidate is a table of scenario keys, for a scenario file or for an arm."""
     for key, value in keys.items():
         if key.endswith(SCENARIO_ENDING):
             _known_file(entry, key, files)

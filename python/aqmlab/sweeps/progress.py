@@ -110,7 +110,7 @@ class Progress:
 
     @property
     def runs_per_s(self) -> float:
-        """Runs per second since it began."""
+        """Runs per second since the first one began."""
         return self.runs_done / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
     def to_json(self) -> dict[str, Any]:

@@ -149,7 +149,7 @@ _SHUT = {
 
 
 def _is_text(text: str) -> bool:
-    """Whether it is valid UTF-8; a text from the command line may contain other bytes."""
+    """Whether a text is valid UTF-8; one from the command line may contain other bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:

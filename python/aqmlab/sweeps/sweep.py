@@ -152,17 +152,17 @@ class Sweep:
 
     @property
     def claims(self) -> tuple[Scored, ...]:
-        """The scored claims, once it has ended; none while other shards are missing."""
+        """The scored claims, once the sweep has ended; none while other shards are missing."""
         return () if self._conclusion is None else self._conclusion.claims
 
     @property
     def report(self) -> Path | None:
-        """The report, once it has ended; none while other shards are missing."""
+        """The report, once the sweep has ended; none while other shards are missing."""
         return None if self._conclusion is None else self._conclusion.report
 
     @property
     def done(self) -> bool:
-        """Whether it has ended, for any reason."""
+        """Whether the sweep has ended, for any reason."""
         return self._over.is_set()
 
     def __iter__(self) -> Iterator[EndedRun]:
@@ -170,7 +170,7 @@ class Sweep:
         return iter(self._tally)
 
     def wait(self) -> Results:
-        """Wait until it has ended, tables included.
+        """Wait until the sweep has ended, tables included.
 
         Raises
         ------
@@ -200,14 +200,14 @@ class Sweep:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Cancel it if an exception leaves the block."""
+        """Cancel the sweep if an exception leaves the block."""
         if error is not None and not self.done:
             self.cancel()
             if isinstance(error, KeyboardInterrupt):
                 self._say_what_is_kept(error)
 
     def cancel(self) -> None:
-        """End it now: runs in progress are dropped, finished ones are kept, and tables remain unchanged.
+        """End the sweep now: runs in progress are dropped, finished ones kept, and tables left unchanged.
 
         A live run may still forward packets in flight; a second Ctrl-C ends it at once.
         """
