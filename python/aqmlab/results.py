@@ -420,7 +420,7 @@ class Results:
         return bottleneck(self.measured())
 
     def sound(self) -> Results:
-        """The same, but runs whose counts cannot be read count as missing, with the name of the file."""
+        """The same, but with unreadable runs treated as missing, with the name of the file."""
         broken: dict[Path, str] = {}
         for i in range(0, len(self._distinct), RUNS_READ_TOGETHER):
             together = self._distinct[i : i + RUNS_READ_TOGETHER]

@@ -149,7 +149,7 @@ class Samples:
     t_s
         Seconds since the start of the run, ascending.
     values
-        The values, of the same number.
+        The values, as many as there are times.
     """
 
     t_s: npt.NDArray[np.float64]

@@ -216,7 +216,7 @@ class Metric:
 
     @property
     def asked_of(self) -> tuple[str, ...]:
-        """The options on which it depends: ``"queue"``, ``"class"``, ``"kind"``, ..."""
+        """The options on which the value depends: ``"queue"``, ``"class"``, ``"kind"``, ..."""
         depends = (
             ("queue", True),
             ("class", self.of_class),
