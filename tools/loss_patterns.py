@@ -146,7 +146,7 @@ def figure(found: dict[tuple[str, str], Any]) -> Figure:
             one = axes[row, column]
             draw_sequence(one, sequence_points([p for p in packets if p.sent_ns / 1e9 <= end]))
             shown = (vector[:, 0] / 1e6 >= begin) & (vector[:, 0] / 1e6 <= end)
-            # In the middle of ours: where both agree, each dot and each square has a black point.
+            # ns-2's points are in the middle of ours: where both agree, each mark has a black point.
             one.plot(
                 vector[shown, 0] / 1e6,
                 vector[shown, 1] / mss,

@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "tests" / "mutations" / "mutations.toml"
-# Kept between calls, with its build: each mutation then compiles one crate and its dependents.
+# The copy and its build are kept between calls: each mutation then compiles one crate and its dependents.
 TREE = ROOT / "target" / "mutations"
 SOURCES = ("Cargo.toml", "Cargo.lock", "crates", "vectors", "scenarios", "tests", "docs", "peers")
 PYTHON_SOURCES = ("pyproject.toml", "python")

@@ -74,7 +74,7 @@ class DamageError(RecordingError):
 
 
 class HostError(AqmlabError):
-    """This machine cannot do what was requested: no permission, no space, not enough memory."""
+    """The machine cannot do what was requested: no permission, no space, not enough memory."""
 
     exit_code = 3
 

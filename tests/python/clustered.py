@@ -123,7 +123,7 @@ class DaskProcesses:
                 stdout=log,
                 stderr=log,
                 env={**self._environment, **(environment or {})},
-                # In its own process group: a nanny's worker ends with it.
+                # The process has its own group, so that a nanny's worker ends with it.
                 start_new_session=True,
                 preexec_fn=preexec,  # noqa: PLW1509 (only a limit)
             )

@@ -154,6 +154,6 @@ def _anybodys(folder: Path) -> Path:
 
     file = folder / "live.toml"
     file.write_text(tomli_w.dumps(SCENARIO), encoding="utf-8")
-    # This must not depend on our umask.
+    # The file's mode must not depend on our umask.
     file.chmod(0o644)
     return folder

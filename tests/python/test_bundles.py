@@ -43,7 +43,7 @@ def changed(made, tmp_path):
 
 def test_a_bundle_holds_everything_and_repeats(made, aqmlab_cli, monkeypatch, tmp_path):
     file, experiment = made
-    # In another place, with only the file.
+    # The check runs in another place, with only the file.
     monkeypatch.chdir(tmp_path)
     shutil.copy(file, "mine.zip")
     ended = aqmlab_cli("bundle", "--check", "--rerun", "mine.zip")
@@ -84,7 +84,7 @@ def test_summaries_are_smaller_and_repeat_too(made, tmp_path):
         ("DropTail", 2, ()),
         ("RED + ECN", 2, ()),
     ]
-    # This includes tables that are not in the bundle, because their digests are.
+    # The comparison includes tables that are not in the bundle, because their digests are.
     assert found.repeated[0].tables == len(experiment.runs[0].manifest.tables)
 
 

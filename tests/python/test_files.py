@@ -36,7 +36,7 @@ def test_a_link_is_followed_and_a_pipe_is_written_to(tmp_path):
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "through"
     os.mkfifo(tmp_path / "pipe")
-    # Both ends, so that opening it for writing does not wait for a reader.
+    # Both ends are open, so that opening the pipe for writing does not wait for a reader.
     end = os.open(tmp_path / "pipe", os.O_RDWR)
     try:
         write_whole(tmp_path / "pipe", "passed on")

@@ -72,7 +72,7 @@ def test_pi_rises_all_the_while_that_a_growing_queue_is_above_q_ref(pi):
     top = int(np.argmax(pi.backlog_packets))
     assert 0 < above < top
     assert np.all(np.diff(pi.p[above : top + 1]) > 0)
-    # It does not change before the load does, except for the initial effect of q_old.
+    # The probability does not change before the load does, except for the initial effect of q_old.
     assert pi.t_s[above] > 10
     assert max(pi.p[pi.t_s <= 10]) < 1e-3
 

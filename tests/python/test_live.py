@@ -211,7 +211,7 @@ def test_a_wrong_request_is_exit_2_before_anything_runs(
 
 def test_ctrl_c_ends_with_130_and_nothing_left(router, tiny_file, tmp_path, aqmlab_cli, monkeypatch):
     router("obedient")
-    # As soon as the router reports progress, as if a user had waited for it.
+    # Ctrl-C comes as soon as the router reports progress, as if a user had waited for it.
     monkeypatch.setattr(ProgressLine, "update", live_worlds.interrupt_when_it_runs())
     ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 130

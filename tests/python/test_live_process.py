@@ -143,7 +143,7 @@ def test_the_process_is_alone_in_its_group_and_ends_with_us():
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:
         pid, group = map(int, parent.stdout.readline().split())
         assert pid == group != os.getpgid(parent.pid)
-        # Its parent is killed by a signal that cannot be handled.
+        # The parent is killed by a signal that cannot be handled.
         time.sleep(0.5)
         parent.kill()
     until = time.monotonic() + 5

@@ -290,7 +290,7 @@ def test_the_small_version_leaves_out_what_it_has_not_got(store):
 
 
 def test_the_small_version_can_be_what_a_store_begins_with(tmp_path):
-    # It is a separate file in the store, written before any run.
+    # The small version is a separate file in the store, written before any run.
     done = reproduce(read_paper(TOY), quick=True, store=tmp_path / "new", wanted=Wanted(findings=["T1"]))
     assert done.runs > 0
 
@@ -312,7 +312,7 @@ def test_every_reading_is_gone_through(store):
 def test_what_is_contradicted_is_no_reading(tmp_path, toy):
     paper = read_paper(edited(tmp_path, "paper.toml", 'name = "max_p"', 'name = "max_p"\ntest = true'))
     assert list(readings(paper)) == [{}, {"least RTO": "200 ms"}]
-    # It can still be run as a cause, and is not listed among the choices.
+    # The setting can still be varied as a cause, and is not listed among the choices.
     (experiment,) = paper.experiments
     assert variant(paper, experiment, {"max_p": "0.02"}, Thinned()) != (TOY / "loss.toml").read_text()
     assert "| max_p |" in as_markdown(toy, tmp_path, MADE)

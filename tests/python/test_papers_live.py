@@ -141,7 +141,7 @@ def test_only_faithful_runs_count(again, router, tmp_path):
     content = scored(tmp_path)
     assert content["findings"][0]["status"] == "undecided"
     assert content["live"]["simulated"][0]["status"] == "holds"
-    # They are repeated the next time; those that were rejected are not forgotten.
+    # The missing runs are repeated the next time; those that were rejected are not forgotten.
     router("faithful")
     assert again().returncode == 0
     content = scored(tmp_path)["live"]

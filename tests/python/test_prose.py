@@ -59,7 +59,7 @@ def findings(lines: Iterator[tuple[int, str]], name: str) -> list[str]:
     ]
 
 
-# Written by others at this time, quoted or generated from sources that are checked themselves.
+# Texts that are not checked here: quotations, or texts generated from sources that are checked themselves.
 LEFT_ALONE = (
     "CHANGELOG.md",
     "ARTIFACT.md",

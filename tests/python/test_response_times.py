@@ -150,7 +150,7 @@ def crossing_of(a, b, until):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_crossing_is_where_the_added_lead_is_greatest(seed):
     rng = np.random.default_rng(seed)
-    # This one is mostly faster, with a longer tail.
+    # The first is mostly faster, with a longer tail.
     a = np.where(rng.random(4000) < 0.97, rng.integers(90, 300, 4000), rng.integers(900, 9000, 4000))
     b = rng.integers(150, 1000, 4000)
     one, other = ResponseTimes(exact(a)), ResponseTimes(exact(b))

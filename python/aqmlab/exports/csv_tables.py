@@ -31,7 +31,7 @@ def _content(results: Results, chosen: Sequence[Chosen], table: str) -> bytes:
     having = [one for one in chosen if table in one.run.manifest.tables]
     runs = [one.run for one in having]
     columns = [name for name in results.tables.arrays(table, "*", "LIMIT 0", runs) if name != "run"]
-    # As rows, not as NumPy arrays, which would convert integrals wider than 64 bits to floats.
+    # Read as rows, not as NumPy arrays, which would convert integrals wider than 64 bits to floats.
     rows = results.tables.rows(table, "run, * EXCLUDE (run)", "ORDER BY run", runs)
     labels = [[*(label for _, label in one.cell.settings), one.run.arm, one.run.seed] for one in having]
     axes = column_names([axis.short for axis in results.axes], ["arm", "seed", *columns])

@@ -92,7 +92,7 @@ class _Trace:
             self._arrived[link.name, header] = t_ns
             return packet
         if not here:
-            # It arrived before the recording began.
+            # The packet arrived before the recording began.
             return None
         if event == "drop":
             # If a queue drops a packet at the instant of an arrival, it drops the arrival.

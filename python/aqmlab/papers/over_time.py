@@ -145,7 +145,7 @@ def over_time(experiment: Results, queue: str, what: Shown) -> Figure:
     rows, laws, view = what
     end_s = max(run.t1_ns for run in experiment.runs) / 1e9
     begin, end = view.limits(0.0, end_s)
-    # As many points in the visible part as a whole run would have.
+    # The visible part has as many points as a whole run would have.
     bins = ceil(MOST_BINS * end_s / (end - begin))
     columns = run_series(experiment.tables, experiment.runs, queue, bins)
     size = (max(COLUMN, _LEAST * len(columns)), _MARGINS + _ROW * len(rows))

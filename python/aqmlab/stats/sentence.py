@@ -70,7 +70,7 @@ def _change(estimate: Estimate, arm: str, metric: Metric) -> str:
 
 
 def _contrast(estimate: Estimate, arm: str, other: str, metric: Metric) -> str:
-    # Without a verb because labels may be singular, like `goodput`, or plural, like `drops`.
+    # There is no verb, because labels may be singular, like `goodput`, or plural, like `drops`.
     if estimate.mean == 0:
         return f"{spoken(metric.label)}: the same with {arm} as with {other}"
     more = "less" if estimate.mean < 0 else "more"

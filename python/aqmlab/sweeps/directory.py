@@ -155,7 +155,7 @@ class SweepDirectory:
             try:
                 others = SweepFile(self.path).failed
             except DamageError:
-                # It is about to be rewritten: its other content follows from the scenario.
+                # The file is about to be rewritten: its other content follows from the scenario.
                 others = {}
             reasons |= {name: why for name, why in others.items() if name not in tried}
         lacking = {name: why for name, why in reasons.items() if not self._store.has(name)}

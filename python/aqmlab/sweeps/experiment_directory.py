@@ -201,7 +201,7 @@ def _differs(path: Path, wanted: Mapping[str, Any]) -> str | None:
     try:
         about = read_json(path / EXPERIMENT_FILE)
     except DamageError:
-        # Its content follows from the scenario, and every run is compared with the scenario.
+        # The file's content follows from the scenario, with which every run is compared.
         save(path / EXPERIMENT_FILE, sealed(wanted))
         return None
     same = {

@@ -76,8 +76,7 @@ class LiveExecutor(QueueExecutor):
                     self._skipped += [remark] if remark not in self._skipped else []
                     outcome = Outcome(task, "failed", cause=SKIPPED, reason=str(error))
                 except AqmlabError as error:
-                    # This machine cannot do it, or the scenario cannot run live: the same applies to the next
-                    # run.
+                    # This machine cannot run it, or the scenario cannot run live: so it is with the next run.
                     outcome = Outcome(task, "machine", cause=type(error).__name__, reason=str(error))
                 except Exception as error:
                     outcome = Outcome(task, "failed", "defect", f"a defect of aqmlab: {error!r}")

@@ -125,7 +125,7 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
         mixed = known.mixed()
         try:
             if mixed:
-                # Their columns are united by name: a missing one would be read as null.
+                # Columns of the files are united by name: a missing one would be read as null.
                 files = _without(_lacking(connection, files), files, known.skipped)
             columns, rows = _answer(connection, sql, files, known, mixed=mixed)
         except duckdb.Error:

@@ -184,7 +184,7 @@ class Sweep:
             If interrupted, which cancels the sweep. Finished runs are kept.
         """
         with self:
-            # Not by `join`: if interrupted, it would consider the thread ended.
+            # `join` is not used because, if interrupted, it would consider the thread ended.
             wait_heeding_signals(self._over)
         self._thread.join()
         if self._error is not None:
@@ -325,10 +325,10 @@ class Sweep:
         if not failed:
             return None
         if set(self._tally.causes) == {SKIPPED}:
-            # This machine can still do the runs of other arms.
+            # This machine can still execute the runs of other arms.
             return None if self._tally.there() else DisciplineError(next(iter(failed.values())))
-        # In the order of the cells, not of their ends: the message is the same for any number of
-        # workers.
+        # Failures are in the order of the cells, not of their ends: the message is the same for any
+        # number of workers.
         name = next(name for name in self._tally.cells if name in failed)
         cell, seed = self._tally.cells[name]
         where = f"{self.cases.cell_of(cell)}, seed {seed}"
