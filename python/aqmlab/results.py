@@ -56,7 +56,7 @@ class Missing(NamedTuple):
     """Whether there is a recording, but it cannot be read."""
 
 
-# Equal only to itself, because computed values are cached with it.
+# Results are equal only to themselves, because computed values are cached with them.
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Results:
     """The results of runs: recordings by cell and seed, and their metrics.

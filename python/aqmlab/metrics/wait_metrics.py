@@ -115,7 +115,7 @@ def _mean(waits: Waits, definition: str, source: str, sizes: _Sizes) -> None:
         parameters=sizes,
     )
     def compute(run: Measured, _queue: str, class_name: str, *, at_least: Size, below: Size) -> float | None:
-        # Their sum is recorded exactly.
+        # The sum of the times is recorded exactly.
         parts = waits.of_sizes(run, class_name, at_least, below)
         count = sum(totals.completed for totals in parts)
         return sum(totals.response_time_sum_ns for totals in parts) / count / 1e9 if count else None
