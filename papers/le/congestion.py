@@ -3,7 +3,7 @@
     python papers/le/congestion.py [STORE [FACTOR ...]]
 
 scores the findings of lab.toml with FACTOR times the users (1.2) at each load, with five seeds and runs of 500 s,
-of which 350 s are measured, and prints the tables of README.md. It is resumed when it is called again.
+of which 350 s are measured, and prints the tables of README.md. When called again, it resumes.
 """
 
 import re

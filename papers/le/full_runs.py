@@ -4,7 +4,7 @@ The last quarter of an hour is left out because nothing is measured in it.
 
     python papers/le/full_runs.py [STORE]
 
-prints the table of README.md; 20 runs, about two minutes of one core each. It is resumed when it is called again.
+prints the table of README.md; 20 runs, about two minutes of one core each. When called again, it resumes.
 """
 
 import sys

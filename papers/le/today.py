@@ -2,7 +2,7 @@
 
     python papers/le/today.py [STORE]
 
-prints the tables of README.md. It is resumed when it is called again.
+prints the tables of README.md. When called again, it resumes.
 """
 
 import sys

@@ -32,7 +32,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
         "measured_lost_packets": "measured_lost_outside_queues_packets",
     },
 }
-"""By table, the present name of each renamed column."""
+"""The present name of each renamed column, by table."""
 
 
 class TableFile(NamedTuple):

@@ -24,7 +24,7 @@ A library may have set `SA_RESTART` for a signal that Python handles (polars doe
 kernel then resumes the interrupted call, so an endless wait would never end.
 """
 _here = threading.local()
-"""Its ``stop`` is the request that the thread obeys, if there is one."""
+"""Its ``stop`` is the request that the current thread obeys, if there is one."""
 
 
 class Stopped(BaseException):

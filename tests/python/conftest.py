@@ -142,7 +142,7 @@ def user(request):
 def live_folder():
     """A folder that an ordinary user may write, and whose parents that user may read.
 
-    It is not one of pytest's: a second pytest that starts makes the parents of those private again.
+    The folder is not one of pytest's: a second pytest that starts makes the parents of those private again.
     """
     with tempfile.TemporaryDirectory(prefix="aqmlab-live-") as made:
         yield _anybodys(Path(made))

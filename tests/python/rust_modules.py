@@ -1,10 +1,11 @@
 """The modules of a Rust crate, and the references between them.
 
 Read from the text of ``src``: paths that begin with ``crate``, ``self``, ``super`` or a submodule, in
-``use`` and elsewhere. A name counts for the module that defines it, regardless of re-exports. So a module may
-declare its submodules and re-export their names, but the two must not use each other's definitions. Methods
-are not paths and do not count, because a type's methods may be in several files. Code for tests does not
-count either."""
+``use`` and elsewhere. A name counts for the module that defines it, regardless of re-exports. A module
+may therefore declare its submodules and re-export their names, but the two must not use each other's
+definitions. Methods are not paths and do not count, because a type's methods may be in several files.
+Code for tests does not count either.
+"""
 
 from __future__ import annotations
 

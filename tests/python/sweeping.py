@@ -55,7 +55,7 @@ def left_over(store: Path) -> list[Path]:
 
 
 def manifests(store: Path) -> dict[str, dict[str, str]]:
-    """By digest of the run, the digests of its tables."""
+    """The digests of each run's tables, by the digest of the run."""
     import json
 
     found = {}

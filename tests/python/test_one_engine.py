@@ -25,7 +25,7 @@ from sweeping import tables, tiny
 
 
 def manifests(directory):
-    """By path of the run, the digests of its tables."""
+    """The digests of each run's tables, by the path of the run."""
     return {
         str(run.path.relative_to(directory)): {
             name: facts.digest for name, facts in run.manifest.tables.items()

@@ -153,7 +153,7 @@ def test_the_arm_called_uncongested_is_the_reference(page, experiment):
 
 
 def test_the_reference_is_compared_with_nobody(page, experiment):
-    """It is only a reference: it is not the best arm, and its missing bottleneck is intended."""
+    """This arm is only a reference: it is not the best arm, and its missing bottleneck is intended."""
     answer = re.search(r'class="answer">(.*?)</p>', page, flags=re.S)[1]
     assert "CoDel has the shortest queueing delay" in answer
     assert "Uncongested" not in answer

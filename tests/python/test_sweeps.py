@@ -154,7 +154,7 @@ def test_tables_do_not_depend_on_workers_shards_or_the_store(swept, tmp_path):
 
 
 def test_two_at_once_in_one_store_do_every_run_once_in_the_end(swept, tmp_path):
-    """Both may execute the same run; one of the two recordings is kept."""
+    """Both sweeps may execute the same run; one of the two recordings is kept."""
     both = [aqmlab.sweep(tiny(), report=False, store=tmp_path / "store", jobs=2) for _ in range(2)]
     for sweep in both:
         sweep.wait()

@@ -141,7 +141,7 @@ _ALL = (
 FUNCTIONS: Mapping[str, Mapping[Domain, Function]] = {
     name: {f.domain: f for f in _ALL if f.name == name} for name in dict.fromkeys(f.name for f in _ALL)
 }
-"""By name, and by domain: ``max`` takes several values, or an axis."""
+"""The functions by name and by domain: ``max`` takes several values, or an axis."""
 
 BEST = ("argmax", "argmin")
 """Functions that return a label."""

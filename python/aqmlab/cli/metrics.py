@@ -28,7 +28,7 @@ def metrics(
 ) -> None:
     """List the metrics, one per line: name, unit, better, scope, parameters, definition.
 
-    With a name, also the formula and the recorded table that it is computed from.
+    With a name, also shows the formula and the recorded table from which it is computed.
 
     In claims, tables and figures, braces select a queue, a class or a part of the run, and set parameters:
     `loss_bins_percent{queue=last, window=20s-40s, bin=100ms}`.

@@ -11,7 +11,7 @@ from aqmlab.papers.toml_tables import TomlTable
 
 HALVES = "the findings in the order of expected.toml: the first, third, fifth ... fitted, the others not seen"
 LEAST_SEEDS = 2
-"""With fewer than two seeds there is no noise for comparison."""
+"""With fewer than two seeds, there is no noise to compare with."""
 _PARTS = ("fit", "test")
 _LENGTH = "length of the search's runs"
 SHORTER = {_LENGTH: "shorter"}

@@ -37,7 +37,7 @@ _READ_BYTES = 1 << 16
 
 
 def _unheard(_now: Mapping[str, Any]) -> None:
-    """For a caller that does not need the progress of a run."""
+    """A callback for callers that do not need the progress of a run."""
 
 
 class WorkerProcess:

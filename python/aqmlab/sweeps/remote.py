@@ -35,7 +35,7 @@ _IDLE_S = 60.0
 _SECONDS_BETWEEN_NEWS = 2.0
 """Interval of reports on one run: the scheduler passes on the events of all workers."""
 _here = threading.local()
-"""Its ``keeper`` is the process of the thread, with the directory of the store that it serves."""
+"""Its ``keeper`` is the current thread's process, with the directory of the store that it serves."""
 
 
 def parts() -> Mapping[str, int]:
