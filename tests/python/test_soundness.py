@@ -466,7 +466,7 @@ def test_flows_that_got_more_than_their_queue_carried_are_told_with_both_figures
         " 1.000 Mbit/s for them, and 0.031 Mbit/s may have been in flight before (seed 1)"
     )
     doubt = only(carried(carrying, {"back": 500_000}))
-    assert "got 2.000 Mbit/s" in doubt.sentence
+    assert "received 2.000 Mbit/s" in doubt.sentence
 
 
 def test_a_segment_comes_with_its_header(whole):
