@@ -158,7 +158,10 @@ def test_more_users_than_the_machine_holds_are_refused_with_the_estimate(user, l
     assert ended.returncode == 3, ended.stderr
     # Two round trips of 404 ms out of every 908 ms: 8899 connections of two sockets each, and other
     # descriptors.
-    assert "17884 sockets and files are needed at the same time, but the process may have only 1024" in ended.stderr
+    assert (
+        "17884 sockets and files are needed at the same time, but the process may have only 1024"
+        in ended.stderr
+    )
     assert "choose fewer flows" in ended.stderr
     assert not (live_folder / "out").exists()
 
