@@ -69,7 +69,7 @@ series = aqmlab.plot(results.path, "series", results.path / "series.svg")
 delay = aqmlab.plot(results.path, "delay-cdf", results.path / "delay.svg")
 
 # %% [markdown]
-# In Jupyter, `IPython.display.SVG(filename=series)` shows one. The recorded tables are arrays:
+# In Jupyter, `IPython.display.SVG(filename=series)` shows a figure. The recorded tables are arrays:
 
 # %%
 (first, *_) = results.runs_of("Adaptive RED")

@@ -12,10 +12,10 @@
 # # Redraw a figure of a paper
 #
 # Figures 1 and 2 of the paper on BLUE (Feng, Kandlur, Saha and Shin, 1999) explain the difference
-# between two queues that mark packets. RED reacts to its average backlog: its marks come late and in
-# bursts, and the arrivals swing. BLUE reacts to overflow and idleness: its probability settles, and
-# its marks are steady. The folder `papers/blue` has the experiment as a scenario; this notebook runs
-# one seed of it and draws both queues for three seconds.
+# between two queues that mark packets. RED reacts to its average backlog: its marks come late and
+# in bursts, and the arrivals swing. BLUE reacts to overflow and idleness: its probability settles,
+# and its marks are steady. The folder `papers/blue` has the experiment as a scenario; this notebook
+# runs it with one seed and draws three seconds of both queues.
 
 # %%
 from pathlib import Path
@@ -33,14 +33,15 @@ results
 # %% [markdown]
 # ## From the recording to curves
 #
-# `queues` has a row per sample: the backlog, and what arrived, left and was marked since the last one.
+# `queues` has a row per sample: the backlog, and what has arrived, left and been marked since the
+# previous sample.
 
 # %%
 FROM_S, UNTIL_S = 52.0, 55.0
 
 
 def curves(arm):
-    """Time [s], backlog [kB], arrivals [Mbit/s] and marks per second of an arm."""
+    """Return the time [s], backlog [kB], arrivals [Mbit/s] and marks per second of an arm."""
     columns = "t_ns, backlog_bytes, arrivals_bytes, marked_packets"
     when = f"t_ns > {FROM_S * 1e9:.0f} AND t_ns <= {UNTIL_S * 1e9:.0f}"
     within = f"WHERE queue = 'bottleneck' AND {when} ORDER BY t_ns"
@@ -75,9 +76,9 @@ plt.close(fig)
 # %% [markdown]
 # ## The numbers behind it
 #
-# The paper says that arrivals swing under RED and are steady under BLUE. The coefficient of variation
-# of the arrivals, in samples of 20 ms, measures it. One seed is an illustration, not a result:
-# `aqmlab reproduce blue` scores all findings of the paper with 20 seeds.
+# The paper says that arrivals swing under RED and are steady under BLUE. The coefficient of
+# variation of the arrivals, in samples of 20 ms, measures this. One seed is an illustration, not a
+# result: `aqmlab reproduce blue` scores all findings of the paper with 20 seeds.
 
 # %%
 swing = {arm: float(np.std(rows[2]) / np.mean(rows[2])) for arm, rows in shown.items()}
