@@ -1,12 +1,13 @@
-"""The behaviour of Linux TCP flows at a bottleneck: goodput, queue, drops, marks and timeouts of each run, as CSV.
+"""Record the behaviour of Linux TCP flows at a bottleneck: goodput, queue, drops, marks and timeouts, as CSV.
 
     python3 crowd.py KERNEL CASES DIRECTORY [CASE ...]
 
 boots KERNEL in virtual time as `single_flow.py` does, runs the cases of the table CASES
-(`vectors/linux-crowd/README.md` explains it), all or only those named, and writes DIRECTORY/runs.csv.
+(`vectors/linux-crowd/README.md` explains it), or only those named, and writes DIRECTORY/runs.csv.
 
-Three network namespaces: senders, router, receivers. The router sends to the receivers through cbs, which paces, and
-behind it `pfifo` or `red`; on the way back netem delays each flow's acknowledgments by its round trip.
+The network has three namespaces: senders, router and receivers. The router sends to the receivers through cbs, which
+paces the packets, with `pfifo` or `red` behind it; in the reverse direction, netem delays each flow's acknowledgments
+by its round-trip time.
 """
 
 import csv
@@ -21,9 +22,9 @@ import time
 
 from single_flow import boot, enter, libc, setting
 
-PORT, FRAME, SEGMENT = 5001, 1514, 1448  # bytes of a full frame, which is what links count, and of its payload
+PORT, FRAME, SEGMENT = 5001, 1514, 1448  # bytes of a full frame, as links count them, and of its payload
 STEP_S = 0.02
-WINDOW = 1 << 20  # a quarter of the buffer, so that waiting data delay no acknowledgment
+WINDOW = 1 << 20  # a quarter of the buffer, so that unread data never delay an acknowledgment
 CLONE_NEWNET, SO_RCVBUFFORCE, SO_SNDBUFFORCE = 0x4000_0000, 33, 32
 RTM_GETQDISC, NLM_F_REQUEST_DUMP, NETLINK_ROUTE = 38, 0x301, 0
 TCA_STATS_QUEUE, TCA_STATS_APP, TCA_STATS2, TCA_KIND = 3, 4, 7, 1
@@ -33,18 +34,18 @@ SIOCOUTQNSD = 0x894B  # bytes that a sender has not sent yet
 
 
 def scene(flows: int, seed: int) -> list[tuple[float, float]]:
-    """Round trip and start of each flow in seconds, whole microseconds."""
+    """Return the round-trip time and start of each flow, in seconds rounded to microseconds."""
     draws = random.Random(seed)
     return [(round(draws.uniform(0.04, 0.1), 6), round(draws.uniform(0.0, 5.0), 6)) for _ in range(flows)]
 
 
 def batch(program: str, *lines: str) -> None:
-    """Run `ip` or `tc` on lines, none of which may fail; starting a program is slow in such a kernel."""
+    """Run `ip` or `tc` once on all lines, because starting a program is slow in such a kernel; no line may fail."""
     subprocess.run([program, "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
 
 
 def attributes(raw: bytes) -> dict[int, bytes]:
-    """Netlink attributes by their types."""
+    """Return netlink attributes by their types."""
     found, at = {}, 0
     while at + 4 <= len(raw):
         length, kind = struct.unpack_from("=HH", raw, at)
@@ -61,7 +62,7 @@ class Queue:
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE)
 
     def read(self) -> tuple[int, int, int]:
-        """Packets waiting, dropped so far, marked so far."""
+        """Return the packets that are waiting, and those dropped and marked so far."""
         self.socket.send(struct.pack("=IHHIIBBHiIII", 36, RTM_GETQDISC, NLM_F_REQUEST_DUMP, 1, 0, 0, 0, 0, 0, 0, 0, 0))
         found = None
         while True:
@@ -85,10 +86,10 @@ def attribute(kind: int, value: bytes) -> bytes:
 
 
 def add_step(device: str, limit: int, threshold: int) -> None:
-    """RED that marks each packet that finds `threshold` bytes in the queue, as DCTCP requires; tc cannot express
-    that the average is the queue itself."""
+    """Add a RED that marks each packet that finds `threshold` bytes in the queue, as DCTCP requires; tc cannot
+    express an average that equals the queue."""
     params = struct.pack("=IIIBBBB", limit, threshold, threshold, 0, 0, 0, TC_RED_ECN)
-    empty_when_idle = bytes([31] * 256)  # shifts of the average by the time without a packet
+    empty_when_idle = bytes([31] * 256)  # by how many bits the average is shifted after each length of idle time
     options = attribute(TCA_RED_PARMS, params) + attribute(TCA_RED_STAB, empty_when_idle)
     body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex(device), 0x2_0000, 0x1_0001, 0)
     body += attribute(TCA_KIND, b"red\0") + attribute(TCA_OPTIONS, options)
@@ -99,7 +100,7 @@ def add_step(device: str, limit: int, threshold: int) -> None:
 
 
 def timeouts() -> int:
-    """Retransmission timeouts of this namespace so far."""
+    """Return the number of retransmission timeouts in this namespace so far."""
     with open("/proc/self/net/netstat") as file:
         lines = [line.split() for line in file if line.startswith("TcpExt:")]
     return int(lines[1][lines[0].index("TCPTimeouts")])
@@ -118,7 +119,7 @@ class Run:
         self.spaces[name] = os.open("/proc/self/ns/net", os.O_RDONLY)
 
     def network(self) -> None:
-        """Namespaces, links, addresses, queues."""
+        """Create namespaces, links, addresses and queues."""
         self.space("r")
         setting("ip_forward", "1")
         router = f"/proc/{os.getpid()}/fd/{self.spaces['r']}"
@@ -196,7 +197,7 @@ class Run:
         return sender
 
     def write(self) -> None:
-        """Senders write so that all segments are full and without PSH: a buffer that fills causes one PSH."""
+        """Write at all senders, so that segments are full and without PSH, which a full buffer would cause."""
         for sender in self.senders:
             try:
                 while struct.unpack("i", fcntl.ioctl(sender, SIOCOUTQNSD, bytes(4)))[0] < WINDOW // 2:
@@ -205,7 +206,7 @@ class Run:
                 pass
 
     def read(self) -> None:
-        """Receivers accept connections, and read the data that have arrived."""
+        """Accept connections at the receivers, and read the data that have arrived."""
         for number, listener in enumerate(self.listeners):
             try:
                 if self.peers[number] is None:
@@ -217,7 +218,7 @@ class Run:
                 pass
 
     def run(self) -> dict[str, float]:
-        """The figures of the measured time."""
+        """Run the case, and return the figures of the measured time."""
         self.network()
         enter(self.spaces["r"])
         queue = Queue(self.case["queue"])
@@ -263,7 +264,8 @@ class Run:
 def inside(cases: str, directory: str, names: list[str]) -> None:
     """Run the cases in the kernel that was booted for them."""
     libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
-    setting("tcp_mem", "100000 200000 300000")  # pages: without it the windows of many flows shrink to four segments
+    # In pages; with the default, the windows of many flows shrink to four segments.
+    setting("tcp_mem", "100000 200000 300000")
     with open(cases) as file:
         table = [case for case in csv.DictReader(file) if not names or case["case"] in names]
     with open(os.path.join(directory, "runs.csv"), "a") as file:

@@ -1,15 +1,15 @@
-"""The drops and marks of Linux's queue disciplines: each decision under chosen loads, as CSV.
+"""Record the drops and marks of Linux's queue disciplines: each decision under chosen loads, as CSV.
 
     python3 decisions.py KERNEL OUT [CASE ...]
 
-boots KERNEL in virtual time as `single_flow.py` does, runs all cases, or those that are named, and writes
+boots KERNEL in virtual time as `single_flow.py` does, runs all cases, or only those named, and writes
 OUT/CASE.csv (`vectors/linux-decisions/README.md` explains the columns) and OUT/cases.csv.
 
 UDP datagrams of chosen sizes, ECN-capable or not, go from one network namespace to another through htb, which paces, and the
 discipline behind it. htb polls a discipline only while packets wait. Trace points give the instants at which
 packets arrive, are queued and leave; the receiver records the arrived packets, with their ECN fields. CoDel's
-state is read from its statistics; the average of RED from those of `gred`, which has RED's average and
-reports it.
+state is read from its statistics; the average of RED is read from those of `gred`, which computes the same
+average and reports it.
 """
 
 import csv
@@ -34,11 +34,12 @@ from crowd import (
 from red_idle import TRACE, fields, records, write
 from single_flow import boot, enter, libc
 
-HEADERS = 42  # Ethernet, IP, UDP; links count them all
+HEADERS = 42  # Ethernet, IP, UDP; the links' rates include them all
 CLONE_NEWNET, TCA_OPTIONS, TCA_GRED_PARMS = 0x4000_0000, 2, 1
 POINTS = ARRIVED, QUEUED, SENT = "net/net_dev_queue", "qdisc/qdisc_enqueue", "qdisc/qdisc_dequeue"
 RED = "limit 400000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit"
-# Discipline; load: name, packets (a function below), seed; interval in packets at which its state is read.
+# By name: the discipline; its load (a function below) and the seed of this load; the number of packets
+# between readings of its state (0: never read).
 CASES = {
     "codel_constant": ("codel limit 1000", "constant", 1, 8),
     "codel_bursts": ("codel limit 1000", "bursts", 2, 8),
@@ -58,7 +59,7 @@ RATE_KBIT = 10_000
 
 
 def constant(draws: random.Random):
-    """Alternates between 1.5 times the link's capacity and less: (seconds until the next, bytes,
+    """Yield packets at rates that vary from half to twice the link's: (seconds until the next packet, bytes,
     ECN-capable)."""
     for factor in (1.5, 0.8, 1.1, 0.5, 2.0, 0.9):
         for _ in range(400):
@@ -66,7 +67,7 @@ def constant(draws: random.Random):
 
 
 def bursts(draws: random.Random):
-    """Bursts of all sizes at half to four times the rate, with pauses between them."""
+    """Yield bursts of different lengths at half to four times the link's rate, with pauses between them."""
     for _ in range(15):
         factor, few = draws.uniform(0.5, 4.0), draws.random() < 0.2
         for _ in range(draws.randrange(5, 30) if few else draws.randrange(50, 200)):
@@ -76,14 +77,15 @@ def bursts(draws: random.Random):
 
 
 class State:
-    """The discipline's own figures."""
+    """The discipline's own statistics."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind.encode() + b"\0"
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
 
     def read(self) -> tuple[int, ...]:
-        """CoDel: count, lastcount, whether it drops, microseconds until drop_next. gred: the average in bytes."""
+        """Return, for CoDel, count, lastcount, whether it is dropping and the microseconds until drop_next; for gred,
+        the average in bytes."""
         self.socket.send(struct.pack("=IHHIIBBHiIII", 36, RTM_GETQDISC, 0x301, 1, 0, 0, 0, 0, 0, 0, 0, 0))
         found: tuple[int, ...] = ()
         while True:
@@ -106,7 +108,8 @@ class State:
 
 
 def network(spec: str) -> tuple[int, int, int]:
-    """Two namespaces with a link, whose sending end has the discipline: both, and the sender's interface."""
+    """Create two namespaces with a link whose sending end has the discipline, and return both and the sender's
+    interface."""
     spaces = []
     for name, host in (("va", 1), ("vb", 2)):
         assert libc.unshare(CLONE_NEWNET) == 0
@@ -134,7 +137,7 @@ def network(spec: str) -> tuple[int, int, int]:
 def send(
     load, state: State | None, every: int
 ) -> tuple[list[tuple[int, bool]], list[tuple[int, tuple[int, ...]]]]:
-    """Offer the load: sizes and ECN of the packets, and the states read."""
+    """Offer the load; return the sizes and ECN capability of the packets, and the states that were read."""
     sockets = {}
     for ect in (False, True):
         sockets[ect] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -158,7 +161,7 @@ def send(
 
 
 def received(receiver: socket.socket) -> dict[int, int]:
-    """The ECN field of each arrived packet, by number, in the order of arrival."""
+    """Return the ECN field of each packet that arrived, by number, in the order of arrival."""
     found = {}
     while True:
         try:
@@ -172,7 +175,7 @@ def received(receiver: socket.socket) -> dict[int, int]:
 
 
 def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
-    """The events at the queue, in order: (nanoseconds, point)."""
+    """Return the events at the queue, in order, as (nanoseconds, trace point)."""
     points = {number: (point, at) for point in POINTS for number, at, _ in [fields(point)]}
     rows = []
     for at, record in records(raw, page):
@@ -190,7 +193,7 @@ def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
 
 
 def history(rows, packets, states, came) -> list[tuple[int, str, str]]:
-    """Each packet's arrival with its fate there, each departure with the drops at that time, each state."""
+    """Return each packet's arrival with its fate there, each departure and each state, in order of time."""
     found, number, left = [], 0, iter(came.items())
     for index, (at, point) in enumerate(rows):
         if point == ARRIVED:
@@ -207,7 +210,7 @@ def history(rows, packets, states, came) -> list[tuple[int, str, str]]:
 
 
 def run(name: str, directory: str) -> dict[str, object]:
-    """One case: its row."""
+    """Run one case, and return its row of cases.csv."""
     spec, load, seed, every = CASES[name]
     sender, other, ifindex = network(spec)
     enter(other)

@@ -1,4 +1,4 @@
-"""A scenario live in virtual time: between the TCP stacks of a Linux that runs as an ordinary process.
+"""Run a scenario live in virtual time: between the TCP stacks of a Linux that runs as an ordinary process.
 
     python live.py KERNEL SCENARIO DIRECTORY [OPTION ...]
 
@@ -6,7 +6,7 @@ boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`),
 arms and seeds, and leaves the experiment in DIRECTORY as `aqmlab live -o DIRECTORY` does. The Python that runs this
 script also runs aqmlab inside, so aqmlab must be installed for it. Options of `aqmlab live` may follow: `--runs 5`,
 `--arm RED`, `--pcap bottleneck`. Runs in DIRECTORY are kept, so an interrupted command continues when it is
-started again. The exit code is that of aqmlab; 3 if the kernel does not boot.
+started again. The exit code is that of aqmlab, or 3 if the kernel does not boot.
 
 With `--both` as the first option it is `aqmlab run --both`, which simulates the same seeds; with `--sweep`, it is
 `aqmlab sweep --host live` with DIRECTORY as its store.

@@ -1,4 +1,4 @@
-"""The decisions of Linux's RED after idle periods: the fate of each of several thousand datagrams, as CSV.
+"""Record the decisions of Linux's RED after idle periods: the fate of several thousand datagrams, as CSV.
 
     sudo python3 red_idle.py DIRECTORY
 
@@ -6,8 +6,8 @@ needs Linux with sch_red, sch_cbs, veth, network namespaces and tracefs, iproute
 its two namespaces is changed. It is best run where nothing can be late: in User Mode Linux (Debian's package
 `user-mode-linux`, or a kernel built with ARCH=um) booted with `time-travel=inf-cpu`.
 
-Bursts of UDP datagrams meet RED whose thresholds are one byte apart, so that only the average decides,
-without draws. RED is behind cbs, which, unlike htb, polls its empty queue when the link becomes idle. Trace
+Bursts of UDP datagrams enter a RED queue whose thresholds are one byte apart, so that only the average
+decides, without draws. RED is behind cbs, which, unlike htb, polls its empty queue when the link becomes idle. Trace
 points of the kernel record when a packet was queued, dropped or sent, and when the empty queue was polled.
 """
 
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 
-PACKET = 1000  # bytes with 14 of Ethernet, 20 of IP and 8 of UDP
+PACKET = 1000  # bytes, including 14 of Ethernet, 20 of IP and 8 of UDP
 SCENES = {
     "slow": {"rate_kbit": 10_000, "min": 10_000, "burst": 30, "longest": 160, "at_once": 1, "seed": 1},
     "fast": {"rate_kbit": 50_000, "min": 20_000, "burst": 30, "longest": 240, "at_once": 4, "seed": 2},
@@ -33,7 +33,7 @@ ENQUEUE, DEQUEUE, DROP = POINTS = ("qdisc/qdisc_enqueue", "qdisc/qdisc_dequeue",
 
 
 def sh(command: str) -> str:
-    """The output of `command`."""
+    """Run `command` in a shell, and return its output."""
     return subprocess.run(command, shell=True, check=True, text=True, capture_output=True).stdout
 
 
@@ -61,7 +61,7 @@ def send(scene: dict, draws: random.Random) -> None:
 
 
 def fields(point: str) -> tuple[int, dict[str, tuple[int, int]], str]:
-    """A trace point's number, the offsets and sizes of its fields, and the kernel's format for it."""
+    """Return a trace point's number, the offsets and sizes of its fields, and the kernel's format for it."""
     with open(f"{TRACE}/events/{point}/format") as file:
         text = file.read()
     found = re.findall(r"field:[^;]*?(\w+);\toffset:(\d+);\tsize:(\d+);", text)
@@ -70,7 +70,7 @@ def fields(point: str) -> tuple[int, dict[str, tuple[int, int]], str]:
 
 
 def records(raw: bytes, page: int):
-    """The records of a ring buffer: (nanoseconds, bytes). The text of `trace` has microseconds only."""
+    """Yield the records of a ring buffer as (nanoseconds, bytes); the text of `trace` has only microseconds."""
     for at in range(0, len(raw), page):
         now, commit = struct.unpack_from("QQ", raw, at)
         place, end = at + 16, at + 16 + (commit & 0xFFFFF)
@@ -96,7 +96,7 @@ def records(raw: bytes, page: int):
 
 
 def events(raw: bytes, page: int, ifindex: int, packet_ns: float) -> list[tuple[int, str]]:
-    """The queue's history: (nanoseconds, `queued`, `dropped`, `sent` or `idle`)."""
+    """Return the queue's history as (nanoseconds, `queued`, `dropped`, `sent` or `idle`)."""
     points = {number: (point, at, text) for point in POINTS for number, at, text in [fields(point)]}
 
     def value(record: bytes, place: tuple[int, int]) -> int:
@@ -108,7 +108,8 @@ def events(raw: bytes, page: int, ifindex: int, packet_ns: float) -> list[tuple[
         task = value(record, (4, 4))
         if point == DROP:
             if value(record, places["reason"]) == int(re.search(r'(\d+), "QDISC_DROP"', text).group(1)):
-                # The kernel frees packets that RED dropped after it has run the queue, in the same call.
+                # In the same call, the kernel first runs the queue and then frees the packets that RED
+                # dropped.
                 place = len(rows)
                 while place and rows[place - 1][2] == task and rows[place - 1][1] in ("idle", "sent"):
                     if at - rows[place - 1][0] > 2000:
@@ -131,7 +132,7 @@ def events(raw: bytes, page: int, ifindex: int, packet_ns: float) -> list[tuple[
 
 
 def run(name: str, scene: dict, directory: str) -> None:
-    """One scene: its events in DIRECTORY/NAME.csv."""
+    """Run one scene, and write its events to DIRECTORY/NAME.csv."""
     sh("ip netns add ra; ip netns add rb; ip link add va type veth peer name vb")
     sh("ip link set va netns ra; ip link set vb netns rb")
     for ns, dev, host in (("ra", "va", 1), ("rb", "vb", 2)):

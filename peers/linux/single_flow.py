@@ -1,16 +1,16 @@
-"""The segments that Linux's TCP sends through a small network with chosen losses and marks.
+"""Record the segments that Linux's TCP sends through a small network with chosen losses and marks.
 
     python3 single_flow.py KERNEL CASES DIRECTORY [CASE ...]
 
 boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`), runs the cases of the table
-CASES (CSV; `vectors/linux-single-flow/README.md` explains its columns) in it, either all or those that are
+CASES (CSV; `vectors/linux-single-flow/README.md` explains its columns) in it, either all or only those
 named, and writes DIRECTORY/CASE.csv. With CONFIG_UML_TIME_TRAVEL_SUPPORT the kernel runs in virtual time:
 nothing is late, and a case without randomness repeats exactly. Debian's package `user-mode-linux` has a
-kernel without it, whose times are coarser. The root file system of the kernel is this machine's, read-only.
-It needs python3 in /usr/bin, iproute2 and root.
+kernel without it, whose times are coarser. The root file system of the kernel is that of this machine,
+read-only. This program needs python3 in /usr/bin, iproute2 and root.
 
-One connection runs between two network namespaces, each with a TUN device. The network between the devices is this
-program: two links in series each way, losses at the entrance.
+One connection runs between two network namespaces, each with a TUN device. This program is the network between the
+devices: two links in series in each direction, with losses at the entrance.
 """
 
 import csv
@@ -26,7 +26,7 @@ import sys
 import tempfile
 import time
 
-LINKS = ((100_000_000, 10_000_000), (10_000_000, 20_000_000))  # bit/s and ns, forward; reversed on the way back
+LINKS = ((100_000_000, 10_000_000), (10_000_000, 20_000_000))  # bit/s and ns; in the reverse order on the way back
 PORT, HEADER = 5001, 20
 SENDER, RECEIVER = "10.9.0.1", "10.9.0.2"
 FLAGS = ((0x01, "F"), (0x02, "S"), (0x04, "R"), (0x10, "A"), (0x40, "E"), (0x80, "C"))
@@ -82,7 +82,7 @@ class Link:
 
 
 class Faults:
-    """The packets of one direction that are lost or marked: `segment` or `segment:time` for data, numbers for ACKs."""
+    """The packets of one direction that are lost or marked, listed as `segment` or `segment:copy`."""
 
     def __init__(self, text: str, mss: int) -> None:
         pairs = (word.partition(":") for word in text.split())
@@ -95,7 +95,7 @@ class Faults:
 
 
 class Timer:
-    """An absolute timer that select understands."""
+    """A timer for absolute times, with a descriptor for `poll`."""
 
     def __init__(self) -> None:
         self.fd = libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK)
@@ -106,7 +106,7 @@ class Timer:
 
 
 def namespace(name: str, address: str, peer: str) -> tuple[int, int]:
-    """A new network namespace with a TUN device: both as file descriptors."""
+    """Create a network namespace with a TUN device, and return both as file descriptors."""
     assert libc.unshare(CLONE_NEWNET) == 0
     tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     import fcntl
@@ -127,7 +127,7 @@ def setting(name: str, value: str) -> None:
 
 
 def mark(packet: bytes) -> bytes:
-    """The packet with congestion experienced, and with the header's checksum recomputed."""
+    """Return the packet with CE set and the header's checksum recomputed, or unchanged if it is not ECN-capable."""
     if packet[1] & 3 == 0:
         return packet
     head = bytearray(packet[:HEADER])
@@ -140,7 +140,7 @@ def mark(packet: bytes) -> bytes:
 
 
 def without_push(packet: bytes) -> bytes:
-    """The packet without PSH, which a receiver acknowledges at once if its application reads at once."""
+    """Clear PSH: a receiver whose application reads at once acknowledges a segment with PSH at once."""
     at = HEADER + 13
     if not packet[at] & 8:
         return packet
@@ -215,8 +215,8 @@ class Run:
         self.peer = None
 
     def writes(self) -> list[tuple[int, int]]:
-        """Times after the opening of the connection, and numbers of bytes; in segments or, with a `B`, in
-        bytes."""
+        """Return the application's writes as (nanoseconds since the connection opened, bytes); the case states their
+        sizes in segments or, with a `B`, in bytes."""
         found = []
         for word in self.case["writes"].split():
             at, _, much = word.partition(":")

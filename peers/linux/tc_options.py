@@ -1,4 +1,4 @@
-"""The requests of tc to the kernel: the options of its netlink messages, as JSON.
+"""Record the requests of tc to the kernel: the options of its netlink messages, as JSON.
 
     python3 tc_options.py > ../../vectors/tc-options/options.json
 
@@ -68,7 +68,7 @@ foo limit 3
 
 
 def attributes(octets: bytes) -> dict[int, bytes]:
-    """The attributes of a netlink message by their number (rtnetlink(7))."""
+    """Return the attributes of a netlink message by their number (rtnetlink(7))."""
     found, at = {}, 0
     while at + 4 <= len(octets):
         length, number = struct.unpack_from("<HH", octets, at)
@@ -78,7 +78,7 @@ def attributes(octets: bytes) -> dict[int, bytes]:
 
 
 def asked(spec: str) -> dict:
-    """The options that tc sends for a discipline; none if tc itself refuses the words."""
+    """Return the options that tc sends for a discipline; they are None if tc itself refuses the arguments."""
     command = ["unshare", "-rn", "strace", "-x", "-s", "4096", "-e", "trace=sendmsg"]
     command += ["tc", "qdisc", "add", "dev", "lo", "root", *spec.split()]
     text = subprocess.run(command, capture_output=True, text=True, check=False).stderr
@@ -97,7 +97,7 @@ def asked(spec: str) -> dict:
 
 
 def red(found: dict[int, bytes]) -> dict:
-    """The options of RED, without the table of shifts (attribute 2)."""
+    """Return the options of RED, without the table of shifts (attribute 2)."""
     limit, low, high, w_log, _, scell_log, _ = struct.unpack("<IIIBBBB", found[1])
     (max_p,) = struct.unpack("<I", found[3])
     (flags,) = struct.unpack("<I", found[4][:4])

@@ -77,7 +77,7 @@ SCENE_COLUMNS = ["seed", "flow", "base_rtt_s", "start_s"]
 
 
 def run_once(case: str, flows: int, seed: int) -> tuple[dict, list[dict]]:
-    """One run of ns, as a row of crowd.csv and the rows of scenes.csv."""
+    """Runs ns once; returns a row of crowd.csv and the rows of scenes.csv."""
     arguments = [case, flows, seed, END_S, WARMUP_S]
     command = ["nice", "-n", "19", "ns", str(HERE / "crowd.tcl"), *map(str, arguments)]
     # Every run has its own process group, so that an interrupt ends the campaign between two rows.
@@ -102,7 +102,7 @@ def run_once(case: str, flows: int, seed: int) -> tuple[dict, list[dict]]:
 
 
 def student_quantile(probability: float, degrees: int) -> float:
-    """Quantile of Student's t: Cornish-Fisher series, Abramowitz and Stegun 26.7.5; good to 1e-5 from 20 degrees on."""
+    """Returns a quantile of Student's t (Abramowitz and Stegun 26.7.5), accurate to 1e-5 from 20 degrees of freedom."""
     x = statistics.NormalDist().inv_cdf(probability)
     g1 = (x**3 + x) / 4
     g2 = (5 * x**5 + 16 * x**3 + 3 * x) / 96
@@ -111,7 +111,7 @@ def student_quantile(probability: float, degrees: int) -> float:
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Mean and half width of its CONFIDENCE interval."""
+    """Returns the mean and the half-width of its CONFIDENCE interval."""
     mean = statistics.fmean(values)
     if len(values) < 2:
         return mean, math.inf
@@ -132,7 +132,7 @@ def too_wide(rows: list[dict]) -> bool:
 
 
 class Table:
-    """crowd.csv, rows by (case, flows, seed), and scenes.csv, by (seed, flow); rewritten whole after every batch."""
+    """crowd.csv by (case, flows, seed) and scenes.csv by (seed, flow); both are rewritten after every batch."""
 
     def __init__(self, folder: Path):
         self.path = folder / "crowd.csv"

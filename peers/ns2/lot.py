@@ -4,8 +4,8 @@
     .venv/bin/python peers/ns2/lot.py scenario [WARMUP_S END_S] > lot.toml
     .venv/bin/python peers/ns2/lot.py record [--out DIR] [--jobs N] [--seeds N] [--span S S] [--queues NAME..]
 
-`scenario` prints the network with one congested link, an arm for each queue, its web users drawn by PackMime-HTTP.
-`record` has `aqmlab vectors` write the connections of each seed, replays them in ns-2 by Tmix, and writes one
+`scenario` prints the network with one congested link, with an arm for each queue and web users drawn by PackMime-HTTP.
+`record` lets `aqmlab vectors` write the connections of each seed, replays them in ns-2 with Tmix, and writes one
 row per run to runs.csv. Existing rows are kept, so that an interrupted recording continues; remove the file
 to start again.
 """
@@ -29,7 +29,7 @@ VECTORS = HERE.parent.parent / "vectors" / "ns2-lot"
 SEEDS = 5
 SPAN_S = (30, 180)  # measured
 SIDES = ("a", "b")
-# The long-lived flows of each node: start times, and one-way delays between their ends and routers.
+# The long-lived flows of each node: start times, and one-way delays between the flows' ends and routers.
 STARTS_S = [[10.0, 12.1, 14.3, 16.2, 18.4], [11.0, 13.2, 15.1, 17.3, 19.5]]
 NEAR_MS = [[11, 23, 29, 41, 64], [7, 19, 31, 37, 88]]
 FAR_MS = [[0.4, 0.7, 0.9, 4, 15], [0.3, 0.6, 0.8, 2, 9]]
@@ -61,12 +61,12 @@ TCP = {
 
 
 def sided(names: Iterable[str]) -> list[str]:
-    """The names of the two clouds, or groups of flows, of each."""
+    """Returns, for each name, the names of its two clouds or groups of flows."""
     return [f"{name}_{side}" for name in names for side in SIDES]
 
 
 def scenario(seed: int = 1, span_s: tuple[float, float] = SPAN_S) -> dict:
-    """The parking lot with one congested link."""
+    """Returns the parking lot with one congested link."""
     nodes = [f"R{i}" for i in range(8)]
     links = [link(f"R{i}", f"R{i + 1}", "10Mbit", QUEUES["DT"]) for i in range(7)]
     classes, delays = [], []
@@ -109,13 +109,13 @@ def scenario(seed: int = 1, span_s: tuple[float, float] = SPAN_S) -> dict:
 
 
 def link(a: str, b: str, rate: str, queue: dict) -> dict:
-    """A link of 1 ms with the same queue both ways."""
+    """Returns a link of 1 ms with the same queue in both directions."""
     ends = {"name": f"{a}-{b}", "from": a, "to": b, "rate": rate, "delay": "1ms"}
     return ends | {"queue": queue, "reverse_queue": queue}
 
 
 def toml(value: object) -> str:
-    """A value as TOML, in a line."""
+    """Returns a value as TOML on one line."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{json.dumps(key)} = {toml(of)}" for key, of in value.items()) + " }"
     if isinstance(value, list):
@@ -127,7 +127,7 @@ def toml(value: object) -> str:
 
 
 def write_tmix(source: Path, folder: Path) -> None:
-    """The connections of a vector file as lot.tcl reads them: vectors of Tmix, and the delays of both ends."""
+    """Writes the connections of a vector file as lot.tcl reads them: vectors of Tmix, and the delays of both ends."""
 
     def us(seconds: str, least: int = 0) -> int:
         # Tmix never continues a connection after a pause of zero.
@@ -160,7 +160,7 @@ SAID = re.compile(r"(\d+\.\d{6}) App \( \S+ / \d+ / \d+ / (\d+)\.(\d+) \)> (sent
 
 
 def exchanges(log: Iterable[str]) -> Iterator[tuple[str, float, float]]:
-    """The exchanges in Tmix's log: the client's node, the time of the response, and its duration."""
+    """Yields the exchanges in Tmix's log: the client's node, the time of the response, and the response time."""
     asked = {}
     for line in log:
         for at, node, port, what in SAID.findall(line):
@@ -172,7 +172,7 @@ def exchanges(log: Iterable[str]) -> Iterator[tuple[str, float, float]]:
 
 
 def run(source: Path, queue: str, span_s: tuple[float, float] = SPAN_S) -> dict[str, float]:
-    """Return ns-2's results for the parking lot with these vectors."""
+    """Returns ns-2's results for the parking lot with these vectors."""
     with tempfile.TemporaryDirectory() as folder:
         write_tmix(source, Path(folder))
         command = ["nice", "ns", str(HERE / "lot.tcl"), f"queues={queue}", f"vectors={folder}"]
@@ -190,7 +190,7 @@ def run(source: Path, queue: str, span_s: tuple[float, float] = SPAN_S) -> dict[
 
 
 def figures(web_s: list[float], link: dict, goodput_bps: float) -> dict[str, float]:
-    """The compared values: forward traffic from end to end, and the congested link in the forward
+    """Returns the compared values: forward traffic from end to end, and the congested link in the forward
     direction."""
 
     def loss(*names: str) -> float:
@@ -213,7 +213,7 @@ def figures(web_s: list[float], link: dict, goodput_bps: float) -> dict[str, flo
 
 
 def write_vectors(seed: int, folder: Path, span_s: tuple[float, float] = SPAN_S) -> tuple[Path, str]:
-    """The connections of a seed as a file, and its SHA-256."""
+    """Writes the connections of a seed to a file, and returns the file and its SHA-256."""
     from aqmlab.vectors import write_vectors
 
     file = write_vectors(scenario(seed, span_s), folder / f"{seed}.csv", classes=sided(WEB), arm="DT")
@@ -221,7 +221,7 @@ def write_vectors(seed: int, folder: Path, span_s: tuple[float, float] = SPAN_S)
 
 
 def record(out: Path, jobs: int, seeds: int, queues: Iterable[str], span_s: tuple[float, float]) -> None:
-    """Execute the runs that are missing in runs.csv."""
+    """Executes the runs that are missing in runs.csv."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "runs.csv"
     rows = {}

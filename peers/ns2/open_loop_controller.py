@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records the decisions of ns-2.35's PI and REM under an open load, and proves that they are understood.
+"""Records the decisions of ns-2.35's PI and REM under an open load, and checks that replays make the same ones.
 
 Runs open_loop_controller.tcl for each trace below. Every line is then replayed by independent controllers, written here
 from the papers and from ns-2's documented behaviour: queue, probability and fate must agree, draw by draw, before a CSV
@@ -87,7 +87,7 @@ class Port:
         self.sent: list[Packet] = []
 
     def advance(self, now_ns: int) -> None:
-        """Updates and departures before `now_ns`, in order."""
+        """Makes the updates and departures due by `now_ns`, in order."""
         while True:
             update_ns = (self.updates + 1) * self.period_ns()
             if self.free_ns is not None and self.free_ns <= min(now_ns, update_ns):
@@ -100,7 +100,7 @@ class Port:
                 return
 
     def begin(self, at_ns: int) -> None:
-        """The idle link polls the queue."""
+        """Lets the idle link poll the queue."""
         pkt = self.waiting.popleft() if self.waiting else None
         if pkt:
             self.waiting_bytes -= pkt.size
@@ -132,7 +132,7 @@ class Port:
         raise NotImplementedError
 
     def leaves(self, pkt: Packet | None) -> None:
-        """A packet, or none, enters the wire."""
+        """Handles the entry of a packet, or of none, into the wire."""
 
 
 class Pi(Port):
@@ -196,7 +196,7 @@ class Rem(Port):
                 pkt.fate = "early"
 
     def leaves(self, pkt: Packet | None) -> None:
-        """Marking mode draws at each departure, even if there is nothing to send."""
+        """Draws at each departure in marking mode, even if there is nothing to send."""
         if not self.v["markpkts_"]:
             return
         u = self.draw()
@@ -207,7 +207,8 @@ class Rem(Port):
 
 
 def arrivals(trace: Trace) -> list[Packet]:
-    """Poisson, with pauses; ns-2's TCP does not declare its first packet, so ECN begins with the second of them."""
+    """Returns Poisson arrivals with pauses. With `ect`, every second packet is ECN-capable; `record` corrects the first
+    of them, because ns-2's TCP does not declare its first packet."""
     rng = random.Random(trace.seed)
     per_second = trace.load * BYTES_A_SECOND / (sum(trace.sizes) / len(trace.sizes))
     busy_s, packets = 0.0, []

@@ -34,13 +34,13 @@ MIN_TH = 5.0
 MAX_TH = 15.0
 MAX_P = 0.1
 WEIGHT = 0.02
-PACKETS_A_SECOND = 125.0  # of mean size at the link's rate: decays the average over an idle period
+PACKETS_A_SECOND = 125.0  # of mean size at the link's rate: the average decays by this number per second of idle time
 DIGITS = 5e-6  # ns-2 prints averages and probabilities with six significant digits
 
 
 @dataclass
 class Replay:
-    """RED, gentle, in packets, as in ns-2; and the link below it."""
+    """Gentle RED that counts packets, as in ns-2, and the link behind it."""
 
     wait: bool
     limit: int
@@ -62,7 +62,7 @@ class Replay:
         return max(0, len(self.departures) - 1)
 
     def arrive(self, now_ns: int) -> tuple[int, str, float | None]:
-        """Queue found, fate, and the draw if one was needed."""
+        """Returns the queue that the packet finds, its fate, and the draw if one was needed."""
         waiting = self.waiting(now_ns)
         self.age(now_ns, waiting)
         self.count += 1
@@ -91,7 +91,7 @@ class Replay:
         return waiting, "admitted", draw
 
     def age(self, now_ns: int, waiting: int) -> None:
-        """One step of the average, after an empty step for each packet that the idle link could have sent."""
+        """Makes one step of the average, after an empty step for each packet that the idle link could have sent."""
         if self.idle_since_ns is not None:
             for _ in range(int(PACKETS_A_SECOND * ((now_ns - self.idle_since_ns) / 1e9))):
                 self.avg *= 1.0 - WEIGHT
@@ -100,7 +100,7 @@ class Replay:
 
 
 def gentle_probability(avg: float) -> float:
-    """0 to max_p over [min_th, max_th], on to 1 at twice max_th."""
+    """Rises from 0 to max_p over [min_th, max_th], and from there to 1 at twice max_th."""
     if avg < MAX_TH:
         return MAX_P * (avg - MIN_TH) / (MAX_TH - MIN_TH)
     return min(1.0, MAX_P + (1.0 - MAX_P) * (avg - MAX_TH) / MAX_TH)

@@ -21,14 +21,14 @@ COUNT = 100_000
 
 
 def draws(rate: int, seed: int) -> list[list[float]]:
-    """A list of draws for each variable."""
+    """Returns a list of draws for each variable."""
     command = ["ns", str(HERE / "packmime.tcl"), str(rate), str(seed), str(COUNT)]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     return [list(column) for column in zip(*(map(float, line.split()) for line in lines), strict=True)]
 
 
 def lag1(values: list[float]) -> float:
-    """Correlation of the logarithms of neighbours."""
+    """Returns the correlation of the logarithms of neighbouring values."""
     logs = [math.log(value) for value in values]
     mean = sum(logs) / len(logs)
     apart = [value - mean for value in logs]

@@ -93,8 +93,9 @@ foreach write $writes {
     }
 }
 
-# The agent's clock starts somewhere within a tick: its first draw from the default generator, made when the
-# run resets the agents. Its further draws are the sender's delays. Both can be drawn again.
+# The agent's clock starts at a random phase within a tick, which is the agent's first draw from the
+# default generator, made when the run resets the agents. The agent's further draws are the sender's
+# delays. With the same seed, `report` can repeat all of these draws.
 $defaultRNG seed 20061
 
 proc report {} {
@@ -116,7 +117,8 @@ proc report {} {
     $defaultRNG seed 20061
     puts [format "# tick_phase_ns %.0f" [expr {[$defaultRNG uniform 0 [$tcp set tcpTick_]] * 1e9}]]
     if {$jitter > 0} {
-        # At most as many as the sender can have caused: one for the SYN and one per acknowledged packet.
+        # Prints at least as many delays as the sender can have drawn: one for the SYN and one per
+        # acknowledged packet.
         set delays {}
         for {set i 0} {$i < [llength $sends] + 10} {incr i} {
             lappend delays [format "%.0f" [expr {[$defaultRNG uniform 0 $jitter] * 1e9}]]
