@@ -35,11 +35,12 @@ Each metric is defined in one place, and tables, reports, claims, figures and Py
 there. `aqmlab metrics` lists them, `aqmlab metrics NAME` prints one, and `--json` gives
 both to programs.
 
-The name ends in the unit. Formulas refer to the tables of a [recording](recording.md). In them,
-`T` is the length of the measured interval in seconds, `(t1_ns - t0_ns) / 1e9`, and `C` the rate of
-the queue's link in bit/s. Sums over `flows` are over the flows whose data cross the queue, of one
-class if a class is given; a row of `summary` is that of the queue and class. Metrics that accept a
-`window` are computed from samples in any part of the run other than the measured interval.
+The name of a metric ends in its unit. Formulas refer to the tables of a [recording](recording.md).
+In them, `T` is the length of the measured interval in seconds, `(t1_ns - t0_ns) / 1e9`, and `C` is
+the rate of the queue's link in bit/s. Sums over `flows` are over the flows whose data cross the
+queue, of one class if a class is given; a row of `summary` is that of the queue and class. In any
+part of the run other than the measured interval, metrics that accept a `window` are computed from
+samples.
 """
 
 

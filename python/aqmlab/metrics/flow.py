@@ -205,7 +205,7 @@ _counted(
     label="lost outside queues",
     unit="",
     definition="packets lost in both directions on flows' own links and in delay stages,"
-    " without the drops of queues",
+    " not counting drops at queues",
     source="losses by a rule of the scenario, like those of dummynet and DelayBox",
 )
 def lost_outside_queues(run: Measured, _queue: str, class_name: str) -> float | None:

@@ -123,9 +123,10 @@ def backlog_spread(run: Measured, queue: str, _class_name: str, window: Window) 
     "mark_gaps_p_value",
     label="marks against a geometric law",
     unit="",
-    definition="p-value of a chi-square test of the arrivals from one mark to the next against the geometric"
-    " distribution with the share of arrivals that were marked; arrivals, drops and marks of the queue must"
-    " be recorded one by one; not defined below 100 marks, and where nearly all arrivals are marked",
+    definition="p-value of a chi-square test that compares the number of arrivals from one mark to the next"
+    " with the geometric distribution whose parameter is the share of arrivals that were marked; arrivals,"
+    " drops and marks of the queue must be recorded one by one; not defined for fewer than 100 marks, or if"
+    " nearly all arrivals are marked",
     source=f"marks spaced evenly and randomly: {_BLUE}; Pearson's test, classes of at least 20 are ours",
     windowed=True,
     from_samples=True,

@@ -120,9 +120,9 @@ def window_correlation(run: Measured, _queue: str, class_name: str, window: Wind
     "rtt_bias_exponent",
     label="bias against RTT",
     unit="",
-    definition="a in goodput = c / RTT^a, by least squares of logarithms over the long-lived responsive"
-    " flows, RTT without queueing; 0 is no bias, 1 equal windows; not defined where all RTTs are equal"
-    " within 10 %",
+    definition="the exponent a in goodput = c / RTT^a, fitted by least squares to the logarithms over the"
+    " long-lived responsive flows, with the RTT without queueing; 0 means no bias, 1 means equal windows; not"
+    " defined if all RTTs are equal within 10 %",
     source="Lakshman, Madhow 1997, section 1 (throughput is proportional to RTT^-a, a from 1 to"
     " 2 for DropTail)",
     better="less",

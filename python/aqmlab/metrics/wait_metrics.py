@@ -42,12 +42,14 @@ def _define(waits: Waits, *, timed: str, of_sizes: str, source: str, ended: dict
         Parameter(
             AT_LEAST,
             "B",
-            f"the smallest {of_sizes}, at which a size band must begin; by default that of the first band",
+            f"the smallest {of_sizes}; it must be the lower end of a size band, by default that of the first"
+            " band",
         ),
         Parameter(
             BELOW,
             "B",
-            f"an exclusive upper limit of the {of_sizes}, at which a size band must begin; by default none",
+            f"an exclusive upper limit of the {of_sizes}; it must be the lower end of a size band; by default"
+            " there is no limit",
         ),
     )
     whose = (
@@ -89,9 +91,9 @@ def _reached(waits: Waits, timed: str, sizes: _Sizes) -> None:
         waits.metric("reached_s"),
         label=f"{waits.time} reached",
         unit="s",
-        definition=f"time within which a share of the {waits.many} was completed ({timed}), the inverse of"
-        f" `{waits.metric('within_percent')}`: failed and censored {waits.many} count as they do there; not"
-        " defined where that share is not reached",
+        definition=f"time within which a share of the {waits.many} was completed ({timed}); it is the inverse"
+        f" of `{waits.metric('within_percent')}`, so failed and censored {waits.many} count as they do there;"
+        " not defined if that share is not reached",
         source="E. L. Kaplan and P. Meier, Journal of the American Statistical Association 53, 1958,"
         " section 1 (the reduced sample)",
         better="less",
@@ -226,26 +228,26 @@ def response_rate_within(  # noqa: PLR0913 (two ranges)
 
 _define(
     REQUESTS,
-    timed="from the hand-over of a request to TCP to the last byte of its response, the set-up of the"
-    " connection included where the request opens it",
+    timed="from the hand-over of a request to TCP to the last byte of its response, including connection"
+    " set-up if the request opens the connection",
     of_sizes="size of a response",
     source="RFC 9411, section 6.1 (time to last byte)",
     ended={
-        "completed": "requests whose last byte of the response arrived in the measured interval",
+        "completed": "requests for which the last byte of the response arrived in the measured interval",
         "failed": "requests whose connection was reset or given up in the measured interval before the"
         " response was complete",
-        "censored": "requests that had begun and not ended at the end of the run",
+        "censored": "requests that had begun but had not ended at the end of the run",
     },
 )
 _define(
     PAGES,
-    timed="from the opening of a page's first connection, or the request for its document where connections"
-    " are kept, to the last byte of its last object; parse delays between its waves are included",
+    timed="from the opening of a page's first connection (or, if connections are kept, the request for its"
+    " document) to the last byte of its last object, including parse delays between its waves",
     of_sizes="weight of a page",
     source="ours: page load time without rendering",
     ended={
         "completed": "pages whose last object arrived in the measured interval",
         "failed": "pages of which a connection was reset or given up before all objects had arrived",
-        "censored": "pages that had begun and not ended at the end of the run",
+        "censored": "pages that had begun but had not ended at the end of the run",
     },
 )
