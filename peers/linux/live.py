@@ -8,8 +8,8 @@ script also runs aqmlab inside, so aqmlab must be installed for it. Options of `
 `--arm RED`, `--pcap bottleneck`. Runs in DIRECTORY are kept, so an interrupted command continues when it is
 started again. The exit code is that of aqmlab, or 3 if the kernel does not boot.
 
-With `--both` as the first option it is `aqmlab run --both`, which simulates the same seeds; with `--sweep`, it is
-`aqmlab sweep --host live` with DIRECTORY as its store.
+With `--both` as the first option, this script runs `aqmlab run --both`, which also simulates the same seeds; with
+`--sweep`, it runs `aqmlab sweep --host live` with DIRECTORY as the store.
 
 With CONFIG_UML_TIME_TRAVEL_SUPPORT the kernel's clock stands still while any thread computes and jumps to the
 next timer when all are idle, so nothing is late, however slow or busy the machine is. Debian's package
