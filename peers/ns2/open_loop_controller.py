@@ -132,7 +132,7 @@ class Port:
         raise NotImplementedError
 
     def leaves(self, pkt: Packet | None) -> None:
-        """Handles the entry of a packet, or of none, into the wire."""
+        """Called when a packet, or none, enters the wire; does nothing by default."""
 
 
 class Pi(Port):
