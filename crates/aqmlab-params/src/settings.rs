@@ -1,4 +1,4 @@
-//! The values of a table's parameters, and the origin of each. A value may be a table of values.
+//! The values of a table's parameters, and the origin of each. A value may itself be a table of values.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -13,13 +13,13 @@ use aqmlab_units::{Rate, Span};
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Value {
-    /// To be computed from the context; never present in effective parameters.
+    /// A value that is still to be computed from the context; never present in effective parameters.
     Auto,
     /// Yes or no.
     Flag(bool),
     /// A count.
     Integer(u64),
-    /// No limit, for a parameter that may also have a count.
+    /// No limit, where the parameter could also be given as a count.
     Unlimited,
     /// A plain number: a gain, a weight, a probability.
     Number(f64),
@@ -33,11 +33,11 @@ pub enum Value {
     Choice(&'static str),
     /// Free text: a name.
     Text(String),
-    /// Nothing, for a parameter that may also have a value.
+    /// No value, where the parameter may be left without one.
     Nothing,
     /// Several values of the same kind.
     List(Vec<Value>),
-    /// A table of parameters of its own.
+    /// A nested table with its own parameters.
     Table(Settings),
     /// A queue discipline inside another one.
     Discipline {
@@ -50,7 +50,7 @@ pub enum Value {
     TrafficClass {
         /// Its name.
         name: String,
-        /// Its number, by which packets identify it.
+        /// Its number, which identifies it in packets.
         number: usize,
     },
     /// A port of the scenario's traffic.
@@ -68,7 +68,7 @@ impl Value {
     /// The word for [`Value::Nothing`] where values are shown.
     pub const NOTHING: &'static str = "none";
 
-    /// Returns the numbers of the traffic classes that it names, directly or by their port.
+    /// Returns the numbers of the traffic classes that this value names, directly or through their port.
     pub fn traffic_classes(&self) -> &[usize] {
         match self {
             Value::TrafficClass { number, .. } => slice::from_ref(number),
@@ -79,7 +79,7 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// Writes the value as in a scenario file, without quotes.
+    /// Writes the value as a scenario file would, but without quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Auto => f.write_str("auto"),
@@ -167,12 +167,13 @@ pub struct Settings {
     items: Vec<Setting>,
 }
 
-/// A value that is not accepted: the parameter, its value, and the accepted values.
+/// The error for a value that is not accepted; it names the parameter, its value, and the accepted values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParamError {
-    /// Path of its table, outermost first; empty for a parameter of the table itself.
+    /// Path from the outermost table to the table that holds the parameter; empty if that is the outermost
+    /// table itself.
     pub within: Vec<Place>,
-    /// The parameter that is wrong.
+    /// The parameter whose value is wrong.
     pub name: &'static str,
     /// The reason, a sentence without a full stop: ``min_th `30p` exceeds max_th `10p` ``.
     pub message: String,
@@ -201,13 +202,13 @@ impl ParamError {
         ParamError { within: Vec::new(), name, message: message.into() }
     }
 
-    /// Returns the error that `word` is not one of the `words` of the choice `name`.
+    /// Creates the error for a `word` that is not among the `words` of the choice `name`.
     pub fn no_such_word(name: &'static str, word: &str, words: &[&str]) -> Self {
         ParamError::new(name, format!("{name} `{word}` is not one of {words:?}"))
     }
 
-    /// Returns the same error as an error in the table that the parameter `name` holds, or in this item of
-    /// its list of tables.
+    /// Returns this error for use one level further out: it lies in the table that the parameter `name` holds
+    /// or, if `item` is given, in that item of its list of tables.
     #[must_use]
     pub fn under(mut self, name: &'static str, item: Option<usize>) -> Self {
         self.within.insert(0, Place { name, item });
@@ -234,7 +235,7 @@ impl Settings {
         self.items.iter().find(|s| s.name == name).map(|s| &s.value)
     }
 
-    /// Returns whether this value was written in the scenario, not defaulted or derived.
+    /// Returns whether this value was written in the scenario rather than defaulted or derived.
     pub fn is_given(&self, name: &str) -> bool {
         self.items.iter().any(|s| s.name == name && s.origin == Origin::Given)
     }
@@ -245,15 +246,15 @@ impl Settings {
     }
 }
 
-/// Defines typed readers. The parser has checked kinds against the table, so a mismatch is a
-/// mistake in the code of the table's owner. It is reported as an error, not a panic, because
-/// registries are open.
+/// Defines typed readers. The parser has checked kinds against the table, so a mismatch is a mistake in the
+/// code of the table's owner. It is reported as an error rather than a panic because users can register
+/// entries of their own.
 macro_rules! reader {
     ($fn:ident, $variant:ident, $type:ty, $what:literal) => {
         #[doc = concat!("The value of `name`, ", $what, ".")]
         ///
         /// # Errors
-        /// If it is missing, still automatic or of another kind.
+        /// If the value is missing, still automatic or of another kind.
         pub fn $fn(&self, name: &'static str) -> Result<$type, ParamError> {
             match self.get(name) {
                 Some(Value::$variant(v)) => Ok(v.clone()),
@@ -273,10 +274,10 @@ impl Settings {
     reader!(choice, Choice, &'static str, "one word of a list");
     reader!(text, Text, String, "a string");
 
-    /// Returns the value of `name`, a whole number, or `None` where it is unlimited.
+    /// Returns the value of `name`, which is a whole number, or `None` if it is unlimited.
     ///
     /// # Errors
-    /// If it is missing, still automatic or of another kind.
+    /// If the value is missing, still automatic or of another kind.
     pub fn limit(&self, name: &'static str) -> Result<Option<u64>, ParamError> {
         match self.get(name) {
             Some(Value::Unlimited) => Ok(None),
@@ -287,10 +288,10 @@ impl Settings {
 }
 
 impl Settings {
-    /// Returns the values of the list `name`, or none where it is empty.
+    /// Returns the values in the list `name`; there are none if the parameter has no value.
     ///
     /// # Errors
-    /// If it is missing, still automatic or of another kind.
+    /// If the value is missing, still automatic or of another kind.
     pub fn list(&self, name: &'static str) -> Result<&[Value], ParamError> {
         match self.get(name) {
             Some(Value::List(items)) => Ok(items),
@@ -299,10 +300,10 @@ impl Settings {
         }
     }
 
-    /// Returns the tables of the list `name`, or none where it is empty.
+    /// Returns the tables in the list `name`; there are none if the parameter has no value.
     ///
     /// # Errors
-    /// If it is missing, still automatic or of another kind.
+    /// If the value is missing, still automatic or of another kind.
     pub fn tables(&self, name: &'static str) -> Result<Vec<&Settings>, ParamError> {
         let mut tables = Vec::new();
         for item in self.list(name)? {
@@ -314,10 +315,11 @@ impl Settings {
         Ok(tables)
     }
 
-    /// Returns the discipline `name` with its parameters, or `None` where there is none.
+    /// Returns the discipline that the parameter `name` holds, with its parameters, or `None` if it holds
+    /// none.
     ///
     /// # Errors
-    /// If it is missing, still automatic or of another kind.
+    /// If the value is missing, still automatic or of another kind.
     pub fn discipline(&self, name: &'static str) -> Result<Option<(&'static str, &Settings)>, ParamError> {
         match self.get(name) {
             Some(Value::Discipline { kind, settings }) => Ok(Some((*kind, settings))),

@@ -8,18 +8,18 @@ use aqmlab_units::{Packets, Rate, Span};
 
 use crate::{Origin, Settings, Value};
 
-/// One parameter of a parameterised thing.
+/// One parameter of something that can be configured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Param {
     /// Its name in a scenario file, after the paper or RFC: `min_th`.
     pub name: &'static str,
     /// The kind of its values, and their range.
     pub kind: Kind,
-    /// Its value when not given.
+    /// The value that applies if none is given.
     pub default: Default,
-    /// Other tools' names for it.
+    /// The names that other tools give it.
     pub aliases: &'static [Alias],
-    /// The source of parameter and default: paper or RFC section.
+    /// The source of the parameter and of its default: a paper or a section of an RFC.
     pub source: &'static str,
     /// Its meaning, in one sentence.
     pub help: &'static str,
@@ -35,7 +35,8 @@ pub struct Alias {
     /// How that tool writes values, where it differs from the notation under the parameter's own
     /// name.
     pub reading: Reading,
-    /// Another parameter and the value that it has in that tool; it applies unless another value is written.
+    /// Another parameter, and the value to which this name sets it unless the scenario gives it another
+    /// value.
     pub implies: Option<(&'static str, &'static str)>,
 }
 
@@ -54,12 +55,12 @@ pub enum Reading {
     Words(&'static str, &'static str),
     /// 0 means no limit.
     ZeroIsUnlimited,
-    /// The inverse of the parameter.
+    /// A value is the reciprocal of the parameter's value.
     Inverse,
 }
 
 impl Alias {
-    /// Creates the name `name` in the tool `of`, with values written as here.
+    /// Creates an alias: the tool `of` calls the parameter `name` and writes its values as we do.
     pub const fn new(of: &'static str, name: &'static str) -> Self {
         Alias { of, name, reading: Reading::Same, implies: None }
     }
@@ -70,14 +71,14 @@ impl Alias {
         Alias { reading, ..self }
     }
 
-    /// Adds another parameter with its value in that tool.
+    /// Adds another parameter, with the value that the use of this alias implies for it.
     #[must_use]
     pub const fn implies(self, name: &'static str, word: &'static str) -> Self {
         Alias { implies: Some((name, word)), ..self }
     }
 
-    /// Returns the meaning of a value under this name where it differs from that under the
-    /// parameter's own name, or `None`.
+    /// Returns how a value under this name is to be read, or `None` if it is read as under the parameter's
+    /// own name.
     pub fn meaning(&self) -> Option<String> {
         let reading = match self.reading {
             Reading::Same => None,
@@ -112,7 +113,7 @@ pub enum Kind {
     Limit {
         /// least
         min: u64,
-        /// largest that is a number
+        /// largest value other than `unlimited`
         max: u64,
     },
     /// A number in `[min, max]`.
@@ -124,7 +125,7 @@ pub enum Kind {
     },
     /// A number in `(above, max]`.
     NumberAbove {
-        /// largest value that is still too small
+        /// exclusive lower bound
         above: f64,
         /// largest
         max: f64,
@@ -158,7 +159,7 @@ pub enum Kind {
     },
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// One of these words, or another name that not every host knows.
+    /// One of these words, or another name, which not every host need know.
     Open(&'static [&'static str]),
     /// Free text.
     Text,
@@ -180,7 +181,7 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Default {
-    /// It must be given.
+    /// There is no default: a value must be given.
     Required,
     /// This flag.
     Flag(bool),
@@ -202,7 +203,7 @@ pub enum Default {
     Bdp(f64),
     /// This word.
     Choice(&'static str),
-    /// Nothing, with its meaning.
+    /// No value; the text says what this means.
     Nothing(&'static str),
     /// Computed from the context by this rule.
     Auto(&'static str),
@@ -259,7 +260,7 @@ impl Settings {
         settings
     }
 
-    /// Returns these values in the order of `table`, with its defaults for missing ones.
+    /// Returns these values in the order of `table`, with the table's default for each missing value.
     #[must_use]
     pub fn completed(&self, table: &'static [Param]) -> Self {
         let mut all = Settings::defaults(table);

@@ -1,10 +1,10 @@
 //! Choices as types: one definition of the words that a table offers and of their meanings.
 
-/// An enum whose variants are the words of a choice.
+/// Defines an enum whose variants are the words of a choice.
 ///
-/// The table takes the words from `WORDS`. The owner of the table reads the value with `read` and
-/// matches the variants, so an unhandled word does not compile. The second form gives words to an
-/// existing enum.
+/// The table takes the words from `WORDS`. The owner of the table reads the value with `read` and matches the
+/// variants, so code that leaves a word unhandled does not compile. The second form of the macro assigns
+/// words to the variants of an existing enum.
 ///
 /// ```
 /// use aqmlab_params::{Kind, Origin, Settings, Value, words};
@@ -36,7 +36,7 @@ macro_rules! words {
     };
     ($vis:vis impl $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
         impl $name {
-            /// The words of a scenario file, in the order of the variants.
+            /// The words that scenario files use, in the order of the variants.
             $vis const WORDS: &'static [&'static str] = &[$($word),+];
 
             /// Returns its word.
@@ -47,7 +47,7 @@ macro_rules! words {
             /// Reads the parameter `name`.
             ///
             /// # Errors
-            /// If it is missing, still automatic, or none of these words.
+            /// If the value is missing, still automatic, or none of these words.
             $vis fn read(
                 settings: &$crate::Settings,
                 name: &'static str,

@@ -1,12 +1,12 @@
-//! Measures the cost of a packet in a discipline. Keeps a backlog and sends packets through, so that a
-//! profiler can count instructions, and prints one JSON line. The cost of one packet is the difference
-//! between a long and a short run, divided by the difference in their packet counts.
+//! Measures the cost of a packet in a discipline. It keeps a backlog and sends packets through the
+//! discipline, so that a profiler can count instructions, and prints one JSON line. The cost of one packet is
+//! the difference between a long and a short run, divided by the difference in their packet counts.
 //!
 //!     cargo run --release -p aqmlab-qdisc --example discipline_bench -- red 100 1000000
 //!
-//! `red` measures enqueue and dequeue alone, `port/red` the same with link and books, and `nothing` the
-//! overhead of this program, which must be subtracted. Laws that mark are set to mark 5 % of the packets;
-//! CoDel, whose marks follow a schedule, is above its target but marks none.
+//! `red` measures enqueue and dequeue alone, `port/red` the same operations with the link and the books, and
+//! `nothing` the overhead of this program, which must be subtracted. Laws that mark are set to mark 5 % of
+//! the packets; CoDel, whose marks follow a schedule, is kept above its target but marks none.
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{
@@ -81,7 +81,7 @@ fn through(mut queue: impl Qdisc<Load>, backlog: u64, packets: u64) -> u64 {
     fates.marked
 }
 
-/// Does the same through a port: one arrival at some time within each transmission.
+/// Like `through_discipline`, but through a port: one packet arrives during each transmission.
 fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     let (queue, mut fates) = (discipline::<Stamped<Load>>(name, backlog), Fates::default());
     let mut port = Port::new(queue, LINK.rate, Bytes::ZERO, 1);
@@ -103,12 +103,12 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     fates.marked
 }
 
-/// Returns parameters with ample room. A RED discipline marks 5 % where its average is `backlog`: midway
+/// Returns parameters with an ample buffer. A RED discipline marks 5 % where its average is `backlog`: midway
 /// between the thresholds pb is 0.025, and gaps that are uniform on 1 to 39 have a mean of 20.
 fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
     let packets = |n| Value::Size(Size::Packets(Packets::new(n)));
     let (limit, ecn) = (("limit", packets(4 * backlog)), ("ecn", Value::Flag(true)));
-    // One update in the whole run, so a law keeps its initial state.
+    // There is only one update in the whole run, so a law keeps its initial state.
     let never = Value::Span(Span::s(1_000_000));
     let early = [
         limit.clone(),
@@ -130,7 +130,8 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         "ared" => early_and(&[("interval", never)]),
         // All packets belong to one flow, which must not be cut off.
         "fred" => early_and(&[("max_q", packets(4 * backlog))]),
-        // One update in the whole run, by the arrival that finds more than this waiting.
+        // There is only one update in the whole run, made by the first arrival that finds more than this
+        // waiting.
         "blue" => vec![
             limit,
             ecn,
@@ -141,12 +142,12 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         "codel" => {
             vec![limit, ("target", Value::Span(PACKET_TIME)), ("interval", Value::Span(Span::s(1000)))]
         }
-        // The step caused by the first sample.
+        // The first sample sets the probability, which then remains constant.
         "pi" => controller(&[
             ("b", Value::Number(0.05 / standing as f64)),
             ("a", Value::Number(0.051 / standing as f64)),
         ]),
-        // The link can send twenty arrivals per period; the first period has `backlog` more.
+        // In each period the link can send twenty packets; in the first, `backlog` more than that arrive.
         "rem" => controller(&[
             ("period", Value::Span(PACKET_TIME * 20)),
             ("gamma", Value::Number(-libm::log(0.95) / libm::log(1.001) / backlog as f64)),
@@ -176,7 +177,7 @@ struct Load {
 }
 
 impl Load {
-    /// Creates a packet that the optimiser cannot see through.
+    /// Creates a packet whose contents are hidden from the optimiser.
     fn fresh(arrived: Instant) -> Self {
         Load { size: std::hint::black_box(1500), bits: Ecn::Ect0 as u8, arrived, _fields: [0; 4] }
     }

@@ -1,4 +1,4 @@
-//! A queue discipline in your own program, with only this crate and without a clock.
+//! Uses a queue discipline in a program of your own, with this crate only and without a clock.
 //!
 //!     cargo run -p aqmlab-qdisc --example embed
 

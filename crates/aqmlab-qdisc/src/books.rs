@@ -47,7 +47,7 @@ impl Tally {
 pub struct Arrivals {
     /// All of them.
     pub all: Tally,
-    /// Of these, those that were ECN-capable on arrival: ECT(0), ECT(1) or CE.
+    /// The part of these packets that was ECN-capable on arrival: ECT(0), ECT(1) or CE.
     pub ect: Tally,
 }
 
@@ -97,7 +97,7 @@ pub struct ClassBooks<'a> {
     pub fates: Cow<'a, [Fates]>,
     /// Packets transmitted completely.
     pub departed: Tally,
-    /// Queueing delay of each packet that began its transmission: dequeue minus enqueue, in ns.
+    /// Queueing delay of each packet whose transmission has begun: dequeue time minus enqueue time, in ns.
     pub sojourn_ns: Cow<'a, Histogram>,
     /// The exact sum of these delays, in ns.
     pub sojourn_sum_ns: u128,
@@ -148,7 +148,7 @@ fn sum(tallies: impl IntoIterator<Item = Tally>) -> Tally {
 struct Passed {
     initial: Tally,
     departed: Tally,
-    /// Packets that did not wait and are not yet in the histogram: see [`Books::recent`].
+    /// Number of packets that did not wait and are not in the histogram yet: see [`Books::recent`].
     undelayed: u64,
     sojourn_sum_ns: u128,
     sojourn_ns: Histogram,
@@ -163,7 +163,7 @@ pub struct Books {
     from: Instant,
     /// Instant up to which the integrals are complete.
     until: Instant,
-    /// Bytes in transmission at `from`, whose sojourn ended before the measurement began.
+    /// Number of packets in transmission at `from`, whose sojourn ended before the measurement began.
     initial_sending: u64,
     classes: Vec<Passed>,
     /// Class and sojourn time in ns of packets that are not in their histograms yet. In a network
@@ -179,7 +179,7 @@ pub struct Books {
     backlog_packets: TimeByValue,
     backlog_bytes: Area,
     busy: Span,
-    /// Books of the inner queues, each before those inside it.
+    /// Books of the inner queues, each queue before the queues inside it.
     inner: Vec<InnerBooks>,
 }
 
@@ -188,7 +188,7 @@ pub struct Books {
 pub struct InnerBooks {
     /// Its name, preceded by those of the queues around it: `gold`, `gold/bulk`.
     pub path: String,
-    /// Its arrivals and their fates. It has no link: packets that leave it count as departed.
+    /// Its arrivals and their fates. An inner queue has no link, so packets that leave it count as departed.
     pub books: Books,
     /// The number of the queue that contains it; 0 if only the port's own queue does.
     within: u16,
@@ -227,8 +227,8 @@ impl Books {
         }
     }
 
-    /// Opens the books of the next inner queue, in the order of the queues' numbers. Those of the queues
-    /// around it are already open.
+    /// Opens the books of the next inner queue, in the order of the queues' numbers. The books of the queues
+    /// around it must be open already.
     pub(crate) fn open_inner(&mut self, name: &str, within: u16) {
         let around = within.checked_sub(1).map(|i| &self.inner[usize::from(i)].path);
         let path = around.map_or_else(|| name.into(), |around| format!("{around}/{name}"));
@@ -258,15 +258,15 @@ impl Books {
         self.inner.iter_mut().for_each(|inner| inner.books.restart(false));
     }
 
-    /// Reserves room for all counts of a queue of up to `packets`.
+    /// Reserves room for all counts of a queue of up to `packets` packets.
     pub(crate) fn reserve(&mut self, packets: usize) {
         self.classes.iter_mut().for_each(|class| class.sojourn_ns.reserve());
         self.backlog_packets.reserve(packets + 1);
         self.inner.iter_mut().for_each(|inner| inner.books.reserve(packets));
     }
 
-    /// Completes the integrals up to `now`. The caller guarantees that nothing has changed since
-    /// they were last completed.
+    /// Completes the integrals up to `now`. The caller guarantees that the backlog and the link have not
+    /// changed since they were last completed.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant, backlog: Backlog, sending: bool) {
         if now <= self.until {
@@ -281,8 +281,8 @@ impl Books {
         self.until = now;
     }
 
-    /// Does the same on the assumption that no packet has waited and that the link, if it was sending,
-    /// stopped no later than `sent`.
+    /// Completes the integrals up to `now` on the assumption that no packet has waited and that the link was
+    /// sending until `sent`, if that is given.
     #[inline]
     pub(crate) fn settle_empty(&mut self, now: Instant, sent: Option<Instant>) {
         if now <= self.until {
@@ -312,8 +312,8 @@ impl Books {
         books.sojourn_sum_ns += u128::from(sojourn.as_ns());
     }
 
-    /// Does the same more quickly, in books that are completed before they are read: see
-    /// [`Books::complete`].
+    /// Records the beginning of a transmission like [`Books::began_transmission`], but more quickly:
+    /// [`Books::complete`] must be called before the books are read.
     #[inline]
     pub(crate) fn began_ahead(&mut self, class: usize, sojourn: Span) {
         let books = &mut self.classes[class];
@@ -390,7 +390,8 @@ impl Books {
         self.inner.iter_mut().for_each(|inner| inner.settle(now));
     }
 
-    /// Returns an inner queue. A user-defined discipline may report numbers that are unknown here.
+    /// Returns an inner queue. A user-defined discipline may report the number of a queue that is unknown
+    /// here.
     fn inner_of(&mut self, number: u16) -> Option<&mut InnerBooks> {
         self.inner.get_mut(usize::from(number.checked_sub(1)?))
     }
@@ -403,7 +404,7 @@ impl Books {
         }
     }
 
-    /// Returns the books of the inner queues, each before those inside it.
+    /// Returns the books of the inner queues, each queue before the queues inside it.
     pub fn inner(&self) -> &[InnerBooks] {
         &self.inner
     }
@@ -475,12 +476,12 @@ impl Books {
         }
     }
 
-    /// Returns the number of waiting packets over time; each call computes the sums again.
+    /// Returns the statistics over time of the number of waiting packets; each call computes them anew.
     pub fn backlog_packets(&self) -> TimeWeighted {
         self.backlog_packets.summary()
     }
 
-    /// Returns the waiting bytes over time.
+    /// Returns the statistics over time of the number of waiting bytes.
     pub const fn backlog_bytes(&self) -> &Area {
         &self.backlog_bytes
     }
@@ -490,8 +491,8 @@ impl Books {
         self.busy
     }
 
-    /// Checks the identities between the counts, the backlog that the discipline reports, and the
-    /// packet in transmission (`None`: none).
+    /// Checks the identities between the counts, the backlog that the discipline reports, and the packet in
+    /// transmission (`None` if there is none).
     ///
     /// # Errors
     /// The first identity that fails.
@@ -529,7 +530,7 @@ impl InnerBooks {
         self.waiting.bytes -= size;
     }
 
-    /// Checks the identities against the backlog that its discipline reports.
+    /// Checks the identities between the inner queue's counts and the backlog that its discipline reports.
     ///
     /// # Errors
     /// The first identity that fails.

@@ -16,14 +16,14 @@ pub struct LinkContext {
     /// Base round-trip time of the path across the link: propagation only, no queueing. It defines `bdp`;
     /// `None` if no path is known.
     pub rtt: Option<Span>,
-    /// Long-lived TCP flows whose data crosses the link; `None` if none are known.
+    /// Number of long-lived TCP flows whose data crosses the link; `None` if no such flow is known.
     pub flows: Option<u64>,
     /// Mean packet size at the network layer, above zero.
     pub mean_packet: Bytes,
 }
 
 impl LinkContext {
-    /// Returns `C` of the AQM papers: packets of mean size per second.
+    /// Returns `C` of the AQM papers: the link's rate in packets of mean size per second.
     pub fn packets_per_s(&self) -> f64 {
         self.rate.packets_per_s(self.mean_packet)
     }
@@ -37,7 +37,8 @@ impl LinkContext {
             ParamError::new(
                 name,
                 format!(
-                    "{name} `{}` needs the round-trip time of this link's paths, which is not known; write packets or bytes",
+                    "{name} `{}` needs the round-trip time of this link's paths, which is not known; write \
+                     a size in packets or bytes",
                     Size::Bdp(multiple)
                 ),
             )
@@ -45,11 +46,11 @@ impl LinkContext {
         Ok(multiple * self.rate.bytes_per_s() * rtt.as_secs_f64())
     }
 
-    /// Converts a size that depends on the link to bytes, without rounding: bandwidth-delay products, or the
+    /// Converts to bytes, without rounding, a size that depends on the link: bandwidth-delay products, or the
     /// amount that the link sends in a given time. Returns `None` for sizes in packets or bytes.
     ///
     /// # Errors
-    /// As [`LinkContext::bdp_bytes`], and if the number of bytes is too large.
+    /// Those of [`LinkContext::bdp_bytes`], and one if the number of bytes is too large.
     pub fn relative_bytes(&self, name: &'static str, size: Size) -> Result<Option<f64>, ParamError> {
         let bytes = match size {
             Size::Packets(_) | Size::Bytes(_) => return Ok(None),
@@ -63,7 +64,7 @@ impl LinkContext {
     }
 
     /// Returns `size` with bandwidth-delay products and times converted to packets of mean size, rounded to
-    /// the nearest and at least one. Sizes in packets or bytes remain unchanged.
+    /// the nearest whole number but at least one. Sizes in packets or bytes remain unchanged.
     ///
     /// # Errors
     /// As [`LinkContext::relative_bytes`].

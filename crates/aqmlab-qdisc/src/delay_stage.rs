@@ -1,4 +1,4 @@
-//! A stage of pipes that holds packets: per-flow delay, rate and loss for hosts without events.
+//! A stage of pipes that holds packets: per-flow delay, rate and loss for hosts that have no event queue.
 
 use alloc::collections::BinaryHeap;
 use alloc::format;
@@ -10,12 +10,12 @@ use aqmlab_units::{Bytes, Instant, Packets};
 use crate::books::{Imbalance, Tally};
 use crate::{Backlog, Cause, Observer, Packet, Passage, Pipe, Reason};
 
-/// Delays each packet in the pipe that its rule names, like dummynet and the papers' DelayBox.
+/// Delays each packet in the pipe that a rule selects, like dummynet and the DelayBox of the papers.
 ///
 /// Packets of one pipe leave in the order of their arrival; packets of different pipes leave by due time and,
 /// if that is equal, by the pipes' numbers. The order therefore depends only on content, not on which packet
-/// reached another pipe first. Losses of a pipe are reported as [`Reason::Injected`]. Packets beyond the cap
-/// are reported as [`Reason::Overflow`] and counted separately.
+/// reached another pipe first. Packets lost in a pipe are reported as [`Reason::Injected`]. Packets beyond
+/// the cap are reported as [`Reason::Overflow`] and counted separately.
 pub struct DelayStage<P, Rule> {
     pipes: Vec<Pipe>,
     rule: Rule,
@@ -59,10 +59,11 @@ impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
         self.held.reserve(packets);
     }
 
-    /// Replaces pipe `number` from now on. Packets that it holds leave when they are due.
+    /// Replaces pipe `number` from now on. Packets that are already in the old pipe still leave when they are
+    /// due.
     ///
     /// # Panics
-    /// If there is no such pipe.
+    /// If no pipe has this number.
     pub fn set_pipe(&mut self, number: usize, pipe: Pipe) {
         self.pipes[number] = pipe;
     }

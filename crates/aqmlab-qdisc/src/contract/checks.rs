@@ -1,5 +1,5 @@
-//! The items of the contract, the number of checks of each, the subject of a test, and its
-//! violations.
+//! The items of the contract, the number of checks of each item, the subject of a test, and violations of the
+//! contract.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -42,7 +42,7 @@ impl Item {
         Item::Replay,
     ];
 
-    /// Returns its name in reports.
+    /// Returns the name of the item in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Item::Conservation => "conservation",
@@ -55,7 +55,7 @@ impl Item {
         }
     }
 
-    /// Describes one check of this item: the unit of the counts in [`Checks`].
+    /// Describes what the counts in [`Checks`] count for this item.
     pub const fn counts(self) -> &'static str {
         match self {
             Item::Conservation => {
@@ -64,8 +64,8 @@ impl Item {
             Item::Time => "fates reported with the instant of the call",
             Item::Liveness => "requests for a packet that got one, found none waiting, or led to a deadline",
             Item::Deadline => "deadlines of shapers that came after the call and were followed",
-            Item::CatchingUp => "law states and fates that more calls during pauses did not change",
-            Item::Bounded => "calls that accessed no more packets than allowed",
+            Item::CatchingUp => "law states and fates that additional calls during pauses did not change",
+            Item::Bounded => "calls that accessed packets no more often than allowed",
             Item::Replay => {
                 "law states and fates repeated; marks only of ECN-capable packets; limits kept; one draw per decision"
             }
@@ -73,7 +73,7 @@ impl Item {
     }
 }
 
-/// The number of checks of each item, and of the discipline's actions during them.
+/// The number of checks of each item, and the number of drops and marks during the checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Checks {
     items: [u64; Item::ALL.len()],
@@ -89,7 +89,7 @@ impl Checks {
         self.items[item as usize]
     }
 
-    /// Returns the sum of both.
+    /// Returns the sum of the two, count by count.
     #[must_use]
     pub fn plus(self, other: Checks) -> Checks {
         Checks {
@@ -110,9 +110,9 @@ pub struct Subject<'a> {
     pub make: &'a dyn Fn(Stream) -> Box<dyn Qdisc<TestPacket>>,
     /// The stream of all runs except those that compare streams.
     pub draws: Stream,
-    /// The limit that its backlog must not exceed, if it has one.
+    /// The limit that the discipline's backlog must not exceed, if there is one.
     pub limit: Option<Limit>,
-    /// Whether it may hold packets back. If so, its deadlines are followed; otherwise it must be
+    /// Whether the discipline may hold packets back. If so, its deadlines are followed; otherwise it must be
     /// work conserving.
     pub shaper: bool,
     /// The rate of the link for which it was made.
@@ -124,7 +124,7 @@ pub struct Subject<'a> {
 pub struct Violation {
     /// The item that is violated.
     pub item: Item,
-    /// The operation of the script, from 0.
+    /// The index in the script of the operation that shows the violation, from 0.
     pub operation: usize,
     /// The observation.
     pub what: String,

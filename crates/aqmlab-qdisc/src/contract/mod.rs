@@ -15,9 +15,10 @@
 //! ```
 //!
 //! Each script runs four times: twice unchanged (same calls, same outcome), once with `observe` called at
-//! many instants, and once with every pause cut into pieces. The last run compares a law that catches up
-//! lazily with one that is woken often. Packets also arrive exactly at the instants of updates. A failing
-//! script is shortened; the failure names the item of the contract, the seed and the calls that show it.
+//! many instants, and once with every pause cut into pieces. The last run thereby compares a law that catches
+//! up lazily with one that is woken often. Packets also arrive exactly at the instants of updates. A failing
+//! script is shortened; the failure names the violated item of the contract, the seed, and the calls that
+//! lead to the violation.
 //!
 //! Two checks need more than one script or a clock, and are separate: [`check_draws`] compares runs that draw
 //! from different streams, and [`check_work`] measures calls after long pauses. [`Variant::idle`] reports
@@ -51,7 +52,7 @@ pub use variants::{Variant, presets, words};
 pub struct Failure {
     /// The discipline.
     pub name: &'static str,
-    /// The seed of script and draws.
+    /// The seed of the script and of the draws.
     pub seed: u64,
     /// The violation that the shortened script shows.
     pub violation: Violation,
@@ -123,7 +124,8 @@ pub fn script_for(subject: &Subject<'_>, seed: u64) -> Vec<Operation> {
     with_arrivals_at_updates(subject, &script(seed))
 }
 
-/// Number of runs that [`check_draws`] compares; as a script proceeds, fewer of them share a history.
+/// Number of runs that [`check_draws`] compares; the further a script proceeds, the fewer of them still share
+/// a history.
 const RUNS: u64 = 128;
 const FEW: usize = 24;
 
@@ -133,7 +135,7 @@ const FEW: usize = 24;
 /// both. Returns the number of such pairs examined.
 ///
 /// # Errors
-/// The first pair.
+/// The first pair of packets with a common draw.
 pub fn check_draws(subject: &Subject<'_>, script: &[Operation]) -> Result<u64, Violation> {
     let streams = (0..RUNS).map(|run| Stream::indexed(run, "contract/draws", subject.draws.at(0)));
     let mut runs = notified(subject, script, streams);
@@ -161,11 +163,11 @@ pub fn check_draws(subject: &Subject<'_>, script: &[Operation]) -> Result<u64, V
     Ok(pairs)
 }
 
-/// Checks the time of a call (item 6): `script`, then a pause, then an arrival, which must take no longer
-/// after a pause of thirty hours than after a pause of one. `clock` counts nanoseconds.
+/// Checks how long a call takes (item 6): after `script` and a pause, an arrival must take no longer if the
+/// pause was thirty hours than if it was one hour. `clock` counts nanoseconds.
 ///
 /// # Errors
-/// If it takes longer.
+/// If the arrival takes longer after the longer pause.
 pub fn check_work(
     subject: &Subject<'_>,
     script: &[Operation],

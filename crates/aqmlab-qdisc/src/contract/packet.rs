@@ -52,7 +52,8 @@ impl TestPacket {
     }
 }
 
-/// Returns a hash that separates flows and salts. The quality of the hash is not under test.
+/// Returns a hash that differs from flow to flow and from salt to salt. The quality of the hash is not under
+/// test.
 fn mixed(value: u64, salt: u64) -> u64 {
     (value ^ salt.rotate_left(29)).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

@@ -14,22 +14,22 @@ use super::{Checks, Item, Operation, Subject, TestPacket, Violation};
 use crate::books::Tally;
 use crate::{Backlog, Cause, Ecn, LawSamples, Observer, Qdisc, Reason};
 
-/// Number of packet accesses that a call may make, and number of further accesses that it may make for each
-/// fate that it reports.
+/// Number of times that a call may access packets, and number of further accesses for each fate that it
+/// reports.
 const LOOKS_PER_CALL: usize = 64;
 const LOOKS_PER_FATE: usize = 16;
 /// Number of consecutive deadlines that a shaper may let pass without releasing a packet.
 const EMPTY_DEADLINES: usize = 64;
 /// Number of arrivals per script at instants at which the law changes.
 const ARRIVALS_AT_UPDATES: u64 = 6;
-/// Number of measurements of a time.
+/// Number of times that a call's duration is measured; the shortest result counts.
 const TRIES: u32 = 5;
 
 /// A disturbance of a run that must not affect the discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Disturbance {
     None,
-    /// `observe` is called between and during pauses.
+    /// `observe` is called between the operations and during the pauses.
     Observed,
     /// Each pause is cut into pieces, and at each cut the rate "changes" to its current value.
     Poked,
@@ -61,7 +61,7 @@ impl Fate {
     }
 }
 
-/// The place of a packet.
+/// Whether a packet is inside or outside the discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     Inside,
@@ -81,8 +81,8 @@ pub(super) fn run(
     Ok((run.witness.log, run.witness.checks))
 }
 
-/// Returns the packets that each of several runs of `script` drops by law or marks, one run for
-/// each of `streams`. Other violations in the runs are ignored.
+/// Runs `script` once for each of `streams` and returns, for each run, the packets that the law drops or
+/// marks. Other violations in the runs are ignored.
 pub(super) fn notified(
     subject: &Subject<'_>,
     script: &[Operation],
@@ -129,8 +129,8 @@ pub(super) fn with_arrivals_at_updates(subject: &Subject<'_>, script: &[Operatio
     whole
 }
 
-/// Returns the shortest time, of several tries, that `clock` measures for the first arrival after a
-/// pause that follows `script`.
+/// Runs `script`, a pause and one arrival several times, and returns the shortest time that `clock` measures
+/// for the arrival.
 pub(super) fn time_after_pause(
     subject: &Subject<'_>,
     script: &[Operation],
@@ -240,8 +240,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Returns how long it takes until the law's values differ from the present ones, if they do so
-    /// before the end of `span` and not at once.
+    /// Returns how long it takes until the law's values differ from the present ones, or `None` if they
+    /// differ at once or do not differ at the end of `span`.
     fn next_change(&self, span: Span) -> Option<Span> {
         let at = |span| self.law_values_at(self.now + span);
         let now = at(Span::ZERO);
@@ -290,7 +290,7 @@ impl<'a> Run<'a> {
             let what = format!("dequeue gave nothing while {:?} waits", self.qdisc.backlog());
             return Err((Item::Replay, what));
         }
-        // A shaper: its deadlines must lead to a packet. Time passes as for a host.
+        // A shaper: its deadlines must lead to a packet. Time passes as it does for a host.
         for _ in 0..EMPTY_DEADLINES {
             self.now = self.checked_deadline()?;
             self.witness.checks.count(Item::Deadline, 1);
@@ -316,7 +316,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Makes one dequeue and records the packet that leaves.
+    /// Dequeues once and records the packet that leaves.
     fn take(&mut self, taken: &mut Option<usize>) -> Checked {
         let mut pkt = None;
         self.enter(|q, now, obs| pkt = q.dequeue(now, obs));
@@ -345,7 +345,7 @@ impl<'a> Run<'a> {
         if looks > allowed {
             self.witness.complain(
                 Item::Bounded,
-                format!("one call looked at packets {looks} times, more than {allowed}"),
+                format!("one call accessed packets {looks} times, more than the allowed {allowed}"),
             );
         }
     }
@@ -410,7 +410,7 @@ impl Witness {
         self.checks.count(Item::Replay, 1);
         let set_here = pkt.ecn == Ecn::Ce && pkt.sent_as != Ecn::Ce;
         if set_here && pkt.sent_as == Ecn::NotEct {
-            self.complain(Item::Replay, format!("packet {} is not ECN-capable and was marked", pkt.number));
+            self.complain(Item::Replay, format!("packet {} is not ECN-capable but was marked", pkt.number));
         } else if set_here != self.marked[pkt.number] {
             let what =
                 format!("packet {}: marked {set_here}, reported {}", pkt.number, self.marked[pkt.number]);
@@ -433,7 +433,8 @@ impl Witness {
         self.last_left = Some(number);
     }
 
-    /// For such a discipline: checks that only the arriving packet is marked or lost.
+    /// For a discipline that settles everything at enqueue: checks that only the arriving packet is marked or
+    /// lost.
     fn check_settled(&mut self, number: usize) {
         if self.settles && self.arriving != Some(number) {
             let what =
@@ -445,7 +446,7 @@ impl Witness {
     fn check_time(&mut self, now: Instant) {
         self.checks.count(Item::Time, 1);
         if now != self.now {
-            self.complain(Item::Time, format!("a fate is reported for {now} in a call at {}", self.now));
+            self.complain(Item::Time, format!("a fate at {now} is reported in a call at {}", self.now));
         }
     }
 }

@@ -8,7 +8,7 @@ use aqmlab_units::{Bytes, Rate, Span};
 
 use crate::Ecn;
 
-/// One call, or time between calls.
+/// One call, or a pause between calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// Time passes, possibly none.
@@ -54,9 +54,9 @@ enum Phase {
     Silence,
 }
 
-/// Returns the script of `seed`: bursts, overload, balance, drains and silences of up to an hour,
-/// packets of 40 to 9000 bytes from eight flows with every ECN field, and occasionally a new rate
-/// between 10 kbit/s and 400 Gbit/s.
+/// Returns the script of `seed`: bursts, overload, balance, drains and silences of up to an hour, packets of
+/// 40 to 9000 bytes from eight flows with all values of the ECN field, and occasionally a new rate between 10
+/// kbit/s and 400 Gbit/s.
 pub fn script(seed: u64) -> Vec<Operation> {
     let mut draws = Stream::new(seed, "contract/script");
     // All, none or some of the packets in a script are ECN-capable.
@@ -89,7 +89,7 @@ fn stretch(phase: Phase, ecn_share: u64, draws: &mut Stream, out: &mut Vec<Opera
     for _ in 0..departures {
         out.push(Operation::Depart);
     }
-    // Equal instants are common: in a third of the cases no time passes.
+    // Equal instants are common: in a third of the cases, no time passes between two calls.
     if draws.below(3) > 0 {
         out.push(Operation::Pass(Span::ns(draws.below(longest.as_ns()))));
     }
@@ -112,7 +112,7 @@ fn any_rate(draws: &mut Stream) -> Rate {
     rates[draws.below(5) as usize]
 }
 
-/// Returns the shortest script found that still `fails`. Leaves out ever smaller parts as long as the rest
+/// Returns the shortest script found that still `fails`. It leaves out ever smaller parts as long as the rest
 /// still fails.
 pub fn shrink(script: &[Operation], fails: impl Fn(&[Operation]) -> bool) -> Vec<Operation> {
     let mut best = script.to_vec();

@@ -11,7 +11,7 @@ use aqmlab_units::text::Size;
 use super::{Checks, LINK};
 use crate::Info;
 
-/// Settings to test a discipline with.
+/// The settings of one test of a discipline.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Variant {
     /// Its name in reports: `"preset ns2, ecn"`.
@@ -20,7 +20,7 @@ pub struct Variant {
     pub settings: Settings,
 }
 
-/// Returns every sample of a discipline, and every preset with and without ECN.
+/// Returns a variant for every sample of a discipline, and for every preset with and without ECN.
 pub fn presets(info: &Info) -> Vec<Variant> {
     let mut samples = (info.samples)().into_iter();
     let Some((_, first)) = samples.next() else { return Vec::new() };
@@ -48,8 +48,8 @@ pub fn presets(info: &Info) -> Vec<Variant> {
     variants
 }
 
-/// Returns every word of every choice, with a limit in bytes if the discipline has one and the word allows
-/// it.
+/// Returns a variant for every word of every choice, with a limit in bytes if the discipline has a limit and
+/// the word allows one in bytes.
 pub fn words(info: &Info) -> Vec<Variant> {
     let Some((_, base)) = (info.samples)().into_iter().next() else { return Vec::new() };
     let in_bytes = info.params.iter().any(|p| p.name == "limit");
@@ -66,8 +66,8 @@ pub fn words(info: &Info) -> Vec<Variant> {
 }
 
 impl Variant {
-    /// Returns an action that should have occurred in the scripts but is missing from all their `checks`
-    /// together: drops by the law, or marks if ECN is on.
+    /// Names an action that should have occurred in the scripts but, according to all their `checks`
+    /// together, never did: drops by the law, or marks if ECN is on.
     pub fn idle(&self, info: &Info, checks: &Checks) -> Option<&'static str> {
         let effective = info.resolve(&self.settings, &LINK).ok()?;
         let only_a_buffer = info.params.iter().all(|p| matches!(p.name, "limit" | "limit_rule"));
@@ -94,8 +94,9 @@ fn marks(settings: &Settings) -> bool {
     settings.iter().any(|s| (s.name == "ecn" && s.value == Value::Flag(true)) || within(&s.value))
 }
 
-/// Returns `base` with `values` and, as far as the discipline accepts them, with `wishes`. A setting named in
-/// an error is removed in favour of `values`: first a wish, then one of `base`.
+/// Returns `base` with `values` and, as far as the discipline accepts them, with `wishes`. If the discipline
+/// refuses the combination, the setting that the error names gives way or, if that is one of `values`, a wish
+/// does.
 fn accepted(
     info: &Info,
     base: &Settings,
@@ -106,7 +107,7 @@ fn accepted(
     for (name, value) in wishes.iter().chain(values) {
         settings.set(name, value.clone(), Origin::Given);
     }
-    // Each round removes one.
+    // Each round removes one setting.
     for _ in 0..=base.iter().count() + wishes.len() {
         let Err(error) = info.resolve(&settings, &LINK) else { break };
         let wish = wishes.iter().find(|(name, value)| settings.get(name) == Some(value));
