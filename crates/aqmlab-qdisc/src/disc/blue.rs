@@ -24,7 +24,7 @@ pub struct BlueControl {
     law: BlueLaw,
     /// Unit of the threshold.
     measure: Measure,
-    /// Whether each freeze time is drawn again, uniformly between 0 and twice the parameter.
+    /// Whether each freeze time is a new draw, uniform between 0 and twice the parameter.
     random_freeze: bool,
     /// Whether an overflow drops a random packet, possibly the arrival, instead of always the
     /// arrival.
@@ -34,7 +34,8 @@ pub struct BlueControl {
     victims: u64,
 }
 
-/// First draw for freeze times and victims in the queue's stream; arrivals never reach this number.
+/// Number in the queue's stream of the first draw for freeze times and victims; the draws for arrivals never
+/// reach this number.
 const FREEZE_DRAWS: u64 = 1 << 62;
 const VICTIM_DRAWS: u64 = 1 << 63;
 
@@ -123,7 +124,7 @@ impl EarlyLaw for BlueControl {
 pub(crate) const BLUE_INFO: Info = Info {
     name: "blue",
     title: "BLUE",
-    summary: "one probability of dropping or marking, raised by lost packets and lowered by an idle link",
+    summary: "a single drop or mark probability, raised by lost packets and lowered by an idle link",
     version: 1,
     applies: &[],
     maturity: Maturity::ReferenceChecked,
@@ -159,7 +160,7 @@ static BLUE: &[Param] = &[
         default: Default::Number(0.0025),
         aliases: &[ns3("Increment")],
         source: "Feng et al. 2002, figure 2; value: the author's ns-1.1 code as ported to ns-3",
-        help: "increase of the probability at a loss",
+        help: "increase of the probability when a packet is lost",
     },
     Param {
         name: "d2",
@@ -175,14 +176,15 @@ static BLUE: &[Param] = &[
         default: Default::Span(Span::ms(100)),
         aliases: &[ns3("FreezeTime"), Alias::new("ALTQ", "hold_time")],
         source: "Feng et al. 2002, figure 2; value: the author's ns-1.1 code as ported to ns-3",
-        help: "time between two updates of the probability, upwards or downwards",
+        help: "minimum time between two updates of the probability, upwards or downwards",
     },
     Param {
         name: "freeze",
         kind: Kind::Choice(Freeze::WORDS),
         default: Default::Choice("fixed"),
         aliases: &[],
-        source: "Feng et al. 2002, section 3: fixed there, with the advice to randomise it against synchronisation; the distribution is ours",
+        source: "Feng et al. 2002, section 3: fixed there, but the paper advises randomising it to avoid \
+                 synchronisation; the distribution is ours",
         help: "`random`: each freeze time is drawn uniformly between 0 and twice freeze_time",
     },
     Param {
@@ -197,7 +199,7 @@ static BLUE: &[Param] = &[
     Param {
         name: "threshold",
         kind: Kind::Size { min: Packets::new(1) },
-        default: Default::Auto("limit, which a backlog never exceeds: only losses count"),
+        default: Default::Auto("limit, which no backlog exceeds, so only losses count"),
         aliases: &[],
         source: "Feng et al. 2002, figure 2, variant with L; the value of L is not known",
         help: "`L`: an arrival that finds more than this waiting counts as a loss",
@@ -219,9 +221,9 @@ static BLUE: &[Param] = &[
         aliases: &[],
         source: "emptied: Feng et al. 2002, figure 2; periods: ns-3; altq: ALTQ",
         help: "when the probability is lowered: `emptied` when the link runs out of packets; `periods` at \
-               the arrival that ends an idle time, once for each whole freeze_time in it; `altq` at the same \
-               arrival, once if the idle time was longer than freeze_time, and down to d2 if it was longer \
-               than a second or two",
+               the arrival that ends an idle time, once for each whole freeze_time in it; `altq` at the \
+               same arrival, once if the idle time was longer than freeze_time, but to the value of d2 if \
+               it was longer than a second or two",
     },
     Param {
         name: "min_backlog",
@@ -237,7 +239,7 @@ static BLUE: &[Param] = &[
         default: Default::Integer(0),
         aliases: &[Alias::new("ALTQ", "max_pmark")],
         source: "ours; ALTQ: 1000",
-        help: "the probability is rounded to a multiple of the reciprocal of this; 0: no rounding",
+        help: "the probability is rounded to a multiple of 1/steps; 0: no rounding",
     },
     Param {
         name: "precedence",
@@ -245,8 +247,8 @@ static BLUE: &[Param] = &[
         default: Default::Choice("law"),
         aliases: &[],
         source: "law: ALTQ; limit: ns-3; the paper does not say",
-        help: "the cause that is recorded when a chosen packet finds the buffer full and is lost; `limit` \
-               makes it a loss that raises the probability",
+        help: "the cause that is recorded when a chosen packet finds the buffer full and is lost; with \
+               `limit`, it counts as a loss that raises the probability",
     },
     Param {
         name: "victim",
@@ -305,7 +307,8 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     if Victim::read(all, "victim")? == Victim::Random && !matches!(resolve::limit(all)?, Limit::Packets(_)) {
         let limit = all.size("limit")?;
         let message = format!(
-            "victim `random` needs a limit in packets, but it is `{limit}`; a smaller victim would not make room"
+            "victim `random` needs a limit in packets, but limit is `{limit}`; a victim smaller than the \
+             arrival might not make enough room"
         );
         return Err(ParamError::new("victim", message));
     }
@@ -340,7 +343,7 @@ pub(crate) fn build_blue<P: Packet>(s: &Effective, draws: Stream) -> Result<Blue
         decrement: s.number("d2")?,
         freeze_time: s.span("freeze_time")?,
         at_freeze_time: Gate::read(s, "gate")? == Gate::At,
-        // With a limit in other units, the backlog may exceed the threshold that represents the limit.
+        // If limit is in other units, the backlog may exceed the threshold that stands for it.
         threshold: if s.size("threshold")? == s.size("limit")? { f64::INFINITY } else { threshold },
         early_drops_count: Loss::read(s, "loss")? == Loss::AnyDrop,
         idle: BlueIdle::read(s, "idle")?,

@@ -12,12 +12,12 @@ use crate::{Arrived, Backlog, Cause, LawSamples, Limit, Observer, Packet, Qdisc,
 /// The field by which packets are classified, and the class of each value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Classifier {
-    /// By traffic class: the queue of each class.
+    /// By traffic class; holds the queue of each class.
     TrafficClass(Vec<u16>),
-    /// By code point of differentiated services: the queue of each code point.
+    /// By code point of differentiated services; holds the queue of each code point.
     Dscp(Vec<u16>),
-    /// By destination port or, if that belongs to no class, by source port: pairs of port and
-    /// queue, in ascending order.
+    /// By destination port or, if that belongs to no class, by source port; holds pairs of port and queue, in
+    /// ascending order.
     Port(Vec<(u16, u16)>),
 }
 
@@ -39,7 +39,7 @@ pub struct ClassQueue<Q> {
     pub name: String,
     /// Its queue.
     pub queue: Q,
-    /// The part of the link's rate that its queue assumes: numerator and denominator.
+    /// The fraction of the link's rate that its queue assumes: numerator and denominator.
     pub share: [u64; 2],
 }
 
@@ -49,7 +49,7 @@ struct Inner<Q> {
     class: ClassQueue<Q>,
     /// Its number as an inner queue.
     number: u16,
-    /// Whether its queue contains queues.
+    /// Whether its queue contains queues in turn.
     nested: bool,
 }
 
@@ -67,8 +67,8 @@ pub struct Classes<P, Q> {
     backlog: Backlog,
     /// Classes that have something to send, one bit each.
     waiting: u64,
-    /// Classes, one bit each, whose queue has had an arrival since a request last found it empty. Each has
-    /// yet to be notified that the link found it empty.
+    /// Classes, one bit each, whose queue has had an arrival since a request last found it empty. Such a
+    /// queue, once it is empty, must still be told that the link found no packet in it.
     busy: u64,
     packets: PhantomData<fn(P)>,
 }
@@ -156,8 +156,8 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
         answer
     }
 
-    /// Handles a request by the link: notifies each queue that has become empty that the link found no packet
-    /// in it.
+    /// Handles a request by the link: tells each queue that has become empty since the last request that the
+    /// link found no packet in it.
     fn notify_idle(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
         let mut idle = self.busy & !self.waiting;
         while idle != 0 {
@@ -195,7 +195,7 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
     }
 }
 
-/// Adds an inner queue's number to its reports.
+/// Adds an inner queue's number to the reports of that queue.
 struct InnerObserver<'a, P> {
     obs: &'a mut dyn Observer<P>,
     number: u16,
@@ -290,7 +290,7 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Classes<P, Q> {
     fn observe(&self, _now: Instant, _out: &mut LawSamples) {}
 }
 
-/// Returns a part of a rate, at least one bit per second.
+/// Returns a fraction of a rate, at least one bit per second.
 pub(crate) fn share_of(rate: Rate, [part, whole]: [u64; 2]) -> Rate {
     let bps = u128::from(rate.as_bps()) * u128::from(part) / u128::from(whole);
     Rate::bps(u64::try_from(bps).unwrap_or(u64::MAX).max(1))

@@ -28,7 +28,7 @@ pub(crate) type Find = fn(&str) -> Option<&'static Info>;
 /// Builds a discipline that is inside another one.
 pub(crate) type BuildInner<Q> = fn(&Effective, Stream) -> Result<Q, ParamError>;
 
-/// Returns the entry of the port with classes, without the lookup of other entries.
+/// Returns the registry entry of the port with classes; `derive` supplies the lookup of other entries.
 pub(crate) const fn classes_info(derive: Derive) -> Info {
     Info {
         name: "classes",
@@ -67,9 +67,9 @@ static CLASSES: &[Param] = &[
         default: Default::Choice(Order::Drr.word()),
         aliases: &[],
         source: "drr: Shreedhar and Varghese 1996; wrr: Katevenis, Sidiropoulos, Courcoubetis 1991",
-        help: "the order in which classes send: `strict` the first class that has something to send; `wrr` \
-               each class in turn, as many packets as its weight; `drr` each class in turn, as many bytes as \
-               its weight in quanta",
+        help: "the order in which classes send: `strict` always the first class that has something to send; \
+               `wrr` each class in turn, as many packets as its weight; `drr` each class in turn, as many \
+               bytes as its weight times quantum",
     },
     Param {
         name: "quantum",
@@ -97,8 +97,8 @@ static CLASSES: &[Param] = &[
             "limit",
             Kind::Size { min: Packets::new(1) },
             "the classes have their own limits and share none",
-            "buffer that all classes share, in addition to the limits of their queues: an arrival of any class that finds no \
-             room in it is refused before it reaches its queue",
+            "buffer that all classes share, in addition to the limits of their queues: an arrival of any \
+             class is refused before it reaches its queue if the shared buffer has no room",
         )
     },
     resolve::LIMIT_RULE,
@@ -115,19 +115,19 @@ const CLASS: &[Param] = &[
     optional(
         "traffic",
         Kind::List(&Kind::TrafficClass),
-        "by another key, or else all packets that no other class takes",
+        "another key gives the packets, or the class takes all that no other class takes",
         "traffic classes whose packets belong to this class",
     ),
     optional(
         "dscp",
         Kind::List(&Kind::Dscp),
-        "by another key, or else all packets that no other class takes",
+        "another key gives the packets, or the class takes all that no other class takes",
         "code points whose packets belong to this class",
     ),
     optional(
         "port",
         Kind::List(&Kind::Port),
-        "by another key, or else all packets that no other class takes",
+        "another key gives the packets, or the class takes all that no other class takes",
         "destination ports whose packets belong to this class; a packet whose destination port belongs to no class is matched by its source port",
     ),
     Param {
@@ -149,7 +149,7 @@ const CLASS: &[Param] = &[
     },
 ];
 
-/// Thresholds of a class where they differ from those of the common queue.
+/// The thresholds of a class that differ from those of the common queue.
 const THRESHOLDS: &[Param] = &[
     required("class", Kind::Text, "the class"),
     optional("min_th", Kind::Size { min: Packets::new(1) }, "as in `queue`", "its `min_th`"),
@@ -157,7 +157,7 @@ const THRESHOLDS: &[Param] = &[
     optional("max_p", PROBABILITY, "as in `queue`", "its `max_p`"),
 ];
 
-/// Returns one port with classes for each kind of queue, and nested ports with classes for each
+/// Returns a port with classes for each kind of queue, and nested ports with classes for each classifying
 /// field and each scheduler, with and without policers.
 fn samples() -> Vec<(&'static str, Settings)> {
     let (limit, rest) = (resolve::SAMPLE_LIMIT, Value::List(alloc::vec![Value::Integer(81)]));
@@ -280,7 +280,7 @@ pub(super) fn needs(all: &Settings, name: &'static str, what: &str) -> Result<()
     }
 }
 
-/// Replaces a value and keeps its origin.
+/// Replaces a value but keeps its origin.
 pub(super) fn replace(all: &mut Settings, name: &'static str, value: Value) {
     let origin = all.iter().find(|s| s.name == name).map_or(Origin::Given, |s| s.origin.clone());
     all.set(name, value, origin);
@@ -437,7 +437,7 @@ fn weights(mut classes: Vec<Settings>, names: &[String], order: Order) -> Result
     Ok(classes)
 }
 
-/// Returns the share of the link that each class can count on.
+/// Returns the share of the link that each class is guaranteed.
 fn shares<S: Borrow<Settings>>(classes: &[S]) -> Vec<[u64; 2]> {
     let weight = |class: &S| class.borrow().integer("weight").unwrap_or(0);
     let all: u64 = classes.iter().map(weight).sum();
@@ -524,8 +524,8 @@ pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
     Ok(Classes::new(classes, classifier, scheduler, limit))
 }
 
-/// Returns the classifier and the class of all other packets: the one that names no value, or else
-/// the last.
+/// Returns the classifier, and the class of the packets that it does not know: the class that names no value
+/// or, if every class names one, the last.
 fn classifier(tables: &[&Settings]) -> Result<(Classifier, u16), ParamError> {
     let last = tables.len() - 1;
     let names_none = |table: &Settings, by| table.get(by) == Some(&Value::Nothing);

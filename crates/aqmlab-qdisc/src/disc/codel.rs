@@ -99,7 +99,7 @@ static CODEL: &[Param] = &[
         default: Default::Span(Span::ms(5)),
         aliases: &[ns2_in("s", "target_"), tc("target"), ns3("Target")],
         source: "RFC 8289, section 4.2: 5 % to 10 % of interval",
-        help: "acceptable waiting time; packets that wait this long or longer have waited too long",
+        help: "acceptable waiting time; a packet that waits this long or longer has waited too long",
     },
     Param {
         name: "interval",
@@ -107,8 +107,9 @@ static CODEL: &[Param] = &[
         default: Default::Span(Span::ms(100)),
         aliases: &[ns2_in("s", "interval_"), tc("interval"), ns3("Interval")],
         source: "RFC 8289, section 4.2: a large round-trip time",
-        help: "time for which all packets must have waited too long before the first one is chosen; each \
-               further one follows after interval divided by the square root of the count so far",
+        help: "period throughout which every packet must have waited too long before the first one is \
+               chosen; each further one follows after interval divided by the square root of the count so \
+               far",
     },
     Param {
         name: "mtu",
@@ -116,7 +117,7 @@ static CODEL: &[Param] = &[
         default: Default::Bytes(1500),
         aliases: &[ns3("MinBytes")],
         source: "RFC 8289, `maxpacket_`; tc takes the device's MTU plus its link header",
-        help: "a packet that leaves at most this backlog behind is not chosen",
+        help: "a packet is not chosen if the backlog that it leaves behind is no larger than this",
     },
     Param {
         name: "arithmetic",
@@ -124,8 +125,8 @@ static CODEL: &[Param] = &[
         default: Default::Choice("exact"),
         aliases: &[],
         source: "RFC 8289; Linux",
-        help: "`exact` nanoseconds and square roots; `linux` units of 1024 ns, and a step of Newton's method in 16 bits \
-               per chosen packet",
+        help: "arithmetic: `exact` uses nanoseconds and exact square roots; `linux` uses units of 1024 ns \
+               and, for each chosen packet, one step of Newton's method in 16 bits",
     },
     ecn(
         RFC,

@@ -25,7 +25,7 @@ pub(super) const LIMIT: Param = Param {
 
 pub(super) const UNIT: Param = table::measure(
     "ns-2.35",
-    "unit of the queue length; `bytes` are then divided by mean_packet",
+    "unit of the queue length; a length in `bytes` is divided by mean_packet",
     &[IN_BYTES],
 );
 
@@ -59,7 +59,7 @@ pub(super) struct Target {
     pub source: &'static str,
 }
 
-/// Settings being resolved, with the unit of sizes.
+/// The settings that are being resolved, with the unit of sizes.
 pub(super) struct Controller<'a> {
     pub all: &'a mut Settings,
     pub link: &'a LinkContext,
@@ -121,7 +121,7 @@ impl<'a> Controller<'a> {
         Ok(())
     }
 
-    /// Returns a size in packets of mean size.
+    /// Returns the size parameter `name`, converted to packets of mean size.
     pub(super) fn packets(&self, name: &'static str) -> Result<f64, ParamError> {
         Ok(in_bytes(self.all.size(name)?, self.mean) / self.mean.as_f64())
     }

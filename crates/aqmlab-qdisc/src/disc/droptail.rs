@@ -9,7 +9,7 @@ use crate::info::{Decides, Effective, Info, Maturity};
 use crate::resolve;
 use crate::{Backlog, Cause, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
 
-/// A first-in first-out queue with a limit. Drops are [`Reason::Overflow`]; packets are never
+/// A first-in first-out queue with a limit. Drops are reported as [`Reason::Overflow`]; packets are never
 /// marked.
 #[derive(Clone, Debug)]
 pub struct DropTail<P> {
@@ -99,7 +99,7 @@ static PARAMS: &[Param] = &[
         aliases: &[ns2_in("p", "limit_").implies("limit_rule", "below"), Alias::new("ns-3", "MaxSize")],
         source: "one bandwidth-delay product: Villamizar and Song 1994",
         help: "buffer size, excluding the packet in transmission; a multiple of the bandwidth-delay product \
-               becomes packets of mean size, rounded to the nearest",
+               is converted to packets of mean size, rounded to the nearest whole number",
     },
     resolve::LIMIT_RULE_OR_BELOW,
 ];

@@ -27,8 +27,8 @@ pub trait EarlyLaw {
         Self::DECIDES
     }
 
-    /// Makes the updates due up to and including `now`. `backlog` is the backlog since the last
-    /// call.
+    /// Makes the updates due up to and including `now`. `backlog` is the backlog, which has been constant
+    /// since the last call.
     #[inline(always)]
     fn catch_up(&mut self, _now: Instant, _backlog: Backlog) {}
 
@@ -48,7 +48,7 @@ pub trait EarlyLaw {
         Decision::Admit
     }
 
-    /// Records a loss because there is no room for the arrival.
+    /// Records that a packet is lost because there is no room for the arrival.
     #[inline(always)]
     fn on_overflow(&mut self, _now: Instant) {}
 
@@ -59,8 +59,8 @@ pub trait EarlyLaw {
         false
     }
 
-    /// Returns the packet that is lost for lack of room: the position in the queue of one of `waiting`
-    /// packets, 0 being the oldest, or `waiting` itself for the arrival.
+    /// Returns which packet is lost for lack of room: a position among the `waiting` packets, 0 being the
+    /// oldest, or `waiting` itself for the arrival.
     #[inline(always)]
     fn victim(&mut self, waiting: usize) -> usize {
         waiting
@@ -88,7 +88,7 @@ pub trait EarlyLaw {
     /// Changes the link's rate.
     fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
 
-    /// Appends the law's values at `now`, with `backlog` since the last call.
+    /// Appends the law's values at `now`, given the `backlog`, which has been constant since the last call.
     fn observe(&self, now: Instant, backlog: Backlog, out: &mut LawSamples);
 }
 
@@ -103,7 +103,7 @@ pub struct Leaving {
     pub backlog: Backlog,
 }
 
-/// The queue's parameters other than its law.
+/// The parameters of the queue other than those of its law.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EarlyQueue {
     /// Buffer limit.
@@ -145,7 +145,7 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
         &self.queue
     }
 
-    /// Marks or drops the arrival `pkt` as the law requires. It is out of line because few packets
+    /// Marks or drops the arrival `pkt` as the law requires. This function is not inlined because few packets
     /// need it.
     #[cold]
     fn notify(&mut self, now: Instant, mut pkt: P, notice: Notice, full: bool, obs: &mut dyn Observer<P>) {
@@ -198,7 +198,8 @@ impl<P: Arrived, L: EarlyLaw> Early<P, L> {
         Some((pkt, leaving))
     }
 
-    /// Returns the next packet that the law allows to leave; the law has caught up.
+    /// Returns the next packet that the law allows to leave. The caller must first have brought the law up to
+    /// date.
     fn next_decided(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<(P, Leaving)> {
         while let Some((mut pkt, leaving)) = self.pop(now) {
             let number = self.decisions;

@@ -64,7 +64,7 @@ impl<P: Packet> Fred<P> {
         &self.law
     }
 
-    /// Returns the state of the flow of `pkt`, or `None` if none of the flow's packets waits.
+    /// Returns the state of the flow of `pkt`, or `None` if the flow has no packets waiting.
     pub fn flow(&self, pkt: &P) -> Option<FredFlow> {
         self.flows.get(pkt.flow_hash(self.salt)).copied()
     }
@@ -218,7 +218,7 @@ static FRED: &[Param] = &[
         default: Default::Auto("2 min_th"),
         aliases: &[],
         source: "Lin and Morris 1997, figure 6 (from memory)",
-        help: "average queue at and above which every arrival is lost, unless many_flows says otherwise",
+        help: "average queue at and above which every arrival is lost, unless many_flows replaces this rule",
     },
     Param {
         name: "max_p",
@@ -242,7 +242,7 @@ static FRED: &[Param] = &[
         default: Default::Auto("4, or 2 where max_q is below 4 packets"),
         aliases: &[],
         source: "Lin and Morris 1997, figure 6 (from memory): 2 for small buffers, 4 for large",
-        help: "packets that a flow may have waiting without being chosen at random",
+        help: "number of packets that a flow may have waiting without its arrivals being chosen at random",
     },
     Param {
         name: "max_q",
@@ -258,23 +258,24 @@ static FRED: &[Param] = &[
         default: Default::Choice("off"),
         aliases: &[],
         source: "Lin and Morris 1997, section 6 (from memory); J-Sim 1.3 has `average`, but keeps the drops above max_th",
-        help: "when each flow may have at most two packets waiting, instead of the loss of all arrivals above max_th: \
-               `off` never, `average` while the average is at max_th or above, `count` while many_flows_from flows have \
-               packets waiting",
+        help: "when each flow is limited to two waiting packets, in place of the loss of all arrivals above \
+               max_th: `off` never, `average` while the average is at max_th or above, `count` while \
+               many_flows_from flows have packets waiting",
     },
     Param {
         name: "many_flows_from",
         kind: Kind::Integer { min: 1, max: 1_000_000_000 },
         default: Default::Auto("limit / min_q in packets, rounded up"),
         aliases: &[],
-        source: "ours: this many flows can fill the buffer with packets that are spared",
+        source: "ours: this many flows can fill the buffer without any of their packets being chosen at \
+                 random",
         help: "with many_flows `count`: the number of flows with packets waiting that counts as many",
     },
     MEAN_PACKET,
     ecn(
         "ours: the paper drops; RFC 3168, section 7",
-        "mark ECN-capable packets that are chosen at random instead of dropping them; packets beyond a flow's limit are \
-         dropped",
+        "mark, rather than drop, ECN-capable packets that are chosen at random; packets beyond a flow's \
+         limit are still dropped",
         &[],
     ),
 ];

@@ -81,7 +81,7 @@ const TARGET: Target = Target { packets: 200, source: "200 packets, as in the pa
 const FREQUENCY: f64 = 160.0;
 /// ns-2.35 tcl/ex/pi: samples per radian of the crossover.
 const SAMPLES_PER_RADIAN: f64 = 100.0;
-/// w_g R that leaves 90 - atan(0.4) - 0.4 = 45.3 degrees of phase margin.
+/// The value of w_g R that leaves 90 - atan(0.4) - 0.4 = 45.3 degrees of phase margin.
 const CAUTIOUS: f64 = 0.4;
 
 fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
@@ -168,8 +168,8 @@ fn gains(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Checks a gain that is given in addition to `auto`: it must be the derived one, as in a plan
-/// written out in full.
+/// Checks a gain that is given in addition to gains `auto`: it must equal the derived one, as it does in
+/// settings that are written out in full.
 fn agrees(all: &Settings, name: &'static str, derived: f64) -> Result<(), ParamError> {
     if all.is_auto(name) || all.number(name)? == derived {
         return Ok(());
@@ -190,7 +190,7 @@ fn check(all: &Settings) -> Result<(), ParamError> {
     Err(ParamError::new("b", message))
 }
 
-/// Returns the loop that the effective flows and rtt describe.
+/// Returns the loop that the effective values of flows and rtt describe.
 fn tcp_loop(s: &Settings, link: &LinkContext) -> Result<TcpLoop, ParamError> {
     Ok(TcpLoop {
         flows: s.integer("flows")? as f64,
@@ -199,11 +199,12 @@ fn tcp_loop(s: &Settings, link: &LinkContext) -> Result<TcpLoop, ParamError> {
     })
 }
 
-/// Returns the phase margin, in degrees, of the loop of TCP and a PI with these parameters. If this is
-/// negative, the queue oscillates by itself. `None` if flows or round-trip time are not known.
+/// Returns the phase margin, in degrees, of the loop of TCP and a PI with these parameters. If the margin is
+/// negative, the queue oscillates by itself. Returns `None` if the flows or the round-trip time are not
+/// known.
 ///
 /// # Errors
-/// If the parameters are not PI's.
+/// If the parameters are not those of PI.
 pub fn pi_phase_margin(effective: &Effective) -> Result<Option<(TcpLoop, f64)>, ParamError> {
     let link = effective.link();
     let known = |name, value: bool| value || effective.is_given(name);
@@ -315,7 +316,8 @@ pub(super) static PI: &[Param] = &[
         ),
         aliases: &[],
         source: DESIGN,
-        help: "R of the design rule and the phase margin: the largest expected round-trip time, with queueing",
+        help: "R of the design rule and the phase margin: the largest expected round-trip time, including \
+               queueing",
     },
     Param {
         name: "w_g",
@@ -323,7 +325,7 @@ pub(super) static PI: &[Param] = &[
         default: Default::Auto("the window's pole 2N / (R^2 C), but at most 0.4 / R"),
         aliases: &[],
         source: "the pole: ns-2.35 tcl/ex/pi; 0.4 / R, ours: 45 degrees of phase margin",
-        help: "crossover of the design rule in rad/s, where the loop's gain falls to 1",
+        help: "crossover frequency of the design rule in rad/s, at which the loop's gain falls to 1",
     },
     ecn("RFC 3168", "mark ECN-capable packets instead of dropping them", &[ns2_switch("setbit_")]),
     UNIT,

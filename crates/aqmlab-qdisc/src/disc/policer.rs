@@ -23,8 +23,8 @@ pub enum Exceed {
     Remark(Dscp),
 }
 
-/// A policer. Arrivals that conform to a rate and a burst enter the inner queue unchanged; the
-/// others are treated by [`Exceed`].
+/// A policer. Arrivals that conform to a rate and a burst enter the inner queue unchanged; [`Exceed`]
+/// determines what happens to the others.
 #[derive(Clone, Debug)]
 pub struct Policer<Q> {
     bucket: TokenBucket,
@@ -73,7 +73,8 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Policer<Q> {
         self.queue.next_len()
     }
 
-    /// False if it re-marks, because the host of a port that looks ahead keeps the packet as it arrived.
+    /// False if the policer re-marks, because the host of a port that looks ahead keeps the packet as it
+    /// arrived.
     fn settles_at_enqueue(&self) -> bool {
         self.exceed == Exceed::Drop && self.queue.settles_at_enqueue()
     }
@@ -152,7 +153,8 @@ pub(crate) fn derive_policer(all: &mut Settings, link: &LinkContext, find: Find)
     let burst = resolve::bytes(all, "burst")?;
     if burst < link.mean_packet {
         let message = format!(
-            "burst `{burst}` is smaller than a packet of `{}`, which would never conform; write at least that",
+            "burst `{burst}` is smaller than a packet of `{}`, which would never conform; write at least \
+             the size of the packet",
             link.mean_packet
         );
         return Err(ParamError::new("burst", message));

@@ -22,8 +22,8 @@ use crate::{Arrived, Backlog, Cause, LawSamples, LinkContext, Observer, Packet, 
 /// RED with Preferential Dropping.
 #[derive(Clone, Debug)]
 pub struct RedPd<P> {
-    /// Observation makes the law catch up in place, which does not affect later calls. A copy would include
-    /// all its flows.
+    /// Observation makes the law catch up in place, which does not affect later calls. Working on a copy
+    /// instead would mean copying the state of all flows.
     filter: RefCell<RedPdLaw>,
     red: Red<P>,
     /// Whether RED's marks count like its drops.
@@ -34,8 +34,8 @@ pub struct RedPd<P> {
     arrivals: u64,
 }
 
-/// First number of the filter's draws in the queue's stream, one per arrival; RED's begin at 0. The
-/// last draw gives the salt.
+/// Number in the queue's stream of the filter's first draw; there is one per arrival. RED's draws begin at 0,
+/// and the last draw gives the salt.
 const FILTER_DRAWS: u64 = 1 << 63;
 const SALT_DRAW: u64 = u64::MAX;
 
@@ -65,7 +65,8 @@ impl<P: Arrived> RedPd<P> {
         self.arrivals += 1;
         let control = self.red.law();
         let law = control.law();
-        // ns-2.35: RED's average at the last packet that reached it. No packet waits while it decays.
+        // As in ns-2.35, this is RED's average at the last packet that reached RED. No packet waits while the
+        // average decays.
         let above = law.average().at(now) >= law.params().min_th;
         let waits = control.measure.of(self.red.backlog()) > 1.0;
         let draw = || unit_from_bits(self.draws.at(draw_number));
@@ -236,8 +237,8 @@ static RED_PD: &[Param] = &[
     interval(
         "min_interval",
         "2 target_rtt",
-        "shortest interval between identifications; a longer one is hits / lists times target_rtt / sqrt(1.5 \
-         p), the congestion epoch at the average drop rate p",
+        "shortest interval between identifications; a longer interval equals hits / lists times target_rtt \
+         / sqrt(1.5 p), the congestion epoch at the average drop rate p",
     ),
     interval(
         "max_interval",
@@ -250,7 +251,7 @@ static RED_PD: &[Param] = &[
         default: Default::Span(Span::us(10_100_000)),
         aliases: &[],
         source: SCRIPTS,
-        help: "time of the first identification",
+        help: "time at which flows are first identified",
     },
     Param {
         name: "drop_rate_weight",
@@ -274,8 +275,8 @@ static RED_PD: &[Param] = &[
         default: Default::Span(Span::ms(400)),
         aliases: &[ns2_in("s", "minTimetoConsider_")],
         source: SCRIPTS,
-        help: "least time between two changes of a flow's probability; the last 4 intervals (upwards), 3 (downwards) or 5 \
-               (downwards, unresponsive) if those are longer",
+        help: "minimum time between two changes of a flow's probability, or the total length of the last 4 \
+               intervals (upwards), 3 (downwards) or 5 (downwards, unresponsive) if that is longer",
     },
     Param {
         name: "max_reduction",
@@ -283,7 +284,8 @@ static RED_PD: &[Param] = &[
         default: Default::Number(0.05),
         aliases: &[ns2("maxPReduction_")],
         source: SCRIPTS,
-        help: "largest reduction of a flow's probability per step; otherwise a step halves it",
+        help: "largest reduction of a flow's probability per step; a small probability is halved instead \
+               (unresponsive: divided by 1.5)",
     },
     Param {
         name: "release",
@@ -317,7 +319,7 @@ static RED_PD: &[Param] = &[
         default: Default::Flag(false),
         aliases: &[],
         source: "ours; in ns-2 only drops are counted",
-        help: "count RED's marks in the history like drops",
+        help: "count RED's marks as drops in the drop history",
     },
     MIN_TH,
     MAX_TH,

@@ -1,4 +1,4 @@
-//! From a scenario's RED settings to effective parameters, and from those to a queue.
+//! Converts a scenario's RED settings to effective parameters, and these to a queue.
 
 use alloc::format;
 use alloc::string::String;
@@ -21,7 +21,7 @@ use crate::law::{
 use crate::resolve::{bytes, in_bytes, whole};
 use crate::{LinkContext, Packet, resolve};
 
-/// Settings whose average follows a script quickly.
+/// Settings with which the average follows the queue of a test script quickly.
 const QUICK: &[(&str, Value)] = &[("ecn", Value::Flag(true)), ("w_q", Value::Number(0.2))];
 
 /// RED's entry in the catalogue.
@@ -73,7 +73,7 @@ pub(crate) const SCRED_INFO: Info = Info {
     samples: || resolve::sample(QUICK),
 };
 
-/// Derives the parameters that RED, Self-Configuring RED and RED-PD share.
+/// Derives the values of the parameters that RED, Self-Configuring RED and RED-PD share.
 pub(super) fn derive_red(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     Resolver::new(all, link)?.run()
 }
@@ -89,7 +89,7 @@ fn derive_ared(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError>
     Ok(())
 }
 
-/// Settings being resolved, and their context.
+/// The settings that are being resolved, and their context.
 struct Resolver<'a> {
     all: &'a mut Settings,
     link: &'a LinkContext,
@@ -203,14 +203,14 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Resolves Adaptive RED's lower end of max_p: ns-2.35 takes min(0.01, 80 000 / rate).
+    /// Resolves the lower bound of Adaptive RED's max_p: ns-2.35 takes min(0.01, 80 000 / rate).
     fn bottom(&mut self) -> Result<(), ParamError> {
         if !self.all.is_auto("bottom") {
             return Ok(());
         }
         if self.all.choice("preset")? == NS2 {
             let bottom = (80_000.0 / self.link.rate.as_bps() as f64).min(0.01);
-            let rule = "the smaller of 0.01 and 80 000 bit/s over the link's rate";
+            let rule = "the smaller of 0.01 and 80 000 bit/s divided by the link's rate";
             self.all.set("bottom", Value::Number(bottom), Origin::Derived(rule.into()));
         } else {
             self.all.set("bottom", Value::Number(0.01), Origin::Derived("0.01, as in the paper".into()));
@@ -347,7 +347,7 @@ pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(
                 );
                 ParamError::new("burst", message)
             })?;
-            (1.0 / (1u64 << log) as f64, format!("2^-{log}, by tc from burst {burst}"))
+            (1.0 / (1u64 << log) as f64, format!("2^-{log}, as tc derives it from burst {burst}"))
         }
         WeightRule::Fixed => (FIXED, format!("{FIXED}")),
     };
@@ -382,7 +382,7 @@ fn minimum_in_packets(all: &Settings) -> Result<f64, ParamError> {
 }
 
 /// Returns the smallest k with `burst + 1 - min_th <= (1 - (1 - W)^burst) / W`, W = 2^-k (Floyd and Jacobson
-/// 1993, inequality 3, as tc solves it), or `None` if the burst is too small for any.
+/// 1993, inequality 3, as tc solves it), or `None` if the burst is too small for any k.
 fn linux_weight_log(min_th: f64, burst: u64) -> Option<u32> {
     let excess = burst as f64 + 1.0 - min_th;
     if excess < 1.0 {

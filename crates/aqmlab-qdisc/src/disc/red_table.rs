@@ -37,7 +37,7 @@ pub(super) const MAX_TH: Param = Param {
     default: Default::Auto("3 min_th; Linux preset: limit / 4"),
     aliases: &[ns2_in("p", "maxthresh_"), tc_bytes("max"), Alias::new("ns-3", "MaxTh")],
     source: "Floyd 1997: three times min_th",
-    help: "average queue at which every packet is chosen (twice this, if gentle)",
+    help: "average queue at which every packet is chosen (if gentle, at twice this)",
 };
 
 pub(super) const MAX_P: Param = Param {
@@ -78,7 +78,7 @@ pub(super) const fn gentle(default: bool) -> Param {
         default: Default::Flag(default),
         aliases: const { &[ns2_switch("gentle_")] },
         source: "Floyd, \"Recommendation on using the gentle variant of RED\", 2000",
-        help: "rise from max_p at max_th to 1 at twice max_th instead of jumping to 1",
+        help: "let the probability rise from max_p at max_th to 1 at twice max_th instead of jumping to 1",
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) const BYTE_MODE: Param = Param {
     default: Default::Choice("off"),
     aliases: &[ns2("bytes_").reads(Reading::Words("ns2", "off"))],
     source: "off: RFC 7141; paper: 1993; ns2: ns-2.35",
-    help: "scaling of the probability by packet size: `paper` before, `ns2` after spacing",
+    help: "scaling of the probability by packet size: `paper` scales it before spacing, `ns2` after spacing",
 };
 
 pub(super) const SPACING: Param = Param {
@@ -107,8 +107,8 @@ pub(super) const IDLE: Param = Param {
     default: Default::Choice("paper"),
     aliases: &[],
     source: "Floyd and Jacobson 1993, section 11; ns-2.35; Linux",
-    help: "ageing of the average over an idle time: `paper` by m virtual packets, `ns2` by m + 1, `linux` by its table of \
-           shifts",
+    help: "decay of the average over an idle time: `paper` by m virtual packets, `ns2` by m + 1, `linux` by \
+           its table of shifts",
 };
 
 pub(super) const COUNTING: Param = Param {
@@ -117,8 +117,8 @@ pub(super) const COUNTING: Param = Param {
     default: Default::Choice("paper"),
     aliases: &[],
     source: "Floyd and Jacobson 1993, figure 2; ns-2.35; Linux",
-    help: "counting of packets: `paper` between the thresholds; `ns2` always, sparing a queue of one and the first \
-           arrival above min_th; `linux` restarts after a forced notice",
+    help: "counting of packets: `paper` between the thresholds; `ns2` always, sparing a queue of one and \
+           the first arrival above min_th; `linux` like `paper`, but restarts after a forced notice",
 };
 
 pub(super) const W_P: Param = Param {
@@ -127,8 +127,8 @@ pub(super) const W_P: Param = Param {
     default: Default::Number(1.0),
     aliases: &[],
     source: "mentioned as a possibility by Feng, Kandlur, Saha, Shin 1999; 1: Floyd and Jacobson 1993",
-    help: "weight of a new value in a low-pass filter of the probability, at each arrival; below 1 the filtered \
-           probability decides alone, without `counting` and without forced notices",
+    help: "weight of a new value in a low-pass filter of the probability, which gets one value per arrival; \
+           below 1, the filtered probability alone decides, without `counting` and without forced notices",
 };
 
 pub(super) const ECN: Param = table::ecn(
@@ -168,7 +168,7 @@ pub(super) const MARK_P: Param = Param {
     default: Default::Number(0.1),
     aliases: &[ns2("mark_p_")],
     source: "ns-2.35",
-    help: "ecn_region `ns2_mark_p`: notices with a probability of at least this are drops",
+    help: "with ecn_region `ns2_mark_p`, notices with a probability of at least this are drops",
 };
 
 pub(super) const fn target(default: Default, help: &'static str) -> Param {
@@ -190,7 +190,7 @@ pub(super) const BURST: Param = Param {
     ),
     aliases: &[tc("burst")],
     source: "tc-red(8)",
-    help: "w_rule `linux`: length of a burst, in packets, that the average tolerates",
+    help: "with w_rule `linux`, length of a burst, in packets, that the average tolerates",
 };
 
 pub(super) const GENTLE_LINE: Param = Param {
@@ -199,7 +199,7 @@ pub(super) const GENTLE_LINE: Param = Param {
     default: Default::Choice("moving"),
     aliases: &[],
     source: "moving: the paper; fixed: ns-2.35",
-    help: "whether the gentle slope starts from the current or the initial max_p",
+    help: "whether the gentle slope starts from the current value of max_p or from the initial one",
 };
 
 /// RED's parameters.
@@ -261,7 +261,7 @@ pub(super) static ARED: &[Param] = &[
         default: Default::Number(0.9),
         aliases: &[ns2("beta_")],
         source: "Floyd, Gummadi, Shenker 2001, figure 1",
-        help: "factor of a decrease of max_p",
+        help: "factor by which a decrease multiplies max_p",
     },
     Param {
         name: "top",
@@ -269,17 +269,17 @@ pub(super) static ARED: &[Param] = &[
         default: Default::Number(0.5),
         aliases: &[ns2("top_")],
         source: "Floyd, Gummadi, Shenker 2001, section 4",
-        help: "max_p above which no update raises it",
+        help: "value of max_p above which no update raises it",
     },
     Param {
         name: "bottom",
         kind: Kind::NumberAbove { above: 1e-6, max: 1.0 },
         default: Default::Auto(
-            "0.01; ns-2 preset: the smaller of 0.01 and 80 000 bit/s over the link's rate",
+            "0.01; ns-2 preset: the smaller of 0.01 and 80 000 bit/s divided by the link's rate",
         ),
         aliases: &[ns2("bottom_")],
         source: "Floyd, Gummadi, Shenker 2001, section 4; ns-2.35",
-        help: "max_p below which no update lowers it",
+        help: "value of max_p below which no update lowers it",
     },
     Param {
         name: "adapt_at",

@@ -29,7 +29,7 @@ pub struct RemControl {
     pub measure: Measure,
     /// Mean packet size, which converts the link's rate to packets per second.
     pub mean_packet: Bytes,
-    /// Whether packets are chosen as they leave, instead of as they arrive.
+    /// Whether packets are chosen when they leave rather than when they arrive.
     pub at_departure: bool,
 }
 
@@ -46,7 +46,7 @@ impl EarlyLaw for RemControl {
         self.law.catch_up(now, || self.measure.of(backlog));
     }
 
-    /// ns-2.35: arrivals count whether they find room or not.
+    /// As in ns-2.35, arrivals count whether they find room or not.
     #[inline]
     fn on_arrival(&mut self, _now: Instant, _backlog: Backlog, size: Bytes) {
         self.law.on_arrival(match self.measure {
@@ -87,7 +87,8 @@ impl EarlyLaw for RemControl {
 pub(crate) const REM_INFO: Info = Info {
     name: "rem",
     title: "REM",
-    summary: "Random Exponential Marking: a price that rises with queue and input sets the drop or mark probability",
+    summary: "Random Exponential Marking: a price that rises with the queue and the input rate sets the \
+              drop or mark probability",
     version: 1,
     applies: &[],
     maturity: Maturity::ReferenceChecked,
@@ -112,7 +113,7 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     check_room(rem.all)
 }
 
-/// Checks that a buffer that holds one less than its limit can still hold a packet.
+/// Checks that a buffer that holds one packet or byte less than its limit can still hold a packet.
 fn check_room(all: &Settings) -> Result<(), ParamError> {
     if resolve::limit(all)?.admits_any(resolve::bytes(all, "mean_packet")?) {
         return Ok(());
@@ -208,7 +209,7 @@ pub(super) static REM: &[Param] = &[
         default: Default::Number(1.0),
         aliases: &[ns2("inw_")],
         source: "ns-2.35; 1 is the paper's rule",
-        help: "weight of a period's arrivals in their average",
+        help: "weight of one period's arrivals in the average over the periods",
     },
     Param {
         name: "decide",
@@ -225,11 +226,11 @@ pub(super) static REM: &[Param] = &[
         default: Default::Choice("drop"),
         aliases: &[],
         source: "drop: RFC 3168, section 5; pass: ns-2.35",
-        help: "treatment of a chosen packet that is not ECN-capable, where ecn is on",
+        help: "treatment of a chosen packet that is not ECN-capable, if ecn is on",
     },
     Param {
         aliases: &[ns2("qib_").reads(Reading::Words("bytes", "packets"))],
-        help: "unit of queue and arrivals; `bytes` are then divided by mean_packet",
+        help: "unit of the queue length and of the arrivals; an amount in `bytes` is divided by mean_packet",
         ..UNIT
     },
     MEAN_PACKET,

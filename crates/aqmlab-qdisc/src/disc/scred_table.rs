@@ -26,7 +26,7 @@ pub(super) static SCRED: &[Param] = &[
         default: Default::Number(3.0),
         aliases: &[ns2("alpha_"), Alias::new("ns-3", "FengAlpha")],
         source: "Feng et al. 1999, section 4; ns-2's alpha_ must be set because its default is that of Adaptive RED",
-        help: "divisor of max_p when the average falls below min_th",
+        help: "number by which max_p is divided when the average falls below min_th",
     },
     Param {
         name: "beta",
@@ -34,7 +34,7 @@ pub(super) static SCRED: &[Param] = &[
         default: Default::Number(2.0),
         aliases: &[ns2("beta_"), Alias::new("ns-3", "FengBeta")],
         source: "Feng et al. 1999, section 4; ns-2's beta_ must be set because its default is that of Adaptive RED",
-        help: "factor of max_p when the average rises above max_th",
+        help: "number by which max_p is multiplied when the average rises above max_th",
     },
     Param {
         name: "start",
@@ -42,7 +42,8 @@ pub(super) static SCRED: &[Param] = &[
         default: Default::Choice("below"),
         aliases: &[],
         source: "below: ours, the link is idle at first; above: ns-2.35, ns-3",
-        help: "side of the thresholds on which the average starts; from `above`, the first arrival divides max_p",
+        help: "side of the thresholds on which the average starts; if it starts `above`, the first arrival \
+               divides max_p",
     },
     W_Q,
     w_rule("fixed"),

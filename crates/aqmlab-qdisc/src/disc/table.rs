@@ -29,7 +29,7 @@ pub(super) const fn tc_bytes(name: &'static str) -> Alias {
 
 pub(super) const PROBABILITY: Kind = Kind::NumberAbove { above: 0.0, max: 1.0 };
 
-/// The parameter of every discipline that converts packets to bytes.
+/// The mean packet size, a parameter of every discipline that converts packets to bytes.
 pub(super) const MEAN_PACKET: Param = Param {
     name: "mean_packet",
     kind: Kind::Bytes { min: 1, max: 65_535 },
@@ -51,7 +51,7 @@ pub(super) const fn max_packet(source: &'static str, help: &'static str) -> Para
     }
 }
 
-/// The name in ns-2 for RED, PI and related disciplines.
+/// The name of `measure` in ns-2's RED, PI and related disciplines.
 pub(super) const IN_BYTES: Alias = ns2("queue_in_bytes_").reads(Reading::Words("bytes", "packets"));
 
 /// Returns the parameter of every discipline that measures its queue.

@@ -42,7 +42,7 @@ words! {
     pub(super) enum RedByteMode { Off = "off", Paper = "paper", Ns2 = "ns2" }
 }
 words! {
-    /// The region in which marks replace drops.
+    /// The region of RED's average in which marks replace drops.
     pub(super) enum Region { Rfc3168 = "rfc3168", Ns2MarkP = "ns2_mark_p", Feng = "feng", Linux = "linux" }
 }
 words! {
@@ -66,11 +66,11 @@ words! {
     pub(super) enum OldQueue { Zero = "zero", QRef = "q_ref" }
 }
 words! {
-    /// The instant at which REM chooses packets.
+    /// The point at which REM chooses packets: arrival or departure.
     pub(super) enum Decide { Enqueue = "enqueue", Dequeue = "dequeue" }
 }
 words! {
-    /// The treatment of a chosen packet that is not ECN-capable.
+    /// REM's treatment of a chosen packet that is not ECN-capable.
     pub(super) enum NotEct { Drop = "drop", Pass = "pass" }
 }
 words! {
@@ -82,7 +82,7 @@ words! {
     pub(super) enum Freeze { Fixed = "fixed", Random = "random" }
 }
 words! {
-    /// The instant at which BLUE's next update is due.
+    /// Whether BLUE's next update is due at the end of the freeze time or only after it.
     pub(super) enum Gate { After = "after", At = "at" }
 }
 words! {
@@ -94,6 +94,6 @@ words! {
     pub(super) enum Precedence { Law = "law", Limit = "limit" }
 }
 words! {
-    /// The packet that an overflow drops.
+    /// The packet that an overflow drops in BLUE.
     pub(super) enum Victim { Arrival = "arrival", Random = "random" }
 }
