@@ -1,4 +1,5 @@
-//! The built-in disciplines: one list, from which the enum, the catalogue and the builders are generated.
+//! The built-in disciplines: a single list, from which the enum, the catalogue and the builders are
+//! generated.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -33,7 +34,8 @@ macro_rules! disciplines {
             Custom(Box<dyn Qdisc<P> + Send>),
         }
 
-        /// Makes `$call` on the inner discipline, through its own type.
+        /// Makes the call `$call` on the discipline inside the enum, through the concrete type of that
+        /// discipline.
         macro_rules! each_discipline {
             ($d discipline:expr, $d inner:ident => $d call:expr) => {
                 match $d discipline {

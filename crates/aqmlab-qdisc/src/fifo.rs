@@ -20,7 +20,7 @@ impl<P: Packet> Fifo<P> {
         Fifo { waiting: VecDeque::with_capacity(limit.room()), bytes: Bytes::ZERO }
     }
 
-    /// Reserves room for the packets that `limit` admits, out of at most `packets`.
+    /// Reserves room for as many packets as `limit` admits, but for at most `packets`.
     pub fn reserve(&mut self, limit: Limit, packets: usize) {
         self.waiting.reserve_exact(limit.most_of(packets).saturating_sub(self.waiting.len()));
     }
@@ -32,7 +32,7 @@ impl<P: Packet> Fifo<P> {
         self.waiting.push_back(pkt);
     }
 
-    /// Takes the oldest packet.
+    /// Removes and returns the oldest packet.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
         let pkt = self.waiting.pop_front()?;
@@ -40,8 +40,8 @@ impl<P: Packet> Fifo<P> {
         Some(pkt)
     }
 
-    /// Removes and returns the packet at a place in the queue, 0 being the oldest, if there is one.
-    /// The packets on the shorter side of it move up.
+    /// Removes and returns the packet at a position in the queue, if there is one; position 0 is the oldest
+    /// packet. The packets on the shorter side of the gap move to close it.
     pub fn take(&mut self, place: usize) -> Option<P> {
         let pkt = self.waiting.remove(place)?;
         self.bytes -= pkt.wire_len();

@@ -10,7 +10,7 @@ use crate::{Arrived, Classed, Dscp, Ecn, Packet, PacketKind, Side};
 /// flow.
 ///
 /// Open addressing with linear probing, at most half full. Removal moves followers up, so no gaps remain, and
-/// a table that has once reached its largest number of flows never allocates again. Nothing depends on
+/// a table that has once reached its largest number of flows never allocates again. Nothing depends on memory
 /// addresses: the same calls give the same table.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowTable<V> {
@@ -31,7 +31,7 @@ impl<V: Default> FlowTable<V> {
         FlowTable { slots: vacant(slots), flows: 0 }
     }
 
-    /// Reserves room for this many flows, if there is less.
+    /// Reserves room for at least this many flows.
     pub(crate) fn reserve(&mut self, flows: usize) {
         while self.slots.len() < 2 * flows {
             self.grow();
@@ -101,7 +101,7 @@ impl<V: Default> FlowTable<V> {
         self.flows
     }
 
-    /// Returns the slot of the flow, or the vacant slot for it.
+    /// Returns the slot of the flow or, if the flow is not in the table, the vacant slot for it.
     #[inline]
     fn find(&self, key: u64) -> usize {
         let mut at = self.home(key);
@@ -216,8 +216,8 @@ mod tests {
     use alloc::collections::BTreeMap;
     use aqmlab_random::Stream;
 
-    /// Half a million random calls against an ordered map. Keys collide: there are few of them, and
-    /// many share a home in the initial, small table.
+    /// Compares the table with an ordered map over half a million random calls. Keys collide: there are few
+    /// of them, and many share a home slot in the initial, small table.
     #[test]
     fn agrees_with_an_ordered_map() {
         for seed in 0..50 {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 /// Values below this have one bin each; above it, each octave has this many bins.
 const PER_OCTAVE: u64 = 128;
 const OCTAVE_BITS: u32 = PER_OCTAVE.trailing_zeros();
-/// Number of octaves of 64-bit values, including the first, which has one bin per value.
+/// Number of octaves that 64-bit values span, including the first octave, which has one bin per value.
 const OCTAVES: u64 = (u64::BITS - OCTAVE_BITS + 1) as u64;
 
 /// Weights of `u64` values in bins of at most 1 % relative width (1/128), exact below 128.
@@ -14,7 +14,8 @@ const OCTAVES: u64 = (u64::BITS - OCTAVE_BITS + 1) as u64;
 /// a count (sojourn times: one per packet) or a time in nanoseconds (backlog: how long it lasted).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Histogram {
-    /// Weights by bin. Grows by whole octaves up to the largest value seen, at most 58 octaves.
+    /// Weights by bin. This vector grows by whole octaves, up to the largest value seen, to at most 58
+    /// octaves.
     weights: Vec<u64>,
 }
 
@@ -70,7 +71,7 @@ impl Histogram {
         self.weights.iter().sum()
     }
 
-    /// Returns the memory of its bins in bytes.
+    /// Returns the size in bytes of the memory that its bins take.
     pub fn memory_bytes(&self) -> usize {
         self.weights.capacity() * size_of::<u64>()
     }
@@ -83,7 +84,7 @@ impl Histogram {
         })
     }
 
-    /// Adds the first weight of an octave.
+    /// Adds the first weight of a new octave.
     #[cold]
     fn add_first(&mut self, index: usize, weight: u64) {
         let octave = PER_OCTAVE as usize;

@@ -23,7 +23,7 @@ pub enum Maturity {
 }
 
 impl Maturity {
-    /// Returns the word in lists and chapters.
+    /// Returns the word that lists and chapters use for it.
     pub const fn name(self) -> &'static str {
         match self {
             Maturity::Experimental => "experimental",
@@ -45,7 +45,7 @@ pub enum Decides {
 }
 
 impl Decides {
-    /// Returns the word in lists and chapters.
+    /// Returns the word that lists and chapters use for it.
     pub const fn name(self) -> &'static str {
         match self {
             Decides::Enqueue => "enqueue",
@@ -67,7 +67,7 @@ impl Decides {
     }
 }
 
-/// A named bundle of parameter values. It applies where the scenario gives no value of its own.
+/// A named set of parameter values. It applies where the scenario gives no value of its own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Preset {
     /// Its name, a word of the parameter `preset`.
@@ -78,9 +78,8 @@ pub struct Preset {
     pub values: &'static [(&'static str, Value)],
 }
 
-/// The discipline's own part of [`Info::resolve`]. In settings that already have presets and
-/// defaults, it computes the values that are automatic or relative to the link, and checks every
-/// value against the others.
+/// The discipline's own part of [`Info::resolve`]. In settings that already contain presets and defaults, it
+/// computes the values that are automatic or relative to the link, and checks the values against each other.
 pub type Derive = fn(&mut Settings, &LinkContext) -> Result<(), ParamError>;
 
 /// Effective parameters: those from which a queue is built, with the link for which they hold.
@@ -111,12 +110,13 @@ impl Effective {
         &self.link
     }
 
-    /// Converts it to a value of the discipline that contains this one.
+    /// Converts these parameters to a value for the parameters of the discipline that contains this one.
     pub(crate) fn into_value(self) -> Value {
         Value::Discipline { kind: self.kind, settings: self.settings }
     }
 
-    /// Returns the queue inside this discipline that its `table` describes, for `link`.
+    /// Returns the effective parameters, for `link`, of the queue inside this discipline that `table`
+    /// describes.
     pub(crate) fn inner(&self, table: &Settings, link: LinkContext) -> Result<Effective, ParamError> {
         match table.discipline("queue")? {
             Some((kind, settings)) => Ok(Effective { kind, settings: settings.clone(), link }),
@@ -144,7 +144,8 @@ pub struct Info {
     pub summary: &'static str,
     /// Incremented whenever the same parameters, packets and draws lead to different fates than before.
     pub version: u32,
-    /// Other disciplines of the catalogue whose law it applies. A change in their results changes its own.
+    /// Other disciplines of the catalogue whose law it applies. A change in their results changes the results
+    /// of this discipline too.
     pub applies: &'static [&'static str],
     /// How well it has been validated.
     pub maturity: Maturity,

@@ -1,4 +1,4 @@
-//! Queue disciplines and active queue management as arithmetic on arguments, for a simulator, a
+//! Queue disciplines and active queue management as pure computations on their arguments, for a simulator, a
 //! router or your own transport stack.
 //!
 //! A discipline is a state machine. Its inputs are arriving packets and requests by the link; its outputs are
@@ -11,10 +11,10 @@
 //! 1. Implement [`Packet`] for your packets: a length, two hashes, the ECN field. Implement
 //!    [`Classed`] as well if the books are to separate classes and kinds of packets. A packet needs
 //!    no arrival time: the port stores it with the packet.
-//! 2. Implement [`Observer`]. The discipline reports marked and lost packets to it, the lost ones
-//!    by value.
-//! 3. Let the [`Registry`] build a discipline by name. Parameters that are not given are computed
-//!    from the [`LinkContext`]; the error for a wrong value names the accepted values. Your own
+//! 2. Implement [`Observer`]. The discipline reports marked and lost packets to the observer, and passes the
+//!    lost ones by value.
+//! 3. Let the [`Registry`] build a discipline by name. Parameters that are not given are computed from the
+//!    [`LinkContext`]; the error for a value that is not accepted names the accepted values. Your own
 //!    discipline can be [registered](Registry::register) with the built-in ones.
 //! 4. Put it into a [`Port`] and drive the port with three calls: [`Port::arrive`] for each packet;
 //!    [`Port::next_event`] for the time of the next call; then [`Port::link_free`], which returns
@@ -74,8 +74,8 @@
 //!
 //! # Guarantees and obligations
 //!
-//! All disciplines satisfy the contract in the documentation of [`Qdisc`]. [`contract`] tests it, for your
-//! own disciplines too:
+//! All disciplines satisfy the contract in the documentation of [`Qdisc`]. The module [`contract`] tests
+//! whether they do, and can test your own disciplines too:
 //!
 //! | item | the discipline | the host |
 //! |---|---|---|
@@ -87,16 +87,16 @@
 //! | 6. bounded work | a documented constant per call, or the drops that it reports | |
 //! | 7. replay | same calls and same stream, same outcome; CE only on ECT; the limit holds | gives each instance its own [stream](aqmlab_random::Stream) |
 //!
-//! A simulator whose discipline [settles everything at enqueue](Qdisc::settles_at_enqueue) needs no
-//! event per departure: after [`Port::look_ahead`], [`Port::arrive_ahead`] returns at once when the
+//! A simulator whose discipline [settles everything at enqueue](Qdisc::settles_at_enqueue) needs no event per
+//! departure: after [`Port::look_ahead`], [`Port::arrive_ahead`] immediately returns the time at which the
 //! packet will have been sent.
 //!
 //! # Platforms
 //!
-//! `no_std` with `alloc`, no features, no unsafe code. Nothing is allocated in the steady state and, after
-//! [`Port::reserve`], nothing before it either. Laws compute in 64-bit floats with the four operations and
-//! `sqrt`, and with `libm` for everything else, so every platform with IEEE arithmetic has the same results.
-//! Nothing is shared: a port belongs to its host, and is [`Send`] if its packets are.
+//! `no_std` with `alloc`, no features, no unsafe code. Nothing is allocated in the steady state; after
+//! [`Port::reserve`], nothing is allocated before it either. Laws compute in 64-bit floats with the four
+//! operations and `sqrt`, and with `libm` for everything else, so every platform with IEEE arithmetic has the
+//! same results. Nothing is shared: a port belongs to its host, and is [`Send`] if its packets are [`Send`].
 //!
 //! # Contents
 //!
@@ -111,7 +111,7 @@
 extern crate alloc;
 
 /// The version of the parts common to all disciplines: ports and their books, buffer limits, the queue that
-/// asks a law, delay stages and pipes. Incremented whenever a change in them changes a result. Each
+/// asks a law, delay stages and pipes. Incremented whenever a change in these parts changes a result. Each
 /// discipline has [its own version](Info::version).
 pub const VERSION: u32 = 1;
 

@@ -11,16 +11,16 @@ pub enum Limit {
     Packets(Packets),
     /// At most this many bytes: a packet that does not fit completely is refused (Linux bfifo).
     Bytes(Bytes),
-    /// Refuses arrivals of any size once the backlog has reached this many bytes (ns-2 with its
-    /// queue in bytes), so the backlog exceeds it by less than one packet.
+    /// Refuses arrivals of any size once the backlog has reached this many bytes (ns-2 with its queue in
+    /// bytes), so the backlog can exceed the limit by less than one packet.
     BytesReached(Bytes),
 }
 
 /// Number of packets for which room is reserved at once; longer queues grow by doubling.
 const RESERVED_AT_MOST: usize = 4096;
-/// The smallest packet that these reservations assume: an acknowledgement without options.
+/// The size of the smallest packet that these reservations assume: an acknowledgement without options.
 const SMALL_PACKET: Bytes = Bytes::new(40);
-/// The smallest possible packet: an IPv4 header (RFC 791).
+/// The size of the smallest possible packet: an IPv4 header (RFC 791).
 const SMALLEST_PACKET: Bytes = Bytes::new(20);
 
 impl Limit {
@@ -40,8 +40,7 @@ impl Limit {
         self.admits(Backlog::default(), size)
     }
 
-    /// Returns whether this limit can have admitted `backlog`, with no packet larger than
-    /// `largest`.
+    /// Returns whether `backlog` is possible under this limit if no packet is larger than `largest`.
     pub fn holds(self, backlog: Backlog, largest: Bytes) -> bool {
         match self {
             Limit::Packets(most) => backlog.packets <= most,
@@ -56,12 +55,12 @@ impl Limit {
         self.lets_in(SMALL_PACKET).min(RESERVED_AT_MOST)
     }
 
-    /// Returns how many of a total of `packets` a queue with this limit can hold.
+    /// Returns how many packets, out of a total of `packets`, a queue with this limit can hold.
     pub(crate) fn most_of(self, packets: usize) -> usize {
         self.lets_in(SMALLEST_PACKET).min(packets)
     }
 
-    /// Returns the number of packets of at least `size` that it admits.
+    /// Returns the largest number of packets of at least `size` that this limit admits.
     fn lets_in(self, size: Bytes) -> usize {
         let packets = match self {
             Limit::Packets(most) => most.get(),

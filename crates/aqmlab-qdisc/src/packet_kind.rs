@@ -1,6 +1,6 @@
-//! The role of a packet in its connection.
+//! The kinds of packets, by their role in their connection.
 
-/// The kinds of packets that books distinguish. Each packet has exactly one kind.
+/// The kinds of packets that books distinguish. Every packet has exactly one of these kinds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum PacketKind {
@@ -26,8 +26,8 @@ impl PacketKind {
     /// Number of kinds.
     pub const COUNT: usize = PacketKind::ALL.len();
 
-    /// Size of the range of numbers per class in
-    /// [`Classed::class_and_kind`](crate::Classed::class_and_kind): a power of two.
+    /// How many numbers [`Classed::class_and_kind`](crate::Classed::class_and_kind) sets aside for each
+    /// class: a power of two.
     pub const PLACES: usize = PacketKind::COUNT.next_power_of_two();
 
     /// All kinds, in the order of their numbers.
@@ -47,7 +47,7 @@ impl PacketKind {
         }
     }
 
-    /// Returns the word used in recordings.
+    /// Returns the word that recordings use for this kind.
     pub const fn name(self) -> &'static str {
         match self {
             PacketKind::Syn => "syn",
@@ -63,7 +63,8 @@ impl PacketKind {
 mod tests {
     use super::*;
 
-    /// Every combination of flags, following the text of RFC 9293: RST before SYN before payload before FIN.
+    /// Checks every combination of flags against the order of the text of RFC 9293: RST before SYN before
+    /// payload before FIN.
     #[test]
     fn each_segment_is_of_the_kind_that_its_flags_and_payload_make_it() {
         for flags in 0..=u8::MAX {

@@ -1,4 +1,4 @@
-//! The arithmetic of one flow's path outside the bottleneck: rate, constant delay, loss.
+//! Computations for one flow's path outside the bottleneck: rate, constant delay, loss.
 
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Serialiser, Span};
@@ -12,9 +12,9 @@ pub enum Passage {
     Lost,
 }
 
-/// A link with a rate and an unbounded queue in front of it, reduced to the instant at which it
-/// will be free. It takes sixteen bytes, so a simulator can give every flow its own links; each
-/// call passes the rate's serialiser.
+/// A link with a rate and an unbounded queue in front of it, reduced to the instant at which it will be free.
+/// It takes only sixteen bytes, so a simulator can give every flow its own links; the caller passes the
+/// serialiser of the rate to each call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Line {
     free_at: Instant,
@@ -29,7 +29,7 @@ impl Line {
         Line { free_at: now, remainder: 0 }
     }
 
-    /// Creates a link that is sending until `free_at`, with the remainder of its train so far.
+    /// Creates a link that is sending until `free_at`, with the rounding remainder of its train so far.
     #[inline]
     pub(crate) const fn busy(free_at: Instant, remainder: u64) -> Self {
         Line { free_at, remainder }
@@ -84,7 +84,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Creates losses with one draw per packet, whatever its outcome.
+    /// Creates a loss process with one draw per packet, whatever the outcome of the draw.
     pub const fn new(probability: f64, draws: Stream) -> Self {
         Loss { probability, draws }
     }
@@ -103,7 +103,7 @@ impl Pipe {
         Pipe { serialiser: None, overhead, line, delay, jitter: None, loss: None }
     }
 
-    /// Adds a rate, at which each packet takes the time of its length plus `overhead`.
+    /// Adds a rate, at which each packet takes as long as its length plus `overhead` requires.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -118,14 +118,14 @@ impl Pipe {
         self.with_losses(Loss::new(probability, draws))
     }
 
-    /// Adds losses that were created elsewhere.
+    /// Adds a loss process that was created elsewhere.
     pub fn with_losses(mut self, losses: Loss) -> Self {
         self.loss = Some(losses);
         self
     }
 
-    /// Adds jitter: each packet is independently delayed by up to `most` more, uniform to the nanosecond. A
-    /// packet that would overtake the one before it leaves together with it.
+    /// Adds jitter: each packet is delayed further by an independent time of up to `most`, uniformly
+    /// distributed to the nanosecond. A packet that would overtake the one before it leaves together with it.
     pub fn with_jitter(mut self, most: Span, draws: Stream) -> Self {
         self.jitter = Some(Jitter { most, draws, last_due: Instant::ZERO });
         self
@@ -145,7 +145,7 @@ impl Pipe {
         Passage::Due(self.jitter.as_mut().map_or(due, |jitter| jitter.shift(due)))
     }
 
-    /// Returns when the transmission of a packet that enters now would begin.
+    /// Returns the time at which the transmission of a packet that enters now would begin.
     pub fn free_at(&self, now: Instant) -> Instant {
         self.line.free_at().max(now)
     }

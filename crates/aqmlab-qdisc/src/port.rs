@@ -16,28 +16,27 @@ use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Q
 /// 1. a packet arrives: [`Port::arrive`];
 /// 2. [`Port::next_event`] returns when to call again; at that instant (or as soon after it as the
 ///    host can)
-/// 3. if [`Port::is_sending`]: [`Port::link_free`], which returns the packet whose transmission has
-///    ended and starts the next one; otherwise (shapers only): [`Port::wake`].
+/// 3. if [`Port::is_sending`]: [`Port::link_free`], which returns the packet whose transmission has ended and
+///    starts the next one; otherwise, which happens only with shapers, [`Port::wake`].
 ///
 /// A real-time host passes the ideal instants that `next_event` returned, not its own late ones.
 ///
-/// Each call takes an [`Observer`], to which the port reports the packets that arrive, leave, are
-/// marked or are dropped. Reports that the observer ignores cost nothing because the calls are
-/// static.
+/// Each call takes an [`Observer`], to which the port reports the packets that arrive, leave, are marked or
+/// are dropped. Reports that the observer ignores cost nothing because the calls are dispatched statically.
 ///
 /// A simulator needs fewer calls if the discipline [settles everything at
-/// enqueue](Qdisc::settles_at_enqueue). After [`Port::look_ahead`], [`Port::arrive_ahead`] returns
-/// when the packet will have been sent. At its next call, the port catches up with its departures,
-/// each at its own instant. The discipline sees the same calls at the same instants either way. The observer
-/// of such a port receives only marks and drops; hosts that need arrivals and departures must not let the
-/// port look ahead.
+/// enqueue](Qdisc::settles_at_enqueue). After [`Port::look_ahead`], [`Port::arrive_ahead`] returns when the
+/// packet will have been sent. At its next call, the port catches up with its departures, each at its own
+/// instant. With or without looking ahead, the discipline sees the same calls at the same instants. The
+/// observer of such a port receives only marks and drops; hosts that need arrivals and departures must not
+/// let the port look ahead.
 pub struct Port<P: Classed> {
     discipline: Discipline<Stamped<P>>,
     link: Link<P>,
 }
 
-/// Everything in a port except its discipline, which each call receives as its own type. The port dispatches
-/// once on the built-in discipline, so no packet passes through the enum of all disciplines.
+/// Everything in a port except its discipline, which each call receives as a value of its concrete type. The
+/// port dispatches once per call on the enum of disciplines, so no packet passes through that enum.
 struct Link<P> {
     clock: LinkClock,
     overhead: Bytes,
@@ -48,7 +47,8 @@ struct Link<P> {
     /// The packet in transmission itself, unless the port looks ahead.
     in_hand: Option<Stamped<P>>,
     looks_ahead: bool,
-    /// Looking ahead: the link's state after everything that waits has been sent.
+    /// When the port looks ahead: the state that the link will have after everything that waits has been
+    /// sent.
     ahead: Line,
     books: Books,
 }
@@ -80,9 +80,9 @@ pub struct Departure<P> {
 }
 
 impl<P: Classed> Port<P> {
-    /// Creates a port with an idle link at `rate`. Each packet occupies the link for the time of its length
-    /// plus `overhead`. `classes` is the number of classes that [`Classed::class`] distinguishes, at least
-    /// one.
+    /// Creates a port with an idle link at `rate`. Each packet occupies the link for as long as its length
+    /// plus `overhead` takes. `classes` is the number of classes that [`Classed::class`] distinguishes, at
+    /// least one.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -95,15 +95,15 @@ impl<P: Classed> Port<P> {
         Port { discipline, link }
     }
 
-    /// Reserves room in the books and the discipline for a queue of up to `packets` and for this
-    /// many flows, for hosts that must not allocate once they run ([`Qdisc::reserve`]).
+    /// Reserves room in the books and the discipline for a queue of up to `packets` packets and for this many
+    /// flows, for hosts that must not allocate once they run ([`Qdisc::reserve`]).
     pub fn reserve(&mut self, packets: usize, flows: usize) {
         self.link.books.reserve(packets);
         self.discipline.reserve(packets, flows);
     }
 
-    /// Accepts `pkt`. If the link was idle and has now begun a transmission, returns its end. The
-    /// transmitted packet may be another one that the discipline prefers.
+    /// Accepts `pkt`. If the link was idle and has now begun a transmission, returns the end of this
+    /// transmission. The packet on the link may be another one, which the discipline prefers.
     pub fn arrive<O>(&mut self, now: Instant, pkt: P, obs: &mut O) -> Option<Instant>
     where
         O: Observer<Stamped<P>>,
@@ -133,7 +133,7 @@ impl<P: Classed> Port<P> {
         self.link.looks_ahead
     }
 
-    /// Returns whether it looks ahead.
+    /// Returns whether this port looks ahead.
     #[inline]
     pub const fn looks_ahead(&self) -> bool {
         self.link.looks_ahead
@@ -155,8 +155,8 @@ impl<P: Classed> Port<P> {
         each!(&mut self.discipline, queue => self.link.arrive_ahead(queue, now, pkt, obs))
     }
 
-    /// Ends all transmissions up to `now` in a port that looks ahead. It has no effect on other
-    /// ports.
+    /// Ends all transmissions up to `now` in a port that looks ahead. This method has no effect on ports that
+    /// do not look ahead.
     ///
     /// # Panics
     /// If `now` is [`Instant::FAR_FUTURE`], which is never reached.
@@ -193,7 +193,7 @@ impl<P: Classed> Port<P> {
         self.link.books.restart(self.is_sending());
     }
 
-    /// Visits the queues inside the discipline with their books, each before those inside it.
+    /// Visits the queues inside the discipline with their books, each queue before the queues inside it.
     pub fn each_inner(&self, mut visit: impl FnMut(&InnerBooks, &dyn Qdisc<Stamped<P>>)) {
         let mut books = self.link.books.inner().iter();
         walk(&self.discipline, 0, &mut 0, &mut |_, _, queue| {
@@ -256,12 +256,12 @@ impl<P: Classed> Port<P> {
         &self.link.books
     }
 
-    /// Checks that the books balance: conservation in packets and bytes, per class and in total, against the
-    /// backlog that the discipline reports; measured time against histograms; sojourn times against
-    /// transmissions.
+    /// Checks that the books balance: packets and bytes are conserved, per class and in total, given the
+    /// backlog that the discipline reports; the histograms add up to the measured time; there are as many
+    /// sojourn times as transmissions.
     ///
     /// # Errors
-    /// The identity that fails.
+    /// The first identity that fails.
     pub fn check_books(&self) -> Result<(), Imbalance> {
         let on_wire = self.is_sending().then_some(self.link.on_wire.size);
         self.link.books.check(self.discipline.backlog(), on_wire)?;
@@ -275,8 +275,9 @@ impl<P: Classed> Port<P> {
     }
 }
 
-/// Visits the queues inside `queue`, each before those inside it, with the number of the containing
-/// queue, the name and the queue itself. `last` is the number of the last queue so far.
+/// Visits the queues inside `queue`, each queue before the queues inside it, and passes the number of the
+/// containing queue, the name of the queue, and the queue itself. `last` is the number given to the last
+/// queue so far.
 fn walk<P: Packet>(
     queue: &dyn Qdisc<P>,
     within: u16,
@@ -327,7 +328,7 @@ impl<P: Classed> Link<P> {
         Departure { packet: sent.packet, arrived: sent.arrived, next_end }
     }
 
-    /// Begins a back-to-back train on an idle link, if there is a packet.
+    /// Begins a back-to-back train on an idle link, if there is a packet to send.
     #[inline(never)]
     fn begin_train<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O) -> Option<Instant>
     where
@@ -387,8 +388,9 @@ impl<P: Classed> Link<P> {
         Some(Prospect { sent, marked })
     }
 
-    /// Sends a packet that arrives at a port which looks ahead, if nothing waits, the link is idle and the
-    /// discipline passes it at once. Returns when it will have been sent.
+    /// Sends a packet that arrives at a port which looks ahead, provided that nothing waits, the link is idle
+    /// and the discipline passes the packet at once. Returns the time at which the packet will have been
+    /// sent.
     #[inline(always)]
     fn send_at_once(&mut self, now: Instant, pkt: &P) -> Instant {
         let OnWire { class, size } = self.on_wire;
@@ -430,8 +432,8 @@ impl<P: Classed> Link<P> {
         self.books.arrived(pkt);
     }
 
-    /// Passes a packet to the discipline. Returns whether it (or another) was lost, and whether it
-    /// was marked.
+    /// Passes a packet to the discipline. Returns whether this packet (or another one) was lost, and whether
+    /// this packet was marked.
     #[inline(always)]
     fn admit<Q, O>(&mut self, queue: &mut Q, now: Instant, pkt: Stamped<P>, obs: &mut O) -> (bool, bool)
     where
@@ -451,8 +453,8 @@ impl<P: Classed> Link<P> {
         self.ends = Instant::FAR_FUTURE;
     }
 
-    /// Does the same at a port that looks ahead, which keeps only the properties of the packet that the books
-    /// need.
+    /// Starts the next transmission at a port that looks ahead, which keeps only the properties of the packet
+    /// that the books need.
     #[inline(always)]
     fn start_ahead<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O)
     where
@@ -519,7 +521,7 @@ impl<P: Classed, O: Observer<Stamped<P>> + ?Sized> Observer<Stamped<P>> for Fate
     }
 }
 
-/// Observes a dequeue at which nothing can be reported.
+/// The observer of a dequeue at which nothing can be reported.
 struct Nobody;
 
 impl<P> Observer<P> for Nobody {

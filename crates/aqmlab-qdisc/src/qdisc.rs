@@ -1,5 +1,5 @@
-//! The central traits: the properties of a packet that a discipline sees, the observer of packets'
-//! fates, and the operations of a discipline.
+//! The central traits: the properties of a packet that a discipline sees, the observer of the fates of
+//! packets, and the operations of a discipline.
 
 use alloc::vec::Vec;
 
@@ -28,7 +28,7 @@ impl Ecn {
     }
 }
 
-/// The end of a flow over which a hash is computed.
+/// One of the two ends of a flow, whose address is hashed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// the sending host
@@ -79,10 +79,10 @@ impl Dscp {
     }
 }
 
-/// The properties of a packet that a discipline sees. The simulator implements this trait on a small struct,
-/// the router on a frame.
+/// The properties of a packet that a discipline sees. A simulator implements this trait for a small struct, a
+/// router for a frame.
 pub trait Packet {
-    /// Returns the length at the network layer, headers included. A link adds its own overhead.
+    /// Returns the length at the network layer, headers included. The link adds its own overhead to this.
     fn wire_len(&self) -> Bytes;
     /// Returns a hash of the 5-tuple (3-tuple for fragments and protocols other than TCP and UDP).
     fn flow_hash(&self, salt: u64) -> u64;
@@ -90,20 +90,20 @@ pub trait Packet {
     fn host_hash(&self, side: Side, salt: u64) -> u64;
     /// Returns the ECN field.
     fn ecn(&self) -> Ecn;
-    /// Sets the ECN field to CE; the host repairs checksums. Called only if [`Ecn::is_capable`].
+    /// Sets the ECN field to CE; the host must correct checksums. Called only if [`Ecn::is_capable`].
     fn mark_ce(&mut self);
     /// Returns the differentiated-services code point.
     fn dscp(&self) -> Dscp;
     /// Changes the differentiated-services code point.
     fn set_dscp(&mut self, dscp: Dscp);
-    /// Returns the ports of source and destination, if the packet has any and shows them (a
-    /// fragment does not).
+    /// Returns the ports of source and destination, if the packet has ports and shows them (a fragment does
+    /// not).
     fn ports(&self) -> Option<[u16; 2]> {
         None
     }
 }
 
-/// The reason for which a packet was dropped or marked.
+/// The reason why a packet was dropped or marked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -123,7 +123,7 @@ impl Reason {
     /// All reasons, in the order of their numbers.
     pub const ALL: [Reason; 4] = [Reason::Early, Reason::Forced, Reason::Overflow, Reason::Injected];
 
-    /// Returns the word used in recordings.
+    /// Returns the word that recordings use for this reason.
     pub const fn name(self) -> &'static str {
         match self {
             Reason::Early => "early",
@@ -139,20 +139,19 @@ impl Reason {
 pub struct Cause {
     /// The reason.
     pub reason: Reason,
-    /// The number of the inner queue, counted from 1 in the order of [`Qdisc::each_inner`], each
-    /// queue before those inside it; 0 where there is none, or where the packet has not reached
-    /// one.
+    /// The number of the inner queue, counted from 1 in the order of [`Qdisc::each_inner`], each queue before
+    /// the queues inside it; 0 if there is no inner queue or the packet has not reached one.
     pub inner: u16,
 }
 
 impl Cause {
-    /// Returns a cause in a discipline itself, not in an inner queue.
+    /// Returns a cause that lies in the discipline itself rather than in an inner queue.
     pub const fn of(reason: Reason) -> Self {
         Cause { reason, inner: 0 }
     }
 }
 
-/// Observes the fates of packets at a queue. It receives dropped packets by value, so a router can
+/// Observes the fates of packets at a queue. The observer receives dropped packets by value, so a router can
 /// recycle frames.
 ///
 /// A discipline reports its drops and marks to its port. A [`crate::Port`] records them in its
@@ -169,8 +168,8 @@ pub trait Observer<P> {
     fn dropped(&mut self, now: Instant, pkt: P, at: Cause);
     /// Reports that `pkt`, which is not lost, now carries CE and did not before.
     fn marked(&mut self, now: Instant, pkt: &P, at: Cause);
-    /// Reports that `pkt` enters an inner queue, identified by its number as in [`Cause::inner`]. It is
-    /// queued there, or its fate is reported.
+    /// Reports that `pkt` enters an inner queue, identified by its number as in [`Cause::inner`]. Either the
+    /// packet is queued there, or its fate is reported.
     fn entered(&mut self, _now: Instant, _pkt: &P, _inner: u16) {}
     /// Reports that `pkt` leaves an inner queue and is not lost.
     fn left(&mut self, _now: Instant, _pkt: &P, _inner: u16) {}
@@ -188,61 +187,62 @@ pub struct Backlog {
 /// Named law values, for plots: `("avg", 12.3)`, `("p", 0.02)`.
 pub type LawSamples = Vec<(&'static str, f64)>;
 
-/// Decides which packet leaves next, which are marked and which are lost.
+/// A queue discipline: decides which packet leaves next, which packets are marked, and which are lost.
 ///
 /// # Contract
 /// 1. *Conservation*, in packets and bytes: arrived = left + dropped + backlog, after every call.
 /// 2. *Order of time*: `now` never goes back between calls; equal instants are normal.
 /// 3. *Liveness*: if `dequeue(now)` returns `None` while the backlog is not empty, `deadline()` is
 ///    some instant after `now`.
-/// 4. *One meaning of deadline*: an absolute instant, "call `dequeue` then, or as soon after that as you
-///    can".
+/// 4. *One meaning of deadline*: an absolute instant, which means "call `dequeue` at this instant, or as soon
+///    afterwards as you can".
 /// 5. *Catching up*: there is no tick. Between two calls the backlog is constant, so a law with a sampling
 ///    period catches up at the next call. Its state is then the same as if it had been woken at every sampling
 ///    instant. An update due at t comes before a packet at t.
-/// 6. *Bounded*: work per call is bounded by a documented constant, or by the drops it reports.
-/// 7. *Replay*: the same calls and the same stream give the same outcome. CE only on ECT; the limit is never
-///    exceeded; work conserving unless a shaper; settled at enqueue if it declares so
-///    ([`Qdisc::settles_at_enqueue`]).
+/// 6. *Bounded*: the work per call is bounded by a documented constant or by the number of drops that the
+///    call reports.
+/// 7. *Replay*: the same calls and the same stream give the same outcome. CE is set only on ECT packets; the
+///    limit is never exceeded; a discipline is work conserving unless it is a shaper, and settles everything
+///    at enqueue if it says so ([`Qdisc::settles_at_enqueue`]).
 ///
 /// [`crate::contract`] checks all seven for every registered discipline.
 pub trait Qdisc<P: Packet> {
-    /// Accepts `pkt`. It is queued, or some packet (not necessarily this one) is reported to `obs`.
+    /// Accepts `pkt`. The packet is queued, or a packet (not necessarily this one) is reported to `obs` as
+    /// lost.
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>);
     /// Returns the next packet for the link, if one may leave.
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P>;
-    /// Returns when a held packet may become releasable; shapers only.
+    /// Returns the time at which a held packet may become ready to leave; only shapers have such a time.
     fn deadline(&self) -> Option<Instant>;
     /// Reports a change of the rate of the link behind this queue.
     fn rate_changed(&mut self, now: Instant, rate: Rate);
     /// Returns the backlog.
     fn backlog(&self) -> Backlog;
     /// Returns the length of the packet that leaves next, unless it is lost on leaving, or `None` if nothing
-    /// waits or the length is unknown. The only change that a call may make is to determine which queue is
-    /// next.
+    /// waits or the length is unknown. A call must change nothing, except that it may determine which queue
+    /// is next.
     fn next_len(&mut self) -> Option<Bytes> {
         None
     }
-    /// Returns whether everything is settled at arrival. If so, packets that `enqueue` has accepted
-    /// leave in the order of arrival and unchanged, one at each `dequeue` while any wait, and
-    /// `dequeue` reports nothing. A port can then compute at arrival when a packet will have been
-    /// sent ([`crate::Port::arrive_ahead`]). [`crate::contract`] checks this for every discipline
-    /// that declares it.
+    /// Returns whether everything is settled at arrival. If so, packets that `enqueue` has accepted leave
+    /// unchanged and in the order of arrival, one at each `dequeue` as long as any wait, and `dequeue`
+    /// reports nothing. A port can then compute, when a packet arrives, the time at which it will have been
+    /// sent ([`crate::Port::arrive_ahead`]). [`crate::contract`] checks this for every discipline that
+    /// declares it.
     fn settles_at_enqueue(&self) -> bool {
         false
     }
-    /// Returns whether a packet of this length that arrived now would leave, unchanged, at a
-    /// `dequeue` at the same instant, with nothing else changed and nothing reported by either
-    /// call. A port with an idle link may then skip both calls. Nothing waits in this case.
+    /// Returns whether a packet of this length that arrived now would leave, unchanged, at a `dequeue` at the
+    /// same instant, and neither call would change anything else or report anything. A port with an idle link
+    /// may then skip both calls. Nothing waits in this case.
     fn passes_at_once(&self, _size: Bytes) -> bool {
         false
     }
-    /// Reserves room for as many waiting packets as the limit admits, at most `packets`, and for
-    /// the state of this many flows, for hosts that must not allocate once they run. It does not
-    /// change the results of other calls. Disciplines that keep neither packets nor flows need not
-    /// implement it.
+    /// Reserves room for as many waiting packets as the limit admits (but at most `packets`) and for the
+    /// state of this many flows. This is for hosts that must not allocate once they run. It does not change
+    /// the results of other calls. Disciplines that keep neither packets nor flows need not implement it.
     fn reserve(&mut self, _packets: usize, _flows: usize) {}
-    /// Visits each queue directly inside this one, with its name. The set of inner queues never
+    /// Visits each queue that is directly inside this one, and passes its name. The set of inner queues never
     /// changes.
     fn each_inner(&self, _visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {}
     /// Appends the law's current values at `now`, which is not before the last call. The values

@@ -1,9 +1,9 @@
 //! The registry of disciplines: their names, their parameters, their resolution and construction.
 //!
-//! Users without a packet type (`aqm list`, the scenario parser, the reference chapters) read the
-//! [`catalogue`]. A host that builds queues for its own packet type has a [`Registry`], to which
-//! user-defined disciplines can be added by [`Registry::register`]. They are then resolved, built,
-//! tested by the contract kit and recorded like the built-in ones.
+//! Users that have no packet type (`aqm list`, the scenario parser, the reference chapters) read the
+//! [`catalogue`]. A host that builds queues for its own packet type has a [`Registry`], to which user-defined
+//! disciplines can be added by [`Registry::register`]. They are then resolved, built, tested by the contract
+//! kit and recorded like the built-in ones.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -28,7 +28,7 @@ pub struct Entry<P: Packet> {
     pub build: Build<P>,
 }
 
-/// The name is taken.
+/// The error for a name that is already taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DuplicateName(pub &'static str);
 
@@ -58,7 +58,7 @@ impl<P: Packet> Registry<P> {
     /// Adds a discipline.
     ///
     /// # Errors
-    /// If its name is taken.
+    /// If the name of the discipline is already taken.
     pub fn register(&mut self, entry: Entry<P>) -> Result<(), DuplicateName> {
         if self.find(entry.info.name).is_some() {
             return Err(DuplicateName(entry.info.name));
@@ -80,7 +80,7 @@ impl<P: Packet> Registry<P> {
     /// Builds the discipline that `effective` describes.
     ///
     /// # Errors
-    /// If there is no discipline of that name, or it refuses the parameters.
+    /// If there is no discipline of that name, or the discipline refuses the parameters.
     pub fn build(&self, effective: &Effective, draws: Stream) -> Result<Discipline<P>, ParamError> {
         let name = effective.kind();
         let entry = self.find(name).ok_or_else(|| {

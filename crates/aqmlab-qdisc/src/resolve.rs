@@ -17,7 +17,7 @@ words! {
     pub(crate) enum LimitRule { Fits = "fits", Reached = "reached", Below = "below" }
 }
 
-/// The rules for disciplines that do not count as ns-2's DropTail and REM do.
+/// The rules for disciplines that, unlike DropTail and REM in ns-2, do not count the arriving packet.
 const WITHOUT_BELOW: &[&str] = &[LimitRule::Fits.word(), LimitRule::Reached.word()];
 
 /// The parameter of every discipline with a buffer limit.
@@ -31,7 +31,7 @@ pub(crate) const LIMIT_RULE: Param = Param {
            packet once the backlog has reached it",
 };
 
-/// The same parameter where ns-2 counts the arriving packet: DropTail and REM.
+/// The same parameter for the disciplines in which ns-2 counts the arriving packet: DropTail and REM.
 pub(crate) const LIMIT_RULE_OR_BELOW: Param = Param {
     kind: Kind::Choice(LimitRule::WORDS),
     source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes; `below`: ns-2's DropTail and REM",
@@ -41,7 +41,7 @@ pub(crate) const LIMIT_RULE_OR_BELOW: Param = Param {
     ..LIMIT_RULE
 };
 
-/// Returns settings as a scenario gives them.
+/// Returns these values as settings that a scenario gives.
 pub(crate) fn given(values: &[(&'static str, Value)]) -> Settings {
     let mut settings = Settings::default();
     for (name, value) in values {
@@ -58,10 +58,10 @@ pub(crate) fn sample(values: &[(&'static str, Value)]) -> Vec<(&'static str, Set
     alloc::vec![("", settings)]
 }
 
-/// The buffer of samples.
+/// The buffer size of the samples.
 pub(crate) const SAMPLE_LIMIT: (&str, Value) = ("limit", Value::Size(Size::Packets(Packets::new(70))));
 
-/// Converts bandwidth-delay products and times to packets.
+/// Converts sizes in bandwidth-delay products or times to packets.
 pub(crate) fn absolute_size(
     settings: &mut Settings,
     name: &'static str,
@@ -77,7 +77,7 @@ pub(crate) fn absolute_size(
     Ok(())
 }
 
-/// Replaces an automatic `mean_packet` by the link's.
+/// Replaces an automatic `mean_packet` by the mean packet size of the link.
 pub(crate) fn mean_packet(settings: &mut Settings, link: &LinkContext) -> Result<Bytes, ParamError> {
     if settings.is_auto("mean_packet") {
         let rule = Origin::Derived("the link's mean packet size".into());
@@ -95,8 +95,8 @@ pub(crate) fn in_bytes(size: Size, mean: Bytes) -> f64 {
     }
 }
 
-/// Returns the number of whole packets or bytes, in the queue's unit, nearest to `bytes`; at least
-/// one.
+/// Returns the whole number of packets or bytes, according to the queue's unit, that is nearest to `bytes`;
+/// at least one.
 pub(crate) fn in_queue_unit(bytes: f64, measure: Measure, mean: Bytes) -> Size {
     match measure {
         Measure::Packets => Size::Packets(Packets::new(whole(bytes / mean.as_f64()))),
@@ -188,7 +188,7 @@ pub(crate) fn limit(effective: &Settings) -> Result<Limit, ParamError> {
     }
 }
 
-/// Returns the value of a parameter of kind bytes.
+/// Returns the value of a parameter that holds a number of bytes.
 pub(crate) fn bytes(settings: &Settings, name: &'static str) -> Result<Bytes, ParamError> {
     match settings.size(name)? {
         Size::Bytes(n) if !n.is_zero() => Ok(n),

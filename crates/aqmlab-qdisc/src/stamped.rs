@@ -4,7 +4,7 @@ use aqmlab_units::{Bytes, Instant};
 
 use crate::{Dscp, Ecn, Packet, PacketKind, Side};
 
-/// A packet that a [`crate::Port`] accounts for: it knows its class and its role in its connection.
+/// A packet for which a [`crate::Port`] keeps books: it knows its class and its role in its connection.
 pub trait Classed: Packet {
     /// Returns the class, a small index below the port's number of classes: a flow class of a scenario, or 0
     /// if there is only one class.
@@ -12,13 +12,13 @@ pub trait Classed: Packet {
         0
     }
 
-    /// Returns its role in its connection, if its host knows connections.
+    /// Returns its role in its connection, if the host keeps track of connections.
     fn kind(&self) -> PacketKind {
         PacketKind::Other
     }
 
-    /// Returns both as the number by which books are kept: [`PacketKind::PLACES`] times the class,
-    /// plus the kind. A host whose packets hold both in one word can override this.
+    /// Returns class and kind as the single number by which books are kept: [`PacketKind::PLACES`] times the
+    /// class, plus the kind. A host whose packets hold both in one word can override this.
     #[inline]
     fn class_and_kind(&self) -> usize {
         PacketKind::PLACES * self.class() + self.kind() as usize
@@ -28,9 +28,9 @@ pub trait Classed: Packet {
 /// A packet that knows when it arrived at the queue that holds it, as laws based on waiting times require.
 ///
 /// The packets of a [`crate::Port`] know it because they are [`Stamped`]; a host that calls a discipline
-/// directly must stamp its packets itself.
+/// directly must record the arrival time of its packets itself.
 pub trait Arrived: Classed {
-    /// Returns when it arrived.
+    /// Returns the time at which it arrived.
     fn arrived(&self) -> Instant;
 }
 

@@ -15,7 +15,7 @@ pub struct TimeWeighted {
     pub integral_of_square: u128,
     /// The smallest value that lasted at least a nanosecond; `u64::MAX` before any time has passed.
     pub min: u64,
-    /// The largest such value.
+    /// The largest value that lasted at least a nanosecond.
     pub max: u64,
     /// How long each value lasted, in ns.
     pub histogram: Histogram,
@@ -41,20 +41,20 @@ impl TimeWeighted {
         self.histogram.add(value, ns);
     }
 
-    /// Returns the mean over `span`; NaN if that is zero.
+    /// Returns the mean over `span`; NaN if `span` is zero.
     pub fn mean(&self, span: Span) -> f64 {
         self.integral as f64 / span.as_ns() as f64
     }
 
-    /// Returns the variance over `span`; NaN if that is zero.
+    /// Returns the variance over `span`; NaN if `span` is zero.
     pub fn variance(&self, span: Span) -> f64 {
         let mean = self.mean(span);
         (self.integral_of_square as f64 / span.as_ns() as f64 - mean * mean).max(0.0)
     }
 }
 
-/// The duration of each value of a number that is usually small. Accounting for a span of time takes one
-/// addition; integrals and histogram are computed on request, with the same exact result.
+/// The duration of each value of a number that is usually small. Recording a span of time takes one addition;
+/// the integrals and the histogram are computed on request, with the same exact result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TimeByValue {
     /// Durations in ns, by value, up to the largest value seen; grows in blocks.
@@ -63,9 +63,10 @@ pub(crate) struct TimeByValue {
     beyond: TimeWeighted,
 }
 
-/// Number of values, from 0, that have their own place. A queue of 65,536 packets takes half a megabyte.
+/// Number of values, counted from 0, that have their own place in the table. A queue of 65,536 packets takes
+/// half a megabyte.
 const PLACES: usize = 1 << 16;
-/// Number of places by which the table grows.
+/// Number of places by which the table grows at a time.
 const BLOCK: usize = 128;
 
 impl TimeByValue {
@@ -79,7 +80,7 @@ impl TimeByValue {
         self.beyond = TimeWeighted::new();
     }
 
-    /// Reserves room for those values below `end` that have places.
+    /// Reserves room for the values below `end`, as far as they have places of their own.
     pub(crate) fn reserve(&mut self, end: usize) {
         let places = end.min(PLACES).next_multiple_of(BLOCK);
         self.ns.reserve(places.saturating_sub(self.ns.len()));
@@ -105,7 +106,7 @@ impl TimeByValue {
         }
     }
 
-    /// Returns the time accounted, in ns.
+    /// Returns the total time recorded, in ns.
     pub(crate) fn total(&self) -> u64 {
         self.ns.iter().sum::<u64>() + self.beyond.histogram.total()
     }
@@ -136,7 +137,7 @@ impl Area {
         self.max = self.max.max(value);
     }
 
-    /// Returns the mean over `span`; NaN if that is zero.
+    /// Returns the mean over `span`; NaN if `span` is zero.
     pub fn mean(&self, span: Span) -> f64 {
         self.integral as f64 / span.as_ns() as f64
     }
@@ -146,7 +147,8 @@ impl Area {
 mod tests {
     use super::*;
 
-    /// Accounting by value and immediate sums agree, below, at and above the end of the table.
+    /// Recording by value gives the same results as summing at once, for values below, at and above the end
+    /// of the table.
     #[test]
     fn late_sums_are_the_sums() {
         let (mut table, mut plain) = (TimeByValue::new(), TimeWeighted::new());

@@ -46,7 +46,7 @@ fn law(spacing: SpacingRule, rule: Adaptation) -> AdaptiveRed {
     AdaptiveRed::new(red, rule)
 }
 
-/// Packets in the link's system, the one in transmission first: when each leaves, and its size.
+/// The packet in transmission, then those waiting: when each leaves, and its size.
 #[derive(Default)]
 struct Link(VecDeque<(Instant, Bytes)>);
 
@@ -117,6 +117,6 @@ fn self_configuring_red_moves_at_the_crossings_of_ns2() {
     let feng = replay(include_str!("data/feng.csv"), SpacingRule::Paper, CROSSINGS);
     println!("arrivals, early drops, least and greatest max_p: {feng:?}");
     assert_eq!(feng.0, 4000);
-    // Six silences and six floods: the smallest value is 0.1 / 3^6 * 2^5.
+    // There are six silences and six floods, in turn, so the smallest value is 0.1 / 3^6 * 2^5.
     assert!(feng.1 > 500 && (feng.2 - 0.1 * 32.0 / 729.0).abs() < 1e-12, "{feng:?}");
 }

@@ -39,7 +39,7 @@ fn gaps_between_chosen_packets_are_geometric() {
     }
     let lost = fates.lost();
     assert!(lost.iter().all(|(_, reason)| *reason == Reason::Early));
-    // Gaps 1 to 60, and all longer ones.
+    // One bin for each gap from 1 to 60, and one for all longer gaps.
     let mut observed = [0.0; 61];
     for pair in lost.windows(2) {
         observed[(pair[1].0 - pair[0].0 - 1).min(60) as usize] += 1.0;
@@ -71,7 +71,7 @@ fn random_victims_are_uniform_over_the_queue_and_the_arrival() {
     // 9 degrees of freedom, 1 %.
     let chi = chi_square(&observed, &[2000.0; 10]);
     assert!(chi < 21.67, "{chi}: {observed:?}");
-    // The others leave in their order.
+    // The other packets leave in their original order.
     let left: Vec<u64> =
         std::iter::from_fn(|| queue.dequeue(Instant::ZERO, &mut fates)).map(|p| p.number).collect();
     assert_eq!(left, waiting);

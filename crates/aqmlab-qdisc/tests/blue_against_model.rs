@@ -1,4 +1,4 @@
-//! BLUE compared with a slow model of the paper's text (`support/blue_model.rs`), with the same arrivals at
+//! BLUE compared with a slow model of the paper's text (`support/blue_model.rs`), given the same arrivals at
 //! one slow link: every overflow, every idle event, and the probability after every event.
 
 use aqmlab_params::Value;
@@ -50,7 +50,8 @@ fn probability(port: &Port<Pkt>, now: Instant) -> f64 {
     law_value(port.discipline(), now, "p")
 }
 
-/// Completes the link's transmissions up to `until`, departures before arrivals at the same instant.
+/// Completes the link's transmissions up to and including `until`, because departures come before arrivals at
+/// the same instant.
 fn drain(port: &mut Port<Pkt>, until: Instant, seen: &mut Seen) {
     while let Some(now) = port.next_event().filter(|at| *at <= until) {
         let mut fate = Fate::default();
@@ -77,7 +78,7 @@ fn judged(values: &[(&'static str, Value)], ecn: Ecn, arrivals: &[u64], seed: u6
     seen
 }
 
-/// The kinds of arrivals. Those synchronous with the link make events coincide.
+/// The kinds of arrivals. Arrivals that are synchronous with the link make events coincide.
 #[derive(Clone, Copy, Debug)]
 enum Traffic {
     Poisson,
@@ -107,7 +108,7 @@ fn arrivals(traffic: Traffic, draws: &mut Stream) -> Vec<u64> {
     (0..ARRIVALS).map(next).collect()
 }
 
-/// A random queue, for the model and for the registry.
+/// A queue with random parameters, for the model and for the registry.
 struct Case {
     rules: Rules,
     values: Vec<(&'static str, Value)>,
@@ -148,7 +149,7 @@ fn case(draws: &mut Stream, traffic: Traffic) -> Case {
         d2,
         one,
         loss,
-        // Where packets are marked, the law drops none, and the two readings are the same.
+        // If packets are marked, the law drops none, and the two readings of a link idle event are the same.
         idle: if marks { Idle::RunsOut } else { Idle::RunsOutOrStaysSo },
     };
     Case { rules, values, ecn: if marks { Ecn::Ect0 } else { Ecn::NotEct } }
@@ -179,7 +180,7 @@ impl Counts {
     }
 }
 
-/// Compares the two; `name` identifies the run.
+/// Compares the queue with the model; `name` identifies the run.
 fn compare(name: &str, rules: &Rules, events: &[Event], seen: &Seen) {
     let overflows: Vec<usize> =
         events.iter().filter(|event| event.what == What::Overflow).map(|event| event.arrival).collect();

@@ -25,7 +25,7 @@ fn stretches() -> impl Strategy<Value = Vec<Stretch>> {
     prop::collection::vec(stretch, 1..60)
 }
 
-/// Any frequency from one sample in ten seconds to a thousand per second.
+/// Draws any sampling frequency from one sample in ten seconds to a thousand per second.
 fn sampling() -> impl Strategy<Value = Sampling> {
     (100u64..1_000_000).prop_map(Sampling::at_millihertz)
 }
@@ -109,7 +109,7 @@ proptest! {
     }
 }
 
-/// Sample by sample this would take minutes.
+/// If the law were to take each sample separately, this would take minutes.
 #[test]
 fn a_pause_of_an_hour_is_bounded_work() {
     let sampling = Sampling::at_millihertz(1_000_000);

@@ -132,7 +132,8 @@ fn a_shared_buffer_refuses_whatever_arrives_when_it_is_full() {
     ]);
     let values = [("scheduler", Value::Choice("strict")), ("limit", packets(30)), ("class", classes)];
     let (mut port, mut fates) = (port("classes", &values), Fates::default());
-    // One in transmission and 30 waiting; then six of the other class, after ten have left.
+    // One packet in transmission and 30 waiting; then six packets of the other class, after ten packets have
+    // left.
     for class in [0; 40].into_iter().chain([1]) {
         port.arrive(Instant::ZERO, pkt(class, 1500), &mut fates);
     }
@@ -265,7 +266,8 @@ fn a_re_marked_packet_goes_to_the_class_of_its_new_code_point() {
 }
 
 /// Random loads on every port of the contract kit; measurement begins in the middle. Each inner queue's books
-/// balance; the classes around a queue account for what it holds, and the port for what the classes hold.
+/// balance; the books of a class include what the queues inside it hold, and the books of the port include
+/// what the classes hold.
 #[test]
 fn books_of_every_inner_queue_balance() {
     let info = registry::info("classes").unwrap();

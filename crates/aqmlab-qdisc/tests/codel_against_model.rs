@@ -1,7 +1,7 @@
-//! CoDel against a model written from the pseudo-code of RFC 8289, section 5, line by line: a queue and the
-//! routines `dodequeue`, `control_law` and `dequeue` in the RFC's own words and order. A million packets,
-//! under loads of all kinds, with and without ECN: the same packets leave, are marked and are lost, at the
-//! same instants.
+//! CoDel compared with a model written from the pseudo-code of RFC 8289, section 5, line by line: a queue and
+//! the routines `dodequeue`, `control_law` and `dequeue` in the RFC's own words and order. For a million
+//! packets, under loads of all kinds, with and without ECN, the same packets leave, are marked and are lost,
+//! at the same instants.
 
 use std::collections::VecDeque;
 
@@ -156,8 +156,8 @@ fn codel(ecn: bool) -> Discipline<Stamped<Pkt>> {
     build("codel", &given, &LINK, Stream::new(1, "unused"))
 }
 
-/// Both queues, each with a link that is idle or polls at the end of each packet; the decisions determine the
-/// instants.
+/// The two queues, each with a link that is idle or polls its queue at the end of each packet; the decisions
+/// of a queue determine these instants.
 struct Pair {
     discipline: Discipline<Stamped<Pkt>>,
     model: Model,
@@ -256,8 +256,8 @@ fn a_million_packets_meet_the_fate_that_the_rfcs_pseudo_code_has_for_them() {
 }
 
 /// A queue that never empties, behind a link that polls every 100 us: the first drop occurs 100 ms after the
-/// first long wait, the others follow at intervals of 1/1, 1/sqrt 2, 1/sqrt 3, ... of 100 ms. The figures are
-/// worked out independently of both.
+/// first long wait, and the others follow at intervals of 1/1, 1/sqrt 2, 1/sqrt 3, ... of 100 ms. These
+/// figures were worked out independently of both the discipline and the model.
 #[test]
 fn drops_of_a_standing_queue_come_at_the_known_instants() {
     let (mut queue, mut fates) = (codel(false), Fates::default());
@@ -271,7 +271,7 @@ fn drops_of_a_standing_queue_come_at_the_known_instants() {
         }
         assert!(queue.dequeue(now, &mut fates).is_some());
     }
-    // 200 packets wait 20 ms; the first to have waited 5 ms leaves at 5 ms.
+    // 200 packets wait 20 ms; the first one to have waited 5 ms leaves at 5 ms.
     let expected = [105.0, 205.0, 275.8, 333.5, 383.5, 428.2, 469.0];
     let dropped: Vec<f64> = fates.0.iter().map(|(at, ..)| *at as f64 / 1e6).collect();
     assert_eq!(dropped, expected);

@@ -91,7 +91,7 @@ fn every_word_of_every_choice_keeps_the_contract() {
     keep_the_contract(contract::words, seeds() / 10);
 }
 
-/// A filter whose time constant exceeds that of the average that feeds it.
+/// A low-pass filter whose time constant exceeds that of the average from which its input is computed.
 #[test]
 fn red_with_a_low_pass_filter_keeps_the_contract() {
     keep_the_contract(
@@ -136,7 +136,7 @@ fn what_is_tested_covers_every_preset_with_and_without_ecn_and_every_word() {
     assert!(labels("blue", contract::words).contains(&"victim random".to_owned()));
 }
 
-/// The fault of a broken discipline.
+/// The fault that a broken discipline has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
     None,
@@ -279,7 +279,7 @@ impl Qdisc<TestPacket> for Broken {
     }
 }
 
-/// Returns the items that the kit names over many seeds.
+/// Returns the items of the contract that the kit finds violated, over many seeds.
 fn caught(fault: Fault, shaper: bool) -> Vec<Item> {
     let runs = Arc::new(AtomicU64::new(0));
     let make = |_| -> Box<dyn Qdisc<TestPacket>> {
@@ -348,13 +348,13 @@ enum Slip {
     None,
     /// The draw of an arrival has the number of the next departure.
     DrawsByDepartures,
-    /// At the instant of an update, the packet is processed first.
+    /// At the instant of an update, a packet is processed before the update is made.
     UpdatesAfterThePacket,
     /// Each missed update is made separately.
     UpdatesOneByOne,
 }
 
-/// A small PIE: the probability moves by the waiting time of the last packet that left.
+/// A simplified PIE: the probability changes with the waiting time of the last packet that left.
 struct Sampled {
     slip: Slip,
     waiting: VecDeque<TestPacket>,
@@ -461,7 +461,7 @@ fn the_kit_catches_repeated_draws_late_updates_and_updates_one_by_one() {
     assert_eq!(breach(Slip::None), None, "the law without a slip passes");
 }
 
-/// The scripts do not exercise the discipline enough.
+/// The kit reports that the scripts do not exercise the discipline enough.
 #[test]
 fn a_variant_that_never_marks_or_whose_law_never_drops_is_idle() {
     let registry = Registry::<TestPacket>::builtin();

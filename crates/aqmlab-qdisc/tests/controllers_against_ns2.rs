@@ -42,7 +42,7 @@ struct Port<L> {
 }
 
 impl<L: EarlyLaw> Port<L> {
-    /// Departures up to and including `now`.
+    /// Makes all departures up to and including `now`.
     fn advance(&mut self, now: Instant) {
         while let Some(free) = self.free.filter(|at| *at <= now) {
             self.free = None;

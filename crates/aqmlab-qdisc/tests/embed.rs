@@ -14,8 +14,8 @@ fn a_program_of_ones_own_has_a_queue_with_books() {
     assert_eq!(port.books().classes().count(), 2, "two flows are two classes");
     let [with_ecn, without] = [0, 1].map(|flow| port.books().class(flow));
     assert_eq!((with_ecn.arrived().packets, without.arrived().packets), (10_000, 2_500));
-    // RED marks where it would drop, for the ECN-capable flow. The observer's counts equal those of
-    // the books.
+    // For the ECN-capable flow, RED marks packets that it would otherwise drop. The observer's counts equal
+    // those of the books.
     assert!(with_ecn.marked_total().packets > 100);
     assert_eq!(without.marked_total().packets, 0);
     assert!(without.dropped_total().packets > 10);

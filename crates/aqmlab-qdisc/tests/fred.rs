@@ -20,7 +20,7 @@ const fn pkt(number: u64, flow: u64) -> Pkt {
 
 const LIMIT: usize = 60;
 
-/// The figure, taken literally, with plain lists. Lengths are in packets.
+/// A literal implementation of the figure, with plain lists. Lengths are in packets.
 struct Model {
     two_packets: bool,
     waiting: VecDeque<Pkt>,
@@ -119,8 +119,8 @@ impl Model {
     }
 }
 
-/// Sends random bursts from a few or many flows, with silences, and returns how many fates of each kind
-/// agree.
+/// Sends random bursts from a few or many flows, with silences, and returns how many fates of each kind agree
+/// with the model.
 fn compare(seed: u64, flows: u64, two_packets: bool) -> BTreeMap<Reason, usize> {
     let given = settings(&[
         ("limit", packets(LIMIT as u64)),
@@ -190,8 +190,8 @@ fn the_queue_agrees_with_the_figure_over_plain_lists() {
     }
 }
 
-/// Returns the share of the link that a flow obtains if it sends at twice the link's rate, together with four
-/// flows that each keep a window of 5 packets and send a new one when one has left.
+/// Returns the share of the link that a flow obtains if it sends at twice the link's rate and competes with
+/// four flows, each of which keeps a window of 5 packets and sends a new packet when one has left.
 fn share_of_the_flood(name: &str, values: &[(&'static str, Value)]) -> f64 {
     let link = LinkContext { rtt: None, ..LINK };
     let mut queue: Discipline<Pkt> = build(name, &settings(values), &link, Stream::new(1, "flood"));
@@ -209,7 +209,7 @@ fn share_of_the_flood(name: &str, values: &[(&'static str, Value)]) -> f64 {
         }
         now += PACKET_TIME;
         let left = queue.dequeue(now, &mut lost).map(|pkt| pkt.flow);
-        // A lost packet is sent again at once, like one that has left.
+        // A lost packet is replaced at once, like one that has left.
         for flow in lost.dropped.drain(..).map(|(_, pkt, _)| pkt.flow).chain(left) {
             windows[flow as usize] += 1;
         }

@@ -1,5 +1,5 @@
-//! A law that sees departures and draws at arrivals, as PIE does (RFC 8033: it decides at enqueue
-//! on what it saw at dequeue). The hooks of [`EarlyLaw`] suffice for it.
+//! A law that sees departures and draws at arrivals, as PIE does (RFC 8033: PIE decides at enqueue, on the
+//! basis of what it saw at dequeue). The hooks of [`EarlyLaw`] suffice for it.
 
 use aqmlab_qdisc::disc::{Early, EarlyLaw, EarlyQueue, Leaving};
 use aqmlab_qdisc::law::{Decision, Notice};
@@ -13,7 +13,8 @@ use support::{Fates, Pkt, law_value};
 const PERIOD: Span = Span::ms(15);
 const TARGET_S: f64 = 0.015;
 
-/// A proportional controller of the last waiting time seen; the probability moves at multiples of [`PERIOD`].
+/// A proportional controller whose input is the last waiting time seen; the probability changes at multiples
+/// of [`PERIOD`].
 #[derive(Clone, Copy, Default)]
 struct Delay {
     p: f64,
@@ -25,7 +26,7 @@ impl EarlyLaw for Delay {
     fn catch_up(&mut self, now: Instant, _backlog: Backlog) {
         let due = now.as_ns() / PERIOD.as_ns() - self.updates;
         self.updates += due;
-        // Equal steps that are clamped at both ends: all at once.
+        // The steps are equal and clamped at both ends, so all can be made at once.
         self.p = (self.p + due as f64 * (self.waited_s - TARGET_S)).clamp(0.0, 1.0);
     }
     fn decide_at_arrival(
@@ -56,7 +57,7 @@ fn queue<P: aqmlab_qdisc::Arrived>(law: Delay) -> Early<P, Delay> {
     Early::new(law, EarlyQueue { limit, ecn: true, overflow_first: false, spares_not_ect: false }, draws())
 }
 
-/// Nothing leaves between these arrivals; each still has the draw of its number.
+/// No packet leaves between these arrivals; each arrival still has the draw with its own number.
 #[test]
 fn arrivals_between_two_departures_have_a_draw_each() {
     let (mut queue, mut fates) = (queue(Delay { p: 0.3, ..Delay::default() }), Fates::default());
@@ -83,7 +84,7 @@ fn the_law_sees_how_long_what_leaves_has_waited() {
     assert!((law_value(&queue, at(45), "p") - 0.015).abs() < 1e-12);
 }
 
-/// A law that sees departures still permits looking ahead: the port reports each of them at its own
+/// A law that sees departures still permits looking ahead: the port reports each departure at its own
 /// instant.
 #[test]
 fn a_port_that_looks_ahead_shows_the_law_the_same_departures() {

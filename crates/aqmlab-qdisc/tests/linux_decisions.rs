@@ -56,7 +56,7 @@ enum Fate {
     Sent,
 }
 
-/// The fates of the packets, by number, with the instants.
+/// The fates of the packets, by packet number, each with its instant.
 #[derive(Default)]
 struct Fates(Vec<Option<(Instant, Fate)>>);
 
@@ -94,7 +94,7 @@ fn theirs(events: &[(Instant, Event)]) -> Fates {
     fates
 }
 
-/// Collects drops: those at arrival before the queue is polled, and those during the poll.
+/// Collects drops separately: those at arrivals before the queue is polled, and those during the poll.
 struct Drops<'a> {
     fates: &'a mut Fates,
     fate: Fate,
@@ -199,7 +199,8 @@ fn codel_decides_as_the_kernel() {
     }
 }
 
-/// The RFC's arithmetic decides differently where many packets are chosen: the cases distinguish the two.
+/// The RFC's arithmetic decides differently where many packets are chosen, so the cases distinguish it from
+/// Linux's arithmetic.
 #[test]
 fn exact_arithmetic_is_not_the_kernels() {
     for (case, mut given) in codel_cases() {
@@ -260,7 +261,7 @@ struct Arrival {
     capable: bool,
     fate: Fate,
     /// The kernel's average: a whole number of bytes, and as many fractional bits as the weight has. Behind
-    /// htb the average does not decay over idle periods.
+    /// htb, the average does not decay over idle periods.
     average: f64,
 }
 
@@ -289,13 +290,13 @@ fn arrivals(events: &[(Instant, Event)], weight: f64) -> Vec<Arrival> {
 /// The draws with which RED decides as the kernel did.
 #[derive(Default)]
 struct Draws {
-    /// One fitting value for each draw of the law, in order.
+    /// One value for each draw of the law, in order, with which the law decides as the kernel did.
     fitting: Vec<f64>,
     /// For decisions with a draw: hits, their expected number and its variance, by quarters of the draw.
     hits: [f64; 4],
     expected: [f64; 4],
     variance: [f64; 4],
-    /// Hits that no draw explains, and missing hits that were certain.
+    /// Number of hits that no draw explains, and of missing hits that were certain.
     impossible: usize,
 }
 
@@ -349,9 +350,10 @@ fn draws(arrivals: &[Arrival], law: &RedLaw, limit: u64) -> Draws {
     draws
 }
 
-/// Below the lower threshold no packet is chosen, and above the upper one every packet is; between them there
-/// are draws with which the law decides as the kernel did, and they are uniform. The law has the kernel's
-/// averages; with our real numbers, the average is on the other side of a threshold for a few packets.
+/// Below the lower threshold no packet is chosen, and above the upper one every packet is. Between them,
+/// there are draws with which the law decides as the kernel did, and these draws are uniform. The law is
+/// given the kernel's averages because, computed in our real numbers, the average would be on the other side
+/// of a threshold for a few packets.
 #[test]
 fn red_decides_as_the_kernel_where_it_draws_nothing_and_as_often_where_it_draws() {
     let (mut hits, mut expected, mut variance) = (0.0, 0.0, 0.0);

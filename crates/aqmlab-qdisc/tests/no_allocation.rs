@@ -1,5 +1,5 @@
-//! In steady state a port allocates nothing, whatever its built-in discipline. With reserved room
-//! it allocates nothing before that either.
+//! In steady state a port allocates nothing, whatever its built-in discipline. If room has been reserved, it
+//! allocates nothing before that either.
 
 use allocation_counter::measure;
 use aqmlab_params::{Origin, Value};
@@ -53,7 +53,7 @@ impl Load {
         Load { now: Instant::ZERO, draws, flows, gap_ns, lost: Lost::default(), law }
     }
 
-    /// Half of the packets can be marked; the law is observed occasionally.
+    /// Sends packets through the port. Half of them can be marked; the law is observed occasionally.
     fn put_on(&mut self, port: &mut Port<Pkt>, packets: u64) {
         for n in 0..packets {
             self.now += Span::ns(self.draws.below(self.gap_ns));
@@ -89,8 +89,8 @@ fn a_port_in_steady_state_allocates_nothing() {
     }
 }
 
-/// Many flows, and a queue longer than the room that disciplines reserve by themselves. Reserved
-/// room suffices from the first packet on and does not affect the packets' fates.
+/// Many flows, and a queue longer than the room that disciplines reserve by themselves. The reserved room
+/// suffices from the first packet on, and reserving it does not affect the fates of packets.
 #[test]
 fn a_port_with_room_allocates_nothing_from_its_first_packet_on() {
     const LIMIT: u64 = 5000;

@@ -1,4 +1,4 @@
-//! The port's books: conservation, exact integrals, the warm-up cut, classes.
+//! The port's books: conservation, exact integrals, the cut after the warm-up, classes.
 
 use std::collections::VecDeque;
 
@@ -136,7 +136,8 @@ fn integrals_are_exact_and_the_cut_keeps_what_is_inside() {
     port.settle(ms(3) + Span::us(500));
     port.check_books().unwrap();
 
-    // Waiting from 1.5 ms: 2 until 2, 1 until 3, 0 until 3.5 (packet 3 is being sent).
+    // Packets waiting from 1.5 ms on: 2 until 2 ms, 1 until 3 ms, 0 until 3.5 ms (packet 3 is then being
+    // sent).
     let books = port.books();
     let waiting = books.backlog_packets();
     assert_eq!(books.span(), Span::ms(2));
@@ -158,7 +159,8 @@ fn integrals_are_exact_and_the_cut_keeps_what_is_inside() {
         (new.initial.packets, new.arrived().packets, new.departed.packets, new.held().packets),
         (0, 1, 0, 1)
     );
-    // Packet 2 waited 0 to 2 ms, packet 3 1.5 to 3 ms; the sojourn of packet 1 was over before the cut.
+    // Packet 2 waited from 0 to 2 ms, and packet 3 from 1.5 to 3 ms; the sojourn of packet 1 was over before
+    // the cut.
     assert_eq!(old.sojourn_sum_ns, 2_000_000);
     assert_eq!(new.sojourn_sum_ns, 1_500_000);
 }

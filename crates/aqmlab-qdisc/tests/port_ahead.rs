@@ -1,6 +1,6 @@
 //! A port that looks ahead compared with one that is called at each departure, with the same discipline and
-//! arrivals. Each packet is predicted to leave when it does leave, and all books and laws agree at any
-//! instant.
+//! arrivals. Each packet is predicted to leave at the instant at which it does leave, and all books and laws
+//! agree at any instant.
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::LINK;
@@ -34,7 +34,7 @@ struct Arrival {
     flow: u64,
     ect: bool,
     look: bool,
-    /// Whether it arrives in the nanosecond in which a busy link becomes idle.
+    /// Whether the packet arrives in the nanosecond in which a busy link becomes idle.
     at_end: bool,
 }
 
@@ -80,8 +80,8 @@ fn books(port: &mut Port<Pkt>, now: Instant) -> String {
     )
 }
 
-/// Makes the departures of the plain port up to `now`; one that ends at `now` comes before arrivals
-/// at `now`.
+/// Makes the departures of the plain port up to `now`; a transmission that ends at `now` comes before
+/// arrivals at `now`.
 fn depart(plain: &mut Port<Pkt>, now: Instant, lost: &mut Lost, sent: &mut Sent) {
     while let Some(end) = plain.next_event().filter(|&end| end <= now) {
         let pkt = plain.link_free(end, lost).packet;
@@ -134,8 +134,8 @@ proptest! {
     }
 }
 
-/// An idle link whose only packet is lost still polls the discipline, so RED's idle period restarts, in both
-/// ways of driving the port.
+/// An idle link whose only packet is lost still polls the discipline, so RED's idle period restarts,
+/// whichever way the port is driven.
 #[test]
 fn a_loss_at_an_idle_link_begins_a_new_idle_time() {
     // Bursts raise the average; then single packets arrive at an idle link, and some of them are

@@ -37,7 +37,7 @@ fn notice(queued: f64) -> Notice {
     }
 }
 
-/// RFC 3168, section 7: marks below the maximum threshold; "at or above", drops.
+/// RFC 3168, section 7: marks below the maximum threshold, and drops "at or above" it.
 #[test]
 fn at_max_th_marks_have_become_drops() {
     for (avg, marks) in [(15.0f64.next_down(), true), (15.0, false)] {
@@ -107,7 +107,7 @@ fn each_arrival_has_the_draw_of_its_number() {
         expected += u64::from(unit_from_bits(numbered.at(n)) < ((waiting - 5.0) * 0.05).max(0.0));
         red.enqueue(Instant::from_ns(n), Pkt::new(n), &mut lost);
         assert_eq!(lost.dropped.len() as u64, expected, "arrival {n}");
-        // Between 3 and 13 packets wait: alternately below and above the threshold.
+        // Between 3 and 13 packets wait, so the queue is alternately below and above the threshold.
         if waiting >= if n / 50 % 2 == 0 { 13.0 } else { 3.0 } {
             red.dequeue(Instant::from_ns(n), &mut lost);
         }
@@ -115,9 +115,9 @@ fn each_arrival_has_the_draw_of_its_number() {
     assert!(expected > 1000, "{expected}");
 }
 
-/// A source that never yields, at 1.6 times the link's rate: RED loses three eighths of it and occasionally
-/// slightly more, under every rule for idle periods. A state in which the average is above `max_th` on an
-/// idle link, so that no packet is admitted, must end.
+/// A source that never yields, at 1.6 times the link's rate: RED drops three eighths of its packets and
+/// occasionally slightly more, under every rule for idle periods. A state in which the average is above
+/// `max_th` on an idle link, so that no packet is admitted, must end.
 #[test]
 fn a_source_that_never_yields_does_not_shut_the_queue_for_good() {
     const RATE: u64 = 1250; // packets of 1000 bytes per second

@@ -1,4 +1,4 @@
-//! RED-PD over real queues: which flows are restricted, and which are not.
+//! RED-PD over real queues: which flows it restricts, and which it does not.
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
@@ -31,7 +31,7 @@ impl Source {
         Source::Tcp { round_trip: Span::ms(ms), rate: 0.1, lost: false, due: Instant::ZERO }
     }
 
-    /// Returns the packets in the next packet time.
+    /// Returns the mean number of packets to send in the next packet time.
     fn rate(&mut self, now: Instant) -> f64 {
         match self {
             Source::Constant(rate) => *rate,
@@ -113,7 +113,7 @@ fn a_tcp_with_a_short_round_trip_is_held_back() {
     assert!(red[0] > 0.6 && pd[0] < 0.3, "RED {red:?}, RED-PD {pd:?}");
 }
 
-/// Constant observation sees the law evolve and changes nothing: neither a packet's fate nor later
+/// Constant observation sees the law evolve and changes nothing: neither the fates of packets nor later
 /// observations.
 #[test]
 fn to_observe_changes_nothing() {

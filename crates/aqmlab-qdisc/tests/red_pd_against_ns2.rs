@@ -49,7 +49,7 @@ fn red() -> RedLaw {
     })
 }
 
-/// When each packet in the link's system leaves, the one in transmission first.
+/// The times at which packets leave: first the one in transmission, then those waiting.
 #[derive(Default)]
 struct Link(VecDeque<Instant>);
 

@@ -85,7 +85,7 @@ fn nothing_automatic_is_left_and_a_second_resolution_changes_nothing() {
             }
             assert_eq!(once.iter().count(), info.params.len());
             assert_eq!(resolve(info.name, &once), Ok(once), "{} {preset}", info.name);
-            // A preset does not replace a size derived from a given one.
+            // A preset does not replace a size that is derived from a given one.
             let given = effective(info.name, &[("preset", Value::Choice(preset)), ("limit", size("2bdp"))]);
             let mean = match given.size("mean_packet") {
                 Ok(Size::Bytes(mean)) => mean,
@@ -213,7 +213,8 @@ fn the_design_rule_takes_flows_and_round_trip_time_of_the_link() {
     assert!((w_g * rtt - 0.4).abs() < 1e-9, "{w_g} at {rtt} s");
 }
 
-/// The published gains at their own link, at a slower one, and at one that they cannot hold.
+/// The published gains on the link for which they were designed, on a slower one, and on one that they cannot
+/// stabilise.
 #[test]
 fn the_phase_margin_of_given_gains() {
     let margin = |values: &[(&'static str, Value)], link: &LinkContext| {

@@ -1,9 +1,9 @@
 //! Named, counter-based random streams.
 //!
-//! A draw is a pure function of the run's seed, the name of the component that draws
-//! ("bottleneck/red", "traffic/ftp/start") and the number of the draw. No generator state is
-//! shared: one more flow never shifts the draws of a queue, skipping ahead is free, and two arms of
-//! an experiment that differ only in their queue see the same arrivals.
+//! A draw is a pure function of the run's seed, the name of the component that draws ("bottleneck/red",
+//! "traffic/ftp/start") and the number of the draw. No generator state is shared: an additional flow never
+//! shifts the draws of a queue, skipping ahead costs nothing, and two arms of an experiment that differ only
+//! in their queue see the same arrivals.
 //!
 //! The generator is Philox 2x64 with 10 rounds (Salmon et al., "Parallel random numbers: as easy as
 //! 1, 2, 3", SC 2011), checked against the known-answer vectors published with it. The conversions
@@ -51,7 +51,7 @@ impl Stream {
         Stream { key: philox2x64([index, 1], self.key)[0], next: 0 }
     }
 
-    /// Returns the same stream from draw number `n` on.
+    /// Returns the same stream, positioned at draw number `n`.
     pub const fn from_draw(self, n: u64) -> Self {
         Stream { key: self.key, next: n }
     }
@@ -62,8 +62,8 @@ impl Stream {
         philox2x64([n, 0], self.key)[0]
     }
 
-    /// Returns draws of the same key for a component that requests them by number, one per packet.
-    /// They differ from those of [`Stream::at`].
+    /// Returns a stream with the same key for a component that requests its draws by number, one per packet.
+    /// Its draws differ from those of [`Stream::at`].
     pub fn numbered(&self) -> Numbered {
         Numbered { keys: round_keys(self.key), block: u64::MAX, words: [0; 2] }
     }
@@ -91,8 +91,8 @@ impl Stream {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Returns true with probability `p`, decided by one integer comparison. It always takes one
-    /// draw, even for 0 and 1.
+    /// Returns true with probability `p`, decided by one integer comparison. It always takes one draw, even
+    /// if `p` is 0 or 1.
     #[inline]
     pub fn hit(&mut self, p: f64) -> bool {
         self.bits() >> 11 < threshold(p)
@@ -106,8 +106,8 @@ impl Stream {
 }
 
 /// A stream whose draws are requested only by number, mostly consecutively. The generator yields two words at
-/// a time: draws 2k and 2k + 1 are those of block k, so every other draw costs next to nothing. Its round
-/// keys are computed in advance.
+/// a time: draws 2k and 2k + 1 come from block k, so every other draw costs next to nothing. Its round keys
+/// are computed in advance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbered {
     keys: RoundKeys,
@@ -116,8 +116,8 @@ pub struct Numbered {
     words: [u64; 2],
 }
 
-/// The second word of a numbered stream's counter. In a plain stream it is 0, and where a family derives a
-/// key from an index it is 1.
+/// The second word of a numbered stream's counter. In a plain stream this word is 0; where a key is derived
+/// for an index of a family, it is 1.
 const NUMBERED: u64 = 2;
 
 impl Numbered {

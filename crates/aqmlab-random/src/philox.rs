@@ -26,7 +26,7 @@ pub const fn round_keys(mut key: u64) -> RoundKeys {
     keys
 }
 
-/// Does the same as [`philox2x64`], with given round keys.
+/// Like [`philox2x64`], but with given round keys.
 #[inline]
 pub const fn with_round_keys([mut x0, mut x1]: [u64; 2], keys: &RoundKeys) -> [u64; 2] {
     let mut round = 0;

@@ -8,7 +8,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// to the next packet.
 ///
 /// Networks send packets of only a few sizes, and division is slow. Quotients are therefore cached, each in
-/// the slot of its size, and the last one is kept at hand.
+/// the slot of its size, and the last one used is also kept separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Serialiser {
     rate: Rate,
@@ -20,7 +20,8 @@ pub struct Serialiser {
 /// own slots.
 const PLACES: usize = 4;
 
-/// The time for a size: whole nanoseconds, and the rest in units of `1 / rate` ns, below the rate.
+/// The time that a packet of one size takes: whole nanoseconds, and the rest in units of `1 / rate` ns,
+/// always less than the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Quotient {
     size: Bytes,
@@ -45,9 +46,9 @@ impl Serialiser {
         self.rate
     }
 
-    /// Returns the time that a packet of `size` takes after `remainder`, which is in units of
-    /// `1 / rate` ns, below the rate, and zero before the first packet of a train. Updates the
-    /// remainder.
+    /// Returns the time that a packet of `size` takes, given the `remainder` of the packets before it. The
+    /// remainder is in units of `1 / rate` ns, less than the rate, and zero before the first packet of a
+    /// train. Updates the remainder.
     #[inline]
     pub fn serialise(&mut self, size: Bytes, remainder: &mut u64) -> Span {
         if size != self.last.size {
@@ -60,7 +61,7 @@ impl Serialiser {
         Span::ns(self.last.whole + u64::from(carry))
     }
 
-    /// Makes `size` the last size.
+    /// Makes the quotient for `size` the last one used.
     #[inline(never)]
     fn recall(&mut self, size: Bytes) {
         let place = (size.get() >> 3 ^ size.get() >> 7) as usize % PLACES;
@@ -77,20 +78,21 @@ impl Serialiser {
             return Quotient { size, whole: work / rate, rest: work % rate };
         }
         let (work, rate) = (size.bits() * u128::from(NS_PER_S), u128::from(rate));
-        // Less than u64::MAX, so that a nanosecond can be added.
+        // The result must be less than u64::MAX, so that a nanosecond can be added.
         let whole = u64::try_from(work / rate).unwrap_or(u64::MAX).min(u64::MAX - 1);
         Quotient { size, whole, rest: (work % rate) as u64 }
     }
 }
 
-/// Serialisation times of one link in whole nanoseconds, the rounding remainder carried to the next packet.
+/// Serialisation times of one link in whole nanoseconds, with the rounding remainder carried to the next
+/// packet.
 ///
 /// After any number of packets sent back to back, the sum of the returned spans is the exact time rounded
-/// down: a rate never drifts, however awkward.
+/// down: even an awkward rate never leads to drift.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkClock {
     serialiser: Serialiser,
-    /// Unspent remainder in units of `1 / rate` ns; always below the rate.
+    /// The remainder carried so far, in units of `1 / rate` ns; always less than the rate.
     remainder: u64,
 }
 
@@ -131,7 +133,7 @@ impl LinkClock {
         self.remainder = 0;
     }
 
-    /// Returns the time for which the next packet, of `size`, occupies the link.
+    /// Returns how long the next packet, whose size is `size`, occupies the link.
     #[inline]
     pub fn serialise(&mut self, size: Bytes) -> Span {
         self.serialiser.serialise(size, &mut self.remainder)

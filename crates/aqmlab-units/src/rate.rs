@@ -36,7 +36,7 @@ impl Rate {
         Rate(bps.and_then(|bps| u64::try_from(bps).ok()).unwrap_or(u64::MAX))
     }
 
-    /// Returns the exact amount that is sent in `time`, in 10^-9 bit.
+    /// Returns the exact amount that is sent in `time`, in units of 10^-9 bit.
     pub const fn nanobits_in(self, time: Span) -> u128 {
         self.0 as u128 * time.as_ns() as u128
     }

@@ -1,4 +1,5 @@
-//! The one text form of quantities: `"10Mbit"`, `"40ms"`, `"36p"`, `"123kB"`, `"1.5bdp"`.
+//! The text form of quantities, which is the same everywhere: `"10Mbit"`, `"40ms"`, `"36p"`, `"123kB"`,
+//! `"1.5bdp"`.
 //!
 //! Parsing is exact: `"0.1ms"` is 100 000 ns, not the float nearest to it. A value that is finer than the
 //! unit of its type (`"0.3ns"`, `"1.5p"`) is an error, never rounded. Numbers may have an exponent, as programs print
@@ -25,7 +26,7 @@ pub enum Size {
     Time(Span),
 }
 
-/// Why a string is not the requested quantity. It prints as a sentence without a full stop.
+/// The reason why a string is not the requested quantity. It prints as a sentence without a full stop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ParseError {
@@ -64,7 +65,7 @@ pub enum ParseError {
         /// the smallest unit
         smallest: &'static str,
     },
-    /// The value does not fit.
+    /// The value is too large for the type.
     TooLarge {
         /// the text
         text: String,
@@ -223,7 +224,8 @@ fn scaled(
         .checked_mul(denominator)
         .and_then(|n| n.checked_add(digits(fraction).ok()?))
         .ok_or_else(too_large)?;
-    // An exponent that fits no number is far beyond all others; zero stays zero with any exponent.
+    // An exponent that does not fit its type is treated as the extreme one; zero stays zero with any
+    // exponent.
     let exponent =
         exponent.parse::<i32>().unwrap_or(if exponent.starts_with('-') { i32::MIN } else { i32::MAX });
     let power = 10u128.checked_pow(if mantissa == 0 { 0 } else { exponent.unsigned_abs() });

@@ -18,7 +18,7 @@ pub struct Span(u64);
 impl Instant {
     /// The start of a run.
     pub const ZERO: Instant = Instant(0);
-    /// Later than any instant of a run: "never".
+    /// An instant later than any in a run, which means "never".
     pub const FAR_FUTURE: Instant = Instant(u64::MAX);
 
     /// Returns the instant `ns` nanoseconds after the start.
@@ -73,7 +73,8 @@ impl Span {
         Span(n * NS_PER_S)
     }
 
-    /// Returns the span nearest to `seconds`, or `None` if negative, not finite or over 584 years.
+    /// Returns the span nearest to `seconds`, or `None` if `seconds` is negative, not finite or more than 584
+    /// years.
     pub fn try_from_secs_f64(seconds: f64) -> Option<Self> {
         let ns = seconds * NS_PER_S as f64;
         // 2^64 is exact as a float, so this is the true upper end of u64.

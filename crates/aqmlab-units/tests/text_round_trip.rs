@@ -1,4 +1,4 @@
-//! Texts round-trip and parse exactly, and errors name the accepted form.
+//! Texts parse exactly and survive a round trip, and errors name the accepted form.
 use aqmlab_units::text::{ParseError, Size, parse_bytes, parse_packets, parse_rate, parse_size, parse_span};
 use aqmlab_units::{Bytes, LinkClock, Packets, Rate, Span};
 use proptest::prelude::*;

@@ -8,10 +8,11 @@ use super::{Decision, RedLaw};
 /// The rule by which `max_p` changes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Adaptation {
-    /// Additive increase and multiplicative decrease, towards a band around the middle between the
-    /// thresholds.
+    /// Additive increase and multiplicative decrease, which move the average towards a band around the
+    /// midpoint of the thresholds.
     Aimd(AimdRule),
-    /// Division when the average falls below `min_th`, multiplication when it rises above `max_th`.
+    /// Division of `max_p` when the average falls below `min_th`, and multiplication when it rises above
+    /// `max_th`.
     Crossings(CrossingRule),
 }
 
@@ -64,8 +65,7 @@ pub enum When {
 /// band is the middle fifth.
 const BAND_MARGIN: f64 = 0.4;
 
-/// Position of the average: relative to the band for AIMD, relative to the thresholds for
-/// crossings.
+/// Where the average is, relative to the band (AIMD) or relative to the thresholds (crossings).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Zone {
     Below,
@@ -90,7 +90,8 @@ pub struct AdaptiveRed {
     red: RedLaw,
     rule: Adaptation,
     band: (f64, f64),
-    /// Timer: when the next update is due. Arrivals: the last instant without an update.
+    /// Timer: when the next update is due. Arrivals: the instant after which the next arrival makes an
+    /// update.
     next: Instant,
     /// Crossings: the range of averages, ends included, around the last arrival's average in which
     /// no threshold is crossed.
@@ -125,8 +126,7 @@ impl AdaptiveRed {
         self.red.decide(avg, queued, size, draw)
     }
 
-    /// Does the first half of an arrival: makes the updates that are due and returns the new
-    /// average.
+    /// Handles the first half of an arrival: makes the updates that are due and returns the new average.
     #[inline(always)]
     pub(crate) fn update(&mut self, now: Instant, queued: f64) -> f64 {
         self.catch_up(now);
@@ -163,7 +163,7 @@ impl AdaptiveRed {
         self.red.rate_changed(now, packets_per_s);
     }
 
-    /// Returns RED itself, in its state after the last call.
+    /// Returns RED itself, in the state that it had after the last call.
     pub const fn red(&self) -> &RedLaw {
         &self.red
     }
@@ -221,7 +221,7 @@ impl AdaptiveRed {
         self.next += rule.interval * due;
     }
 
-    /// ns-2.35 `REDQueue::updateMaxP`: decrease tested first, strict comparisons, and the time
+    /// ns-2.35 `REDQueue::updateMaxP`: the decrease is tested first, comparisons are strict, and the time is
     /// recorded only if `max_p` changes.
     #[inline(never)]
     fn update_at_arrival(&mut self, rule: AimdRule, now: Instant, avg: f64) {
@@ -373,7 +373,7 @@ mod tests {
         assert!((0.009..0.01).contains(&end), "{end}");
     }
 
-    /// Lets the average decay over an idle hour, once in one step and once call by call.
+    /// Lets the average decay over an idle hour, once in a single step and once over many calls.
     #[test]
     fn a_leap_over_an_idle_time_equals_every_single_update() {
         for weight in [1e-3, 1e-5, 1e-7] {

@@ -9,14 +9,14 @@ pub enum IdleRule {
     /// packets that could have been sent, and no ordinary step at the arrival that ends the idle period.
     // DEVIATES from the paper's wording where that arrival is lost. The queue has still been empty since
     // `q_time`, so `f(time - q_time)` would count the time before the arrival again at the next one. Here
-    // each packet that could have been sent counts once. (Restarting at each loss would be worse: arrivals
-    // less than a transmission time apart would never let the average decay, and a RED queue above `max_th`
-    // would remain blocked forever.)
+    // each packet that could have been sent counts once. (Restarting the count at each loss would be worse:
+    // arrivals less than a transmission time apart would never let the average decay, and a RED queue above
+    // `max_th` would remain blocked forever.)
     Paper,
-    /// ns-2.35: the same `m` steps and the arrival's ordinary step, `m + 1` in all.
+    /// ns-2.35: the same `m` steps, then the ordinary step of the arrival, `m + 1` steps in all.
     Ns2,
-    /// Linux: powers of two from the table of 256 shifts that `tc` computes, linear within its
-    /// first cell and 15.625 times slower than the table intends.
+    /// Linux: the average decays by powers of two, from the table of 256 shifts that `tc` computes; within
+    /// the table's first cell it decays linearly. The decay is 15.625 times slower than the table intends.
     Linux,
 }
 
@@ -61,7 +61,7 @@ impl Average {
         self.value
     }
 
-    /// Cold: arrivals at a busy link do not reach this function.
+    /// This function is cold because arrivals at a busy link do not reach it.
     #[cold]
     fn end_idle(&mut self, since: Instant, now: Instant, queued: f64) {
         self.idle_since = None;
@@ -80,7 +80,7 @@ impl Average {
     /// sent.
     fn counted_to(&self, since: Instant, now: Instant) -> Instant {
         let sent = Span::try_from_secs_f64(self.virtual_packets(since, now) / self.packets_per_s);
-        // Never later than now, whatever the rounding.
+        // The result is never later than now, whatever the rounding.
         sent.map_or(now, |sent| (since + sent).min(now))
     }
 
@@ -100,8 +100,8 @@ impl Average {
         self.idle_since.get_or_insert(if now == ended { counted_to } else { now });
     }
 
-    /// Changes the link's rate to `packets_per_s`. The effect of an idle period so far is kept; a fraction of
-    /// a virtual packet is lost.
+    /// Changes the link's rate to `packets_per_s`. The effect of the idle period so far is kept, except that
+    /// a fraction of a virtual packet is lost.
     pub fn rate_changed(&mut self, now: Instant, packets_per_s: f64) {
         if packets_per_s == self.packets_per_s {
             return;
@@ -113,7 +113,7 @@ impl Average {
         self.packets_per_s = packets_per_s;
     }
 
-    /// Returns the average at `now`: that of the last arrival, decayed if the link has been idle since.
+    /// Returns the average at `now`: that of the last arrival, decayed if the link has been idle since then.
     pub fn at(&self, now: Instant) -> f64 {
         self.idle_since.map_or(self.value, |since| self.aged(since, now))
     }
@@ -136,7 +136,7 @@ impl Average {
         self.value * libm::pow(self.rest, self.virtual_packets(since, now))
     }
 
-    /// Returns the number of whole mean packets that could have been sent.
+    /// Returns the number of whole packets of mean size that could have been sent in this time.
     fn virtual_packets(&self, since: Instant, now: Instant) -> f64 {
         libm::floor(now.saturating_since(since).as_secs_f64() * self.packets_per_s)
     }
@@ -153,7 +153,7 @@ impl Average {
 // the average is up to a byte higher.
 fn linux_aged(avg: f64, weight: f64, packets_per_s: f64, idle_s: f64) -> f64 {
     const DEEPEST: f64 = 31.0;
-    /// A tick of `tc`, which the kernel treats as a microsecond.
+    /// The length of a tick of `tc`, which the kernel takes for a microsecond.
     const TICK_S: f64 = 64e-9;
     let per_us = -libm::log1p(-weight) * packets_per_s * TICK_S;
     let mut cell_log = 0;

@@ -1,5 +1,5 @@
-//! BLUE (Feng, Kandlur, Saha, Shin 1999 to 2002): a single probability, changed by lost packets and an idle
-//! link.
+//! BLUE (Feng, Kandlur, Saha, Shin 1999 to 2002): a single probability, which lost packets raise and an idle
+//! link lowers.
 //!
 //! ```text
 //! packet lost, or queue above L:  if now - last_update > freeze_time { p += d1; last_update = now }
@@ -20,10 +20,10 @@ pub struct BlueParams {
     pub decrement: f64,
     /// Time between two updates, `freeze_time`.
     pub freeze_time: Span,
-    /// Whether an update is due when exactly `freeze_time` has passed. In the paper, more time must
+    /// Whether an update is due when exactly `freeze_time` has passed. In the paper it is not: more time must
     /// have passed.
     pub at_freeze_time: bool,
-    /// A queue above this counts as a loss, `L`.
+    /// `L`: a queue longer than this counts as a loss.
     pub threshold: f64,
     /// Whether drops by the probability itself count as losses. The paper counts only overflows.
     pub early_drops_count: bool,
@@ -31,7 +31,7 @@ pub struct BlueParams {
     pub idle: BlueIdle,
     /// An arrival that finds fewer packets than this waiting is never chosen.
     pub min_backlog: f64,
-    /// The probability is a multiple of the reciprocal of this; `None` allows any number.
+    /// The probability is rounded to a multiple of 1 over this number; `None` means no rounding.
     pub steps: Option<f64>,
 }
 
@@ -40,7 +40,8 @@ pub struct BlueParams {
 pub enum BlueIdle {
     /// Paper: one event per idle period, at the instant at which the link runs out of packets.
     Emptied,
-    /// ns-3 port: at the arrival that ends the idle period, one decrement per whole `freeze_time` of it.
+    /// ns-3 port: at the arrival that ends the idle period, one decrement per whole `freeze_time` that the
+    /// period contains.
     Periods,
     /// ALTQ: at the arrival that ends the idle period, one decrement if the period was longer than
     /// `freeze_time`. If the clock's whole seconds at the two ends of an idle period differ by more than one,
@@ -83,7 +84,7 @@ impl BlueLaw {
         by_idle | (queued > self.params.threshold && self.on_loss(now))
     }
 
-    /// Decides on an arrival that found `packets` waiting. `draw` returns a number in [0, 1).
+    /// Decides on an arrival that found this number of `packets` waiting. `draw` returns a number in [0, 1).
     #[inline]
     pub fn decision(&self, packets: f64, draw: impl FnOnce() -> f64) -> Decision {
         if self.p > 0.0 && packets >= self.params.min_backlog && draw() < self.p {
@@ -225,7 +226,7 @@ mod tests {
         Instant::ZERO + Span::ms(n)
     }
 
-    /// Returns a law whose link is busy from time zero on.
+    /// Returns a law for a link that is busy from time zero on.
     fn busy(params: BlueParams) -> BlueLaw {
         let mut law = BlueLaw::new(params);
         law.on_arrival(ms(0), 0.0);
@@ -331,7 +332,7 @@ mod tests {
             law.on_arrival(ms(to), 0.0);
             assert_eq!(law.probability(), p);
         }
-        // The beginning of an idle period also delays increments.
+        // The beginning of an idle period counts as an update, so it also delays increments.
         law.on_idle(ms(1300));
         law.on_arrival(ms(1310), 0.0);
         assert!(!law.on_loss(ms(1350)));

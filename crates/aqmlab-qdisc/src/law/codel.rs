@@ -35,8 +35,8 @@ pub struct CodelParams {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodelLaw {
     params: CodelParams,
-    /// When packets will have waited too long throughout an interval; `None` if the last packet had not
-    /// waited too long.
+    /// The instant at which packets will have waited too long throughout an interval; `None` if the last
+    /// packet had not waited too long.
     first_above: Option<Instant>,
     /// Whether the queue counts as standing.
     dropping: bool,
@@ -46,7 +46,7 @@ pub struct CodelLaw {
     count: u64,
     /// `count` at the beginning of the dropping state.
     last_count: u64,
-    /// The value that `after` takes if the packet chosen last is dropped.
+    /// The value that `after` takes if the packet that was chosen last is dropped.
     once_dropped: After,
     after: After,
     /// Linux: the inverse square root of the count, times 2^16.
@@ -157,7 +157,8 @@ impl CodelLaw {
         }
     }
 
-    /// Enters a dropping state. If the last one ended recently, this one continues from its rate.
+    /// Enters a dropping state. If the last dropping state ended recently, the new one continues at the rate
+    /// that the last one had reached.
     #[cold]
     fn enter(&mut self, now: Instant) {
         let gained = self.count - self.last_count;
@@ -189,7 +190,7 @@ impl CodelLaw {
         true
     }
 
-    /// RFC 8289, `control_law`: in whole nanoseconds or units, rounded down.
+    /// RFC 8289, `control_law`: in whole nanoseconds or Linux's units, rounded down.
     fn after_interval(&self, from: Instant) -> Instant {
         let interval = self.params.interval.as_ns();
         let ns = match self.params.arithmetic {
@@ -204,7 +205,7 @@ impl CodelLaw {
     fn improve_root(&mut self) {
         let x = u64::from(self.inverse_root) << 16;
         let square = (x * x) >> 32;
-        // A quarter of the factor, so that the product has at most 64 bits.
+        // The factor is divided by four first, so that the product has at most 64 bits.
         let factor = (3u64 << 32).saturating_sub(self.count.saturating_mul(square)) >> 2;
         let next = (factor * x) >> 31;
         self.inverse_root = u16::try_from(next >> 16).unwrap_or(u16::MAX);
@@ -294,8 +295,8 @@ mod tests {
         }
     }
 
-    /// A state that begins within 16 intervals of one that ended with `count` continues from the
-    /// count gained there.
+    /// A dropping state that begins within 16 intervals of the end of the previous one continues from the
+    /// count that the previous one had gained.
     #[test]
     fn a_new_state_goes_on_from_the_rate_of_one_that_ended_not_long_ago() {
         for (pause_ms, count) in [(10, 4), (1400, 4), (1600, 1)] {
@@ -317,7 +318,7 @@ mod tests {
         assert_eq!(drops(&mut law, 390_000, 390_010), [390_000; 4]);
     }
 
-    /// The queue empties during drops: this ends the state, except at its first drop.
+    /// If the queue empties during drops, the dropping state ends, except at its first drop.
     #[test]
     fn an_empty_queue_ends_the_state_but_not_at_its_first_drop() {
         let mut law = CodelLaw::new(PARAMS);

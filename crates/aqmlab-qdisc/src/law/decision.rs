@@ -14,7 +14,7 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// An early notice, by a mark if possible.
+    /// An early notice, given by a mark if possible.
     pub const EARLY: Notice = Notice { reason: Reason::Early, markable: true };
 
     /// Returns whether a packet with this ECN field is marked instead of lost, in a queue with ECN
@@ -64,7 +64,8 @@ pub enum ByteMode {
 }
 
 impl ByteMode {
-    /// Scales `pb` for a packet of `size`, in the mode that scales before spacing.
+    /// Scales `pb` for a packet of `size` if this mode scales before spacing, and otherwise returns it
+    /// unchanged.
     #[inline]
     pub(super) fn before_spacing(self, pb: f64, size: Bytes) -> f64 {
         match self {
@@ -73,8 +74,8 @@ impl ByteMode {
         }
     }
 
-    /// Scales `pa` for a packet of `size`, in the mode that scales after spacing; a probability of
-    /// 1 is not scaled.
+    /// Scales `pa` for a packet of `size` if this mode scales after spacing, and otherwise returns it
+    /// unchanged. A probability of 1 is not scaled.
     #[inline]
     pub(super) fn after_spacing(self, pa: f64, size: Bytes) -> f64 {
         match self {
@@ -83,7 +84,7 @@ impl ByteMode {
         }
     }
 
-    /// Returns the probability `p` of a law without spacing for a packet of `size`.
+    /// Returns the probability `p` of a law without spacing, scaled for a packet of `size`.
     #[inline]
     pub fn scaled(self, p: f64, size: Bytes) -> f64 {
         match self {

@@ -1,9 +1,9 @@
 //! Flow Random Early Drop (Lin and Morris, SIGCOMM 1997, figure 6).
 //!
-//! RED treats all flows alike. FRED looks at the number of packets that the arrival's own flow has waiting. A
-//! flow with few packets is not chosen at random, and a flow with too many is cut off. A flow that keeps
-//! exceeding its limit gets a strike each time; with two strikes it is limited to the average share as long
-//! as it has packets waiting.
+//! RED treats all flows alike. FRED takes into account how many packets the arrival's own flow has waiting.
+//! Packets of a flow that has few of them waiting are not chosen at random, and a flow that has too many is
+//! cut off. A flow that keeps exceeding its limit gets a strike each time; with two strikes it is limited to
+//! the average share as long as it has packets waiting.
 
 use aqmlab_units::{Bytes, Instant};
 
@@ -21,11 +21,11 @@ pub struct FredParams {
     pub max_p: f64,
     /// Weight of a new sample in the average, w_q.
     pub weight: f64,
-    /// Waiting packets below which a flow is not chosen at random.
+    /// Number of waiting packets below which a flow's arrivals are not chosen at random.
     pub min_q: f64,
-    /// Waiting packets at which a flow is cut off.
+    /// Number of waiting packets at which a flow is cut off.
     pub max_q: f64,
-    /// The rule for many flows.
+    /// When the rule for many flows applies.
     pub many_flows: ManyFlows,
     /// Mean packets that the link sends per second.
     pub packets_per_s: f64,
@@ -43,9 +43,9 @@ pub enum ManyFlows {
     Count(u64),
 }
 
-/// Waiting packets that a flow may have when there are many flows.
+/// Number of waiting packets that a flow may have when there are many flows.
 const TWO_PACKETS: f64 = 2.0;
-/// Strikes that a flow may have without being limited to the average share.
+/// Number of strikes that a flow may have without being limited to the average share.
 const STRIKES_ALLOWED: u32 = 1;
 
 /// The state of a flow that has packets waiting: `qlen_i` and `strike_i`.
@@ -53,7 +53,7 @@ const STRIKES_ALLOWED: u32 = 1;
 pub struct FredFlow {
     /// Waiting packets.
     pub queued: u32,
-    /// Arrivals that exceeded the flow's limit.
+    /// Number of arrivals that exceeded the flow's limit.
     pub strikes: u32,
 }
 
@@ -78,8 +78,8 @@ impl FredLaw {
         }
     }
 
-    /// Decides on an arrival while `active` flows have packets waiting. `draw` returns a number in
-    /// [0, 1) and is called at most once. The caller reports a packet that is then queued by
+    /// Decides on an arrival while `active` flows have packets waiting. `draw` returns a number in [0, 1) and
+    /// is called at most once. If the packet is then queued, the caller reports this with
     /// [`FredLaw::on_queued`].
     #[inline]
     pub fn on_arrival(
@@ -91,7 +91,8 @@ impl FredLaw {
         draw: impl FnOnce() -> f64,
     ) -> Decision {
         let FredParams { min_th, max_th, min_q, .. } = self.params;
-        // Only queued packets update the average. An arrival sees it decayed by the link's idle period.
+        // Only queued packets update the average. An arrival sees the average as it has decayed while the
+        // link was idle.
         let avg = self.average.at(now);
         let (waiting, above) = (f64::from(flow.queued), avg >= max_th);
         if self.exceeds(flow, avg, active) {
@@ -114,7 +115,8 @@ impl FredLaw {
         Decision::Admit
     }
 
-    /// The figure's "identify and manage non-adaptive flows".
+    /// Returns whether the flow exceeds its limit: the step "identify and manage non-adaptive flows" of the
+    /// figure.
     #[inline]
     fn exceeds(&self, flow: &FredFlow, avg: f64, active: u64) -> bool {
         let FredParams { max_th, max_q, .. } = self.params;
@@ -190,7 +192,7 @@ impl FredLaw {
         self.fair_share
     }
 
-    /// Returns the arrivals since the last notice in the range of random drops.
+    /// Returns the number of arrivals since the last notice, counted in the range of random drops.
     pub const fn count(&self) -> i64 {
         self.spacing.count()
     }
@@ -224,8 +226,8 @@ mod tests {
         law
     }
 
-    /// Returns the decision for a flow with this many packets waiting and strikes, and its strikes
-    /// afterwards.
+    /// Returns the decision on an arrival whose flow has this many packets waiting and this many strikes, and
+    /// the flow's strikes afterwards.
     fn ask(law: &mut FredLaw, queued: u32, strikes: u32, active: u64, draw: f64) -> (Option<Reason>, u32) {
         let mut flow = FredFlow { queued, strikes };
         let decision = law.on_arrival(NOW, &mut flow, active, Bytes::new(1000), || draw);
@@ -328,7 +330,7 @@ mod tests {
             Decision::Notify(notice) => Some(notice.reason),
         };
         assert_eq!(law.average().at(NOW), 32.0);
-        // Arrivals that are lost do not stop the decay.
+        // Lost arrivals do not stop the decay of the average.
         assert_eq!(reason(&mut law, 0), Some(Reason::Forced));
         assert_eq!(
             reason(&mut law, 1),

@@ -10,7 +10,7 @@ use super::{ByteMode, Decision, Sampling, chosen};
 pub struct PiParams {
     /// Weight of the present sample's distance from `q_ref`, per packet.
     pub a: f64,
-    /// Weight of the previous sample's distance, per packet; below `a`.
+    /// Weight of the previous sample's distance from `q_ref`, per packet; less than `a`.
     pub b: f64,
     /// The queue length to hold, in packets.
     pub q_ref: f64,
@@ -42,8 +42,8 @@ impl PiLaw {
         PiLaw { params, sampling, p: Grid::ZERO, probability: 0.0, q_old }
     }
 
-    /// Makes the updates due up to and including `now`. `queued` returns the queue length since the
-    /// last call.
+    /// Makes the updates due up to and including `now`. `queued` returns the queue length, which has been
+    /// constant since the last call.
     #[inline]
     pub fn catch_up(&mut self, now: Instant, queued: impl FnOnce() -> f64) {
         if self.sampling.is_due(now) {
@@ -51,8 +51,8 @@ impl PiLaw {
         }
     }
 
-    /// The first sample uses the old queue as the previous one. For all others the previous sample equals
-    /// their own, so they make equal steps, and the work is bounded however long the pause.
+    /// The first sample uses the old queue as the previous one. For all further samples, the previous one
+    /// equals the present one, so they make equal steps, and the work is bounded however long the pause.
     // DEVIATES from ns-2, whose p is a float: sums on a grid are the same in any grouping (see `Grid`).
     #[cold]
     fn update(&mut self, now: Instant, q: f64) {
@@ -71,8 +71,8 @@ impl PiLaw {
         Grid::nearest(a * (q - q_ref) - b * (q_old - q_ref))
     }
 
-    /// Decides on the arrival of a packet of `size`; the law has caught up. `draw` returns a number
-    /// in [0, 1) and is called at most once.
+    /// Decides on the arrival of a packet of `size`. The caller must first have brought the law up to date.
+    /// `draw` returns a number in [0, 1) and is called at most once.
     #[inline]
     pub fn on_arrival(&self, size: Bytes, draw: impl FnOnce() -> f64) -> Decision {
         chosen(self.probability, self.params.byte_mode, size, draw)
@@ -151,7 +151,8 @@ mod tests {
     fn p_stays_a_probability_and_does_not_wind_up() {
         let mut law = law(0.0);
         assert_eq!(after(&mut law, 1_000_000, 60_000.0), 1.0);
-        // The next sample changes it by the whole step: the part cut off earlier is forgotten.
+        // The next sample changes the probability by the whole step: the part that was cut off earlier is
+        // forgotten.
         let step = 1.822e-5 * (50_000.0 - 50.0) - 1.816e-5 * (60_000.0 - 50.0);
         assert!((-0.2..-0.1).contains(&step));
         assert!((after(&mut law, 1_000_001, 50_000.0) - (1.0 + step)).abs() < 1e-12);

@@ -25,13 +25,13 @@ impl TcpLoop {
         let zero = self.window_pole();
         let (wr, rc) = (crossover * self.rtt_s, self.rtt_s * self.packets_per_s);
         let double_flows = 2.0 * self.flows;
-        // |L(j w_g)| = 1 with the zero on the pole.
+        // |L(j w_g)| is 1 if the zero is on the pole.
         let k = crossover * libm::sqrt(1.0 + wr * wr) * double_flows * double_flows / (rc * rc * rc);
         discrete(k, zero, frequency)
     }
 
-    /// Returns the phase margin in degrees for the gains `a` and `b` at `frequency` (Hz): the
-    /// further lag at which the loop would begin to oscillate. A negative margin means that it
+    /// Returns the phase margin in degrees for the gains `a` and `b` at `frequency` (Hz): the additional
+    /// phase lag at which the loop would begin to oscillate. A negative margin means that the loop
     /// oscillates. Half a sampling period of the controller counts as delay.
     pub fn phase_margin(&self, a: f64, b: f64, frequency: f64) -> f64 {
         let (integral, proportional) = ((a - b) * frequency, (a + b) / 2.0);

@@ -17,18 +17,18 @@ pub enum Counting {
     /// waits. The first arrival above `min_th` begins a cycle and passes. The count is 0 after a
     /// forced drop and after an overflow.
     Ns2,
-    /// Linux: like the paper, but -1 after a forced notice too.
+    /// Linux: like the paper, but the count is -1 after a forced notice too.
     Linux,
 }
 
 /// The notices that are marks where ECN is on; all others are drops.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum EcnRegion {
-    /// Notices while the average is below `max_th`. Above it packets are dropped, in the gentle
-    /// region too (RFC 3168, section 7).
+    /// Notices while the average is below `max_th`. Above `max_th` packets are dropped, also in the gentle
+    /// region (RFC 3168, section 7).
     BelowMaxTh,
-    /// Notices whose probability before spacing is below this (ns-2.35 `mark_p_`). No notice is
-    /// then forced: above the upper end it is early, with probability 1 (`use_mark_p_`).
+    /// Notices whose probability before spacing is below this (ns-2.35 `mark_p_`). No notice is forced in
+    /// this mode: above the upper end, notices are early and have probability 1 (`use_mark_p_`).
     BelowMarkP(f64),
     /// All notices: only an overflow drops ECN-capable packets (Feng 1999; Linux without
     /// `harddrop`).
@@ -40,7 +40,7 @@ pub enum EcnRegion {
 pub struct RedParams {
     /// Average below which no packet is chosen.
     pub min_th: f64,
-    /// Average at and above which every packet is chosen; twice this if gentle.
+    /// Average at and above which every packet is chosen; if gentle, this happens at twice the value.
     pub max_th: f64,
     /// Probability at `max_th`.
     pub max_p: f64,
@@ -69,14 +69,15 @@ pub struct RedLaw {
     params: RedParams,
     average: Average,
     spacing: Spacing,
-    /// Filter of the probability; `None` uses the probability as calculated.
+    /// Filter of the probability; with `None`, the probability is used as calculated.
     low_pass: Option<LowPass>,
     /// max_th - min_th
     range: f64,
     max_p: f64,
     /// `max_p` at the foot of the gentle slope.
     gentle_foot: f64,
-    /// ns-2: whether the average has been above `min_th` since the last arrival for which it was not.
+    /// ns-2: whether a cycle has begun. Set by the first arrival above `min_th` without a forced notice, and
+    /// cleared by an arrival at which the average is below `min_th` or at most one unit waits.
     was_above: bool,
 }
 
@@ -121,13 +122,13 @@ impl RedLaw {
         self.decide(avg, queued, size, draw)
     }
 
-    /// Does the first half of an arrival: returns the new average.
+    /// Handles the first half of an arrival: returns the new average.
     #[inline]
     pub(crate) fn update_average(&mut self, now: Instant, queued: f64) -> f64 {
         self.average.on_arrival(now, queued)
     }
 
-    /// Does the second half of an arrival: decides.
+    /// Handles the second half of an arrival: decides on the packet.
     #[inline]
     pub(crate) fn decide(
         &mut self,
@@ -151,7 +152,7 @@ impl RedLaw {
     }
 
     /// Decides by the filtered probability, which is independent of the present average; `None` if it is
-    /// zero. (This is a separate path because a filter is rare.)
+    /// zero. (This is a separate function because filters are rare.)
     #[cold]
     #[inline(never)]
     fn filtered(&mut self, avg: f64, size: Bytes) -> Option<f64> {
@@ -191,7 +192,7 @@ impl RedLaw {
     #[inline]
     fn without_draw_ns2(&mut self, avg: f64, queued: f64, size: Bytes) -> Option<Decision> {
         self.spacing.step(size);
-        // One unit: a packet, or a byte if the queue is in bytes.
+        // One unit is a packet, or a byte if the queue is in bytes.
         if avg < self.params.min_th || queued <= 1.0 {
             self.was_above = false;
             return Some(Decision::Admit);
@@ -217,7 +218,7 @@ impl RedLaw {
         Decision::Notify(Notice { reason, markable })
     }
 
-    /// Records that an admitted arrival found no room.
+    /// Records that an arrival that the law admitted found no room.
     pub fn on_overflow(&mut self) {
         if self.params.counting == Counting::Ns2 {
             self.spacing.notified();
@@ -286,7 +287,7 @@ impl RedLaw {
         self.max_p
     }
 
-    /// Returns the arrivals since the last notification; -1 outside a cycle.
+    /// Returns the number of arrivals since the last notification; -1 outside a cycle.
     pub const fn count(&self) -> i64 {
         self.spacing.count()
     }
@@ -338,7 +339,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Inside the range with a low and with a high probability, in the gentle region, and beyond.
+    /// Tests the range of early notices with a low and with a high probability, the gentle region, and the
+    /// region above it.
     #[test]
     fn each_ecn_region_ends_at_its_own_edge() {
         let notices = [

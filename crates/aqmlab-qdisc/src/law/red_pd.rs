@@ -1,9 +1,9 @@
 //! RED with Preferential Dropping (Mahajan and Floyd, ICNP 2001; ns-2.35 and its scripts).
 //!
 //! RED drops packets of each flow in proportion to the flow's rate. The flows with drops in most of the
-//! recent congestion epochs therefore send much more than a TCP with the target round-trip time would at this
-//! drop rate. The law monitors such flows: a filter ahead of the queue drops their packets until they lose no
-//! more in the queue than other flows do.
+//! recent congestion epochs therefore send much more than a TCP connection with the target round-trip time
+//! would send at this drop rate. The law monitors such flows: a filter ahead of the queue drops their packets
+//! until they lose no more in the queue than other flows do.
 
 use alloc::vec::Vec;
 
@@ -15,14 +15,14 @@ use crate::flow_table::FlowTable;
 
 /// Number of past intervals whose lengths are kept.
 const REMEMBERED: usize = 8;
-/// ns-2: delay after each identification until probabilities are lowered.
+/// ns-2: time between each identification and the lowering of probabilities.
 const LOWERING_DELAY: Span = Span::ms(1);
 /// ns-2: largest probability of a newly monitored flow, which is otherwise twice the drop rate.
 const FIRST_AT_MOST: f64 = 0.5;
 /// Number of flows for which room is reserved at once. For more flows, the room doubles when they first lose
 /// packets.
 const RESERVED_AT_MOST: usize = 1024;
-/// Average drop rate below which it counts as zero.
+/// Average drop rate below which the average counts as zero.
 const NO_DROPS: f64 = 1e-12;
 
 /// The law's state.
@@ -73,7 +73,7 @@ impl RedPdLaw {
     }
 
     /// Decides on an arriving packet of a flow. Returns whether it is dropped before it reaches RED.
-    /// `above_min_th` states whether RED's average is above `min_th`; `waits`, whether more than one unit
+    /// `above_min_th` tells whether RED's average is above `min_th`, and `waits` whether more than one unit
     /// (packet or byte) waits. `draw` returns a number in [0, 1).
     #[inline]
     pub fn on_arrival(
@@ -146,7 +146,7 @@ impl RedPdLaw {
         }
     }
 
-    /// Skips identifications that change nothing, except the last one.
+    /// Skips identifications that change nothing, but not the last one that is due.
     fn leap(&mut self, now: Instant) {
         let longest = self.params.max_interval;
         let settled = self.flows.len() == 0
@@ -179,7 +179,7 @@ impl RedPdLaw {
         self.lower_at = Some(now + LOWERING_DELAY);
     }
 
-    /// Returns the drop rate in RED for this interval and the updated average.
+    /// Returns the drop rate of RED in this interval, and the updated average of the drop rate.
     fn drop_rates(&mut self) -> (f64, f64) {
         let current = if self.arrived == 0 { 0.0 } else { self.dropped as f64 / self.arrived as f64 };
         let weight = self.params.drop_rate_weight;
@@ -225,7 +225,7 @@ impl RedPdLaw {
         let mean = dropped as f64 / flows as f64;
         let least = self.least_between_changes(4);
         for (_, state) in self.flows.iter_mut().filter(|(_, state)| sought(state)) {
-            // A flow that lost nothing in this interval is not punished for earlier ones.
+            // A flow that lost nothing in this interval is not punished for losses in earlier ones.
             if since_change(state, now) < least || state.lost == 0 {
                 continue;
             }
@@ -244,8 +244,8 @@ impl RedPdLaw {
         }
     }
 
-    /// Returns `B`, the time to the next identification: `hits / lists` of a congestion epoch of
-    /// the target flow, which has one drop per `R / sqrt(1.5 p)` seconds at the drop rate p.
+    /// Returns `B`, the time to the next identification: the fraction `hits / lists` of a congestion epoch of
+    /// the target flow, which at the drop rate p has one drop per `R / sqrt(1.5 p)` seconds.
     fn interval(&self, drop_rate: f64) -> Span {
         let RedPdParams { min_interval, max_interval, .. } = self.params;
         if drop_rate == 0.0 {
@@ -256,7 +256,7 @@ impl RedPdLaw {
         Span::try_from_secs_f64(seconds).map_or(max_interval, |b| b.clamp(min_interval, max_interval))
     }
 
-    /// Clears the interval's counters, and removes the flows whose state is no longer needed.
+    /// Clears the interval's counters, and removes the state of flows for which it is no longer needed.
     fn begin_interval(&mut self, now: Instant) {
         (self.arrived, self.dropped) = (0, 0);
         let least = self.least_between_changes(4);
@@ -272,7 +272,7 @@ impl RedPdLaw {
         }
     }
 
-    /// Does ns-2's `do_reward`: lowers the probability of monitored flows that are on no list.
+    /// Implements `do_reward` of ns-2: lowers the probability of monitored flows that are on no list.
     fn lower(&mut self, now: Instant) {
         let params = self.params;
         let (responsive, unresponsive) = (self.least_between_changes(3), self.least_between_changes(5));

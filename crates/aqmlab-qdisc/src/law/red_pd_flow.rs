@@ -7,11 +7,11 @@ use super::{ByteMode, Spacing, SpacingRule};
 /// Parameters of the law.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RedPdParams {
-    /// R: round-trip time of the TCP whose rate a flow must exceed to be identified.
+    /// R: round-trip time of the TCP connection whose rate a flow must exceed to be identified.
     pub target_rtt: Span,
     /// M: lists in the drop history, at most eight.
     pub lists: usize,
-    /// K: number of lists with which a flow is identified.
+    /// K: number of lists that a flow must be on to be identified.
     pub hits: usize,
     /// Flows per list: those with the most dropped bytes.
     pub list_flows: usize,
@@ -32,7 +32,7 @@ pub struct RedPdParams {
     /// Probability at or below which a flow is released instead of being lowered further; for
     /// unresponsive flows, half of it.
     pub release: f64,
-    /// Whether monitored flows are tested for their response.
+    /// Whether monitored flows are tested for their response to drops.
     pub unresponsive_test: bool,
     /// Whether unresponsive flows are also spared while at most one unit waits (ns-2 `noidle_`).
     pub no_idle: bool,
@@ -40,7 +40,7 @@ pub struct RedPdParams {
 
 /// The longest drop history, in lists.
 pub(super) const MOST_LISTS: usize = 8;
-/// Intervals of a monitored flow that the test for unresponsive flows examines (ns-2 `Hist_Max_`).
+/// Number of intervals of a monitored flow that the test for unresponsive flows examines (ns-2 `Hist_Max_`).
 const INTERVALS: usize = 5;
 /// The test ignores pairs of intervals in which one drop rate is less than a tenth of the other.
 const COMPARABLE: f64 = 0.1;
@@ -48,7 +48,8 @@ const COMPARABLE: f64 = 0.1;
 /// A flow that recently lost packets in RED, or that is monitored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PdFlow {
-    /// Bytes that RED dropped in each interval of the history; 0 if the flow is not on the list.
+    /// Bytes that RED dropped in each interval of the history; 0 if the flow is not on the list of that
+    /// interval.
     pub lists: [u64; MOST_LISTS],
     /// In the current interval: bytes that arrived, were dropped by RED, and were dropped by RED or the filter.
     pub arrived: u64,
@@ -107,13 +108,12 @@ impl Monitored {
         hit
     }
 
-    /// Raises the probability because the flow is still among those with many drops; `share` is its
-    /// part of the ambient drop rate. A step at most doubles it (triples it for an unresponsive
-    /// flow).
+    /// Raises the probability because the flow is still among those with many drops; `share` is the flow's
+    /// share of the ambient drop rate. A step at most doubles it (triples it for an unresponsive flow).
     pub(super) fn raise(&mut self, share: f64) {
         let (factor, weight) = if self.unresponsive { (3.0, 2.0) } else { (2.0, 1.0) };
         let raised = if share > self.p { factor * self.p } else { self.p + weight * share };
-        // ns-2 stores the share that passes, 1 - p. If the value would become negative, it is divided
+        // ns-2 stores the share that passes, 1 - p. If that value would become negative, ns-2 divides it
         // instead.
         self.p = if raised > 1.0 { 1.0 - (1.0 - self.p) / factor } else { raised };
     }
@@ -141,9 +141,9 @@ impl Monitored {
         self.intervals += 1;
     }
 
-    /// Returns whether the flow keeps its rate when its drop rate rises. A TCP's rate falls with
-    /// the square root of the drop rate; each pair of recorded intervals counts for or against the
-    /// flow.
+    /// Returns whether the flow keeps its rate when its drop rate rises. The rate of a TCP connection is
+    /// inversely proportional to the square root of the drop rate; each pair of recorded intervals counts for
+    /// or against the flow.
     pub(super) fn does_not_respond(&self) -> bool {
         let noted = &self.history[..self.intervals];
         let (mut good, mut bad) = (0, 0);
@@ -186,7 +186,7 @@ mod tests {
         close(raised(0.1, false, 0.3), 0.2);
         close(raised(0.1, true, 0.03), 0.16);
         close(raised(0.1, true, 0.3), 0.3);
-        // Beyond 1, the share that passes is halved or divided by three.
+        // If the probability would exceed 1, the share that passes is halved or divided by three.
         close(raised(0.8, false, 0.9), 0.9);
         close(raised(0.7, true, 0.9), 0.9);
     }
@@ -233,7 +233,7 @@ mod tests {
         assert!(decision(&constant));
         assert!(!decision(&[(1e6, 0.01), (0.7e6, 0.02), (0.5e6, 0.04)]), "a TCP");
         assert!(!decision(&[(1e6, 0.001), (1e6, 0.02), (1e6, 0.5)]), "more than tenfold is not compared");
-        // One pair in its favour, two or five against it.
+        // One pair counts in the flow's favour, and two or five count against it.
         assert!(!decision(&[(1e6, 0.01), (1e6, 0.02), (0.6e6, 0.025)]));
         assert!(decision(&[(1e6, 0.01), (1e6, 0.02), (0.86e6, 0.025), (1e6, 0.04)]));
         // Only the last five count.

@@ -10,7 +10,7 @@ use super::{ByteMode, Decision, Sampling, chosen};
 pub struct RemParams {
     /// Step size of the price.
     pub gamma: f64,
-    /// Weight of the queue relative to the mismatch of rates.
+    /// Weight of the queue's distance from `q_ref` relative to the mismatch of the rates.
     pub alpha: f64,
     /// Base of the exponential, above 1.
     pub phi: f64,
@@ -34,18 +34,18 @@ pub struct RemLaw {
     params: RemParams,
     sampling: Sampling,
     ln_phi: f64,
-    /// c: packets that the link sends in a period.
+    /// c: number of packets that the link can send in a period.
     capacity: f64,
     price: Grid,
     /// 1 - phi^-price
     probability: f64,
-    /// Arrivals in the present period, in the queue's unit.
+    /// Amount that has arrived in the present period, in the queue's unit.
     arrived: u64,
     /// Average of the arrivals over past periods, in packets.
     input: f64,
 }
 
-/// Packets per period below which the average counts as zero, so that its decay ends.
+/// Number of packets per period below which the average counts as zero, so that its decay ends.
 const NO_INPUT: f64 = 1e-12;
 
 impl RemLaw {
@@ -65,8 +65,8 @@ impl RemLaw {
         law
     }
 
-    /// Makes the updates due up to and including `now`. `queued` returns the queue length since the
-    /// last call.
+    /// Makes the updates due up to and including `now`. `queued` returns the queue length, which has been
+    /// constant since the last call.
     #[inline]
     pub fn catch_up(&mut self, now: Instant, queued: impl FnOnce() -> f64) {
         if self.sampling.is_due(now) {
@@ -74,8 +74,8 @@ impl RemLaw {
         }
     }
 
-    /// Only the first of several periods had arrivals. The average then decays to zero in at most
-    /// 50 / inw steps. All further steps are equal and are made at once.
+    /// Only the first of several periods had arrivals. The average then decays to zero in at most 50 / inw
+    /// steps. All further steps are equal and are made in one go.
     #[cold]
     fn update(&mut self, now: Instant, queued: f64) {
         let mut due = self.sampling.take(now);
@@ -91,7 +91,8 @@ impl RemLaw {
         self.probability = self.probability_at(self.price.value());
     }
 
-    /// ns-2.35 `inw_`; the paper's own rule is inw = 1.
+    /// Returns the average of the arrivals after a period with `arrivals`, as ns-2.35 computes it with
+    /// `inw_`; the paper's own rule is inw = 1.
     fn averaged(&self, arrivals: f64) -> f64 {
         let input = (1.0 - self.params.inw) * self.input + self.params.inw * arrivals;
         if input < NO_INPUT { 0.0 } else { input }
@@ -110,7 +111,8 @@ impl RemLaw {
         -libm::expm1(-price * self.ln_phi)
     }
 
-    /// Records the arrival of `amount`, in the queue's unit; the law has caught up.
+    /// Records the arrival of `amount`, in the queue's unit. The caller must first have brought the law up to
+    /// date.
     #[inline]
     pub const fn on_arrival(&mut self, amount: u64) {
         self.arrived += amount;
@@ -123,8 +125,8 @@ impl RemLaw {
         chosen(self.probability, self.params.byte_mode, size, draw)
     }
 
-    /// Changes the link's rate to `packets_per_s` mean packets per second; the law has caught up.
-    /// The current period counts as having had the new rate from its start.
+    /// Changes the link's rate to `packets_per_s` mean packets per second. The caller must first have brought
+    /// the law up to date. The current period is treated as if it had had the new rate from its start.
     pub fn rate_changed(&mut self, packets_per_s: f64) {
         self.capacity = packets_per_s * self.sampling.period_s();
     }
@@ -184,7 +186,7 @@ mod tests {
         for (price, p, digits) in [(693.5, 0.5, 1e-4), (100.0, 0.09512, 1e-5), (200.0, 0.18119, 1e-5)] {
             assert!((law.probability_at(price) - p).abs() < digits, "{price}: {}", law.probability_at(price));
         }
-        // The probabilities of passing unmarked multiply along a path, so prices add up.
+        // The probabilities that a packet passes unmarked multiply along a path, so the prices add up.
         let passes = (1.0 - law.probability_at(100.0)) * (1.0 - law.probability_at(200.0));
         assert!((1.0 - passes - 0.25907).abs() < 1e-5);
         assert!((1.0 - passes - law.probability_at(300.0)).abs() < 1e-15);
@@ -197,7 +199,7 @@ mod tests {
         (0..6).for_each(|_| law.on_arrival(1));
         let price = after(&mut law, 1, 30.0);
         assert!((price - 2.93496e-3).abs() < 1e-8, "{price}");
-        // Arrivals count only in their own period.
+        // Arrivals count only in the period in which they happen.
         let next = after(&mut law, 2, 40.0);
         assert!((next - price - 0.001 * (2.0 - law.capacity)).abs() < 1e-15);
     }

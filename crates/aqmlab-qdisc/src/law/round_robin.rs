@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 /// Round robin among the queues that have something to send, each with a quantum of credit per
 /// round.
 ///
-/// With the bytes of a packet as its cost, this is deficit round robin (Shreedhar and Varghese
-/// 1995). With a cost of one per packet, it is weighted round robin. A packet is sent if the saved
-/// credit of its queue, the deficit, covers it.
+/// With the bytes of a packet as its cost, this is deficit round robin (Shreedhar and Varghese 1995). With a
+/// cost of one per packet, this is weighted round robin. A packet is sent if the saved credit of its queue,
+/// called the deficit, covers the packet's cost.
 // DEVIATES from Shreedhar and Varghese if the head of a queue is lost as it leaves, which happens under laws
-// that decide at departures. The packet behind it is sent in its place, and its cost beyond the credit is
-// deducted in the next round. A queue that does not know the length of its next packet sends while it has
-// credit, and incurs the same debt.
+// that decide at departures. The packet behind it is sent in its place; the part of that packet's cost that
+// exceeds the credit is deducted in the next round. A queue that does not know the length of its next packet
+// sends while it has credit, and incurs the same debt.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     queues: Vec<Credit>,
@@ -24,8 +24,7 @@ pub struct RoundRobin {
 struct Credit {
     /// Credit per round.
     quantum: i64,
-    /// Credit left from this and earlier rounds; negative if the last packet took more than the
-    /// credit.
+    /// Credit left from this and earlier rounds; negative if the last packet cost more than the credit.
     left: i64,
 }
 
@@ -83,8 +82,8 @@ impl RoundRobin {
 mod tests {
     use super::*;
 
-    /// Returns the amount that each of several full queues with packets of these sizes has sent once
-    /// `total` has been sent altogether.
+    /// Returns how much each queue has sent once all queues together have sent `total`; the queues are never
+    /// empty and have packets of these sizes.
     fn sent(quanta: &[u64], sizes: &[u64], total: u64) -> Vec<u64> {
         let mut robin = RoundRobin::new(quanta.iter().copied());
         (0..quanta.len()).for_each(|queue| robin.activate(queue));
@@ -141,8 +140,8 @@ mod tests {
         assert_eq!(order, [&first_round[..], &second].concat());
     }
 
-    /// A queue that does not know the length of its next packet, or sends a different one, owes the
-    /// part that its credit did not cover.
+    /// A queue that does not know the length of its next packet, or that sends a packet other than announced,
+    /// owes the part of the cost that its credit did not cover.
     #[test]
     fn an_empty_queue_saves_nothing_and_keeps_its_debt() {
         let mut robin = RoundRobin::new([1000, 1000]);

@@ -3,9 +3,9 @@
 
 use aqmlab_units::{Instant, Span};
 
-/// Samples at every multiple of a period since the start, the first after one period. The period
-/// need not be a whole number of nanoseconds (1/170 s is not). Each instant is rounded down
-/// separately, so nothing drifts.
+/// A schedule of samples at every multiple of a period since the start; the first sample is taken after one
+/// period. The period need not be a whole number of nanoseconds (1/170 s is not). Each instant is rounded
+/// down separately, so nothing drifts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sampling {
     /// `samples` sampling periods take `time`.
@@ -17,12 +17,12 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Creates samples at every `period`, which is above zero.
+    /// Creates a schedule with one sample per `period`, which must be above zero.
     pub fn every(period: Span) -> Self {
         Sampling::of(period, 1)
     }
 
-    /// Creates samples at a frequency in millihertz, above zero.
+    /// Creates a schedule with this sampling frequency in millihertz, which must be above zero.
     pub fn at_millihertz(frequency: u64) -> Self {
         Sampling::of(Span::s(1000), frequency)
     }
@@ -41,7 +41,7 @@ impl Sampling {
 
     /// Takes the samples that have fallen due up to and including `now`, and returns their number.
     pub fn take(&mut self, now: Instant) -> u64 {
-        // The largest k with floor(k time / samples) <= now.
+        // This is the largest k with floor(k time / samples) <= now.
         let k =
             ((u128::from(now.as_ns()) + 1) * u128::from(self.samples) - 1) / u128::from(self.time.as_ns());
         let taken = u64::try_from(k).unwrap_or(u64::MAX);
@@ -62,9 +62,9 @@ impl Sampling {
     }
 }
 
-/// A number on the grid `k 2^-60`. Sums on it are exact, so `n` equal steps end on the same number to the
-/// last bit, whether they are made one by one or at once, as a law that catches up requires. Near 1 the grid
-/// is as fine as an `f64`; rounding a step to the grid moves it by less than 5e-19.
+/// A number on the grid `k 2^-60`. Sums of such numbers are exact, so `n` equal steps lead to the same
+/// number, to the last bit, whether they are made one by one or all at once. A law that catches up requires
+/// this. Near 1 the grid is as fine as an `f64`; rounding a step to the grid moves it by less than 5e-19.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Grid(i128);
 
@@ -84,10 +84,11 @@ impl Grid {
         Grid((libm::rint(x * UNIT) as i128).clamp(-FAR, FAR))
     }
 
-    /// Makes `count` steps, clamped between `low` and `high` as if each step were clamped.
+    /// Makes `count` equal steps at once; the result is clamped between `low` and `high` as if it had been
+    /// clamped after each step.
     pub(super) fn stepped(self, step: Grid, count: u64, (low, high): (Grid, Grid)) -> Self {
-        // Equal steps all go in one direction, so only the end that the last one passes can have been passed
-        // at all.
+        // Equal steps all go in one direction, so a bound that was passed at any step is also passed by the
+        // last one.
         Grid(self.0.saturating_add(step.0.saturating_mul(i128::from(count))).clamp(low.0, high.0))
     }
 

@@ -14,9 +14,9 @@ pub enum SpacingRule {
     /// ns-2.35 with `wait_`, its default: no notification before `count pb` reaches 1; uniform on
     /// {1/pb, ..., 2/pb - 1}.
     Ns2Wait,
-    /// Linux: one draw R per cycle, a hit as soon as `count pb >= R`; uniform on {1, ..., 1/pb}.
+    /// Linux: one draw R per cycle, and a hit as soon as `count pb >= R`; uniform on {1, ..., 1/pb}.
     Linux,
-    /// No spreading: hit with probability pb, gaps are geometric (the paper's "method 1").
+    /// No spreading: hit with probability pb, so gaps are geometrically distributed (the paper's "method 1").
     Off,
 }
 
@@ -53,7 +53,7 @@ impl Spacing {
         self.bytes = 0;
     }
 
-    /// Begins a new cycle with this packet as its first (ns-2, first arrival above the threshold).
+    /// Begins a new cycle of which this packet is the first (ns-2: the first arrival above the threshold).
     #[inline]
     pub const fn begin_with(&mut self, size: Bytes) {
         self.count = 1;
@@ -77,7 +77,7 @@ impl Spacing {
             (_, mode @ ByteMode::Paper { .. }) => {
                 self.spaced(mode.before_spacing(pb, size), self.count as f64)
             }
-            // ns-2: the count in mean packets, by an integer division.
+            // ns-2: the count is in mean packets, by an integer division.
             (_, mode @ ByteMode::Ns2 { mean }) => {
                 mode.after_spacing(self.spaced(pb, (self.bytes / mean.get()) as f64), size)
             }
@@ -90,12 +90,12 @@ impl Spacing {
         hit
     }
 
-    /// Returns the arrivals since the last notification; -1 outside a cycle.
+    /// Returns the number of arrivals since the last notification; -1 outside a cycle.
     pub const fn count(&self) -> i64 {
         self.count
     }
 
-    /// Returns the probability after `elapsed` packets without a notification.
+    /// Returns the probability of a notification after `elapsed` packets without one.
     #[inline]
     fn spaced(&self, pb: f64, elapsed: f64) -> f64 {
         let share = elapsed * pb;
@@ -108,8 +108,8 @@ impl Spacing {
         }
     }
 
-    /// Kernel `red_action`: the first packet of a cycle that was entered from below draws and does
-    /// nothing else.
+    /// Follows `red_action` of the kernel: the first packet of a cycle that does not follow a hit only makes
+    /// the draw and is never a hit itself.
     #[inline]
     fn linux_hit(&mut self, pb: f64, draw: impl FnOnce() -> f64) -> bool {
         let Some(goal) = self.goal else {
@@ -134,12 +134,12 @@ mod tests {
 
     const SIZE: Bytes = Bytes::new(1000);
 
-    /// Counts the gaps between successive hits at constant pb = 0.05; the index is the gap.
+    /// Counts how often each gap between successive hits occurs at constant pb = 0.05; the index is the gap.
     fn gaps(rule: SpacingRule, cycles: usize) -> alloc::vec::Vec<u64> {
         let mut spacing = Spacing::new(rule, ByteMode::Off);
         let mut draws = Stream::new(7, "gaps");
         let mut counts = alloc::vec![0; 400];
-        // The first cycle begins outside, the others with a hit.
+        // The first cycle begins from the state outside any cycle, and every other one with a hit.
         let (mut gap, mut seen) = (0, 0);
         while seen <= cycles {
             gap += 1;
@@ -154,8 +154,8 @@ mod tests {
         counts
     }
 
-    /// Asserts that all of `low ..= high` are equally frequent, within five standard deviations,
-    /// and that nothing else occurs.
+    /// Asserts that all gaps in `low ..= high` are equally frequent, within five standard deviations, and
+    /// that no other gap occurs.
     fn assert_uniform(rule: SpacingRule, low: usize, high: usize) {
         let cycles = 200_000;
         let counts = gaps(rule, cycles);

@@ -2,9 +2,10 @@
 
 use aqmlab_units::{Bytes, Instant, Rate};
 
-/// The meter of one rate (RFC 2697 with an excess burst of zero; the same as RFC 1363's and as the
-/// (r, b) curve of network calculus). In every interval of length t, the conforming packets amount
-/// to at most `burst + rate t`, and a packet is refused only if it would exceed that.
+/// A meter with a single rate: that of RFC 2697 with an excess burst of zero, which is the same as the meter
+/// of RFC 1363 and the (r, b) curve of network calculus. In every interval of length t, the conforming
+/// packets amount to at most `burst + rate t`, and a packet is refused only if this amount would otherwise be
+/// exceeded.
 ///
 /// The meter is exact: the level is a whole number of 10^-9 bit, so no rounding error accumulates,
 /// whatever the spacing of packets.
@@ -24,7 +25,7 @@ impl TokenBucket {
         TokenBucket { rate, burst: burst.nanobits(), level: burst.nanobits(), at: Instant::ZERO }
     }
 
-    /// Returns whether an arriving packet of `size` conforms. If it does, its tokens are taken;
+    /// Returns whether an arriving packet of `size` conforms. If the packet conforms, its tokens are taken;
     /// otherwise the bucket stays as it is.
     pub fn conforms(&mut self, now: Instant, size: Bytes) -> bool {
         self.level = self.level_at(now);
@@ -59,8 +60,7 @@ mod tests {
     use super::*;
 
     /// Checks conformance by the arrival curve: no interval that begins at an admitted packet contains more
-    /// than `burst + rate t`, this packet included. The comparison is packet by packet, for loads around the
-    /// rate.
+    /// than `burst + rate t`, this packet included. Every packet is compared, for loads around the rate.
     #[test]
     fn it_lets_through_what_the_arrival_curve_lets_through_and_nothing_else() {
         let mut draws = Stream::new(11, "token bucket");

@@ -7,8 +7,8 @@ SCRIPTS is the folder tcl/ex/red-pd of the ns-2.35 sources, which the package le
 RED-PD's authors, which identify and release flows.
 
 Rows `A` are arrivals. `filter_u` is the draw that ns-2 made for a monitored flow. `u` is RED's draw, made whenever the
-average is at least min_th and more than one packet waits, except at the first of successive such arrivals. Either is
-empty if ns-2 made no draw.
+average is at least min_th and more than one packet waits, except at the first of successive such arrivals. Each is
+empty if ns-2 made no such draw.
 Rows `R` follow each reduction of probabilities: the monitored flows with their probabilities and whether they
 count as unresponsive.
 """

@@ -51,7 +51,8 @@ for {set flow 0} {$flow < 60} {incr flow} {
 
 # The output of the scripts themselves is discarded.
 Class Shown -superclass REDPDSim
-# The time since a flow's last change is often just the sum that it is compared with. Rounding must not decide.
+# The time since a flow's last change is often exactly equal to the sum with which it is compared. Rounding must not
+# decide the comparison.
 Shown instproc minLastChange {intervals} {
     return [expr {[$self next $intervals] - 1e-6}]
 }

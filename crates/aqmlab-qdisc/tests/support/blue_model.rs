@@ -1,16 +1,16 @@
-//! A slow model of BLUE, written from the paper's text (Feng, Kandlur, Saha, Shin: "The BLUE active
-//! queue management algorithms", 2002, section III). Its author had not read the law under test,
-//! and it shares no code with it.
+//! A slow model of BLUE, written from the paper's text (Feng, Kandlur, Saha, Shin: "The BLUE active queue
+//! management algorithms", 2002, section III). The author of the model had not read the law under test, and
+//! the model shares no code with it.
 //!
 //! > Upon packet loss (or `Q_len` > L) event: if ((now - `last_update`) > `freeze_time`) then
 //! > `p_m` = `p_m` + d1; `last_update` = now.
 //! > Upon link idle event: if ((now - `last_update`) > `freeze_time`) then
 //! > `p_m` = `p_m` - d2; `last_update` = now.
 //!
-//! It has no state that could be wrong. First it computes the whole history of the link from the list of
-//! arrivals, by the definition of a first-in first-out link. Then it reads the paper's events off
-//! that history; `p_m` is their sum, in integers. The packets that BLUE's random draws notify are
-//! inputs because a draw is not part of the text.
+//! The model keeps no state that could become wrong. First it computes the whole history of the link from the
+//! list of arrivals, by the definition of a first-in first-out link. Then it reads the paper's events off
+//! that history; `p_m` is their sum, in integers. The packets that BLUE notifies at random are inputs because
+//! the text does not specify the draws.
 
 /// The fate that the random decision of the queue under test gave an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ pub enum Loss {
 pub enum Idle {
     /// The link runs out of packets.
     RunsOut,
-    /// The same, and each arrival that BLUE drops while the link is idle, which remains idle.
+    /// The same, and also each arrival that BLUE drops at an idle link, which then remains idle.
     RunsOutOrStaysSo,
 }
 
@@ -75,7 +75,7 @@ pub struct Event {
     pub at: u64,
     pub arrival: usize,
     pub what: What,
-    /// whether it moved `last_update`; otherwise it was frozen
+    /// whether the event moved `last_update`; otherwise it fell within the freeze time
     pub counted: bool,
     pub p: u64,
 }

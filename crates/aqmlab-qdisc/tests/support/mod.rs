@@ -1,4 +1,5 @@
-//! Parts common to the tests of queues: a packet, an observer that keeps fates, and settings in one line.
+//! Parts common to the tests of queues: a packet, an observer that records fates, and short ways to write
+//! settings.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use aqmlab_params::{Origin, Settings, Value};
@@ -13,7 +14,7 @@ use aqmlab_units::{Bytes, Instant, Packets};
 /// The default size of a packet.
 pub const SIZE: Bytes = Bytes::new(1000);
 
-/// A numbered packet. Outside a port it represents a packet that arrived at time zero.
+/// A numbered packet. Outside a port, it stands for a packet that arrived at time zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pkt {
     pub number: u64,
@@ -85,7 +86,7 @@ impl Arrived for Pkt {
     }
 }
 
-/// The packet itself, stamped or not.
+/// Gives access to the packet itself, whether it is stamped or not.
 pub trait Held {
     fn held(&self) -> Pkt;
 }
@@ -125,7 +126,7 @@ impl<P: Held> Observer<P> for Fates {
     }
 }
 
-/// Returns settings as a scenario gives them.
+/// Returns these values as settings that a scenario gives.
 pub fn settings(values: &[(&'static str, Value)]) -> Settings {
     let mut settings = Settings::default();
     for (name, value) in values {
