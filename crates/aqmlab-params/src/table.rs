@@ -96,7 +96,7 @@ impl Alias {
     }
 }
 
-/// The kind of values of a parameter. Ranges are inclusive unless the name says otherwise.
+/// The kind of values of a parameter. Ranges are inclusive unless the name of the variant says otherwise.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Kind {
@@ -210,7 +210,7 @@ pub enum Default {
 }
 
 impl Default {
-    /// Returns the default as a value, or `None` where the parameter is required.
+    /// Returns the default as a value, or `None` if the parameter is required.
     pub fn value(&self) -> Option<Value> {
         use aqmlab_units::Bytes;
         use aqmlab_units::text::Size;
@@ -245,8 +245,8 @@ impl Param {
 }
 
 impl Settings {
-    /// Returns every parameter of `table` at its default; required ones are missing until
-    /// [`Settings::set`].
+    /// Returns every parameter of `table` at its default; required parameters are missing until
+    /// [`Settings::set`] sets them.
     pub fn defaults(table: &'static [Param]) -> Self {
         let mut settings = Settings::default();
         for parameter in table {

@@ -1,6 +1,7 @@
 //! Measures the cost of a packet in a discipline. It keeps a backlog and sends packets through the
 //! discipline, so that a profiler can count instructions, and prints one JSON line. The cost of one packet is
-//! the difference between a long and a short run, divided by the difference in their packet counts.
+//! the difference between the instruction counts of a long and a short run, divided by the difference between
+//! their packet counts.
 //!
 //!     cargo run --release -p aqmlab-qdisc --example discipline_bench -- red 100 1000000
 //!
@@ -103,8 +104,9 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     fates.marked
 }
 
-/// Returns parameters with an ample buffer. A RED discipline marks 5 % where its average is `backlog`: midway
-/// between the thresholds pb is 0.025, and gaps that are uniform on 1 to 39 have a mean of 20.
+/// Returns parameters with an ample buffer. A RED discipline marks 5 % of the packets when its average is
+/// `backlog`: midway between the thresholds pb is 0.025, and gaps that are uniform on 1 to 39 have a mean of
+/// 20.
 fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
     let packets = |n| Value::Size(Size::Packets(Packets::new(n)));
     let (limit, ecn) = (("limit", packets(4 * backlog)), ("ecn", Value::Flag(true)));
@@ -152,7 +154,7 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
             ("period", Value::Span(PACKET_TIME * 20)),
             ("gamma", Value::Number(-libm::log(0.95) / libm::log(1.001) / backlog as f64)),
         ]),
-        other => panic!("the bench has no parameters for `{other}`; write them"),
+        other => panic!("the bench has no parameters for `{other}`; add some"),
     }
 }
 

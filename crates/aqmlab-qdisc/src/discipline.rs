@@ -51,7 +51,7 @@ macro_rules! disciplines {
             ALL
         }
 
-        /// Returns the builder of each entry of the [`catalogue`], in its order.
+        /// Returns the builder of each entry of the [`catalogue`], in the order of the catalogue.
         pub(crate) fn builders<P: Arrived>() -> impl Iterator<Item = (Info, Builder<P>)> {
             let builders: Vec<Builder<P>> = alloc::vec![
                 $($(|s, draws| Ok(Discipline::$variant($build(s, draws)?))),+),+
@@ -61,7 +61,7 @@ macro_rules! disciplines {
     };
 }
 
-// One entry per discipline: the queue, and its names with the parameters that define them.
+// One entry per queue type, with the disciplines that use it: the description and the builder of each.
 disciplines! { $
     /// [`DropTail`]
     DropTail(DropTail<P>) { disc::DROPTAIL_INFO => disc::build_droptail }

@@ -14,12 +14,12 @@ use crate::{Arrived, Classed, Dscp, Ecn, Packet, PacketKind, Side};
 /// addresses: the same calls give the same table.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowTable<V> {
-    /// Slots; their number is a power of two.
+    /// The slots, whose number is a power of two.
     slots: Vec<Option<(u64, V)>>,
     flows: usize,
 }
 
-/// Slots of the smallest table.
+/// Number of slots of the smallest table.
 const FEWEST_SLOTS: usize = 16;
 /// 2^64 over the golden ratio: spreads keys that differ in few bits over the high bits of the product.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -3,8 +3,8 @@
 //!
 //! A discipline is a state machine. Its inputs are arriving packets and requests by the link; its outputs are
 //! packets and their fates. It reads no clock, owns no socket, starts no thread, logs nothing and draws
-//! random numbers only from its own stream. A simulator and a router therefore drive the same code, and a run
-//! can be repeated bit for bit.
+//! random numbers only from its own stream. A simulator and a router can therefore drive the same code, and a
+//! run can be repeated bit for bit.
 //!
 //! # Using it
 //!
@@ -15,10 +15,10 @@
 //!    lost ones by value.
 //! 3. Let the [`Registry`] build a discipline by name. Parameters that are not given are computed from the
 //!    [`LinkContext`]; the error for a value that is not accepted names the accepted values. Your own
-//!    discipline can be [registered](Registry::register) with the built-in ones.
-//! 4. Put it into a [`Port`] and drive the port with three calls: [`Port::arrive`] for each packet;
-//!    [`Port::next_event`] for the time of the next call; then [`Port::link_free`], which returns
-//!    the packet that has been sent.
+//!    discipline can be [registered](Registry::register) alongside the built-in ones.
+//! 4. Put the discipline into a [`Port`] and drive the port with three calls: [`Port::arrive`] for each
+//!    packet; [`Port::next_event`] for the time of the next call; then [`Port::link_free`], which returns the
+//!    packet that has been sent.
 //! 5. Read [`Port::books`]: every packet's fate by class, [`PacketKind`] and [`Reason`], time
 //!    integrals of the backlog, histograms.
 //!
@@ -95,7 +95,7 @@
 //!
 //! `no_std` with `alloc`, no features, no unsafe code. Nothing is allocated in the steady state; after
 //! [`Port::reserve`], nothing is allocated before it either. Laws compute in 64-bit floats with the four
-//! operations and `sqrt`, and with `libm` for everything else, so every platform with IEEE arithmetic has the
+//! operations and `sqrt`, and with `libm` for everything else, so all platforms with IEEE arithmetic give the
 //! same results. Nothing is shared: a port belongs to its host, and is [`Send`] if its packets are [`Send`].
 //!
 //! # Contents
@@ -104,8 +104,8 @@
 //! - [`law`]: control laws, numbers in and decision out, which never see a packet.
 //! - [`disc`]: the queues that use the laws; [`Discipline`] is the enum of all built-in ones.
 //! - [`registry`]: names, parameter tables, resolution of automatic parameters, construction.
-//! - [`Port`]: discipline, link and books, the loop common to all hosts. [`DelayStage`]: per-flow delay, rate
-//!   and loss.
+//! - [`Port`]: a discipline with its link and books; the loop that all hosts share. [`DelayStage`]: per-flow
+//!   delay, rate and loss.
 //! - [`contract`]: the test kit that every registered discipline must pass.
 #![no_std]
 extern crate alloc;

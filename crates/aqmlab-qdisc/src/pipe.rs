@@ -35,8 +35,8 @@ impl Line {
         Line { free_at, remainder }
     }
 
-    /// Accepts a packet of `size` after all earlier ones, and returns when it will have been sent.
-    /// `now` does not go back between calls.
+    /// Accepts a packet of `size` after all earlier ones, and returns when it will have been sent. `now` must
+    /// not go back between calls.
     #[inline]
     pub fn pass(&mut self, now: Instant, serialiser: &mut Serialiser, size: Bytes) -> Instant {
         let Line { free_at, mut remainder } = if self.free_at < now { Line::idle(now) } else { *self };
@@ -52,9 +52,9 @@ impl Line {
     }
 }
 
-/// A dedicated path: an optional rate, then a constant delay and optional jitter, with an optional
-/// loss probability at the entrance. It holds no packets; it only computes when each leaves.
-/// Packets leave in the order in which they enter.
+/// A dedicated path: an optional rate, then a constant delay and optional jitter, with an optional loss
+/// probability at the entrance. It holds no packets; it only computes when each of them leaves. Packets leave
+/// in the order in which they enter.
 ///
 /// The queue in front of the rate is not bounded; [`crate::DelayStage`] has a cap.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ pub struct Pipe {
 struct Jitter {
     most: Span,
     draws: Stream,
-    /// When the last packet leaves.
+    /// When the last packet accepted so far leaves.
     last_due: Instant,
 }
 
@@ -131,7 +131,7 @@ impl Pipe {
         self
     }
 
-    /// Accepts a packet of `size`; `now` does not go back between calls.
+    /// Accepts a packet of `size`; `now` must not go back between calls.
     #[inline]
     pub fn pass(&mut self, now: Instant, size: Bytes) -> Passage {
         if self.loss.as_mut().is_some_and(Loss::hits) {
@@ -155,7 +155,7 @@ impl Pipe {
         self.delay
     }
 
-    /// Returns whether it delays all packets by exactly [`Pipe::delay`].
+    /// Returns whether this pipe delays all packets by exactly [`Pipe::delay`].
     pub const fn is_constant(&self) -> bool {
         self.serialiser.is_none() && self.jitter.is_none() && self.loss.is_none()
     }

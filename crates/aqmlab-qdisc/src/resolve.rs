@@ -20,7 +20,7 @@ words! {
 /// The rules for disciplines that, unlike DropTail and REM in ns-2, do not count the arriving packet.
 const WITHOUT_BELOW: &[&str] = &[LimitRule::Fits.word(), LimitRule::Reached.word()];
 
-/// The parameter of every discipline with a buffer limit.
+/// The parameter `limit_rule`, which every discipline with a buffer limit has.
 pub(crate) const LIMIT_RULE: Param = Param {
     name: "limit_rule",
     kind: Kind::Choice(WITHOUT_BELOW),

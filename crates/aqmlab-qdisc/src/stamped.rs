@@ -6,8 +6,8 @@ use crate::{Dscp, Ecn, Packet, PacketKind, Side};
 
 /// A packet for which a [`crate::Port`] keeps books: it knows its class and its role in its connection.
 pub trait Classed: Packet {
-    /// Returns the class, a small index below the port's number of classes: a flow class of a scenario, or 0
-    /// if there is only one class.
+    /// Returns the class, a small index that is less than the port's number of classes: a flow class of a
+    /// scenario, or 0 if there is only one class.
     fn class(&self) -> usize {
         0
     }

@@ -53,8 +53,8 @@ impl TimeWeighted {
     }
 }
 
-/// The duration of each value of a number that is usually small. Recording a span of time takes one addition;
-/// the integrals and the histogram are computed on request, with the same exact result.
+/// How long a number that is usually small has had each of its values. Recording a span of time takes one
+/// addition; the integrals and the histogram are computed on request, with the same exact result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TimeByValue {
     /// Durations in ns, by value, up to the largest value seen; grows in blocks.

@@ -1,5 +1,6 @@
-//! Adaptive RED and Self-Configuring RED with the ns-2 variants, queue in bytes and byte mode on, arrival by arrival against traces of
-//! ns-2.35 (`tests/data`): backlog, average, probability, `max_p` and fate under the draws that ns-2 made.
+//! Adaptive RED and Self-Configuring RED with the ns-2 variants, queue in bytes and byte mode on, compared
+//! arrival by arrival with traces of ns-2.35 (`tests/data`): backlog, average, probability, `max_p`, and each
+//! packet's fate given the draws that ns-2 made.
 
 use std::collections::VecDeque;
 

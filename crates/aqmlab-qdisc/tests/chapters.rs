@@ -1,4 +1,4 @@
-//! The parameter tables in the chapters are those of the code.
+//! The parameter tables in the chapters agree with those in the code.
 //!
 //!     UPDATE_SNAPSHOTS=1 cargo test -p aqmlab-qdisc --test chapters     # rewrites them
 

@@ -86,7 +86,7 @@ fn source(class: usize, size: u64, rate: Rate) -> Source {
 }
 
 /// Both classes offer more than their share of 10 Mbit/s for a minute. They receive three quarters and one
-/// quarter of it, whatever the packet sizes; with `wrr`, three packets to one.
+/// quarter of this rate, whatever the packet sizes; with `wrr`, they send three packets to one.
 #[test]
 fn weights_of_three_to_one_share_the_link_three_to_one() {
     for (scheduler, sizes) in
@@ -158,7 +158,7 @@ fn a_shared_buffer_refuses_whatever_arrives_when_it_is_full() {
     assert_eq!(arrived, 47 - 10, "packets that the shared limit refuses reach no class");
 }
 
-/// Capacity that one class does not need goes to the other.
+/// Capacity that one class does not need goes to the other class.
 #[test]
 fn a_share_that_nobody_needs_is_not_kept() {
     let classes = Value::List(vec![

@@ -14,7 +14,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 
-/// Number of random scripts per discipline and preset; the long lane runs more.
+/// Number of random scripts per discipline and preset; the long test lane runs more of them.
 fn seeds() -> u64 {
     std::env::var("AQMLAB_CONTRACT_SEEDS")
         .map_or(200, |n| n.parse().expect("AQMLAB_CONTRACT_SEEDS is a number"))
@@ -74,7 +74,7 @@ fn no_discipline_catches_up_step_by_step() {
     });
 }
 
-/// Returns a clock of the nanoseconds since its creation.
+/// Returns a clock that counts the nanoseconds since its creation.
 fn clock() -> impl Fn() -> u64 {
     #[expect(clippy::disallowed_methods, reason = "it measures this process, and no result depends on it")]
     let start = std::time::Instant::now();

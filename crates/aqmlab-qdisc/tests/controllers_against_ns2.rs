@@ -1,6 +1,6 @@
-//! PI and REM with their ns-2 presets, arrival by arrival against traces recorded from ns-2.35
-//! (`vectors/ns2-controller-open-loop`): backlog, probability, and each packet's fate under the
-//! draws that ns-2 made.
+//! PI and REM with their ns-2 presets, compared arrival by arrival with traces recorded from ns-2.35
+//! (`vectors/ns2-controller-open-loop`): backlog, probability, and each packet's fate given the draws that
+//! ns-2 made.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;

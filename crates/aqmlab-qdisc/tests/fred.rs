@@ -1,4 +1,4 @@
-//! FRED's queue against a model that keeps only a list of waiting packets and the strikes.
+//! FRED's queue compared with a model that keeps only a list of waiting packets and the strikes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

@@ -1,6 +1,6 @@
-//! Linux's RED, CoDel, pfifo and bfifo decision by decision (`vectors/linux-decisions`): the
-//! packets that the kernel refused, dropped and marked, and when, against the preset `linux` with
-//! the same arrivals and departures at the same instants.
+//! Linux's RED, CoDel, pfifo and bfifo decision by decision (`vectors/linux-decisions`): the packets that the
+//! kernel refused, dropped and marked, and when, compared with the preset `linux` under the same arrivals and
+//! departures at the same instants.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -107,7 +107,7 @@ impl Observer<Stamped<Pkt>> for Drops<'_> {
     fn marked(&mut self, _: Instant, _: &Stamped<Pkt>, _: Cause) {}
 }
 
-/// Replays the arrivals and the instants of departures. `state` sees the kernel's figures.
+/// Replays the arrivals and the instants of departures. `state` is called with the kernel's figures.
 fn ours(
     events: &[(Instant, Event)],
     queue: &mut Discipline<Stamped<Pkt>>,

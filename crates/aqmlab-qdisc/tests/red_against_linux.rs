@@ -15,7 +15,7 @@ struct Replay {
     dropped: usize,
     differ: usize,
     /// The kernel's average has whole bytes and a few fractional bits, rounded up; within a byte of the
-    /// threshold it may be on the other side.
+    /// threshold, it may be on the other side of the threshold from ours.
     too_close: usize,
     after_idle: usize,
 }

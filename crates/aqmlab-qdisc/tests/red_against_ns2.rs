@@ -1,6 +1,6 @@
-//! RED with the ns-2 variants, arrival by arrival against traces recorded from ns-2.35
-//! (`vectors/ns2-red-open-loop`): backlog, average, probability, and each packet's fate under the
-//! draws that ns-2 made.
+//! RED with the ns-2 variants, compared arrival by arrival with traces recorded from ns-2.35
+//! (`vectors/ns2-red-open-loop`): backlog, average, probability, and each packet's fate given the draws that
+//! ns-2 made.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ fn law(spacing: SpacingRule) -> RedLaw {
     })
 }
 
-/// The link behind the law: when each packet in the system will have left it.
+/// The link behind the law: the times at which the packets in the system will have left.
 #[derive(Default)]
 struct Link {
     departures: std::collections::VecDeque<Instant>,

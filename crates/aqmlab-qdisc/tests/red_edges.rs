@@ -14,7 +14,7 @@ use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 use support::{Fates, Pkt, SIZE, build, packets, settings};
 
-/// The weight is 1: the average is the queue.
+/// The weight is 1, so the average equals the queue length.
 const PARAMS: RedParams = RedParams {
     min_th: 5.0,
     max_th: 15.0,

@@ -58,8 +58,7 @@ fn shares(name: &str, sources: &mut [Source], values: &[(&'static str, Value)]) 
     let (mut sent, mut draws) = (vec![0.0; sources.len()], Stream::new(2, "sources"));
     for slot in 0..250_000 {
         for (flow, source) in sources.iter_mut().enumerate() {
-            // The rate is rounded up or down at random, so that the mean number of packets is the
-            // rate.
+            // The rate is rounded up or down at random, so that the mean number of packets equals the rate.
             let packets = source.rate(now) + draws.unit();
             for _ in 0..packets as u64 {
                 queue.enqueue(now, pkt(number, flow as u64), &mut lost);

@@ -1,4 +1,4 @@
-//! The registry is open, and each name exists once.
+//! The registry accepts user-defined disciplines, and no name exists twice.
 
 use std::collections::VecDeque;
 

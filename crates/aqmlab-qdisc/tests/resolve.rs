@@ -236,7 +236,7 @@ fn controllers_refuse_what_cannot_work() {
     assert_eq!((error("pi", &tall), error("rem", &tall)), (told.into(), told.into()));
     assert_eq!(
         error("pi", &[("a", Value::Number(1e-5))]),
-        "b `0.00001816` is not below a `0.00001`, so nothing drives the queue to q_ref; write a smaller b"
+        "b `0.00001816` is not less than a `0.00001`, so nothing drives the queue to q_ref; write a smaller b"
     );
     let twice = [("gains", Value::Choice("auto")), ("b", Value::Number(1e-5))];
     let told = error("pi", &twice);

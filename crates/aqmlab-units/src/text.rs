@@ -2,9 +2,9 @@
 //! `"1.5bdp"`.
 //!
 //! Parsing is exact: `"0.1ms"` is 100 000 ns, not the float nearest to it. A value that is finer than the
-//! unit of its type (`"0.3ns"`, `"1.5p"`) is an error, never rounded. Numbers may have an exponent, as programs print
-//! them (`"9.6e-05s"` is 96 us). Printing has none, and round-trips: the printed form of a value parses to the same
-//! value.
+//! unit of its type (`"0.3ns"`, `"1.5p"`) is an error, never rounded. Numbers may have an exponent, as
+//! programs print them (`"9.6e-05s"` is 96 us). Printed numbers have no exponent, and printing round-trips:
+//! the printed form of a value parses to the same value.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -192,7 +192,7 @@ fn split<'a>(text: &'a str, expected: &'static str) -> Result<(&'a str, &'a str)
     Ok((number, unit))
 }
 
-/// Returns the length of the exponent with which `rest` begins: `e-05`.
+/// Returns the length of the exponent with which `rest` begins, such as `e-05`.
 fn exponent_len(rest: &str) -> usize {
     let Some(after) = rest.strip_prefix(['e', 'E']) else { return 0 };
     let signed = after.strip_prefix(['-', '+']).unwrap_or(after);

@@ -63,7 +63,7 @@ impl Item {
             }
             Item::Time => "fates reported with the instant of the call",
             Item::Liveness => "requests for a packet that got one, found none waiting, or led to a deadline",
-            Item::Deadline => "deadlines of shapers that came after the call and were followed",
+            Item::Deadline => "shapers' deadlines that were later than the call and were acted on",
             Item::CatchingUp => "law states and fates that additional calls during pauses did not change",
             Item::Bounded => "calls that accessed packets no more often than allowed",
             Item::Replay => {
@@ -108,14 +108,14 @@ impl Checks {
 pub struct Subject<'a> {
     /// Makes a fresh instance that draws from the given stream.
     pub make: &'a dyn Fn(Stream) -> Box<dyn Qdisc<TestPacket>>,
-    /// The stream of all runs except those that compare streams.
+    /// The stream from which all runs draw, except those that compare streams.
     pub draws: Stream,
     /// The limit that the discipline's backlog must not exceed, if there is one.
     pub limit: Option<Limit>,
     /// Whether the discipline may hold packets back. If so, its deadlines are followed; otherwise it must be
     /// work conserving.
     pub shaper: bool,
-    /// The rate of the link for which it was made.
+    /// The rate of the link for which the discipline was made.
     pub rate: Rate,
 }
 

@@ -1,5 +1,4 @@
-//! The test kit for disciplines: random sequences of calls against the contract of
-//! [`crate::Qdisc`].
+//! The test kit for disciplines: random sequences of calls, checked against the contract of [`crate::Qdisc`].
 //!
 //! A new discipline's test needs only [`check_entry`]:
 //!
@@ -21,8 +20,8 @@
 //! lead to the violation.
 //!
 //! Two checks need more than one script or a clock, and are separate: [`check_draws`] compares runs that draw
-//! from different streams, and [`check_work`] measures calls after long pauses. [`Variant::idle`] reports
-//! whether the scripts, over all checks, made a discipline act.
+//! from different streams, and [`check_work`] measures calls after long pauses. [`Variant::idle`] names an
+//! action, dropping or marking, that a discipline should have taken but took in none of the scripts.
 
 mod checks;
 mod packet;

@@ -20,7 +20,7 @@ const LOOKS_PER_CALL: usize = 64;
 const LOOKS_PER_FATE: usize = 16;
 /// Number of consecutive deadlines that a shaper may let pass without releasing a packet.
 const EMPTY_DEADLINES: usize = 64;
-/// Number of arrivals per script at instants at which the law changes.
+/// Number of arrivals that are added to a script at instants at which the law changes.
 const ARRIVALS_AT_UPDATES: u64 = 6;
 /// Number of times that a call's duration is measured; the shortest result counts.
 const TRIES: u32 = 5;
@@ -173,7 +173,7 @@ struct Witness {
     settles: bool,
     /// The packet that is being enqueued.
     arriving: Option<usize>,
-    /// The packet that left last.
+    /// The last packet that left.
     last_left: Option<usize>,
     dropped: Tally,
     reports: usize,

@@ -252,7 +252,7 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Classes<P, Q> {
                 obs.left(now, &pkt, self.classes[index].number);
                 return Some(pkt);
             }
-            // It has lost all its packets and has been notified that there is nothing to send.
+            // The queue has lost all its packets and has been told that the link found none.
             self.busy &= !(1 << index);
         }
         None
@@ -286,7 +286,7 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Classes<P, Q> {
         self.classes.iter().for_each(|inner| visit(&inner.class.name, &inner.class.queue));
     }
 
-    /// It has no law of its own, and its queues report their own laws.
+    /// A port with classes has no law of its own; each of its queues reports the values of its own law.
     fn observe(&self, _now: Instant, _out: &mut LawSamples) {}
 }
 

@@ -111,7 +111,7 @@ static CLASSES: &[Param] = &[
 
 /// The parameters of a class.
 const CLASS: &[Param] = &[
-    required("name", Kind::Text, "its name: its queue is `link/name` in recordings"),
+    required("name", Kind::Text, "name of the class; in recordings, its queue is called `link/name`"),
     optional(
         "traffic",
         Kind::List(&Kind::TrafficClass),
@@ -413,7 +413,7 @@ fn matches(classes: &[Settings], names: &[String]) -> Result<(), ParamError> {
     }
 }
 
-/// Sets a weight for each class, or none.
+/// Sets the weight of each class: none with `strict`, and 1 by default with `wrr` and `drr`.
 fn weights(mut classes: Vec<Settings>, names: &[String], order: Order) -> Result<Vec<Settings>, ParamError> {
     for (i, class) in classes.iter_mut().enumerate() {
         match (order, class.get("weight")) {

@@ -112,7 +112,7 @@ fn the_loop(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
         };
         let queue = pi.packets("q_ref")? / pi.link.rate.packets_per_s(pi.mean);
         let queue = Span::try_from_secs_f64(queue).unwrap_or(Span::s(3600));
-        let rule = format!("base round-trip time {base} plus {queue} for q_ref to leave");
+        let rule = format!("base round-trip time {base} plus {queue}, the time that q_ref takes to leave");
         pi.derive("rtt", Value::Span((base + queue).max(Span::us(1))), rule);
     }
     Ok(())
@@ -186,7 +186,7 @@ fn check(all: &Settings) -> Result<(), ParamError> {
         return Ok(());
     }
     let message =
-        format!("b `{b}` is not below a `{a}`, so nothing drives the queue to q_ref; write a smaller b");
+        format!("b `{b}` is not less than a `{a}`, so nothing drives the queue to q_ref; write a smaller b");
     Err(ParamError::new("b", message))
 }
 
@@ -280,7 +280,7 @@ pub(super) static PI: &[Param] = &[
         default: Default::Auto("1.816e-5; gains `auto`: by the design rule"),
         aliases: &[ns2("b_")],
         source: HOLLOT,
-        help: "weight of the previous sample's distance from q_ref, per packet; below a",
+        help: "weight of the previous sample's distance from q_ref, per packet; less than a",
     },
     Param {
         name: "w",
@@ -298,7 +298,7 @@ pub(super) static PI: &[Param] = &[
         default: Default::Choice("zero"),
         aliases: &[],
         source: "zero: ns-2.35; the paper does not say",
-        help: "the assumed sample before the first; `zero` adds b q_ref to the first update",
+        help: "the sample that is assumed to precede the first one; `zero` adds b q_ref to the first update",
     },
     Param {
         name: "flows",

@@ -17,7 +17,7 @@ use crate::{Arrived, Backlog, Cause, Dscp, LawSamples, LinkContext, Observer, Qd
 /// Treatment of packets that exceed the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exceed {
-    /// They are lost, as [`Reason::Forced`].
+    /// They are lost, and reported as [`Reason::Forced`].
     Drop,
     /// They pass with this code point.
     Remark(Dscp),
@@ -138,7 +138,7 @@ static POLICER: &[Param] = &[
         "dscp",
         Kind::Dscp,
         "none because nothing is re-marked",
-        "exceed `remark`: the code point that excess packets get",
+        "with exceed `remark`, the code point that excess packets get",
     ),
     required("queue", Kind::Discipline, "the queue behind it: any discipline"),
 ];

@@ -74,7 +74,7 @@ impl<P: Arrived> RedPd<P> {
     }
 }
 
-/// Records what RED does with an arrival, and passes it on.
+/// Records what RED does with an arrival, and passes the report on.
 struct Hearing<'a, P> {
     obs: &'a mut dyn Observer<P>,
     dropped: bool,
@@ -208,7 +208,8 @@ static RED_PD: &[Param] = &[
         default: Default::Span(Span::ms(40)),
         aliases: &[ns2_in("s", "target_rtt_")],
         source: "Mahajan and Floyd 2001, section 3: R; value from memory",
-        help: "round-trip time of the TCP whose rate, at RED's drop rate, a flow must exceed to be identified",
+        help: "round-trip time of the TCP connection whose rate, at RED's drop rate, a flow must exceed to \
+               be identified",
     },
     Param {
         name: "lists",

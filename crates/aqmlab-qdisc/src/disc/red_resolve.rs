@@ -319,7 +319,7 @@ fn crossings(s: &Settings) -> Result<Adaptation, ParamError> {
 /// Floyd and Jacobson 1993, section 6.
 const FIXED: f64 = 0.002;
 
-/// Replaces an automatic `w_q` by the value of `w_rule`.
+/// Replaces an automatic `w_q` by the value that `w_rule` yields.
 pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     if !all.is_auto("w_q") {
         return Ok(());
@@ -355,7 +355,7 @@ pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(
     Ok(())
 }
 
-/// Replaces an automatic `burst` by tc's guideline.
+/// Replaces an automatic `burst` by the value that tc's guideline gives.
 pub(super) fn resolve_burst(all: &mut Settings) -> Result<(), ParamError> {
     if !all.is_auto("burst") {
         return Ok(());

@@ -317,7 +317,7 @@ mod tests {
     }
 
     /// 10 Mbit/s in packets of 615 B and a target of 10 ms (the known-answer case): C = 2032.52, thresholds
-    /// 10.163 and 30.488. The weight is 1: the average is the queue.
+    /// 10.163 and 30.488. The weight is 1, so the average equals the queue length.
     fn law(max_p: f64, rule: AimdRule) -> AdaptiveRed {
         let packets_per_s = 10e6 / (8.0 * 615.0);
         let min_th = 0.01 * packets_per_s / 2.0;

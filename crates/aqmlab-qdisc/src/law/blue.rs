@@ -14,11 +14,11 @@ use super::{Decision, Notice};
 /// Parameters of the law. Queue lengths are in the queue's own unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BlueParams {
-    /// Increase of the probability on a loss, `d1`.
+    /// Increase of the probability when a packet is lost, `d1`.
     pub increment: f64,
     /// Decrease of the probability when the link is idle, `d2`.
     pub decrement: f64,
-    /// Time between two updates, `freeze_time`.
+    /// Minimum time between two updates, `freeze_time`.
     pub freeze_time: Span,
     /// Whether an update is due when exactly `freeze_time` has passed. In the paper it is not: more time must
     /// have passed.
@@ -73,8 +73,8 @@ impl BlueLaw {
         BlueLaw { params, p: 0.0, last_update, hold: params.freeze_time, idle_since }
     }
 
-    /// Records an arrival that finds `queued` waiting. Returns whether the probability was updated,
-    /// which comes before [`BlueLaw::decision`] on the packet.
+    /// Records an arrival that finds `queued` waiting. Returns whether the probability was updated; this
+    /// happens before [`BlueLaw::decision`] decides on the packet.
     #[inline]
     pub fn on_arrival(&mut self, now: Instant, queued: f64) -> bool {
         let by_idle = match self.idle_since.take() {

@@ -1,6 +1,6 @@
 //! CoDel (RFC 8289). If packets have waited longer than `target` throughout an `interval`, there is a
-//! standing queue. The law then drops or marks one packet, and further ones at intervals that shrink with the
-//! square root of their count.
+//! standing queue. The law then drops or marks one packet, and further ones at intervals that are inversely
+//! proportional to the square root of their count.
 
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -40,7 +40,7 @@ pub struct CodelLaw {
     first_above: Option<Instant>,
     /// Whether the queue counts as standing.
     dropping: bool,
-    /// When the next packet is due; outside the dropping state, when it would have been due.
+    /// When the next packet is due to be chosen; outside the dropping state, when it would have been due.
     drop_next: Instant,
     /// Packets chosen in this dropping state, plus the count with which it began.
     count: u64,
@@ -176,8 +176,8 @@ impl CodelLaw {
         self.once_dropped = After::FirstDrop;
     }
 
-    /// Returns whether the next packet of the dropping state is due and, if so, schedules the one
-    /// after it.
+    /// Returns whether the next packet of the dropping state is due to be chosen and, if so, schedules the
+    /// one after it.
     fn is_due(&mut self, now: Instant) -> bool {
         let was_due = self.drop_next;
         if now < was_due {
@@ -222,7 +222,7 @@ impl CodelLaw {
         self.count
     }
 
-    /// Returns when the next packet is due; outside the dropping state, when it would have been
+    /// Returns when the next packet is due to be chosen; outside the dropping state, when it would have been
     /// due.
     pub const fn drop_next(&self) -> Instant {
         self.drop_next

@@ -27,7 +27,7 @@ pub struct FredParams {
     pub max_q: f64,
     /// When the rule for many flows applies.
     pub many_flows: ManyFlows,
-    /// Mean packets that the link sends per second.
+    /// Packets of mean size that the link can send per second.
     pub packets_per_s: f64,
 }
 
@@ -63,7 +63,7 @@ pub struct FredLaw {
     params: FredParams,
     average: Average,
     spacing: Spacing,
-    /// `avgcq`: the average divided by the number of flows, at least one packet.
+    /// `avgcq`: the average divided by the number of flows, but at least one packet.
     fair_share: f64,
 }
 

@@ -6,9 +6,9 @@
 pub struct TcpLoop {
     /// N: the smallest expected number of flows.
     pub flows: f64,
-    /// C: mean packets that the link sends per second.
+    /// C: packets of mean size that the link can send per second.
     pub packets_per_s: f64,
-    /// R: the largest expected round-trip time, with the target queueing delay, in seconds.
+    /// R: the largest expected round-trip time, including the target queueing delay, in seconds.
     pub rtt_s: f64,
 }
 

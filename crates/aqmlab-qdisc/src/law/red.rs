@@ -10,8 +10,8 @@ use crate::Reason;
 /// chosen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counting {
-    /// The 1993 pseudo-code: the count runs between the thresholds. It is -1 below them and 0 after
-    /// a forced notice.
+    /// The 1993 pseudo-code: the count runs between the thresholds. The count is -1 below the lower threshold
+    /// and 0 after a forced notice.
     Paper,
     /// ns-2.35: the count always runs. No packet is chosen while at most one unit (packet or byte)
     /// waits. The first arrival above `min_th` begins a cycle and passes. The count is 0 after a
@@ -21,7 +21,7 @@ pub enum Counting {
     Linux,
 }
 
-/// The notices that are marks where ECN is on; all others are drops.
+/// The notices that are given as marks if ECN is on; all others are drops.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum EcnRegion {
     /// Notices while the average is below `max_th`. Above `max_th` packets are dropped, also in the gentle
@@ -57,9 +57,9 @@ pub struct RedParams {
     pub idle: IdleRule,
     /// Rule for the count.
     pub counting: Counting,
-    /// The notices that are marks if ECN is on.
+    /// The notices that are given as marks if ECN is on.
     pub ecn_region: EcnRegion,
-    /// Mean packets that the link sends per second.
+    /// Packets of mean size that the link can send per second.
     pub packets_per_s: f64,
 }
 

@@ -64,8 +64,8 @@ impl RedPdLaw {
         }
     }
 
-    /// Reserves room for the state of this many flows, at most a thousand: each identification visits all
-    /// reserved slots.
+    /// Reserves room for the state of this many flows, but for at most a thousand flows, because each
+    /// identification visits all reserved slots.
     pub fn reserve(&mut self, flows: usize) {
         let flows = flows.min(RESERVED_AT_MOST);
         self.flows.reserve(flows);
@@ -130,7 +130,7 @@ impl RedPdLaw {
     }
 
     /// During a silence, no flow is on a list after `lists` intervals, and every probability falls. After a
-    /// few hundred intervals nothing can change any more, so the rest of the silence is one step.
+    /// few hundred intervals nothing can change any more, so the rest of the silence is handled in one step.
     #[cold]
     fn run_timer(&mut self, now: Instant) {
         loop {

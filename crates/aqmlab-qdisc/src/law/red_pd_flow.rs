@@ -51,7 +51,8 @@ pub(super) struct PdFlow {
     /// Bytes that RED dropped in each interval of the history; 0 if the flow is not on the list of that
     /// interval.
     pub lists: [u64; MOST_LISTS],
-    /// In the current interval: bytes that arrived, were dropped by RED, and were dropped by RED or the filter.
+    /// Bytes of the flow in the current interval: those that arrived, those that RED dropped, and those that
+    /// RED or the filter dropped.
     pub arrived: u64,
     pub dropped: u64,
     pub lost: u64,
@@ -109,7 +110,8 @@ impl Monitored {
     }
 
     /// Raises the probability because the flow is still among those with many drops; `share` is the flow's
-    /// share of the ambient drop rate. A step at most doubles it (triples it for an unresponsive flow).
+    /// share of the ambient drop rate. A step at most doubles the probability (or triples it, if the flow is
+    /// unresponsive).
     pub(super) fn raise(&mut self, share: f64) {
         let (factor, weight) = if self.unresponsive { (3.0, 2.0) } else { (2.0, 1.0) };
         let raised = if share > self.p { factor * self.p } else { self.p + weight * share };
@@ -118,8 +120,8 @@ impl Monitored {
         self.p = if raised > 1.0 { 1.0 - (1.0 - self.p) / factor } else { raised };
     }
 
-    /// Lowers the probability because the flow had no drops in the whole history. Returns whether
-    /// it is still monitored.
+    /// Lowers the probability because the flow had no drops in the whole history. Returns whether the flow is
+    /// still monitored.
     pub(super) fn lower(&mut self, params: &RedPdParams) -> bool {
         let (divisor, release) =
             if self.unresponsive { (1.5, params.release / 2.0) } else { (2.0, params.release) };
@@ -236,7 +238,7 @@ mod tests {
         // One pair counts in the flow's favour, and two or five count against it.
         assert!(!decision(&[(1e6, 0.01), (1e6, 0.02), (0.6e6, 0.025)]));
         assert!(decision(&[(1e6, 0.01), (1e6, 0.02), (0.86e6, 0.025), (1e6, 0.04)]));
-        // Only the last five count.
+        // Only the last five intervals count.
         let mut six = [(1e6, 0.01), (0.5e6, 0.04), (1e6, 0.01), (1e6, 0.015), (1e6, 0.02), (1e6, 0.03)];
         assert!(!decision(&six));
         six[1].0 = 1e6;

@@ -16,13 +16,13 @@ pub struct RemParams {
     pub phi: f64,
     /// The queue length to hold, b*, in packets.
     pub q_ref: f64,
-    /// Weight of a period's arrivals in their average, in (0, 1].
+    /// Weight of one period's arrivals in the average over the periods, in (0, 1].
     pub inw: f64,
     /// The size of a packet in the unit of queue and arrivals: 1, or the mean packet size in bytes.
     pub unit: f64,
     /// When the price is updated.
     pub sampling: Sampling,
-    /// Mean packets that the link sends per second.
+    /// Packets of mean size that the link can send per second.
     pub packets_per_s: f64,
     /// Scaling by packet size.
     pub byte_mode: ByteMode,

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     queues: Vec<Credit>,
-    /// Queues that have something to send; it is the first one's turn.
+    /// Queues that have something to send, in the order of their turns; the first one is next.
     active: VecDeque<u16>,
 }
 
@@ -44,8 +44,8 @@ impl RoundRobin {
     }
 
     /// Returns the queue whose turn it is, or `None` if all are empty. `cost` returns the cost of a queue's
-    /// next packet, if known. Rounds in which no credit covers a packet are skipped here: at most the largest
-    /// cost divided by the smallest quantum.
+    /// next packet, if known. Rounds in which no credit covers a packet are skipped here: their number is at
+    /// most the largest cost divided by the smallest quantum.
     pub fn turn(&mut self, mut cost: impl FnMut(usize) -> Option<u64>) -> Option<usize> {
         loop {
             let first = usize::from(*self.active.front()?);

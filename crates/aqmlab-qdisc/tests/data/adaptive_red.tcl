@@ -3,8 +3,8 @@
 #
 #   ns adaptive_red.tcl LOAD WAIT SEED ARRIVALS FENG ON_S OFF_S
 #
-# FENG 1 is Self-Configuring RED with the factors 3 and 2. The load is alternately on for ON_S and off for OFF_S (OFF_S
-# 0: always on).
+# FENG 1 selects Self-Configuring RED with the factors 3 and 2. The load is alternately on for ON_S and off for OFF_S
+# (OFF_S 0: always on).
 #
 # Prints one line per arrival, `A arrival_ns size waiting_bytes avg prob max_p fate`, then the generator's draws, `U value`.
 

@@ -3,9 +3,9 @@
 #
 #   ns red_pd.tcl SCRIPTS SEED ARRIVALS
 #
-# Prints one line per arrival, `A arrival_ns flow p avg fate` (p: the filter's probability for the flow before it, fate:
-# admitted, filter, early or full); one after each lowering, `R time_ns`, followed by each flow's probability and
-# whether it counts as unresponsive; then the generator's draws, `U value`.
+# Prints one line per arrival, `A arrival_ns flow p avg fate` (p: the filter's probability for the flow before the
+# arrival, fate: admitted, filter, early or full); one after each lowering, `R time_ns`, followed by each flow's
+# probability and whether it counts as unresponsive; then the generator's draws, `U value`.
 
 lassign $argv scripts seed arrivals
 set tcl_precision 17
@@ -93,8 +93,8 @@ proc arrive {at_ns fid} {
 }
 
 # Flow 0 sends 40 % of all packets, and 4 % in the last third; flow 1 sends 20 %, flow 2 sends 10 %, and the others
-# share the rest. (ns-2 keeps a flow's count of packets when it releases the flow, so no flow must be released and
-# monitored again.)
+# share the rest. (ns-2 keeps a flow's count of packets when it releases the flow, so the load must not cause any flow
+# to be released and monitored again.)
 set at_s 9.0
 for {set i 0} {$i < $arrivals} {incr i} {
     set at_s  [expr {$at_s - log(1.0 - [$gaps uniform 0 1]) / 700.0}]

@@ -39,7 +39,7 @@ pub enum Idle {
     RunsOutOrStaysSo,
 }
 
-/// One queue. Times are in nanoseconds, probabilities are integers, with `one` for 1.
+/// One queue. Times are in nanoseconds. Probabilities are integers, and `one` stands for probability 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// waiting packets, without the one in transmission
@@ -118,7 +118,7 @@ fn events(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<(u64, usize, What)> {
     for (number, pkt) in carried.iter().enumerate() {
         let next = carried.get(number + 1).map(|next| arrivals[next.arrival].0);
         if next.is_none_or(|next| next >= pkt.ends) {
-            // It precedes the first arrival that is not earlier.
+            // The event comes before the first arrival that is not earlier than it.
             let before = (pkt.arrival..arrivals.len()).find(|n| arrivals[*n].0 >= pkt.ends);
             found.push((pkt.ends, before.unwrap_or(arrivals.len()), What::Idle));
         }
