@@ -45,7 +45,7 @@ impl Classed for Datagram {
     }
 }
 
-/// Receives lost packets by value, at once.
+/// Receives each lost packet by value, as soon as it is lost.
 #[derive(Default)]
 pub struct Sender {
     /// Number of lost packets.

@@ -122,8 +122,8 @@ fn weights_of_three_to_one_share_the_link_three_to_one() {
     }
 }
 
-/// One class fills the buffer that both share. Arrivals of either are then refused before they
-/// reach their queues, and each queue's own limit holds as well.
+/// One class fills the buffer that both share. Arrivals of either class are then refused before they reach
+/// their queues, and each queue's own limit holds as well.
 #[test]
 fn a_shared_buffer_refuses_whatever_arrives_when_it_is_full() {
     let classes = Value::List(vec![

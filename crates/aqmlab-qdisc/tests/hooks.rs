@@ -1,5 +1,5 @@
 //! A law that sees departures and draws at arrivals, as PIE does (RFC 8033: PIE decides at enqueue, on the
-//! basis of what it saw at dequeue). The hooks of [`EarlyLaw`] suffice for it.
+//! basis of what it saw at dequeue). The hooks of [`EarlyLaw`] suffice for such a law.
 
 use aqmlab_qdisc::disc::{Early, EarlyLaw, EarlyQueue, Leaving};
 use aqmlab_qdisc::law::{Decision, Notice};

@@ -63,7 +63,7 @@ pub struct Classes<P, Q> {
     scheduler: Scheduler,
     /// The buffer that all classes share, in addition to their own limits.
     limit: Option<Limit>,
-    /// The sum over all classes.
+    /// The backlog of all classes together.
     backlog: Backlog,
     /// Classes that have something to send, one bit each.
     waiting: u64,

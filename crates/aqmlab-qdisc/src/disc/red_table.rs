@@ -16,7 +16,7 @@ use crate::resolve::LIMIT_RULE;
 pub(super) const LIMIT: Param = Param {
     name: "limit",
     kind: Kind::Size { min: Packets::new(1) },
-    default: Default::Auto("one bandwidth-delay product, but at least 4 max_th where that is given"),
+    default: Default::Auto("one bandwidth-delay product, but at least 4 max_th if that is given"),
     aliases: &[ns2_in("p", "limit_"), tc("limit")],
     source: "ours: room for the average to go through the gentle region; Linux preset: one bandwidth-delay product",
     help: "buffer size, excluding the packet in transmission",

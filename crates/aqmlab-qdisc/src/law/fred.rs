@@ -57,7 +57,7 @@ pub struct FredFlow {
     pub strikes: u32,
 }
 
-/// The law's state, except that of the flows.
+/// The state of the law, except for the state of the individual flows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FredLaw {
     params: FredParams,

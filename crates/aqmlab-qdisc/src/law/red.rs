@@ -99,9 +99,9 @@ impl RedLaw {
     /// Adds a low-pass filter of the probability, in which a new value has `weight`, in (0, 1]. A weight of 1
     /// leaves the law unchanged. (Feng, Kandlur, Saha, Shin 1999 mention the possibility.)
     ///
-    /// The probability of each arrival enters the filter, and only the filter's output decides. It
-    /// therefore continues to choose packets after the average has fallen below `min_th`, and no
-    /// notice is forced above `max_th`.
+    /// The probability of each arrival enters the filter, and only the filter's output decides. The law
+    /// therefore continues to choose packets after the average has fallen below `min_th`, and no notice is
+    /// forced above `max_th`.
     #[must_use]
     pub const fn low_passed(mut self, weight: f64) -> Self {
         self.low_pass = if weight < 1.0 { Some(LowPass::new(weight)) } else { None };

@@ -108,8 +108,8 @@ impl Spacing {
         }
     }
 
-    /// Follows `red_action` of the kernel: the first packet of a cycle that does not follow a hit only makes
-    /// the draw and is never a hit itself.
+    /// Follows `red_action` of the kernel: if a cycle does not follow a hit, its first packet only makes the
+    /// draw and is never a hit itself.
     #[inline]
     fn linux_hit(&mut self, pb: f64, draw: impl FnOnce() -> f64) -> bool {
         let Some(goal) = self.goal else {

@@ -9,8 +9,8 @@
 //!
 //! The model keeps no state that could become wrong. First it computes the whole history of the link from the
 //! list of arrivals, by the definition of a first-in first-out link. Then it reads the paper's events off
-//! that history; `p_m` is their sum, in integers. The packets that BLUE notifies at random are inputs because
-//! the text does not specify the draws.
+//! that history; `p_m` is their sum, computed in integers. The packets that BLUE notifies at random are
+//! inputs because the text does not specify the draws.
 
 /// The fate that the random decision of the queue under test gave an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
