@@ -1,5 +1,5 @@
-//! `browsers`: users who fetch one page at a time, with one request at a time on each connection. Their
-//! distributions come from a model in a separate file, unless the class gives others.
+//! `browsers`: users who fetch one page at a time, with one request at a time on each connection.
+//! The distributions come from a model in a separate file, unless the class gives others.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::plan::{PopulationPlan, Sessions, Workload};
 use crate::tree;
 
 /// The default model of a class.
-const STAND_IN: (&str, &str) = ("the stand-in of aqmlab", include_str!("../models/unc_stand_in.toml"));
+const STAND_IN: (&str, &str) = ("aqmlab's stand-in", include_str!("../models/unc_stand_in.toml"));
 
-/// The distributions of a class: a model's, or those written in their place.
+/// The distributions of a class: those of a model, or those that the class gives in their place.
 #[derive(Clone)]
 struct Model {
     request: Distribution<Bytes>,
@@ -31,7 +31,7 @@ struct Model {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the users of a class of browsers, and their number.
+    /// Returns the users of a class of browsers and how many there are.
     pub(crate) fn browsers(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
         let (users, model) = (self.integer(section, "users"), self.model_of(section));
         let Model { think, embedded, servers, parallel, persistent, per_persistent, .. } = model?;
@@ -39,8 +39,8 @@ impl Pass<'_, '_> {
         Some((PopulationPlan::Browsers(Arc::new(plan)), users?))
     }
 
-    /// Returns the content of the connections of a class of browsers. The user determines the
-    /// number of exchanges of each.
+    /// Returns the content of the connections of a class of browsers. The user determines how many
+    /// exchanges each connection carries.
     pub(crate) fn browsed(&mut self, section: &Section<'_>) -> Option<Workload> {
         let server_delay = self.drawn(section, "server_delay");
         let (tcp, model) = (self.tcp(section), self.model_of(section));
@@ -63,7 +63,7 @@ impl Pass<'_, '_> {
             None => {
                 self.derive(section, "model", &STAND_IN.0, "no `model` is written");
                 let (name, text) = STAND_IN;
-                (name.to_string(), self.read_model(name, text).expect("the stand-in is valid, by its tests"))
+                (name.to_string(), self.read_model(name, text).expect("a test proves the stand-in valid"))
             }
             Some(_) => {
                 let file = self.text(section, "model")?;
@@ -83,7 +83,7 @@ impl Pass<'_, '_> {
     /// Reads the model in a file with this text.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with the lines.
+    /// Returns everything that is wrong with the text, with line numbers.
     fn read_model(&self, file: &str, text: &str) -> Result<Model, String> {
         let mut report = Report::new(text);
         let tree = tree::read(text, &mut report);
@@ -96,7 +96,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns a model in which every key is required.
+    /// Reads a model, in which every key is required.
     fn whole_model(&mut self, root: &tree::Node) -> Option<Model> {
         let section = self.section(root, "", MODEL_FILE.iter().chain(BROWSER_MODEL))?;
         for field in BROWSER_MODEL.iter().filter(|field| section.node(field.name).is_none()) {
@@ -156,7 +156,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Returns the distribution at a key, or else the model's.
+    /// Returns the distribution written at a key, or the model's if the key is not written.
     fn or<T: Written + Display>(
         &mut self,
         section: &Section<'_>,
@@ -167,7 +167,7 @@ impl Pass<'_, '_> {
         if section.node(key).is_some() {
             return self.drawn(section, key);
         }
-        // The mean is more informative than a table of a hundred points.
+        // The mean is more informative here than a table of a hundred points.
         let text = match &model {
             Distribution::Empirical(points) => {
                 format!("{} points with mean {}", points.len(), model.mean())

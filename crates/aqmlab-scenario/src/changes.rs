@@ -1,4 +1,4 @@
-//! Changes: values of the file's tree replaced by path, in the notation of arms and sweeps.
+//! Changes: new values for paths in the file's tree, in the notation of arms and sweeps.
 
 use crate::language::COMMON_TO_ARMS;
 use crate::suggest::{listed, nearest};
@@ -23,9 +23,9 @@ impl Change {
     }
 }
 
-/// Returns the replacements in a table of paths, in the order of the file. Quoted dotted keys, bare dotted
-/// keys and sub-headers have the same meaning; an inline table is a value and replaces the whole table. The
-/// table's own keys `others` are not paths.
+/// Returns the replacements in a table of paths, in the order of the file. Quoted dotted keys, bare
+/// dotted keys and sub-headers have the same meaning; an inline table is a value and replaces the
+/// whole table. The keys in `others` belong to the table itself and are not paths.
 pub(crate) fn changes(table: &Table, others: &[&str]) -> Vec<Change> {
     fn collect(table: &Table, path: &[String], others: &[&str], out: &mut Vec<Change>) {
         for entry in &table.entries {
@@ -76,8 +76,7 @@ pub(crate) fn apply(tree: &mut Node, change: &Change) -> Result<(), Refusal> {
     }
 }
 
-/// Returns the items of the array of tables `list` whose names match `name`, in which a `*` stands
-/// for any text.
+/// Returns the items of the array of tables `list` whose names match `name`, where a `*` stands for any text.
 fn named_items<'t>(
     tree: &'t mut Node,
     list: &str,
@@ -107,7 +106,7 @@ pub(crate) fn replaces(whole: &[String], path: &[String]) -> bool {
     whole.len() <= path.len() && whole.iter().zip(path).all(|(of, key)| of == key || fits(of, key))
 }
 
-/// Returns whether setting `whole` replaces anything that `path` sets. Either may contain patterns.
+/// Returns whether setting `whole` replaces anything that `path` sets. Either path may contain patterns.
 pub(crate) fn meets(whole: &[String], path: &[String]) -> bool {
     whole.len() <= path.len() && whole.iter().zip(path).all(|(one, other)| overlap(one, other))
 }
@@ -121,8 +120,8 @@ fn fits(pattern: &str, name: &str) -> bool {
 /// Returns whether some text matches both patterns.
 fn overlap(one: &str, other: &str) -> bool {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    // `rest[j]`: whether the rest of `one` overlaps with `other[j..]`, from the end of `one` to its
-    // beginning.
+    // `rest[j]` tells whether the rest of `one` overlaps with `other[j..]`; the loop goes from the
+    // end of `one` to its beginning.
     let mut rest = vec![false; other.len() + 1];
     for i in (0..=one.len()).rev() {
         let after = std::mem::replace(&mut rest, vec![false; other.len() + 1]);
@@ -167,7 +166,7 @@ fn set(node: &mut Node, path: &[String], change: &Change) -> Result<(), Refusal>
     if table.get(key).is_none() {
         let empty = Node { at: change.key_at.clone(), value: Tree::Table(Table::default()) };
         table.entries.push(entry(key, &change.key_at, empty));
-        let made = table.get_mut(key).expect("it was just put there");
+        let made = table.get_mut(key).expect("it was just inserted");
         return set(made, rest, change);
     }
     set(table.get_mut(key).expect("it is there"), rest, change)
@@ -178,8 +177,8 @@ fn entry(key: &str, key_at: &At, node: Node) -> Entry {
 }
 
 /// Expands `queue = "red"` to `queue = { kind = "red" }`, and `tcp = "ns2"` to
-/// `tcp = { profile = "ns2" }`, where a path leads into them. A queue that is not written is the
-/// default one.
+/// `tcp = { profile = "ns2" }`, where a path leads into them. A missing queue becomes the default
+/// queue.
 fn open_shorthand(node: &mut Node, path: &[String], key_at: &At) {
     let name = match path.last().map(String::as_str) {
         Some("queue" | "reverse_queue") => "kind",

@@ -9,15 +9,15 @@ use crate::plan::{ClassPlan, DelayPlan};
 use crate::topology::Network;
 
 /// The classes that cross a link: those whose data crosses it or, if there are none, those whose
-/// acknowledgments do; if there are none of these either, all classes.
+/// acknowledgments cross it or, if there are none of these either, all classes.
 pub(crate) struct Crossing<'c> {
     classes: Vec<&'c ClassPlan>,
     crosses: Crosses,
-    /// The numbers of all classes with packets that cross it, data or acknowledgments.
+    /// The numbers of all classes whose data or acknowledgments cross the link.
     pub(crate) all: Vec<usize>,
 }
 
-/// The kind of packets that cross it.
+/// The kind of packets with which the classes cross the link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Crosses {
     Data,
@@ -52,7 +52,7 @@ impl<'c> Crossing<'c> {
         (mean > 0).then_some(Span::ns(mean))
     }
 
-    /// Returns the number of TCP flows whose data crosses, or `None` if there are none.
+    /// Returns the number of TCP flows whose data crosses the link, or `None` if there are none.
     pub(crate) fn flows(&self) -> Option<u64> {
         if self.crosses != Crosses::Data {
             return None;
@@ -66,7 +66,7 @@ impl<'c> Crossing<'c> {
         Bytes::new(mean(&self.classes, |c| self.packet(c).get()).max(1))
     }
 
-    /// Returns the largest packet of a fixed size.
+    /// Returns the size of the largest packet; classes with packets of varying size count with their mean.
     pub(crate) fn largest_packet(&self) -> Bytes {
         self.classes.iter().map(|c| self.packet(c)).max().unwrap_or(Bytes::ZERO)
     }
@@ -90,7 +90,7 @@ pub(crate) fn base_rtt(network: &Network<'_>, class: &ClassPlan, index: usize, d
     own + delay::mean_of(delays, class, index, |link| [network.links[link].from, network.links[link].to])
 }
 
-/// Returns the mean over flows, rounded to the nearest.
+/// Returns the mean over flows, rounded to the nearest integer.
 fn mean(classes: &[&ClassPlan], value: impl Fn(&ClassPlan) -> u64) -> u64 {
     let flows: u128 = classes.iter().map(|c| u128::from(c.count)).sum();
     let sum: u128 = classes.iter().map(|c| u128::from(value(c)) * u128::from(c.count)).sum();

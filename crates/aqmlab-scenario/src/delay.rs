@@ -17,7 +17,7 @@ use crate::topology::Network;
 use crate::tree::Tree;
 
 impl Pass<'_, '_> {
-    /// Reads the rules of the file.
+    /// Reads the delay rules of the file.
     pub(crate) fn delays(
         &mut self,
         file: &Section<'_>,
@@ -97,7 +97,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Returns an edge of the network, or a router by its name.
+    /// Returns the place of a stage: an edge of the network, or the router that the file names.
     fn stage_place(&mut self, section: &Section<'_>, network: &Network<'_>) -> Option<StagePlace> {
         if section.node("at").is_none() {
             self.enter(section, "at", &"entry", Origin::Default(OURS));
@@ -216,12 +216,12 @@ impl Pass<'_, '_> {
     }
 }
 
-/// The names of directions in paths of draws.
+/// The names of the two directions in the names of random streams.
 const TOWARD: [&str; 2] = ["to_receiver", "to_sender"];
 
 impl DelayPlan {
-    /// Returns whether it applies to packets of class number `class` in this direction (0: to the
-    /// receiver), which cross the links `way`, each between the routers `ends`.
+    /// Returns whether the rule applies to packets of class number `class` in this direction (0: to
+    /// the receiver), given the links `way` that they cross and the routers `ends` of each link.
     fn matches(
         &self,
         class: usize,
@@ -243,27 +243,27 @@ impl DelayPlan {
             }
     }
 
-    /// Returns whether it can ever lose a packet.
+    /// Returns whether the stage can ever lose a packet.
     pub fn loses(&self) -> bool {
         self.loss != Distribution::Constant(Probability::NEVER)
     }
 
-    /// Returns whether it represents the delays of this end of connections, as their cloud draws
-    /// them.
+    /// Returns whether the stage represents the delays that a cloud draws, or a trace gives, for
+    /// this end of its connections.
     pub(crate) fn places(&self, end: End) -> bool {
         self.delay == StageDelay::Carried(end)
     }
 
-    /// Returns the pipe for packets of `class` that match the rule but belong to no flow: only the mean
-    /// delay.
+    /// Returns the pipe for packets of `class` that match the rule but belong to no flow. It has
+    /// only the mean delay.
     pub fn mean_pipe(&self, class: &ClassPlan) -> Pipe {
         Pipe::new(self.delay.mean(class))
     }
 
-    /// Returns the pipe for the packets of a connection of `class` in this direction. The ends of
-    /// the connection have the delays `carried` from its cloud or trace, if any. All draws are from
-    /// streams named by the rule, the class, the direction and the connection. Constant delay, loss
-    /// probability and rate are those of its host.
+    /// Returns the pipe for the packets of a connection of `class` in this direction. `carried`
+    /// holds the delays of the connection's ends that its cloud or trace gives, if any. All draws
+    /// are from streams named by the rule, the class, the direction and the connection. The
+    /// constant delay, the loss probability and the rate are those of the connection's host.
     pub fn pipe(
         &self,
         class: &ClassPlan,
@@ -324,7 +324,7 @@ impl StageDelay {
 }
 
 impl ClassPlan {
-    /// Returns the links that its packets cross in this direction (0: to the receiver), in order.
+    /// Returns the links that the class's packets cross in this direction (0: to the receiver), in order.
     pub fn way(&self, direction: usize) -> &[usize] {
         if direction == 0 { &self.path } else { &self.return_path }
     }
@@ -348,13 +348,13 @@ pub(crate) fn stage_places(
 }
 
 impl Plan {
-    /// Returns the delay stage that packets of class number `class` meet at this place in this direction (0:
-    /// to the receiver): the first that matches.
+    /// Returns the delay stage that packets of class number `class` meet at this place in this
+    /// direction (0: to the receiver): the first rule that matches.
     pub fn delay_stage(&self, class: usize, direction: usize, place: StagePlace) -> Option<&DelayPlan> {
         self.delay_stage_number(class, direction, place).map(|number| &self.delays[number])
     }
 
-    /// Returns its number in [`Plan::delays`].
+    /// Returns the number in [`Plan::delays`] of the stage that [`Plan::delay_stage`] returns.
     pub fn delay_stage_number(&self, class: usize, direction: usize, place: StagePlace) -> Option<usize> {
         let way = self.classes[class].way(direction);
         let ends = |link: usize| [self.links[link].from, self.links[link].to];
@@ -362,8 +362,8 @@ impl Plan {
     }
 }
 
-/// Returns the rules for packets of class number `number` in both directions, with
-/// links between the routers `ends`: at each place the first that matches.
+/// Returns the rules that packets of class number `number` meet in either direction: at each place,
+/// the first rule that matches. `ends` gives the routers at the ends of a link.
 pub(crate) fn met<'d>(
     delays: &'d [DelayPlan],
     class: &ClassPlan,

@@ -22,7 +22,8 @@ const FORMS: &[(&str, &str, &[&str])] = &[
     ("seeds", "{ seeds = [[..], ..] }", &[]),
 ];
 
-/// A finite mean needs a shape above 1. Beyond 100, all values are close to the mean.
+/// The mean is finite only if the shape is above 1. With a shape above 100, all values would be
+/// close to the mean.
 const SHAPE: Kind = Kind::NumberAbove { above: 1.0, max: 100.0 };
 const SHARE: Kind = Kind::Number { min: 0.0, max: 1.0 };
 
@@ -97,7 +98,7 @@ impl Pass<'_, '_> {
     pub(crate) fn drawn<T: Written>(&mut self, section: &Section<'_>, key: &str) -> Option<Distribution<T>> {
         let field = section.fields.iter().find(|f| f.name == key)?;
         let (Form::Drawn(drawn) | Form::StageDelay(drawn)) = field.form else {
-            unreachable!("only distributions are read as such")
+            unreachable!("only keys whose values are distributions are read here")
         };
         let (found, origin) = match (section.node(key), field.absent) {
             (Some(node), _) => (self.drawn_at(node, &section.sub(key), drawn)?, Origin::Given),
@@ -147,7 +148,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks that keys next to the form belong to it.
+    /// Checks that the keys next to the form may accompany it.
     fn check_beside(&mut self, table: &Table, form: &Entry, path: &str) -> Option<()> {
         let own = FORMS.iter().find(|f| f.0 == form.key).map_or(&[][..], |f| f.2);
         let strange = |e: &&Entry| e.key != form.key && !own.contains(&e.key.as_str());

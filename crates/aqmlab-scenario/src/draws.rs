@@ -1,5 +1,5 @@
-//! The draws for the flows of a class: sources, and delays and losses outside the queues. They are
-//! the same for every host that runs a plan with a seed.
+//! The draws for the flows of a class: sources, and delays and losses outside the queues. Every
+//! host that runs a given plan with a given seed makes the same draws.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,13 +31,13 @@ pub enum FlowSource {
 }
 
 impl FlowSource {
-    /// Returns the source of a connection with these exchanges from its cloud.
+    /// Returns the source of a connection that carries these exchanges, which its cloud has drawn.
     pub fn carried(carried: Carried) -> Self {
         FlowSource::Session(Session::Requests(Requests::of_web(carried.exchanges)))
     }
 
-    /// Returns the source of a connection that requests these objects at once, and more whenever its user
-    /// does.
+    /// Returns the source of a connection that requests these objects at once, and further ones
+    /// whenever its user asks for them.
     pub fn multiplexed(objects: Vec<PageObject>) -> Self {
         FlowSource::Session(Session::multiplexed(objects))
     }
@@ -46,9 +46,9 @@ impl FlowSource {
 /// A flow's datagrams.
 #[derive(Clone, Debug)]
 pub enum DatagramSource {
-    /// At a rate, all with one ECN field.
+    /// Datagrams at a rate, all with the same ECN field.
     Rate {
-        /// Their instants and sizes.
+        /// Determines when the datagrams leave, and their sizes.
         source: PacketSource,
         /// The ECN field.
         ecn: Ecn,
@@ -57,13 +57,13 @@ pub enum DatagramSource {
     Listed {
         /// The schedule of the class.
         schedule: Arc<Schedule>,
-        /// The rows still to come.
+        /// The rows that have not been sent yet.
         rows: Range<usize>,
     },
 }
 
 impl DatagramSource {
-    /// Returns the rows of flow `index`.
+    /// Creates the source of flow `index`, with the rows of that flow.
     fn listed(schedule: &Arc<Schedule>, index: u64) -> Self {
         DatagramSource::Listed { rows: schedule.rows(index as usize), schedule: schedule.clone() }
     }
@@ -83,7 +83,7 @@ impl DatagramSource {
     /// network layer and its ECN field.
     ///
     /// # Panics
-    /// After the last.
+    /// If no datagram is left.
     pub fn emit(&mut self) -> (Bytes, Ecn) {
         match self {
             DatagramSource::Rate { source, ecn } => (source.emit(), *ecn),
@@ -96,11 +96,11 @@ impl DatagramSource {
 }
 
 impl ClassPlan {
-    /// Returns when each flow starts, latest first. Flows that start together are in descending
-    /// order of their index.
+    /// Returns when each flow starts, with the latest start first. Flows that start together are in
+    /// descending order of their index.
     ///
     /// # Panics
-    /// If starts are written for other seeds: see [`Plan::check_seed`](crate::Plan::check_seed).
+    /// If the file gives starts for other seeds only: see [`Plan::check_seed`](crate::Plan::check_seed).
     pub fn starts(&self, seed: u64) -> Vec<(Instant, u32)> {
         let path = format!("traffic/{}/start", self.name);
         let mut starts: Vec<_> = (0..self.count)
@@ -119,10 +119,10 @@ impl ClassPlan {
         starts
     }
 
-    /// Returns the population that opens its connections, not yet woken.
+    /// Returns the population that opens the connections of the class, before its first wake-up.
     ///
     /// # Panics
-    /// If starts are written for other seeds: see [`Plan::check_seed`](crate::Plan::check_seed).
+    /// If the file gives starts for other seeds only: see [`Plan::check_seed`](crate::Plan::check_seed).
     pub fn population(&self, seed: u64) -> Population {
         let starts = self.starts(seed);
         let draws = |what| Stream::new(seed, format_args!("traffic/{}/{what}", self.name));
@@ -158,8 +158,8 @@ impl ClassPlan {
     }
 
     /// Returns the index of the values, such as round-trip times, that are spread over the hosts of
-    /// a class. A connection has those of its user. Where connections arrive one by one, and where
-    /// browsers open them, each has its own.
+    /// a class. A connection has the values of its user. Connections that arrive one by one, and
+    /// connections of browsers, each have values of their own.
     pub const fn host_index(&self, of: Identity) -> u64 {
         match self.population {
             PopulationPlan::List | PopulationPlan::Users(_) | PopulationPlan::Pages(_) => of.user as u64,
@@ -168,7 +168,7 @@ impl ClassPlan {
         }
     }
 
-    /// Returns whether each connection has its own values of this kind, without limit.
+    /// Returns whether each connection has values of its own, so that their number has no limit.
     pub const fn draws_by_connection(&self) -> bool {
         matches!(
             self.population,
@@ -176,7 +176,7 @@ impl ClassPlan {
         )
     }
 
-    /// Returns whether its hosts delay what they send.
+    /// Returns whether the hosts of the class delay what they send.
     pub fn delays_sending(&self) -> bool {
         self.workload.tcp().is_some_and(|tcp| !tcp.send_jitter.is_zero())
     }
@@ -192,8 +192,8 @@ impl ClassPlan {
     /// of exchanges that it carries, if its population determines that number.
     ///
     /// # Panics
-    /// If its class is a cloud or fetches pages: the population then determines what connections
-    /// carry.
+    /// If the class is a cloud or fetches pages, because its population then determines what the
+    /// connections carry.
     pub fn source(&self, of: Identity, exchanges: Option<u32>, now: Instant, seed: u64) -> FlowSource {
         let index = of.index();
         let draws = |what| Stream::indexed(seed, format_args!("traffic/{}/{what}", self.name), index);
@@ -238,33 +238,35 @@ impl Plan {
     }
 }
 
-/// Returns the base round-trip time of a flow whose path has this `propagation` delay in both directions
-/// together, with access links of the given number and delay, if any, and delay stages that add `stages`. The
-/// remainder of the division among the links is not added: the result is the time that they actually take.
+/// Returns the base round-trip time of a flow whose path has this `propagation` delay in both
+/// directions together, with access links of the given number and delay, if any, and delay stages
+/// that add `stages`. The remainder of the division of a delay among the links is not added: the
+/// result is the time that the links actually take.
 pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) -> Span {
     propagation + access.map_or(Span::ZERO, |(delay, links)| delay * links) + stages
 }
 
-/// Returns the delay of each access link of a connection whose client and server are this far from
-/// the network, one way.
+/// Returns the delay of each access link of a connection whose client and server have these one-way
+/// delays to the network.
 fn shared([client, server]: [Span; 2], access: &Access) -> Span {
     ((client + server) * 2).div(access.links())
 }
 
 impl ClassPlan {
-    /// Returns the delay of each access link of a connection with these values from its cloud, or
-    /// `None` if it has no such links or its delays are the class's.
+    /// Returns the delay of each access link of a connection with the values `carried` that its
+    /// cloud has drawn, or `None` if it has no access links or the delays of its class apply.
     pub fn cloud_delay(&self, carried: &Carried) -> Option<Span> {
         Some(shared(self.on_links(self.own_delays(carried)?), self.access.as_ref()?))
     }
 
-    /// Returns the part of the one-way delays of a connection's ends that lies on its access links.
+    /// Returns the one-way delays of a connection's ends without those that delay stages represent:
+    /// the part on the access links.
     fn on_links(&self, delays: [Span; 2]) -> [Span; 2] {
         End::ALL.map(|end| if self.placed[end as usize] { Span::ZERO } else { delays[end as usize] })
     }
 
-    /// Returns the one-way delays of the client and the server of a connection as its trace gives
-    /// them, if it does.
+    /// Returns the one-way delays of the client and the server of a connection, or `None` if there
+    /// is no trace that gives them.
     pub fn traced_delays(&self, of: Identity) -> Option<[Span; 2]> {
         self.trace()?.delays(self.host_index(of) as usize)
     }
@@ -275,8 +277,8 @@ impl ClassPlan {
             || self.trace().is_some_and(|trace| trace.mean_delays().is_some())
     }
 
-    /// Returns the mean of the one-way delays of an end of its connections, as its trace gives them
-    /// or a cloud draws them.
+    /// Returns the mean one-way delay of this end of the connections, over the connections of the
+    /// trace, or of the cloud's distribution.
     pub(crate) fn mean_end(&self, end: End) -> Span {
         let Some(trace) = self.trace() else { return HostDelay::mean(end) };
         let delays = trace.delays_of(end);
@@ -284,7 +286,7 @@ impl ClassPlan {
         Span::ns((delays.map(|delay| u128::from(delay.as_ns())).sum::<u128>() / count) as u64)
     }
 
-    /// Returns the minimum of these delays.
+    /// Returns the minimum one-way delay of this end of the connections.
     pub(crate) fn least_end(&self, end: End) -> Span {
         let Some(trace) = self.trace() else { return HostDelay::least(end) };
         trace.delays_of(end).min().unwrap_or(Span::ZERO)
@@ -297,8 +299,8 @@ impl ClassPlan {
         }
     }
 
-    /// Returns the one-way delays of the client and the server of a connection of the list, or
-    /// `None` if its delays are the class's.
+    /// Returns the one-way delays that a trace gives for the client and the server of a connection,
+    /// or `None` if the delays of the class apply.
     pub fn listed_delays(&self, index: u64) -> Option<[Span; 2]> {
         match &self.workload {
             Workload::Sessions { sessions: Sessions::Trace { trace, own_delays: true }, .. } => {
@@ -308,16 +310,16 @@ impl ClassPlan {
         }
     }
 
-    /// Returns the one-way delays of the client and the server of a connection with these values
-    /// from its cloud, or `None` if its delays are the class's.
+    /// Returns the one-way delays that the cloud has drawn for the client and the server of a
+    /// connection, or `None` if the delays of the class apply.
     pub fn own_delays(&self, carried: &Carried) -> Option<[Span; 2]> {
         let PopulationPlan::Cloud(CloudPlan { own_delays: true, .. }) = &self.population else { return None };
         Some([carried.client_delay, carried.server_delay])
     }
 
-    /// Returns the delay of each access link of the host `index` ([`ClassPlan::host_index`]), where
-    /// path and return path together have this `propagation` delay, or `None` if it has no such
-    /// links.
+    /// Returns the delay of each access link of the host `index` ([`ClassPlan::host_index`]), or
+    /// `None` if it has no access links. `propagation` is the delay of path and return path
+    /// together.
     pub fn access_delay(&self, index: u64, propagation: Span, seed: u64) -> Option<Span> {
         let access = self.access.as_ref()?;
         if let Some(delays) = self.listed_delays(index) {
@@ -331,14 +333,15 @@ impl ClassPlan {
         Some(rtt.saturating_sub(propagation).div(access.links()))
     }
 
-    /// Returns the delay of each access link of a flow with the mean base round-trip time, for
-    /// packets sent by real hosts that belong to the class but to none of its flows.
+    /// Returns the delay of each access link for packets that real hosts of the class send but that
+    /// belong to none of its flows: that of a flow with the mean base round-trip time.
     pub fn mean_access_delay(&self, propagation: Span) -> Option<Span> {
         let access = self.access.as_ref()?;
         Some(access.rtt.mean().saturating_sub(propagation).div(access.links()))
     }
 
-    /// Returns the smallest delay that an access link of a flow may have; zero without such links.
+    /// Returns the smallest delay that an access link of a flow may have, or zero if flows have no
+    /// access links.
     pub fn least_access_delay(&self, propagation: Span) -> Span {
         let Some(access) = &self.access else { return Span::ZERO };
         let listed = (0..self.count).filter_map(|index| self.listed_delays(index));
@@ -355,19 +358,18 @@ impl ClassPlan {
         least.div(access.links())
     }
 
-    /// Returns the number of access links of a flow: one per direction at each end that has them.
+    /// Returns the number of access links of a flow: one per direction at each end that has access links.
     pub fn access_links(&self) -> u64 {
         self.access.as_ref().map_or(0, Access::links)
     }
 
-    /// Returns whether this end of its flows (0: the sender) has access links.
+    /// Returns whether this end of the flows (0: the sender) has access links.
     pub fn has_access(&self, end: usize) -> bool {
         self.access.as_ref().is_some_and(|access| access.ends[end])
     }
 
-    /// Returns the losses of the connection of this index
-    /// ([`Identity::index`](aqmlab_traffic::Identity::index)) at the entrance of its sender's
-    /// access link, if it has any.
+    /// Returns the losses at the entrance of the sender's access link for the connection with this
+    /// index ([`Identity::index`](aqmlab_traffic::Identity::index)), or `None` if it has no losses.
     pub fn access_losses(&self, index: u64, seed: u64) -> Option<Loss> {
         let draws = || Stream::indexed(seed, format_args!("traffic/{}/loss", self.name), index);
         (self.access_loss > 0.0).then(|| Loss::new(self.access_loss, draws()))

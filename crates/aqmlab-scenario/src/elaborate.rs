@@ -1,4 +1,4 @@
-//! From text to an experiment.
+//! Turns the text of a scenario into an experiment.
 
 use aqmlab_units::Bytes;
 
@@ -36,7 +36,7 @@ pub(crate) struct Common {
 }
 
 impl Common {
-    /// Returns the experiment with these plans.
+    /// Returns the experiment that consists of these plans.
     pub(crate) fn experiment(&self, mut arms: Vec<Plan>, warnings: Vec<String>) -> Experiment {
         arms.iter_mut().for_each(|plan| plan.title.clone_from(&self.title));
         Experiment {
@@ -76,7 +76,7 @@ fn stem(file: &str) -> String {
     if stem.is_empty() { "untitled".to_string() } else { stem.to_string() }
 }
 
-/// Returns the plan of the arm called `arm` with this tree, without the title.
+/// Returns the plan of the arm called `arm`, which has this tree. The title is left empty.
 pub(crate) fn plan(
     arm: &str,
     tree: &Node,
@@ -98,8 +98,8 @@ pub(crate) fn plan(
     let network = network?;
     let drafts = pass.classes(&file, &network);
     if drafts.is_none() || !pass.report.is_clean_of("topology") {
-        // Conclusions from an invalid network or invalid traffic would be misleading; the written values can
-        // still be checked.
+        // If the network or the traffic is invalid, conclusions from it would be misleading; the
+        // written values can still be checked.
         pass.look_at_queues(&network);
         return None;
     }
@@ -139,7 +139,7 @@ pub(crate) fn plan(
 }
 
 impl Pass<'_, '_> {
-    /// Without a network, classes cannot be interpreted, but their absence is still reported.
+    /// Without a network, classes of traffic cannot be interpreted, but their absence is still reported.
     fn look_for_traffic(&mut self, file: &Section<'_>) {
         if file.node("traffic").is_none() {
             let message = "`traffic` is missing; add a [[traffic]] with a `kind` such as \"bulk\"";

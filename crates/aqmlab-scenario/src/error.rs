@@ -56,7 +56,7 @@ pub(crate) struct Report<'t> {
     text: &'t str,
     problems: Vec<(Range<usize>, String, String)>,
     known: Known,
-    /// First keys of the paths of errors.
+    /// The first key of each error's path.
     concerned: BTreeSet<String>,
     warnings: Vec<String>,
 }
@@ -122,7 +122,8 @@ impl<'t> Report<'t> {
         self.text.get(span.clone()).unwrap_or_default()
     }
 
-    /// Returns the line and column of the first character of the text whose quotes begin at `span`.
+    /// Returns the line and column of the first character within the quotes that open at the
+    /// beginning of `span`.
     pub(crate) fn begin_of_text(&self, span: &Range<usize>) -> (usize, usize) {
         let written = self.written(span);
         let quotes = ["\"\"\"\r\n", "\"\"\"\n", "\"\"\"", "'''\r\n", "'''\n", "'''", "\"", "'"];
@@ -135,12 +136,12 @@ impl<'t> Report<'t> {
         Lines::of(self.text).position(span.start).0
     }
 
-    /// Removes the errors with these messages.
+    /// Removes the errors whose messages match.
     pub(crate) fn forget(&mut self, words: impl Fn(&str) -> bool) {
         self.problems.retain(|(_, _, message)| !words(message));
     }
 
-    /// Returns a problem at `span` that not every host can handle.
+    /// Describes something at `span` that not every host supports.
     pub(crate) fn problem(&self, span: &Range<usize>, path: &str, message: String) -> Problem {
         let (line, column) = Lines::of(self.text).position(span.start);
         Problem { line, column, path: path.to_string(), message }
@@ -151,8 +152,9 @@ impl<'t> Report<'t> {
         self.known.clone()
     }
 
-    /// Adds the errors of another report on the same text that are missing here. `note` is added if the place
-    /// alone is not clear. Returns the other's warnings.
+    /// Adds those errors of another report on the same text that are missing from this one. `note`
+    /// is added to the message if the place alone does not identify the case. Returns the warnings
+    /// of the other report.
     pub(crate) fn absorb(
         &mut self,
         other: Report<'_>,
@@ -169,7 +171,7 @@ impl<'t> Report<'t> {
         other.warnings
     }
 
-    /// Returns whether nothing is wrong at or below the path's first key, such as `topology`.
+    /// Returns whether there is no error at or below the path's first key, such as `topology`.
     pub(crate) fn is_clean_of(&self, first: &str) -> bool {
         !self.concerned.contains(first)
     }
@@ -178,7 +180,7 @@ impl<'t> Report<'t> {
         self.problems.is_empty()
     }
 
-    /// Returns the warnings, or all errors in the order of the file.
+    /// Returns the warnings or, if there are errors, all errors in the order of the file.
     pub(crate) fn finish(mut self, file: &str) -> Result<Vec<String>, ScenarioError> {
         if self.problems.is_empty() {
             return Ok(self.warnings);

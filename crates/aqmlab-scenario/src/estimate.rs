@@ -9,8 +9,8 @@ use crate::plan::{ClassPlan, Plan, PopulationPlan, Workload};
 
 /// State of a TCP connection: both endpoints, their timers and reordering lists, the flow's row in the record.
 const TCP_FLOW: u64 = 2048;
-/// State of one of many connections that open at a rate. Measured: 0.6 to 0.8 kB per connection, in runs with
-/// 198 000 and 150 000 connections that the link could not carry.
+/// State of a connection in a class that opens connections at a rate. Measured: 0.6 to 0.8 kB per
+/// connection, in runs with 198 000 and 150 000 connections that the link could not carry.
 const WAITING: u64 = 1024;
 /// State of its applications: periods with their streams of draws.
 const SESSION: u64 = 160;
@@ -18,7 +18,7 @@ const SESSION: u64 = 160;
 const PACKET_FLOW: u64 = 256;
 /// An object of a page, stored twice: in the page, and in the list of transfers.
 const OBJECT: u64 = 112;
-/// Number of objects that nine in ten pages do not exceed.
+/// Number of objects that nine out of ten pages do not exceed.
 const LARGE_PAGE: u64 = 185;
 /// A sample of a flow, as the recorder holds it until it is written.
 const FLOW_SAMPLE: u64 = 64;
@@ -118,7 +118,7 @@ pub(crate) fn refusal(plan: &Plan, cap: Bytes) -> Option<(usize, String)> {
     Some((class, message))
 }
 
-/// Rounds to two significant digits, which suffice for an estimate.
+/// Rounds to two significant digits, which are enough for an estimate.
 fn rounded(bytes: Bytes) -> String {
     const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
     let mut value = bytes.as_f64();

@@ -1,5 +1,5 @@
-//! A link's queue as every host builds it: its discipline behind deterministic faults, which drop
-//! or mark chosen packets before the queue sees them.
+//! A link's queue as every host builds it: its discipline, and in front of it deterministic faults,
+//! which drop or mark chosen packets before the queue sees them.
 
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Arrived, Backlog, Cause, Discipline, LawSamples, Observer, Qdisc, Reason, Registry};
@@ -9,12 +9,12 @@ use aqmlab_units::{Bytes, Instant, Rate};
 use crate::plan::{Faults, LinkPlan};
 
 impl LinkPlan {
-    /// Builds the link's discipline with its faults; its draws come from the stream named after the
-    /// link and the discipline.
+    /// Builds the link's discipline with its faults. The discipline draws from the stream that is
+    /// named after the link and the discipline.
     ///
     /// # Errors
-    /// If the registry has no such discipline, or one registered from outside refuses the
-    /// parameters.
+    /// If the registry has no such discipline, or if a discipline that was registered from outside
+    /// refuses the parameters.
     pub fn discipline<P: Arrived + Send + 'static>(
         &self,
         seed: u64,
@@ -29,8 +29,8 @@ impl LinkPlan {
     }
 }
 
-/// A discipline behind deterministic faults: the n-th arrival is lost, or marked if it is
-/// ECN-capable. For teaching ("what if packet 12 is lost?") and for exactness tests.
+/// A discipline with deterministic faults in front of it: the n-th arrival is lost, or marked if it
+/// is ECN-capable. For teaching ("what if packet 12 is lost?") and for exactness tests.
 struct FaultInjector<P: Arrived> {
     inner: Discipline<P>,
     arrivals: u64,

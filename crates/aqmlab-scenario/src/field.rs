@@ -22,7 +22,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// Returns the same field with names that another tool uses.
+    /// Returns the same field with the names that other tools use for it.
     pub(crate) const fn known_as(self, aliases: &'static [Alias]) -> Field {
         Field { aliases, ..self }
     }
@@ -37,11 +37,11 @@ pub(crate) const PER_SECOND: &str = "a number per second such as \"100/s\", from
 pub enum Form {
     /// One value.
     One(Kind),
-    /// One value, or this word.
+    /// One value of this kind, or this word instead.
     OrWord(Kind, &'static str),
     /// A name: letters, digits and a few signs.
     Name,
-    /// A distribution: over the flows of a class, or from draw to draw.
+    /// A distribution of values over the flows of a class, or over repeated draws.
     Drawn(&'static Drawn),
     /// A distribution, or the draws of PackMime-HTTP for an end of a connection.
     StageDelay(&'static Drawn),
@@ -51,13 +51,13 @@ pub enum Form {
     PerSecond,
     /// Numbers of arrivals, from 1.
     Arrivals,
-    /// Flows: a list of classes, by name or as a table with `class` and the indices `flows`.
+    /// Flows: a list of classes, each given by its name or by a table with `class` and the indices `flows`.
     Flows,
     /// A list of these names.
     Names(&'static str),
     /// One of these names, or a list of them.
     NameOrNames(&'static str),
-    /// Several of these words.
+    /// Several of these words, as a list.
     Words(&'static [&'static str]),
     /// A queue discipline: its name, or a table with `kind` and the discipline's own parameters.
     Queue,
@@ -71,7 +71,7 @@ pub enum Form {
     Tables(&'static [Field]),
     /// Several tables whose keys depend on their `kind`.
     TablesOfKinds(&'static [Variant]),
-    /// Several arms: a name, and dotted paths with new values.
+    /// Several arms, each with a name and with dotted paths that have new values.
     Arms,
     /// A sweep: dotted paths with lists of values, `zip` and `case`.
     Sweep,
@@ -92,7 +92,7 @@ pub struct Drawn {
     pub forms: &'static [&'static str],
 }
 
-/// The keys of a table of one `kind`.
+/// The keys of a table with this `kind`.
 #[derive(Clone, Copy, Debug)]
 pub struct Variant {
     /// The value of `kind`.
@@ -117,11 +117,11 @@ pub enum Absent {
     Required,
     /// This value.
     Is(Default),
-    /// The value given by this rule.
+    /// The value that follows from this rule, in words.
     Rule(&'static str),
 }
 
-/// The source of the language's own defaults.
+/// The source that is stated for defaults of the language itself.
 pub(crate) const OURS: &str = "scenario language";
 
 pub(crate) const fn required(name: &'static str, form: Form, help: &'static str) -> Field {

@@ -1,4 +1,5 @@
-//! Queues of a kernel (`kind = "tc"`): the live router hands its packets to a discipline that tc sets up. The simulator has none.
+//! Queues of a kernel (`kind = "tc"`): the live router hands its packets to a discipline that tc
+//! sets up. The simulator does not support them.
 
 use aqmlab_params::{Default, Kind, Param, ParamError, Settings};
 use aqmlab_qdisc::LinkContext;
@@ -11,7 +12,7 @@ pub const TC_QUEUE: &str = "tc";
 /// The parameter that contains the arguments for tc.
 pub const TC_SPEC: &str = "spec";
 
-/// Its entry; it is in no catalogue, because nothing here implements it.
+/// The entry that describes this kind; it is in no catalogue, because nothing here implements the kind.
 pub(crate) static TC_INFO: Info = Info {
     name: TC_QUEUE,
     title: "a queue of the kernel",
@@ -54,12 +55,12 @@ impl LinkPlan {
     }
 }
 
-/// The words of a specification for tc.
+/// Iterates over the words of the arguments for tc.
 pub fn spec_words(spec: &str) -> impl Iterator<Item = &str> {
     spec.split_whitespace()
 }
 
-/// Words that state the place of a queue, which is determined by its link.
+/// Words by which tc places a queue. They are refused because the link determines the place.
 const OF_PLACES: [&str; 5] = ["dev", "parent", "handle", "root", "ingress"];
 
 fn is_discipline(word: &str) -> bool {

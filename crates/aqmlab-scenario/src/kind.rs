@@ -1,4 +1,4 @@
-//! One value by its kind: from a node of the tree to a checked [`Value`].
+//! Reads one value by its kind: from a node of the tree to a checked [`Value`].
 
 use aqmlab_params::{Kind, Reading, Value};
 use aqmlab_qdisc::Dscp;
@@ -64,8 +64,8 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
     }
 }
 
-/// Returns `node` as it would be written under the parameter's own name, or unchanged if it already is, or if
-/// it is wrong.
+/// Returns the value at `node`, written under another tool's name, as it would be written under the
+/// parameter's own name. Returns `node` unchanged if it already has that form, or if it is wrong.
 pub(crate) fn as_ours(node: &Node, reading: Reading) -> Node {
     let on = match node.value {
         Tree::Flag(on) => Some(on),
@@ -129,7 +129,7 @@ fn wrong(node: &Node, quoted: &str, expected: &str) -> String {
     format!("`{quoted}` is {}; write {expected}", node.value.what())
 }
 
-/// Returns what is wrong with a quantity, and the accepted form if the message itself does not state it.
+/// Returns what is wrong with a quantity, with the accepted form if the message of `error` does not state it.
 fn remedied(error: &ParseError, kind: &Kind) -> String {
     match error {
         ParseError::TooFine { .. } | ParseError::TooLarge { .. } => format!("{error}; write {}", form(kind)),
@@ -137,7 +137,7 @@ fn remedied(error: &ParseError, kind: &Kind) -> String {
     }
 }
 
-/// Returns the text of a quantity. The error for a bare number asks for a unit.
+/// Returns the text of a quantity at `node`. The error for a bare number asks for a unit.
 fn quantity<'n>(node: &'n Node, quoted: &str, expected: &str) -> Result<&'n str, String> {
     match &node.value {
         Tree::Text(s) => Ok(s),
@@ -150,7 +150,7 @@ fn integer(node: &Node, min: u64, max: u64, quoted: &str) -> Result<u64, String>
     whole(node, min, max, quoted, &form(&Kind::Integer { min, max }))
 }
 
-/// Returns a whole number, or the word for none.
+/// Returns a whole number, or the value for no limit.
 fn limit(node: &Node, min: u64, max: u64, quoted: &str) -> Result<Value, String> {
     let expected = form(&Kind::Limit { min, max });
     match &node.value {
@@ -198,7 +198,8 @@ fn size(node: &Node, min: Packets, quoted: &str) -> Result<Value, String> {
         Size::Bdp(x) if min.get() > 0 && x == 0.0 => {
             return Err(format!("`{size}` is too small; it must be above zero"));
         }
-        // More than any buffer: the product with a bandwidth-delay product must stay a sensible number.
+        // Larger than any buffer: the product of this number and a bandwidth-delay product must
+        // remain a sensible size.
         Size::Bdp(x) if x > 1e6 => {
             return Err(format!("`{size}` is too large; it must be at most 1000000bdp"));
         }

@@ -7,8 +7,8 @@
 //! form. [`Sweep`] returns the cases of a file with a `[sweep]`, one at a time. [`schema`]
 //! describes the same language as JSON Schema.
 //!
-//! This crate reads no clock, and no files except the traces that a scenario names, through
-//! [`Files`]: the caller passes it text.
+//! This crate reads no clock: the caller passes it text. The only files that it reads are the
+//! traces that a scenario names, through [`Files`].
 
 mod arms;
 mod browsers;

@@ -1,4 +1,4 @@
-//! The settings that only the live router uses: its operation, and its demands on the kernel.
+//! The settings that only the live router uses: how it operates, and what it requires of the kernel.
 
 use aqmlab_params::Value;
 use aqmlab_transport::Congestion;
@@ -10,11 +10,12 @@ use crate::plan::{IpVersion, LivePlan, Wait, Workload};
 use crate::suggest::{listed, nearest};
 use crate::tree::Tree;
 
-/// The former key of a class for the settings of the live router.
+/// The key with which a class of traffic once held the settings of the live router.
 pub(crate) const OLD_KEY: &str = "live";
 
 impl Pass<'_, '_> {
-    /// Reads `[live]`. If it is not written, nothing is entered, because most scenarios are never run live.
+    /// Reads `[live]`. Without that section, no effective parameters are entered, because most
+    /// scenarios are never run live.
     pub(crate) fn live(&mut self, file: &Section<'_>) -> Option<LivePlan> {
         let Some(node) = file.node("live") else { return Some(LivePlan::default()) };
         let section = self.section(node, "live", LIVE)?;
@@ -41,7 +42,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Refuses the key of older scenarios and states the new notation.
+    /// Refuses the key that older scenarios used, with a message that states the new notation.
     pub(crate) fn has_live_of_old(&mut self, class: &Section<'_>) -> bool {
         let had_it = class.fields.iter().any(|field| field.name == "tcp");
         let entry = class.table.entries.iter().find(|entry| had_it && entry.key == OLD_KEY);
@@ -52,7 +53,7 @@ impl Pass<'_, '_> {
         true
     }
 
-    /// Returns why the simulator cannot be the host of a class.
+    /// Returns why the simulator cannot run a class, or `None` if it can.
     pub(crate) fn only_live(&mut self, class: &Section<'_>, workload: &Workload) -> Option<Problem> {
         if workload.tcp()?.congestion.is_some() {
             return None;

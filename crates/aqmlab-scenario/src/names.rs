@@ -24,10 +24,10 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.chars().all(is_printable)
 }
 
-/// Words with a fixed meaning in the names of axes.
+/// Words that have a fixed meaning where names of axes are used.
 pub(crate) const RESERVED: &[&str] = &["arm", "case", "class", "from", "queue", "seed", "until"];
 
-/// Returns whether an axis can have this name. In a claim it occurs between operators.
+/// Returns whether an axis can have this name. In a claim, the name of an axis stands between operators.
 pub(crate) fn is_axis_name(name: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     name.chars().next().is_some_and(char::is_alphabetic)
@@ -36,8 +36,8 @@ pub(crate) fn is_axis_name(name: &str) -> bool {
         && !RESERVED.contains(&name)
 }
 
-/// Returns whether a character is neither a control character, which a terminal would obey, nor one
-/// that changes the direction of the surrounding text.
+/// Returns whether a character is printable: neither a control character, which a terminal would
+/// obey, nor a character that changes the direction of the surrounding text.
 pub(crate) fn is_printable(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

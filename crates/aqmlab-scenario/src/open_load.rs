@@ -9,17 +9,17 @@ use crate::pass::{Pass, Section};
 use crate::plan::{ClassPlan, LinkPlan, Plan, PopulationPlan, Sessions, Workload};
 use crate::traffic::Number;
 
-/// Connections of one class are distinguished by 32 bits.
+/// A class distinguishes its connections by 32 bits.
 const MOST_CONNECTIONS: f64 = u32::MAX as f64;
 
 /// A load of this many times a link's rate is a mistake unless a class allows it.
 const OVERLOAD: f64 = 10.0;
 
-/// Packets of a connection without payload in each direction: SYN and FIN.
+/// The packets without payload that a connection sends in each direction: SYN and FIN.
 const CONTROL_PACKETS: f64 = 2.0;
 
 impl PopulationPlan {
-    /// Returns the connections per second, if they open at a rate.
+    /// Returns how many connections per second are opened, if they open at a rate.
     pub(crate) const fn per_s(&self) -> Option<f64> {
         match self {
             PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => Some(*per_s),
@@ -33,7 +33,8 @@ impl PopulationPlan {
 }
 
 impl ClassPlan {
-    /// Returns its mean connection, if connections open at a rate.
+    /// Returns what a connection of the class carries on average, or `None` if the class has no
+    /// connections that can open at a rate.
     fn mean_connection(&self) -> Option<MeanConnection> {
         match &self.workload {
             Workload::Sessions { sessions: Sessions::Requests(plan), .. } => Some(plan.mean_connection()),
@@ -43,8 +44,8 @@ impl ClassPlan {
     }
 
     /// Returns the bit rates that connections opened at a rate offer to each link on the path of
-    /// requests and on that of responses: payload, and headers of data, SYN and FIN.
-    /// Acknowledgments and retransmissions are additional.
+    /// requests and to each link on the path of responses. They include payload, and the headers of
+    /// data, SYN and FIN. Acknowledgments and retransmissions are not included.
     fn open_load(&self) -> Option<[f64; 2]> {
         let (per_s, tcp) = (self.population.per_s()?, self.workload.tcp()?);
         let (mss, header) = (f64::from(tcp.mss), f64::from(tcp.header));
@@ -59,10 +60,10 @@ impl ClassPlan {
         of(&self.path, requests) + of(&self.return_path, responses)
     }
 
-    /// Returns the largest number of connections opened at a rate that are open at the same time, or `None`
-    /// if none is opened at a rate. Connections that the narrowest link on their path cannot carry accumulate
-    /// until the end of the run. Of the others, as many are open as arrive during the lifetime of one,
-    /// without slow start.
+    /// Returns the largest number of connections opened at a rate that are open at the same time,
+    /// or `None` if none is opened at a rate. Connections that the narrowest link on their path
+    /// cannot carry accumulate until the end of the run. Of the other connections, as many are open
+    /// as arrive during the lifetime of one; that lifetime does not include slow start.
     pub(crate) fn most_open(&self, plan: &Plan) -> Option<f64> {
         let (per_s, mean) = (self.population.per_s()?, self.mean_connection()?);
         let carried =
@@ -76,7 +77,7 @@ impl ClassPlan {
     }
 }
 
-/// Returns the number of the link with the largest `load`, and the ratio of that load to its rate.
+/// Returns the number of the link whose `load` is the largest multiple of its rate, and that multiple.
 fn fullest(plan: &Plan, load: impl Fn(usize) -> f64) -> Option<(usize, f64)> {
     let times = |(i, link): (usize, &LinkPlan)| (i, load(i) / link.rate.as_bps() as f64);
     plan.links.iter().enumerate().map(times).max_by(|a, b| a.1.total_cmp(&b.1))
@@ -98,9 +99,9 @@ impl Pass<'_, '_> {
         self.flag(section, "allow_overload")
     }
 
-    /// Checks that connections opened at a rate can all be distinguished and do not offer many
-    /// times a link's rate, and reports the first error. `numbers` are those of the classes of
-    /// `plan`.
+    /// Checks that connections opened at a rate can all be distinguished, and that they do not
+    /// offer many times a link's rate. Reports the first error. `numbers` are those of the classes
+    /// of `plan`.
     pub(crate) fn rates_are_sound(&mut self, plan: &Plan, numbers: &[Number]) -> bool {
         let mut few = true;
         for (class, number) in plan.classes.iter().zip(numbers) {

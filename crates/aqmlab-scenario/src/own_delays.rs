@@ -1,4 +1,4 @@
-//! The places of the delays that clouds draw, or traces give, for clients and servers.
+//! Decides where the delays are placed that clouds draw, or traces give, for clients and servers.
 
 use aqmlab_traffic::{Distribution, End};
 use aqmlab_units::Span;
@@ -10,8 +10,8 @@ use crate::topology::Network;
 use crate::traffic::ClassDraft;
 
 impl Pass<'_, '_> {
-    /// Places the delays that a cloud draws, or a trace gives, for its clients and servers: in
-    /// delay stages that represent them, and otherwise on access links.
+    /// Places the delays that a cloud draws, or a trace gives, for its clients and servers: in the
+    /// delay stages that represent them, if there are any, and otherwise on access links.
     pub(crate) fn place_own_delays(
         &mut self,
         drafts: &mut [ClassDraft],
@@ -32,7 +32,8 @@ impl Pass<'_, '_> {
             let propagation = propagation.fold(Span::ZERO, |sum, delay| sum + delay);
             let own = left.iter().fold(Span::ZERO, |sum, end| sum + draft.plan.mean_end(*end) * 2);
             match &mut draft.plan.access {
-                // Values that all connections have on their links are already known.
+                // If the delays of both ends are on access links, the round-trip time has already
+                // been entered.
                 Some(_) if left.len() == End::ALL.len() => {}
                 Some(access) => {
                     access.rtt = Distribution::Constant(propagation + own);
@@ -55,8 +56,8 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns the origin of the connections' own delays in a class, if they have any, and whether they apply:
-/// not if an `rtt` is written.
+/// Returns where the connections' own delays in a class come from, if they have any, and whether
+/// they apply: they do not if an `rtt` is written.
 fn owner(class: &ClassPlan) -> Option<(&'static str, bool)> {
     match (&class.population, &class.workload) {
         (PopulationPlan::Cloud(cloud), _) => Some(("PackMime-HTTP", cloud.own_delays)),

@@ -11,11 +11,11 @@ use crate::plan::{PopulationPlan, Sessions, Workload};
 /// The keys of the shares, in the order of [`PagePlan::shares`].
 const SHARES: [&str; 4] = ["scripts", "styles", "fonts", "images"];
 
-/// The properties of a page that are drawn from the tables unless they are written.
+/// The properties of a page that are drawn from the tables unless the file gives them.
 const OF_TABLES: [&str; 2] = ["weight", "objects"];
 
 impl Pass<'_, '_> {
-    /// Returns the users of a class of pages, and their number.
+    /// Returns the users of a class of pages and how many there are.
     pub(crate) fn page_users(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
         let (users, plan) = (self.integer(section, "users"), self.page_plan(section));
         Some((PopulationPlan::Pages(Arc::new(plan?)), users?))
@@ -64,7 +64,7 @@ impl Pass<'_, '_> {
         let [scripts, styles, fonts, images] = SHARES.map(|key| self.number(section, key));
         let shares = [scripts?, styles?, fonts?, images?];
         let sum: f64 = shares.iter().sum();
-        // A sum of decimal fractions may deviate in the last digits.
+        // The sum of decimal fractions may deviate in its last digits.
         if sum > 1.0 + 1e-9 {
             let written = SHARES.into_iter().rfind(|key| section.node(key).is_some());
             let key = written.unwrap_or(SHARES[0]);
@@ -78,8 +78,7 @@ impl Pass<'_, '_> {
         Some(shares)
     }
 
-    /// Returns the rank correlation of weight and objects, which applies to the draws from the
-    /// tables.
+    /// Returns the rank correlation of weight and objects, which applies to draws from the tables only.
     fn correlation(&mut self, section: &Section<'_>) -> Option<f64> {
         let written = OF_TABLES.into_iter().find(|key| section.node(key).is_some());
         if let (Some(node), Some(key)) = (section.node("correlation"), written) {

@@ -1,8 +1,8 @@
 //! Sizes written as a part of the queue's own buffer: `min_th = "0.25buffer"` is a quarter of its
 //! `limit`.
 //!
-//! The part refers to `limit` as it is written, in its unit, before anything is resolved. If an arm or a
-//! sweep changes the buffer, such thresholds therefore change with it.
+//! The part refers to `limit` as the file gives it, in its unit, before any value is resolved. If
+//! an arm or a sweep changes the buffer, such thresholds therefore change with it.
 
 use aqmlab_params::{Kind, Origin, Param, Value};
 use aqmlab_units::text::Size;
@@ -14,16 +14,16 @@ use crate::tree::{Entry, Node, Table, Tree};
 
 const UNIT: &str = "buffer";
 const LIMIT: &str = "limit";
-/// More than any threshold: ten buffers.
+/// More than any threshold needs: ten buffers.
 const MOST: f64 = 10.0;
 
-/// Returns whether a value is written as a part of the buffer, as only sizes of queues may be.
+/// Returns whether a value is written as a part of the buffer. Only sizes of queues may be.
 pub(crate) fn is_part(node: &Node, param: &Param) -> bool {
     matches!(param.kind, Kind::Size { .. })
         && matches!(&node.value, Tree::Text(text) if text.trim_end().ends_with(UNIT))
 }
 
-/// Returns the value of `param` in `entry`, as it would be written under the parameter's own name.
+/// Returns the value of `param` in `entry`, as the file would give it under the parameter's own name.
 pub(crate) fn by_its_name(entry: &Entry, param: &Param) -> Node {
     param
         .alias(&entry.key)
@@ -31,8 +31,8 @@ pub(crate) fn by_its_name(entry: &Entry, param: &Param) -> Node {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the value of `param`, written at `node` as a part of the buffer in the same table,
-    /// and its derivation.
+    /// Returns the value of `param`, which `node` gives as a part of the buffer in the same table,
+    /// and how it was derived.
     pub(crate) fn part_of_buffer(
         &mut self,
         table: &Table,
@@ -51,7 +51,7 @@ impl Pass<'_, '_> {
         value.map_err(|message| self.error(&node.at, path, message)).ok()
     }
 
-    /// Returns the requested share of the buffer.
+    /// Returns the share of the buffer that is requested.
     fn share_of_buffer(&self, node: &Node) -> Result<f64, String> {
         let Tree::Text(text) = &node.value else { unreachable!("`is_part` has checked that it is a string") };
         let number = text.trim_end().strip_suffix(UNIT).unwrap_or_default().trim();
@@ -65,7 +65,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the `limit` that is written in the same table.
+    /// Returns the `limit` that the same table gives.
     fn written_buffer(
         &self,
         table: &Table,
@@ -93,7 +93,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns this share of a buffer, to the nearest whole packet or byte, or `None` if it is below
+/// Returns this share of a buffer, rounded to a whole packet or byte, or `None` if that is below
 /// the parameter's minimum.
 fn part(buffer: Size, share: f64, kind: &Kind) -> Option<Size> {
     let Kind::Size { min } = kind else { return None };

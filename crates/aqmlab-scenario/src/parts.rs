@@ -19,7 +19,7 @@ use crate::draws;
 use crate::plan::{Plan, PopulationPlan, Sessions, Workload};
 use crate::trace::Schedule;
 
-/// Versions by the names of parts: a crate, or a part of it, such as `qdisc.red`.
+/// Versions by the names of parts. A part is a crate or a piece of one, such as `qdisc.red`.
 pub type Parts = BTreeMap<String, u32>;
 
 const ON_OFF: &str = "traffic.on_off";
@@ -34,7 +34,7 @@ const PACKMIME: &str = "traffic.packmime";
 const PAGES: &str = "traffic.pages";
 const BROWSERS: &str = "traffic.browsers";
 
-/// Returns all parts below the hosts.
+/// Returns all parts except the hosts themselves.
 pub fn all_parts() -> Parts {
     let kinds = [
         ("random", aqmlab_random::VERSION),
@@ -65,7 +65,7 @@ pub fn all_parts() -> Parts {
 }
 
 impl Plan {
-    /// Returns the parts that the plan uses below its host.
+    /// Returns the parts that the plan uses, apart from its host.
     pub fn parts(&self) -> Parts {
         let mut names: BTreeSet<String> =
             ["random", "qdisc", "traffic", "scenario"].map(str::to_owned).into();
@@ -82,7 +82,7 @@ impl Plan {
             );
             if let Some(tcp) = class.workload.tcp() {
                 names.insert("transport".to_owned());
-                // A congestion control that only kernels have has no version here.
+                // A congestion control that only kernels implement has no version here.
                 names.extend(tcp.congestion.map(control));
             }
         }
@@ -100,8 +100,8 @@ fn control(of: Congestion) -> String {
     format!("transport.{}", of.word())
 }
 
-/// Adds the discipline and those whose law it applies. A discipline that a host has registered has
-/// no version.
+/// Adds the discipline, and the disciplines whose law it applies. A discipline that a host has
+/// registered has no version.
 fn add_discipline(names: &mut BTreeSet<String>, name: &str) {
     names.insert(discipline(name));
     for applied in info(name).map_or(&[][..], |info| info.applies) {
@@ -109,7 +109,7 @@ fn add_discipline(names: &mut BTreeSet<String>, name: &str) {
     }
 }
 
-/// Adds the disciplines within settings, at any depth.
+/// Adds the disciplines within these settings, at any depth.
 fn add_inner(names: &mut BTreeSet<String>, settings: &Settings) {
     settings.iter().for_each(|setting| add_inner_of(names, &setting.value));
 }
@@ -126,8 +126,8 @@ fn add_inner_of(names: &mut BTreeSet<String>, value: &Value) {
     }
 }
 
-/// Returns the kinds of traffic that a workload uses. A transfer of one size is only a list of
-/// starts.
+/// Returns the kinds of traffic that a workload uses and that have versions. Transfers of one size
+/// have none, because they are only a list of starts.
 fn workload(workload: &Workload) -> &'static [&'static str] {
     match workload {
         Workload::Bulk { .. } => &[],

@@ -1,5 +1,5 @@
-//! Typed reading of sections of the tree: the one place where a key is looked up, checked, given
-//! its default, and entered with its origin in the list of effective parameters.
+//! Typed reading of sections of the tree. This is the only place where a key is looked up, checked,
+//! given its default, and entered with its origin in the list of effective parameters.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,16 @@ use crate::suggest::{listed, nearest, no_such};
 use crate::trace::Traces;
 use crate::tree::{At, Entry, Node, Table, Tree};
 
-/// One reading of the tree, for one arm: the errors and the effective parameters so far.
+/// One reading of the tree, for one arm, with the errors and effective parameters found so far.
 pub(crate) struct Pass<'p, 't> {
     pub(crate) report: &'p mut Report<'t>,
     /// The traces that the scenario names.
     pub(crate) traces: &'p Traces<'p>,
-    /// The first seed and the number of seeds, if the file gives valid ones.
+    /// The first seed and the number of seeds, if the file gives valid values.
     pub(crate) seeds: Option<(u64, u64)>,
     /// The names of the classes of traffic that are not enabled.
     pub(crate) disabled: Vec<String>,
-    /// The names and ports of the traffic classes, once known.
+    /// The names and ports of the traffic classes, once they are known.
     pub(crate) traffic: Option<Vec<(String, u16)>>,
     pub(crate) parameters: Vec<Parameter>,
     /// Their paths.
@@ -35,7 +35,7 @@ pub(crate) struct Pass<'p, 't> {
 /// A table with its accepted keys.
 #[derive(Clone)]
 pub(crate) struct Section<'n> {
-    /// Its path in the file's terms: `traffic.ftp`.
+    /// The path of the table as a scenario file would write it: `traffic.ftp`.
     pub(crate) path: String,
     /// Its position.
     pub(crate) at: At,
@@ -55,12 +55,12 @@ impl<'n> Section<'n> {
         self.table.get(key).or_else(|| aliases.iter().find_map(|alias| self.table.get(alias.name)))
     }
 
-    /// Returns the position of the key's value, or the section's if it is not written.
+    /// Returns the position of the key's value, or the position of the section if the key is not written.
     pub(crate) fn at(&self, key: &str) -> At {
         self.node(key).map_or_else(|| self.at.clone(), |n| n.at.clone())
     }
 
-    /// Returns the help of a key.
+    /// Returns the help text of a key.
     pub(crate) fn help(&self, key: &str) -> &'static str {
         self.field(key).help
     }
@@ -148,8 +148,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks that no field is written under two names. (For parameters, this is reported where
-    /// they are read.)
+    /// Checks that no field is written under two names. (Parameters under two names are reported
+    /// where parameters are read.)
     fn check_aliases<K: Key>(&mut self, table: &Table, path: &str, keys: &[K]) {
         for key in keys.iter().filter(|key| key.is_field()) {
             let is_alias = |e: &&Entry| key.aliases().iter().any(|a| a.name == e.key);
@@ -177,7 +177,7 @@ impl Pass<'_, '_> {
         self.error(&entry.key_at, path, message);
     }
 
-    /// Returns the `kind` of a table that has kinds, by the table's variants.
+    /// Returns the variant of a table that its key `kind` names.
     pub(crate) fn variant(
         &mut self,
         node: &Node,
@@ -198,8 +198,8 @@ impl Pass<'_, '_> {
         found
     }
 
-    /// Returns the value of a key or its default, or `None` if it is wrong, missing or determined by another
-    /// key.
+    /// Returns the value of a key or its default, or `None` if the value is wrong, missing or
+    /// determined by another key.
     pub(crate) fn value(&mut self, section: &Section<'_>, key: &str) -> Option<Value> {
         let field = section.field(key);
         let (value, origin) = match (section.node(key), field.absent) {
@@ -263,7 +263,7 @@ impl Pass<'_, '_> {
         self.enter_parameter(Parameter { path, value, origin, source: OURS, help, aliases });
     }
 
-    /// Enters an effective value without a section because nothing was written.
+    /// Enters an effective value for which there is no section because nothing was written.
     pub(crate) fn enter_at(
         &mut self,
         path: String,
@@ -281,7 +281,7 @@ impl Pass<'_, '_> {
         });
     }
 
-    /// Enters a parameter; a value that several links share is entered once.
+    /// Enters a parameter. A value that several links share is entered once.
     pub(crate) fn enter_parameter(&mut self, parameter: Parameter) {
         if self.entered.insert(parameter.path.clone()) {
             self.parameters.push(parameter);
@@ -295,7 +295,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Enters a value that follows from a rule.
+    /// Enters a value that follows from a rule instead of being written.
     pub(crate) fn derive(
         &mut self,
         section: &Section<'_>,
@@ -328,8 +328,8 @@ impl Pass<'_, '_> {
 }
 
 impl Pass<'_, '_> {
-    /// Returns free text at a key, empty if it is not written. It must not contain control
-    /// characters for a terminal except those in `also`.
+    /// Returns free text at a key, empty if it is not written. The text must not contain control
+    /// characters, which a terminal would obey, except those in `also`.
     pub(crate) fn prose(&mut self, section: &Section<'_>, key: &str, also: &[char]) -> Option<String> {
         if section.node(key).is_none() {
             return Some(String::new());
@@ -344,7 +344,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// The control characters that break lines and make gaps in text.
+/// The control characters that only break lines or make gaps in text.
 pub(crate) const LINES: &[char] = &['\n', '\t'];
 
 macro_rules! typed {
@@ -369,7 +369,7 @@ impl Pass<'_, '_> {
     typed!(bytes, Value::Size(Size::Bytes(v)) => v, Bytes);
 }
 
-/// Returns a flag under another tool's name, as Tcl writes flags: 0 or 1.
+/// Returns a flag that is written under another tool's name, where the tool may write 0 or 1, as Tcl does.
 fn flag_of_another_tool(section: &Section<'_>, field: &Field) -> Option<Value> {
     let by_alias = section.table.get(field.name).is_none();
     match (field.form, &section.node(field.name)?.value) {

@@ -15,15 +15,15 @@ use aqmlab_units::{Bytes, Rate, Span};
 use crate::error::Problem;
 use crate::trace::{Schedule, Trace};
 
-/// A scenario file as parsed: one plan per arm, and the seeds of the runs of each.
+/// A scenario file as parsed: one plan per arm, and the seeds with which each plan is run.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     /// The title in the file.
     pub title: String,
-    /// The question that it answers; may be empty.
+    /// The question that the experiment answers; may be empty.
     pub question: String,
-    /// Metrics in its table besides those of every experiment. The programs that read recordings
-    /// know them.
+    /// Additional metrics in the table of results, besides those that every experiment has. The
+    /// metrics are known only to the programs that read recordings.
     pub metrics: Vec<String>,
     /// The seeds, the same for every arm: `seed, seed + 1, ...`.
     pub seeds: Vec<u64>,
@@ -54,7 +54,7 @@ pub struct Plan {
     pub delays: Vec<DelayPlan>,
     /// What to record, and how often.
     pub record: RecordPlan,
-    /// How the live router runs it.
+    /// How the live router runs the arm.
     pub live: LivePlan,
     /// Every value of this arm in readable form, with its origin; empty in a plan built by hand.
     pub parameters: Vec<Parameter>,
@@ -63,18 +63,18 @@ pub struct Plan {
 /// One effective parameter, as `aqmlab show` and the report print it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameter {
-    /// Its path in a scenario file, whether written there or not: `topology.queue.min_th`,
-    /// `traffic.ftp.start`. Arms use this path.
+    /// The path of the parameter in a scenario file, even if the file does not contain it:
+    /// `topology.queue.min_th`, `traffic.ftp.start`. Arms use this path.
     pub path: String,
-    /// Its value with unit, in the notation of scenarios.
+    /// The value with its unit, in the notation of scenarios.
     pub value: String,
     /// Origin of the value.
     pub origin: Origin,
     /// Paper or RFC section of the parameter and its default.
     pub source: &'static str,
-    /// Its meaning, in one sentence.
+    /// The meaning of the parameter, in one sentence.
     pub help: &'static str,
-    /// Other tools' names for it.
+    /// Other tools' names for the parameter.
     pub aliases: &'static [Alias],
 }
 
@@ -102,16 +102,16 @@ pub struct CountStop {
     pub count: u64,
 }
 
-/// The things whose number may end a run.
+/// What is counted if completions may end a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completed {
-    /// flows of which all data has arrived
+    /// flows whose data has all arrived
     Flows,
     /// requests whose response has arrived
     Requests,
 }
 
-/// Stops when `quantity` at link `link` reaches `count`, counted from the end of the warm-up.
+/// Stops when `quantity` at link `link` reaches `count`; events count from the end of the warm-up on.
 #[derive(Clone, Debug)]
 pub struct QueueStop {
     /// Index into [`Plan::links`].
@@ -131,31 +131,31 @@ pub enum QueueCount {
     Drops,
     /// packets marked
     Marks,
-    /// packets waiting now (a level, not a count)
+    /// packets waiting at the moment (a level, not a count)
     Backlog,
 }
 
-/// A link in one direction: a queue, a serialiser, a delay.
+/// A link in one direction: a queue, a serialiser and a propagation delay.
 #[derive(Clone, Debug)]
 pub struct LinkPlan {
-    /// Its name, also the name of its queue in recordings: `"bottleneck"`, `"a-b"`.
+    /// The name of the link, and of its queue in recordings: `"bottleneck"`, `"a-b"`.
     pub name: String,
-    /// Index of the node that it leaves.
+    /// Index of the node at which the link begins.
     pub from: usize,
-    /// Index of the node that it reaches.
+    /// Index of the node at which the link ends.
     pub to: usize,
     /// Capacity.
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Added to each packet's network-layer length when it is serialised.
+    /// Number of bytes added to each packet's network-layer length when the packet is serialised.
     pub overhead: Bytes,
-    /// The queue in front of it: its discipline with effective parameters.
+    /// The queue in front of the link: its discipline with effective parameters.
     pub queue: Effective,
     /// Packets that are dropped or marked before the queue sees them, by arrival number (the first
     /// is 1).
     pub faults: Faults,
-    /// The reason why only a live run can have its queue, if there is one.
+    /// The reason why only a live run can have the link's queue, if there is one.
     pub only_live: Option<Problem>,
 }
 
@@ -168,7 +168,7 @@ pub struct Faults {
     pub mark: Vec<u64>,
 }
 
-/// Largest number of classes in a plan: packets have 13 bits for theirs.
+/// Largest number of classes in a plan: a packet has 13 bits for the number of its class.
 pub const MOST_CLASSES: usize = 1 << 13;
 
 /// A class of similar flows.
@@ -176,7 +176,8 @@ pub const MOST_CLASSES: usize = 1 << 13;
 pub struct ClassPlan {
     /// The class's name in recordings.
     pub name: String,
-    /// Number of flows: connections or streams of a list, users, or 1 for an arrival process.
+    /// Number of flows: for a list, its connections or streams; otherwise the users, or 1 for an
+    /// arrival process.
     pub count: u64,
     /// Links from source to destination, in order.
     pub path: Vec<usize>,
@@ -184,26 +185,27 @@ pub struct ClassPlan {
     pub return_path: Vec<usize>,
     /// The population that opens connections.
     pub population: PopulationPlan,
-    /// When each flow starts; the times of all seeds if [`ClassPlan::seed_starts`] is given.
+    /// When each flow starts, over all seeds together if [`ClassPlan::seed_starts`] is given.
     pub start: Distribution,
-    /// When each flow starts in the runs of each seed, if written.
+    /// When each flow starts in the run of each seed, if the file gives lists by seed.
     pub seed_starts: Option<SeedStarts>,
     /// When each flow stops sending, if before the end of the run.
     pub stop_at: Option<Span>,
-    /// The dedicated access links of each flow, if there are any.
+    /// Each flow's own access links, if it has any.
     pub access: Option<Access>,
     /// For connections with their own delays: whether delay stages represent those of clients, and
-    /// those of servers. Otherwise they lie on access links.
+    /// whether they represent those of servers. Delays that no stage represents lie on access
+    /// links.
     pub placed: [bool; 2],
     /// Loss probability of a flow's data packets on its source access link.
     pub access_loss: f64,
-    /// The code point of differentiated services of each packet, both ways.
+    /// The code point of differentiated services that each packet carries in both directions.
     pub dscp: Dscp,
-    /// The port of the server's end of its flows.
+    /// The port of the server's end of each flow.
     pub port: u16,
-    /// The workload of its flows.
+    /// What the flows of the class carry.
     pub workload: Workload,
-    /// The reason why only a kernel can be its host, if there is one.
+    /// The reason why only a kernel can run the class, if there is one.
     pub only_live: Option<Problem>,
 }
 
@@ -212,7 +214,7 @@ pub struct ClassPlan {
 pub enum PopulationPlan {
     /// Each flow is one connection, or one stream of datagrams, and starts once.
     List,
-    /// Connections open with these gaps from the start on, whatever the state of earlier ones. All
+    /// From the start on, connections open with these gaps, whatever the state of earlier ones. All
     /// of them count as one flow.
     Arrivals(Gaps),
     /// Each flow is a user who has one connection at a time and thinks for a drawn time before
@@ -222,7 +224,7 @@ pub enum PopulationPlan {
     Cloud(CloudPlan),
     /// Each flow is a user who fetches pages of this kind and thinks before fetching the next.
     Pages(Arc<PagePlan>),
-    /// The same with one request at a time on each connection.
+    /// Each flow is such a user, but with one request at a time on each connection.
     Browsers(Arc<BrowserPlan>),
 }
 
@@ -245,23 +247,24 @@ pub struct CloudPlan {
     pub per_s: f64,
     /// The scope of the draws of pauses on persistent connections.
     pub pauses: PausesOf,
-    /// Whether connections may carry more than one exchange, as in HTTP/1.1.
+    /// Whether a connection may carry more than one exchange, as in HTTP/1.1.
     pub persistent: bool,
     /// Whether the model draws delays for each connection; otherwise the class's `rtt` applies.
     pub own_delays: bool,
 }
 
 impl ClassPlan {
-    /// The default port of servers.
+    /// The port of servers in classes that give none.
     pub const PORT: u16 = 5001;
 
-    /// Returns whether its users fetch pages.
+    /// Returns whether the users of the class fetch pages.
     pub const fn fetches_pages(&self) -> bool {
         matches!(self.population, PopulationPlan::Pages(_) | PopulationPlan::Browsers(_))
     }
 
-    /// Iterates over the links on which it has data, in order, with one list per direction that has
-    /// data. In traces and requests the servers may send too, and in traces the clients need not.
+    /// Iterates over the directions in which the class has data, with the links on the path of
+    /// each, in order. With traces and requests, servers may send data too; with traces, clients
+    /// may send none.
     pub fn ways_of_data(&self) -> impl Iterator<Item = &[usize]> {
         let (there, back) = match &self.workload {
             Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } => (
@@ -278,10 +281,10 @@ impl ClassPlan {
     }
 }
 
-/// Starts that are written for each seed.
+/// Starts that a file gives for each seed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeedStarts {
-    /// The seed of the first list; the others are for the seeds after it.
+    /// The seed of the first list; the lists after it are for the seeds that follow.
     pub first: u64,
     /// Per seed, either one start for all flows or one for each flow.
     pub lists: Vec<Vec<Span>>,
@@ -298,13 +301,13 @@ impl SeedStarts {
 /// Each flow's own links. They never drop because their buffers are unlimited.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Rate of each of them, in each direction.
+    /// Rate of each access link, in each direction.
     pub rate: Rate,
-    /// Base round-trip time over flows: twice the propagation delay of path and access links together. The
-    /// links, one per direction at each end that has them, evenly share the part of it that exceeds the
-    /// path's propagation.
+    /// Base round-trip time over flows: twice the propagation delay of path and access links
+    /// together. The access links, one per direction at each end that has them, evenly share the
+    /// part of it that exceeds the propagation delay of the path.
     pub rtt: Distribution,
-    /// Whether the sender has them, and whether the receiver does; at least one does.
+    /// Whether the sender has access links, and whether the receiver has them; at least one of the two has.
     pub ends: [bool; 2],
 }
 
@@ -315,16 +318,16 @@ impl Access {
     }
 }
 
-/// The workload of the flows of a class.
+/// What the flows of a class carry.
 #[derive(Clone, Debug)]
 pub enum Workload {
     /// A TCP connection that sends `bytes` and closes, or sends forever.
     Bulk {
-        /// `None` if it never ends.
+        /// `None` if the transfer never ends.
         bytes: Option<Bytes>,
         /// The endpoints' effective parameters.
         tcp: Box<Profile>,
-        /// The same as settings, with origins.
+        /// The same parameters as settings, with origins.
         tcp_settings: Settings,
     },
     /// TCP connections whose applications write, pause and respond.
@@ -333,16 +336,16 @@ pub enum Workload {
         sessions: Sessions,
         /// The endpoints' effective parameters.
         tcp: Box<Profile>,
-        /// The same as settings, with origins.
+        /// The same parameters as settings, with origins.
         tcp_settings: Settings,
     },
-    /// UDP packets of one size at a rate while on, none while off.
+    /// UDP packets of one size, sent at a rate while on, and not at all while off.
     OnOff {
         /// Network-layer rate while on.
         rate: Rate,
         /// Packet size, headers included.
         size: Bytes,
-        /// Durations of on and off times.
+        /// Durations of on and off periods.
         times: Arc<OnOff>,
         /// The ECN field of each packet.
         ecn: Ecn,
@@ -353,7 +356,7 @@ pub enum Workload {
         rate: Rate,
         /// Packet sizes, headers included.
         sizes: PacketSizes,
-        /// Constant, with random gaps, or Poisson.
+        /// Whether the gaps are constant, random around a mean, or those of a Poisson process.
         spacing: Spacing,
         /// The ECN field of each packet.
         ecn: Ecn,
@@ -373,20 +376,21 @@ pub enum Sessions {
     Trace {
         /// The list.
         trace: Arc<Trace>,
-        /// Whether each connection has its own delays from the list; otherwise the class's `rtt`
-        /// applies.
+        /// Whether each connection has its own delays, which the list gives; otherwise the class's
+        /// `rtt` applies.
         own_delays: bool,
     },
     /// Any number of exchanges on each connection.
     Requests(Arc<ExchangePlan>),
-    /// The exchanges that their cloud assigns to them.
+    /// The exchanges that the cloud of the connections assigns to them.
     Web,
-    /// The objects that their users request, page by page.
+    /// The objects that the users of the connections request, page by page.
     Pages,
 }
 
 impl Plan {
-    /// Iterates over the parts that only a kernel supports; the simulator refuses a plan that has any.
+    /// Iterates over the parts of the plan that only a kernel supports; the simulator refuses a
+    /// plan that has any.
     pub fn only_live(&self) -> impl Iterator<Item = &Problem> {
         let of_classes = self.classes.iter().filter_map(|class| class.only_live.as_ref());
         of_classes.chain(self.links.iter().filter_map(|link| link.only_live.as_ref()))
@@ -394,7 +398,7 @@ impl Plan {
 }
 
 impl Workload {
-    /// Returns whether its connections carry requests that a server answers.
+    /// Returns whether the class's connections carry requests that a server answers.
     pub fn makes_requests(&self) -> bool {
         match self {
             Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } => {
@@ -407,7 +411,7 @@ impl Workload {
         }
     }
 
-    /// Returns the parameters of its connections, if it has any.
+    /// Returns the TCP parameters of the class's connections, if it has any.
     pub fn tcp(&self) -> Option<&Profile> {
         match self {
             Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => Some(tcp),
@@ -415,7 +419,7 @@ impl Workload {
         }
     }
 
-    /// Returns the name of its connections' congestion control, if it has any.
+    /// Returns the name of the congestion control of the class's connections, if it has any.
     pub fn congestion(&self) -> Option<String> {
         match self {
             Workload::Bulk { tcp_settings, .. } | Workload::Sessions { tcp_settings, .. } => {
@@ -449,13 +453,13 @@ pub struct DelayPlan {
     pub from: Option<usize>,
     /// Only packets that leave the network at this router.
     pub to: Option<usize>,
-    /// Whether it applies to packets to the receiver, and to packets to the sender.
+    /// Whether the rule applies to packets to the receiver, and whether it applies to packets to the sender.
     pub directions: [bool; 2],
-    /// Its place on the packets' path.
+    /// The place of the stage on the path of packets.
     pub place: StagePlace,
     /// The constant delay of each flow and direction.
     pub delay: StageDelay,
-    /// The largest additional delay of any packet.
+    /// The largest additional delay that a packet can draw.
     pub jitter: Span,
     /// The loss probability of each flow and direction.
     pub loss: Distribution<Probability>,
@@ -466,12 +470,13 @@ pub struct DelayPlan {
 /// The delay that a stage adds to each packet of a flow in one direction.
 #[derive(Clone, PartialEq, Debug)]
 pub enum StageDelay {
-    /// A draw for each flow and direction.
+    /// A separate draw for each flow and direction.
     Drawn(Distribution),
-    /// The distance of this end of its connection from the edge of the network, as its cloud has
-    /// drawn it.
+    /// The distance of this end of the connection from the edge of the network, as the connection's
+    /// cloud has drawn it.
     Carried(End),
-    /// The distance of such an end in PackMime-HTTP: a draw per flow, the same in both directions.
+    /// A distance from PackMime-HTTP's distribution for this end: one draw per flow, the same in
+    /// both directions.
     Packmime(End),
 }
 
@@ -487,7 +492,7 @@ pub enum Edge {
 /// The place of a delay stage on the path of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StagePlace {
-    /// At an edge of the network.
+    /// An edge of the network.
     Edge(Edge),
     /// In this router, before its output queue: an index into [`Plan::nodes`].
     Router(usize),
@@ -517,7 +522,7 @@ pub struct RequestPlan {
     pub each: bool,
     /// Upper end of the first size band of responses.
     pub first_band: Bytes,
-    /// Ratio of the beginnings of successive bands.
+    /// Ratio of the lower ends of successive bands.
     pub band_factor: u64,
     /// Number of bands.
     pub bands: u32,
@@ -526,11 +531,11 @@ pub struct RequestPlan {
 }
 
 impl RequestPlan {
-    /// The default way of recording them.
+    /// How requests are recorded by default.
     pub const DEFAULT: RequestPlan =
         RequestPlan { each: false, first_band: Bytes::new(1000), band_factor: 10, bands: 6, sample: 5000 };
 
-    /// Returns where the last band begins, or `None` beyond 2^63 bytes.
+    /// Returns where the last band begins, or `None` if that is beyond 2^63 bytes.
     pub fn last_band(&self) -> Option<Bytes> {
         let Some(steps) = self.bands.checked_sub(2) else { return Some(Bytes::ZERO) };
         let begin = self.band_factor.checked_pow(steps)?.checked_mul(self.first_band.get())?;
@@ -543,12 +548,12 @@ impl RequestPlan {
 pub struct FlowChoice {
     /// Index into [`Plan::classes`].
     pub class: usize,
-    /// Their indices within the class, ascending; all flows if `None`.
+    /// The indices of the flows within the class, ascending; all flows if `None`.
     pub indices: Option<Vec<u64>>,
 }
 
 impl FlowChoice {
-    /// Returns whether the flow of this index within this class is one of them.
+    /// Returns whether the flow with this index in this class is among the selected flows.
     pub fn holds(&self, class: usize, index: u64) -> bool {
         self.class == class
             && self.indices.as_ref().is_none_or(|indices| indices.binary_search(&index).is_ok())
@@ -560,7 +565,7 @@ impl FlowChoice {
 pub struct PacketChoice {
     /// Indices into [`Plan::links`], ascending: the places in the network.
     pub links: Vec<usize>,
-    /// The flows whose packets are recorded; all if `None`. With a choice, the flows' hosts are
+    /// The flows whose packets are recorded; all if `None`. If flows are selected, their hosts are
     /// places as well.
     pub flows: Option<Vec<FlowChoice>>,
     /// The recorded events, in the order of [`PacketEvent::ALL`].
@@ -571,17 +576,17 @@ pub struct PacketChoice {
     pub until: Option<Span>,
 }
 
-/// How the live router runs a scenario. The simulator ignores it.
+/// How the live router runs a scenario. The simulator ignores this.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LivePlan {
     /// Version of the Internet Protocol.
     pub ip: IpVersion,
-    /// Time after the end of the run for which packets in flight are still forwarded before books
-    /// are closed.
+    /// Time after the end of the run for which packets in flight are still forwarded before the
+    /// books are closed.
     pub drain: Span,
     /// How the router waits for the next departure.
     pub wait: Wait,
-    /// Time before a departure at which [`Wait::Hybrid`] stops sleeping.
+    /// Time before a departure at which a router with [`Wait::Hybrid`] stops sleeping.
     pub spin: Span,
     /// Whether hosts and router exchange several segments of a connection at once.
     pub offload: bool,
@@ -621,14 +626,14 @@ impl IpVersion {
 /// How a thread waits for an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
-    /// By sleeping, then spinning for the last moment before the instant.
+    /// It sleeps, then spins for the last moment before the instant.
     Hybrid,
-    /// By sleeping until then, however late the kernel wakes it.
+    /// It sleeps until then, however late the kernel wakes it.
     Epoll,
 }
 
 impl Wait {
-    /// Returns the word used in scenarios.
+    /// Returns the word that scenarios use for it.
     pub const fn name(self) -> &'static str {
         match self {
             Wait::Hybrid => "hybrid",
@@ -637,13 +642,13 @@ impl Wait {
     }
 }
 
-/// A recorded event of a packet.
+/// An event of a packet that can be recorded.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum PacketEvent {
     /// A host sends it.
     Send,
-    /// It is lost on its flow's own access link.
+    /// The packet is lost on its flow's own access link.
     Lose,
     /// It reaches a queue.
     Enqueue,
@@ -653,7 +658,7 @@ pub enum PacketEvent {
     Drop,
     /// A queue marks it.
     Mark,
-    /// It reaches its host.
+    /// The packet reaches its host.
     Arrive,
 }
 
@@ -669,12 +674,12 @@ impl PacketEvent {
         PacketEvent::Arrive,
     ];
 
-    /// Returns whether it happens at a host, not at a link's queue.
+    /// Returns whether the event happens at a host, not at a link's queue.
     pub const fn is_at_a_host(self) -> bool {
         matches!(self, PacketEvent::Send | PacketEvent::Lose | PacketEvent::Arrive)
     }
 
-    /// Returns the word used in scenarios and recordings.
+    /// Returns the word that scenarios and recordings use for the event.
     pub const fn name(self) -> &'static str {
         match self {
             PacketEvent::Send => "send",

@@ -1,7 +1,8 @@
-//! A plan as plain data, as in a manifest: whole numbers in SI units with the unit in the name; every
-//! reference is a name.
+//! A plan as plain data, as manifests contain it: numbers are whole and in SI units, with the unit
+//! in the key; references are names.
 //!
-//! Keys that are not used are absent, so a new key does not change the digest of a plan without it.
+//! Keys that a plan does not use are absent, so a new key does not change the digest of a plan
+//! without that key.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,7 @@ pub struct PlanJson {
     pub delays: Vec<DelayJson>,
     /// What is recorded, and how often.
     pub record: RecordJson,
-    /// How the live router runs it, if that differs from the default.
+    /// How the live router runs the plan, if that differs from the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveJson>,
 }
@@ -73,10 +74,10 @@ pub struct StopJson {
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CompletedJson {
-    /// The class, if it is one.
+    /// The class, if there is only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// The classes that count together, if there are several.
+    /// The classes whose completions are added up, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<Vec<String>>,
     /// Number of flows.
@@ -87,7 +88,7 @@ pub struct CompletedJson {
     pub requests: Option<u64>,
 }
 
-/// A count or a level at a queue.
+/// A count of packets, or a level, at a queue.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ConditionJson {
@@ -117,19 +118,19 @@ pub enum QueueCountJson {
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LinkJson {
-    /// Its name, also its queue's.
+    /// The name of the link, and of its queue.
     pub name: String,
-    /// The router that it leaves.
+    /// The router at which the link begins.
     pub from: String,
-    /// The router that it reaches.
+    /// The router at which the link ends.
     pub to: String,
     /// Capacity.
     pub rate_bps: u64,
     /// Propagation delay.
     pub delay_ns: u64,
-    /// Added to each packet's network-layer length when it is serialised.
+    /// Bytes added to each packet's network-layer length when the packet is serialised.
     pub overhead_bytes: u64,
-    /// The queue in front of it.
+    /// The queue in front of the link.
     pub queue: QueueJson,
     /// Deterministic faults, by arrival number; the first is 1.
     pub faults: FaultsJson,
@@ -164,7 +165,7 @@ pub struct ClassJson {
     pub first_seed: Option<u64>,
     /// When each flow stops sending, if before the end of the run.
     pub stop_ns: Option<u64>,
-    /// The dedicated links of each flow, if there are any.
+    /// Each flow's own access links, if it has any.
     pub access: Option<AccessJson>,
     /// Loss probability of a flow's data packets on its sender's own link.
     pub loss: f64,
@@ -174,7 +175,7 @@ pub struct ClassJson {
     /// The port of the server's end of each flow, if it is not 5001.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// The workload of its flows.
+    /// What the flows of the class carry.
     pub workload: WorkloadJson,
 }
 
@@ -182,11 +183,11 @@ pub struct ClassJson {
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AccessJson {
-    /// Rate of each of them, in each direction.
+    /// Rate of each access link, in each direction.
     pub rate_bps: u64,
     /// Base round-trip time over flows.
     pub rtt_ns: DistributionJson<u64>,
-    /// The end that has them, if not both do.
+    /// The end that has access links, if only one has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<EndJson>,
 }
@@ -201,7 +202,7 @@ pub enum EndJson {
     Receiver,
 }
 
-/// A distribution of numbers of a unit, in the form of a scenario.
+/// A distribution of numbers in one unit, in the same form as in a scenario.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(deny_unknown_fields)]
@@ -213,9 +214,9 @@ pub enum DistributionJson<T> {
         /// smallest and largest
         uniform: [T; 2],
     },
-    /// spread evenly over the flows, without a draw
+    /// spread evenly over the flows, without random draws
     Spread {
-        /// the first flow's and the last flow's
+        /// the value of the first flow and that of the last
         spread: [T; 2],
     },
     /// exponential
@@ -241,39 +242,39 @@ pub enum DistributionJson<T> {
         /// the entries
         list: Vec<T>,
     },
-    /// points of a distribution function, with straight lines between them
+    /// points of a distribution function, joined by straight lines
     Empirical {
         /// values, each with the share of draws that do not exceed it
         empirical: Vec<(T, f64)>,
     },
-    /// lists for each seed
+    /// one list per seed
     Seeds {
-        /// per seed, one value for all flows or one for each flow
+        /// for each seed, one value for all flows or one value for each flow
         seeds: Vec<Vec<T>>,
     },
 }
 
-/// The scope of the draws of location and spread of the pauses on persistent connections.
+/// How often the location and the spread of the pauses on persistent connections are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PausesJson {
     /// for each connection
     Connection,
-    /// once for the cloud
+    /// once for the whole cloud
     Cloud,
 }
 
-/// The device of the users of web pages.
+/// The device on which users view web pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceJson {
-    /// those of desktop computers
+    /// desktop computers
     Desktop,
-    /// those of mobile phones
+    /// mobile phones
     Mobile,
 }
 
-/// The workload of the flows of a class.
+/// What the flows of a class carry.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[schemars(deny_unknown_fields)]
@@ -287,21 +288,21 @@ pub enum WorkloadJson {
     },
     /// TCP connections that are greedy while on, or send a burst while on
     OnOffTcp {
-        /// duration of on times of a greedy connection
+        /// duration of the on periods of a greedy connection
         #[serde(skip_serializing_if = "Option::is_none")]
         on_ns: Option<DistributionJson<u64>>,
         /// size of a burst
         #[serde(skip_serializing_if = "Option::is_none")]
         burst_bytes: Option<DistributionJson<u64>>,
-        /// duration of off times
+        /// duration of the off periods
         off_ns: DistributionJson<u64>,
         /// initial state
         begin: BeginJson,
         /// the endpoints' parameters
         tcp: TcpJson,
     },
-    /// TCP connections of requests and responses, opened at a rate or by users; exactly one of the
-    /// two is present
+    /// TCP connections that carry requests and responses, opened at a rate or by users; exactly one
+    /// of `rate_per_s` and `think_ns` is present
     Requests {
         /// connections per second, with exponential gaps
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -326,7 +327,7 @@ pub enum WorkloadJson {
     Packmime {
         /// connections per second
         rate_per_s: f64,
-        /// scope of the draws of pauses on persistent connections
+        /// how often the location and spread of pauses on persistent connections are drawn
         pauses: PausesJson,
         /// whether each connection carries one exchange, as in HTTP/1.0
         #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -340,13 +341,13 @@ pub enum WorkloadJson {
     Pages {
         /// device whose tables apply
         device: DeviceJson,
-        /// weight of a page, if not the device's
+        /// weight of a page, if it does not come from the device's table
         #[serde(skip_serializing_if = "Option::is_none")]
         weight_bytes: Option<DistributionJson<u64>>,
-        /// objects of a page, if not the device's
+        /// objects of a page, if their number does not come from the device's table
         #[serde(skip_serializing_if = "Option::is_none")]
         objects: Option<DistributionJson<u64>>,
-        /// rank correlation of weight and objects, if they are the device's
+        /// rank correlation of weight and number of objects, if both come from the device's tables
         correlation: f64,
         /// shares of scripts, style sheets, fonts and images among the objects other than the
         /// document
@@ -398,7 +399,7 @@ pub enum WorkloadJson {
         file: String,
         /// SHA-256 of its contents
         digest: String,
-        /// class whose rows of the file apply, if it has several
+        /// class whose rows apply, if the file has several classes
         class: Option<String>,
         /// whether each connection has the delays in the file, instead of the class's round-trip
         /// time
@@ -409,9 +410,9 @@ pub enum WorkloadJson {
     },
     /// UDP packets of one size at a rate while on
     OnOffUdp {
-        /// duration of on times
+        /// duration of the on periods
         on_ns: DistributionJson<u64>,
-        /// duration of off times
+        /// duration of the off periods
         off_ns: DistributionJson<u64>,
         /// initial state
         begin: BeginJson,
@@ -463,7 +464,7 @@ pub enum BeginJson {
     On,
     /// off
     Off,
-    /// either, with the long-run probabilities
+    /// on or off, with the long-run probabilities
     Stationary,
 }
 
@@ -483,32 +484,32 @@ pub struct DelayJson {
     pub to_receiver: bool,
     /// Whether it applies to packets to the sender.
     pub to_sender: bool,
-    /// Its place on the packets' path.
+    /// The place of the stage on the packets' path.
     pub at: StagePlaceJson,
-    /// Its router, if it is in one.
+    /// The router of the stage, if it is in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<String>,
     /// The constant delay of each flow and direction, unless `delay_of` gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<DistributionJson<u64>>,
-    /// The end of the connection whose delay it is.
+    /// The end of the connection whose delay the stage represents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_of: Option<HostDelayJson>,
     /// The largest additional delay of a single packet.
     pub jitter_ns: u64,
     /// The loss probability of each flow and direction.
     pub loss: DistributionJson<f64>,
-    /// The rate of each flow and direction; `null` is unlimited.
+    /// The rate of each flow and direction; `null` means unlimited.
     pub rate_bps: Option<DistributionJson<u64>>,
 }
 
-/// The delay of an end of a connection.
+/// A delay that belongs to an end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HostDelayJson {
-    /// as its cloud has drawn it
+    /// the delay that the connection's cloud has drawn
     Cloud(HostJson),
-    /// as in PackMime-HTTP, a draw per flow
+    /// a draw per flow from PackMime-HTTP's distribution
     Packmime(HostJson),
 }
 
@@ -516,9 +517,9 @@ pub enum HostDelayJson {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HostJson {
-    /// it opens the connection
+    /// the end that opens the connection
     Client,
-    /// it accepts the connection
+    /// the end that accepts the connection
     Server,
 }
 
@@ -526,9 +527,9 @@ pub enum HostJson {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StagePlaceJson {
-    /// before the first router
+    /// between the flow's own link and the first router
     Entry,
-    /// behind the last router
+    /// between the last router and the flow's own link
     Exit,
     /// in a router, before its output queue
     Router,
@@ -562,7 +563,7 @@ pub struct RecordJson {
 pub struct FlowsJson {
     /// The class.
     pub class: String,
-    /// Indices within the class, ascending; `null` means all flows.
+    /// Indices of the flows within the class, ascending; `null` means all flows.
     pub flows: Option<Vec<u64>>,
 }
 
@@ -570,15 +571,15 @@ pub struct FlowsJson {
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PacketsJson {
-    /// Links at which they are recorded.
+    /// Links at which packets are recorded.
     pub links: Vec<String>,
-    /// Flows whose packets are recorded; `null` means all.
+    /// Flows whose packets are recorded; `null` means all flows.
     pub flows: Option<Vec<FlowsJson>>,
     /// Recorded events.
     pub events: Vec<&'static str>,
     /// Beginning of the recording.
     pub from_ns: u64,
-    /// End of the recording; `null` is the end of the run.
+    /// End of the recording; `null` means the end of the run.
     pub until_ns: Option<u64>,
 }
 
@@ -590,7 +591,7 @@ pub struct RequestRecordJson {
     pub each: bool,
     /// Upper end of the first size band of responses.
     pub first_band_bytes: u64,
-    /// Ratio of the sizes of a band to those of the band before.
+    /// Ratio of the upper ends of successive bands.
     pub band_factor: u64,
     /// Number of size bands.
     pub bands: u32,
@@ -616,7 +617,7 @@ pub struct LiveJson {
     pub offload: bool,
 }
 
-/// A setting that the scenario leaves off is absent from the plan.
+/// Returns whether a setting is off; such a setting is absent from the plan.
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's
 const fn is_false(value: &bool) -> bool {
     !*value
@@ -633,11 +634,12 @@ pub fn plan_schema() -> Json {
 }
 
 impl PlanJson {
-    /// Returns the SHA-256, in hexadecimal, of everything except the seed that decides the result of a run:
-    /// the canonical JSON (sorted keys, no spaces) of the plan without title, arm name and origins.
+    /// Returns the SHA-256, in hexadecimal, of everything that determines the result of a run
+    /// except the seed: the canonical JSON (sorted keys, no spaces) of the plan without title, arm
+    /// name and origins.
     pub fn digest(&self) -> String {
         let mut plan =
-            serde_json::to_value(self).expect("a plan's keys are texts and its values exist in JSON");
+            serde_json::to_value(self).expect("a plan's keys are strings, and JSON can express its values");
         if let Some(plan) = plan.as_object_mut() {
             plan.retain(|key, _| !matches!(key.as_str(), "title" | "arm" | "origins"));
         }
@@ -658,7 +660,8 @@ impl Plan {
         self.without_origins().digest()
     }
 
-    /// Returns [`digest`](Plan::digest) and [`to_json`](Plan::to_json), at a lower cost than both.
+    /// Returns [`digest`](Plan::digest) and [`to_json`](Plan::to_json) together, at a lower cost
+    /// than two calls.
     pub fn digest_and_json(&self) -> (String, PlanJson) {
         let plan = self.without_origins();
         (plan.digest(), PlanJson { origins: self.origins_json(), ..plan })
@@ -900,7 +903,7 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
         }
         Sessions::Web => {
             let PopulationPlan::Cloud(cloud) = population else {
-                unreachable!("a cloud opens what it fills")
+                unreachable!("only a cloud opens connections that a cloud fills")
             };
             WorkloadJson::Packmime {
                 rate_per_s: cloud.per_s,
@@ -1026,7 +1029,7 @@ fn distribution<Q: Copy, T>(of: &Distribution<Q>, number: impl Fn(Q) -> T) -> Di
     }
 }
 
-/// Writes sorted keys, whatever map `serde_json` was built with, and no spaces.
+/// Writes JSON with sorted keys, whatever map `serde_json` was built with, and without spaces.
 fn write_canonical(value: &Json, out: &mut Vec<u8>) {
     match value {
         Json::Object(map) => {
@@ -1037,7 +1040,7 @@ fn write_canonical(value: &Json, out: &mut Vec<u8>) {
                 if i > 0 {
                     out.push(b',');
                 }
-                serde_json::to_writer(&mut *out, key).expect("memory takes any text");
+                serde_json::to_writer(&mut *out, key).expect("writing text to memory does not fail");
                 out.push(b':');
                 write_canonical(value, out);
             }
@@ -1053,7 +1056,7 @@ fn write_canonical(value: &Json, out: &mut Vec<u8>) {
             }
             out.push(b']');
         }
-        other => serde_json::to_writer(out, other).expect("memory takes any value"),
+        other => serde_json::to_writer(out, other).expect("writing a value to memory does not fail"),
     }
 }
 

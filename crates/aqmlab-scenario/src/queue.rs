@@ -22,7 +22,7 @@ use crate::tree::{Node, Table, Tree};
 
 const RTT_RULE: &str = "mean of `rtt` and delay stages over the TCP classes that cross the link (over all, if none is \
                         TCP), weighted by their flows";
-/// The default buffer of a queue if there is no round-trip time.
+/// The buffer of a queue by default if there is no round-trip time.
 const UNWRITTEN_LIMIT: Size = Size::Packets(Packets::new(1000));
 const PACKET_RULE: &str = "mean packet of the classes that cross the link, weighted by their flows";
 
@@ -99,7 +99,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns why the simulator cannot have a link's queue, if that is a kernel's.
+    /// Returns why the simulator cannot have this link's queue, if it is a queue of the kernel.
     fn only_a_kernels(&mut self, draft: &LinkDraft<'_>) -> Option<Problem> {
         let named = match &draft.queue?.value {
             Tree::Table(table) => table.get(QUEUE_KIND)?,
@@ -119,14 +119,15 @@ impl Pass<'_, '_> {
         Some(self.report.problem(&named.at, &path, message.into()))
     }
 
-    /// Checks, as far as possible, queues whose links or traffic are invalid.
+    /// Checks queues as far as is possible while their links or the traffic are invalid.
     pub(crate) fn look_at_queues(&mut self, network: &Network<'_>) {
         for draft in &network.links {
             self.written_queue(draft);
         }
     }
 
-    /// Returns the discipline, its table and the parameters that are written.
+    /// Returns the link's discipline, the table that gives it, if there is one, and the parameters
+    /// that are written.
     fn written_queue<'n>(
         &mut self,
         draft: &LinkDraft<'n>,
@@ -143,8 +144,8 @@ impl Pass<'_, '_> {
         Some((info, table, given))
     }
 
-    /// Returns the discipline at `node`, its table if it has one, and the parameters that are
-    /// written there.
+    /// Returns the discipline at `node`, the table that gives it, if there is one, and the
+    /// parameters that are written there.
     pub(crate) fn discipline_at<'n>(
         &mut self,
         node: &'n Node,
@@ -153,7 +154,8 @@ impl Pass<'_, '_> {
         self.queue_at(node, path, false)
     }
 
-    /// Does the same, except that a link's queue may also be one of the kernel's.
+    /// Does the same as [`Pass::discipline_at`], except that the queue of a link (`of_link`) may
+    /// also be a queue of the kernel.
     fn queue_at<'n>(
         &mut self,
         node: &'n Node,
@@ -234,7 +236,7 @@ impl Pass<'_, '_> {
 
 pub(crate) const DISCIPLINE_HELP: &str = "the queue discipline";
 
-/// Reports a traffic class that arrives at a port whose classes all exclude it.
+/// Reports a traffic class whose packets arrive at a port but fit none of the port's classes.
 fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPlan]) -> Option<ParamError> {
     if kind == "policer" {
         let (kind, inner) = settings.discipline("queue").ok()??;
@@ -276,7 +278,7 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
     })
 }
 
-/// Reports a largest packet that no state of the buffer admits and that would therefore never pass.
+/// Reports that the largest packet would never pass because even an empty buffer has no room for it.
 fn buffer_flaw(settings: &Settings, largest: Bytes) -> Option<ParamError> {
     let Some(Value::Size(limit @ Size::Bytes(bytes))) = settings.get("limit") else { return None };
     let whole_packets = settings.get("limit_rule").is_none_or(|rule| *rule == Value::Choice("fits"));
@@ -288,7 +290,7 @@ fn buffer_flaw(settings: &Settings, largest: Bytes) -> Option<ParamError> {
     })
 }
 
-/// Converts an absolute size to packets of mean size.
+/// Converts an absolute size to a number of packets of mean size.
 pub(crate) fn in_packets(size: Size, mean_packet: Bytes) -> Option<f64> {
     match size {
         Size::Packets(n) => Some(n.as_f64()),

@@ -53,8 +53,8 @@ impl Pass<'_, '_> {
             each: each?,
             first_band: first_band?,
             band_factor: factor?,
-            bands: u32::try_from(bands?).expect("the table has a bound"),
-            sample: u32::try_from(sample?).expect("the table has a bound"),
+            bands: u32::try_from(bands?).expect("the table of keys limits this number"),
+            sample: u32::try_from(sample?).expect("the table of keys limits this number"),
         };
         if plan.last_band().is_none() {
             let message = format!(
@@ -87,7 +87,7 @@ impl Pass<'_, '_> {
         links: &[String],
     ) -> Option<RecordPlan> {
         let Some(node) = file.node("record") else { return Some(record) };
-        // Its keys have been checked.
+        // The keys of [record] have been checked already.
         let section = self.open_section(node, "record", RECORD)?;
         if section.node("trace").is_some() {
             record.trace = self.chosen_flows(&section, "trace", classes)?;
@@ -151,8 +151,8 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Returns the events of `packets`. Some happen at hosts, which are places only where flows are
-    /// chosen.
+    /// Returns the events of `packets`. Some events happen at hosts, where packets are recorded
+    /// only if flows are chosen.
     fn packet_events(&mut self, section: &Section<'_>, at_hosts: bool) -> Option<Vec<PacketEvent>> {
         if section.node("events").is_none() {
             return Some(PacketEvent::ALL.to_vec());
@@ -185,8 +185,8 @@ impl Pass<'_, '_> {
         None
     }
 
-    /// Returns the names in a list, or none if it is not written. The set of valid names is not
-    /// known here.
+    /// Returns the names in a list, or no names if the list is not written. The set of valid names
+    /// is not known here.
     pub(crate) fn names(&mut self, section: &Section<'_>, key: &str, what: &str) -> Option<Vec<String>> {
         if section.node(key).is_none() {
             return Some(Vec::new());
@@ -209,7 +209,7 @@ impl Pass<'_, '_> {
         Some(names)
     }
 
-    /// Returns the indices, among `names`, of the names in a list, ascending.
+    /// Returns the indices in `names` of the names in a list, in ascending order.
     fn indices_of(
         &mut self,
         section: &Section<'_>,
@@ -347,7 +347,7 @@ fn words<'n>(names: impl Iterator<Item = &'n str>) -> String {
 }
 
 impl ClassPlan {
-    /// Returns whether its flows send over TCP.
+    /// Returns whether the flows of the class send over TCP.
     pub fn is_tcp(&self) -> bool {
         self.workload.tcp().is_some()
     }

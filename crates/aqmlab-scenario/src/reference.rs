@@ -13,7 +13,7 @@ use crate::language::{
 use crate::suggest::listed;
 
 /// Returns all sections and keys with their accepted values, defaults and help, and the parameters
-/// and profiles of TCP. Those of the disciplines are in their chapters.
+/// and profiles of TCP. The parameters of disciplines are in the chapters on the disciplines.
 pub fn reference() -> String {
     let mut out = String::new();
     section(&mut out, "The file", "", FILE.iter());

@@ -119,8 +119,8 @@ impl Pass<'_, '_> {
         Some(Workload::Sessions { sessions, tcp: Box::new(tcp), tcp_settings })
     }
 
-    /// Checks that the settings of a class of requests agree. `propagation` is the delay of its path in both
-    /// directions together.
+    /// Checks that the settings of a class of requests agree with each other. `propagation` is the
+    /// delay of the class's path in both directions together.
     pub(crate) fn check_requests(&mut self, section: &Section<'_>, plan: &ClassPlan, propagation: Span) {
         let rtt = plan.access.as_ref().map(|access| &access.rtt);
         match &plan.population {

@@ -10,7 +10,7 @@ use crate::suggest::{listed, no_such};
 use crate::traffic::ClassDraft;
 use crate::tree::{At, Node, Tree};
 
-/// The latest end of a run, and its place in the file.
+/// The latest end of a run, with its place in the file.
 #[derive(Clone)]
 pub(crate) struct End {
     pub(crate) at: Span,
@@ -73,7 +73,7 @@ impl Pass<'_, '_> {
         Some(warmup)
     }
 
-    /// Returns the rest of `[stop]`.
+    /// Returns the end of the run, with the other conditions of `[stop]`.
     pub(crate) fn stop(
         &mut self,
         file: &Section<'_>,
@@ -141,7 +141,7 @@ impl Pass<'_, '_> {
         Some(CountStop { classes: counted, of, count })
     }
 
-    /// Returns the class at `class`, or the classes.
+    /// Returns the class that the key `class` names, or all classes that it lists.
     fn counted_classes(&mut self, section: &Section<'_>, classes: &[ClassDraft]) -> Option<Vec<usize>> {
         let known: Vec<&str> = classes.iter().map(|c| c.plan.name.as_str()).collect();
         if !matches!(section.node("class"), Some(Node { value: Tree::List(_), .. })) {
@@ -188,7 +188,7 @@ impl Pass<'_, '_> {
         Some(QueueStop { link: link?, quantity, count })
     }
 
-    /// Returns the index, among `names`, of the name at a key.
+    /// Returns the index in `names` of the name at a key.
     pub(crate) fn one_of(
         &mut self,
         section: &Section<'_>,
@@ -209,7 +209,7 @@ impl Pass<'_, '_> {
 }
 
 impl ClassPlan {
-    /// Returns whether its flows ever end by themselves.
+    /// Returns whether the flows of the class ever end by themselves.
     pub fn completes(&self) -> bool {
         matches!(
             &self.workload,

@@ -17,7 +17,7 @@ pub fn schema() -> Json {
     let own = root.as_object_mut().expect("an object schema is an object");
     own.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
     own.insert("title".into(), json!("aqmlab scenario"));
-    // Named because a discipline may be inside another one.
+    // The queue has a name because a discipline may be inside another one.
     own.insert("$defs".into(), json!({ "queue": queue() }));
     root
 }
@@ -131,7 +131,7 @@ fn kinds(variants: &'static [Variant]) -> Json {
     json!({ "oneOf": variants.iter().map(one).collect::<Vec<_>>() })
 }
 
-/// Returns the schema of one value, or a table of one of its forms.
+/// Returns the schema of a quantity: one value, or a table with a form of distribution.
 fn distribution(drawn: &Drawn) -> Json {
     let one = match drawn.kind {
         Kind::Number { min, max } => json!({ "type": "number", "minimum": min, "maximum": max }),
@@ -159,7 +159,7 @@ fn distribution(drawn: &Drawn) -> Json {
     json!({ "anyOf": std::iter::once(one.clone()).chain(tables).collect::<Vec<_>>() })
 }
 
-/// Returns the schema of a discipline's name or its table.
+/// Returns the schema of a queue: a discipline's name, or a table.
 fn queue() -> Json {
     let infos = aqmlab_qdisc::registry::catalogue();
     let names: Vec<&str> = infos.iter().map(|i| i.name).collect();
@@ -179,7 +179,7 @@ fn queue() -> Json {
     json!({ "anyOf": std::iter::once(json!({ "enum": names })).chain(tables).collect::<Vec<_>>() })
 }
 
-/// Returns the schema of a profile's name or a table.
+/// Returns the schema of `tcp`: a profile's name, or a table.
 fn tcp() -> Json {
     let names: Vec<&str> = aqmlab_transport::profiles().iter().map(|p| p.name).collect();
     let mut table = params(aqmlab_transport::PARAMS);
@@ -211,7 +211,7 @@ fn params(params: &'static [Param]) -> Json {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
-/// Returns the schema of a value under another tool's name: as here, or as that tool writes it.
+/// Returns the schema of a value under another tool's name, written either in our notation or in that tool's.
 fn alias_schema(alias: &Alias, ours: &Json) -> Json {
     let theirs = match alias.reading {
         Reading::In(_) | Reading::Inverse => json!({ "type": "number" }),
@@ -222,8 +222,9 @@ fn alias_schema(alias: &Alias, ours: &Json) -> Json {
     json!({ "anyOf": [ours, theirs] })
 }
 
-/// Returns the schema of several tables of these keys and of dotted paths, quoted or not, with the
-/// values that `at_paths` admits. The values of a path are known only after substitution.
+/// Returns the schema of an array of tables that contain these keys and, with values that
+/// `at_paths` admits, dotted paths, quoted or not. The accepted values of a path are known only
+/// after substitution.
 fn with_paths(fields: &'static [Field], at_paths: &Json) -> Json {
     let mut table = object(fields.iter(), None);
     let own = table.as_object_mut().expect("an object schema is an object");
@@ -231,8 +232,8 @@ fn with_paths(fields: &'static [Field], at_paths: &Json) -> Json {
     json!({ "type": "array", "minItems": 1, "items": table })
 }
 
-/// Returns the schema of lists of values or, where dotted paths are not quoted, of the tables that
-/// lead to them.
+/// Returns the schema of `[sweep]`: dotted paths with lists of values. Dotted paths that are not
+/// quoted appear as the tables that lead to the lists.
 fn sweep() -> Json {
     let lists = json!({ "anyOf": [{ "type": "array", "minItems": 1 }, { "type": "object" }] });
     json!({

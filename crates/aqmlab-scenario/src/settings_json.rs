@@ -16,21 +16,21 @@ use crate::kernel_queue::TC_INFO;
 /// A discipline with its effective parameters.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct QueueJson {
-    /// Its name in the registry.
+    /// The name of the discipline in the registry.
     pub kind: &'static str,
-    /// Its parameters, none of them automatic.
+    /// The parameters of the discipline, none of them automatic.
     pub settings: Map<String, Json>,
-    /// The context against which they were resolved.
+    /// The context against which the parameters were resolved.
     pub context: ContextJson,
 }
 
-/// The context, besides its link, against which a discipline's parameters are resolved.
+/// The context, other than the queue's link, against which a discipline's parameters are resolved.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ContextJson {
-    /// Base round-trip time, if known.
+    /// The base round-trip time, if it is known.
     pub rtt_ns: Option<u64>,
-    /// Mean size of packets.
+    /// The mean size of packets.
     pub mean_packet_bytes: u64,
 }
 
@@ -72,8 +72,8 @@ fn with_unit(name: &str, unit: &str) -> String {
     if unit.is_empty() { name.to_owned() } else { format!("{name}_{unit}") }
 }
 
-/// Returns the unit of a value, empty without one, and the value in it. "No limit" and "nothing"
-/// are `null`.
+/// Returns the unit of a value, or an empty text if it has none, and the value in that unit. "No
+/// limit" and "nothing" are `null`.
 fn value_json(value: &Value) -> (&'static str, Json) {
     match value {
         Value::Flag(v) => ("", json!(v)),
@@ -95,8 +95,8 @@ fn value_json(value: &Value) -> (&'static str, Json) {
     }
 }
 
-/// Returns values of one unit as a list, and values of several units as a list with each value
-/// under the name of its unit.
+/// Returns a list, with its unit if all values have the same one. Otherwise, each value in the list
+/// is under the name of its unit.
 fn list_json(items: &[Value]) -> (&'static str, Json) {
     let items: Vec<_> = items.iter().map(value_json).collect();
     let unit = items.first().map_or("", |(unit, _)| unit);
@@ -141,7 +141,7 @@ impl JsonSchema for TcpJson {
 }
 
 fn disciplines(generator: &mut SchemaGenerator, context: Option<Schema>) -> Schema {
-    // A queue of the kernel has a link.
+    // Only a queue of a link, which has a context, can be a kernel's.
     let kernels = context.is_some().then_some(&TC_INFO);
     let one = |info: &aqmlab_qdisc::Info| {
         let mut properties = Map::new();
@@ -156,7 +156,7 @@ fn disciplines(generator: &mut SchemaGenerator, context: Option<Schema>) -> Sche
 }
 
 /// Returns the schema of a table of parameters. The unit of a size is known only from its value, so
-/// nothing is required.
+/// no property is required.
 fn table(generator: &mut SchemaGenerator, params: &'static [Param]) -> Schema {
     let mut properties = Map::new();
     for param in params {
@@ -165,7 +165,7 @@ fn table(generator: &mut SchemaGenerator, params: &'static [Param]) -> Schema {
             schema["description"] = json!(description);
             properties.insert(with_unit(param.name, unit), schema);
         }
-        // A value without a unit may be absent, and so may a computed one.
+        // A parameter that may be nothing or automatic can be `null`, under its name without a unit.
         if matches!(param.default, Default::Nothing(_) | Default::Auto(_)) {
             let nothing = json!({ "type": "null", "description": description });
             let of_unit = properties.remove(param.name);

@@ -98,7 +98,7 @@ impl Pass<'_, '_> {
         Some(Arc::new(Bursty { sizes, off, begins_off: begin == Begin::Off }))
     }
 
-    /// Returns the name of the file that lists a class of traffic.
+    /// Returns the name of the file that lists what a class of traffic sends.
     fn list_file(&mut self, section: &Section<'_>) -> Option<String> {
         if section.node("file").is_some() {
             return self.text(section, "file");
@@ -108,7 +108,7 @@ impl Pass<'_, '_> {
         None
     }
 
-    /// Returns the list of `schedule`, and the numbers of its flows and packets.
+    /// Returns the schedule of a class, and enters the numbers of its flows and packets.
     pub(crate) fn schedule(&mut self, section: &Section<'_>) -> Option<Arc<Schedule>> {
         let file = self.list_file(section)?;
         match self.traces.schedule(&file) {
@@ -128,7 +128,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the list of `trace`, and the number of its connections.
+    /// Returns the trace of a class, and enters the number of its connections.
     pub(crate) fn trace(&mut self, section: &Section<'_>) -> Option<Arc<Trace>> {
         let file = self.list_file(section)?;
         let class = match section.node("class") {

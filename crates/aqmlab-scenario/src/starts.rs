@@ -14,14 +14,14 @@ use crate::tree::{Node, Tree};
 const SEEDS: &str = "seeds";
 
 impl Pass<'_, '_> {
-    /// Reads the seeds of the file: the first, and their number. Errors in them are reported
-    /// elsewhere.
+    /// Reads the first seed and the number of seeds from the file. Errors in these values are
+    /// reported elsewhere.
     pub(crate) fn know_seeds(&mut self, file: &Section<'_>) {
         self.seeds = whole(file, "seed").zip(whole(file, "runs"));
     }
 
-    /// Returns when each flow of a class of `count` starts, and the lists for each seed, if
-    /// written.
+    /// Returns when each flow of a class with `count` flows starts, and the lists by seed, if the
+    /// file gives them.
     pub(crate) fn starts(
         &mut self,
         section: &Section<'_>,
@@ -93,7 +93,7 @@ fn whole(file: &Section<'_>, key: &str) -> Option<u64> {
     }
 }
 
-/// Starts by seed in the notation of a scenario.
+/// Displays starts by seed in the notation of a scenario.
 pub(crate) struct BySeed<'s>(pub(crate) &'s SeedStarts);
 
 impl std::fmt::Display for BySeed<'_> {
@@ -108,10 +108,10 @@ impl std::fmt::Display for BySeed<'_> {
 }
 
 impl Plan {
-    /// Checks that it can be run with this seed.
+    /// Checks that the plan can be run with this seed.
     ///
     /// # Errors
-    /// If starts are written for other seeds: a sentence without a full stop.
+    /// If the file gives starts for other seeds only: a sentence without a full stop.
     pub fn check_seed(&self, seed: u64) -> Result<(), String> {
         for class in &self.classes {
             if let Some(starts) = &class.seed_starts

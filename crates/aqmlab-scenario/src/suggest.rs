@@ -2,8 +2,8 @@
 
 use strsim::osa_distance;
 
-/// Returns the candidate nearest to `word`, if it is close enough to be the intended word. Case, `_` and `-`
-/// do not count.
+/// Returns the candidate nearest to `word`, if it is close enough to be the intended word. The
+/// comparison ignores case, `_` and `-`.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let wanted = plain(word);
     let tolerance = (wanted.chars().count() / 3).clamp(1, 3);
@@ -15,7 +15,7 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
         .map(|(_, c)| c)
 }
 
-/// Returns all candidates, the nearest to `word` first; equally near ones keep their order.
+/// Returns all candidates, the nearest to `word` first; equally near candidates keep their order.
 pub fn by_nearness<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Vec<&'c str> {
     let wanted = plain(word);
     let mut all: Vec<&str> = candidates.into_iter().collect();
@@ -51,8 +51,8 @@ pub(crate) fn no_such<'c>(
     }
 }
 
-/// Returns the letters that count. Words longer than any valid one are cut because the cost of the distance
-/// is quadratic in the length.
+/// Returns the characters of a word that a comparison does not ignore, in lower case. Words longer
+/// than any valid word are cut because the cost of a comparison is quadratic in their length.
 fn plain(word: &str) -> String {
     word.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).take(64).collect()
 }

@@ -10,7 +10,7 @@ use crate::plan::Faults;
 use crate::suggest::no_such;
 use crate::tree::{At, Node, Tree};
 
-/// Nodes and links as in the file, with queues not yet resolved.
+/// Nodes and links as in the file; the queues are not resolved yet.
 pub(crate) struct Network<'n> {
     pub(crate) nodes: Vec<String>,
     pub(crate) links: Vec<LinkDraft<'n>>,
@@ -20,7 +20,7 @@ pub(crate) struct Network<'n> {
     pub(crate) ends: Option<(usize, usize)>,
 }
 
-/// A directed link whose queue waits for its context.
+/// A directed link whose queue is not resolved yet.
 pub(crate) struct LinkDraft<'n> {
     pub(crate) name: String,
     pub(crate) from: usize,
@@ -44,11 +44,11 @@ pub(crate) enum AccessWord {
     Silent,
     /// There are none.
     None,
-    /// They have this rate.
+    /// Access links have this rate.
     Rate(Rate),
 }
 
-/// The description of a link: its own section, and the one for all hops.
+/// The sections that describe a link: its own, and the one for all hops.
 struct Place<'s, 'n> {
     own: Option<&'s Section<'n>>,
     common: &'s Section<'n>,
@@ -56,7 +56,7 @@ struct Place<'s, 'n> {
     path: String,
 }
 
-/// The rate and delay of one direction of a link; `None` if the file is wrong.
+/// The rate and delay of one direction of a link; `None` for a value that is wrong in the file.
 struct Pace {
     rate: Option<Rate>,
     delay: Option<Span>,
@@ -71,7 +71,7 @@ impl<'n> Place<'_, 'n> {
     }
 }
 
-/// Replaces a wrong rate until the errors are reported.
+/// Stands in for a wrong rate until the errors are reported.
 const STAND_IN_RATE: Rate = Rate::mbit(1);
 
 impl Pass<'_, '_> {
@@ -133,7 +133,7 @@ impl Pass<'_, '_> {
         Some(Network { nodes, links, access: access?, ends })
     }
 
-    /// Checks the keys of a parking lot: its own, and a table for each of its hops.
+    /// Checks the keys of a parking lot: those of the topology, and those that name its hops.
     fn check_hops(&mut self, section: &Section<'_>, hops: Option<u64>) {
         let number = |key: &str| key.strip_prefix("hop").and_then(|n| n.parse::<u64>().ok());
         let mut others = vec!["kind"];
@@ -150,8 +150,9 @@ impl Pass<'_, '_> {
         self.check_keys(section.table, &section.path, &section.fields, &others);
     }
 
-    /// Returns both directions of a link that `section` describes, overridden by a hop's own section. If rate
-    /// or delay is wrong, a substitute permits checking the rest of the file.
+    /// Returns both directions of a link that `section` describes, overridden by a hop's own
+    /// section. If the rate or the delay is wrong, a substitute allows the rest of the file to be
+    /// checked.
     fn both_directions<'n>(
         &mut self,
         at: &Place<'_, 'n>,
@@ -201,8 +202,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the value of `key` or, where it is not written, `forward`, that of the other
-    /// direction.
+    /// Returns the value of `key` or, if that is not written, `forward`, the value of the other direction.
     fn or_as<T: std::fmt::Display>(
         &mut self,
         at: &Place<'_, '_>,
@@ -262,7 +262,7 @@ impl Pass<'_, '_> {
         Some(Network { nodes, links, access: access?, ends: None })
     }
 
-    /// Adds both directions of a `[[link]]`, or its only direction.
+    /// Adds both directions of a `[[link]]`, or its only direction if it has one.
     fn graph_link<'n>(&mut self, own: &Section<'n>, nodes: &[String]) -> Option<Vec<LinkDraft<'n>>> {
         let (from, to) = (self.node_at(own, "from", nodes), self.node_at(own, "to", nodes));
         let given = self.name(own, "name");
@@ -350,8 +350,8 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns the name, in paths, of item number `index` (from 0) of the array of tables `list`: its
-/// own name; without one, the ends of a link, or the place of anything else.
+/// Returns the name that item number `index` (from 0) of the array of tables `list` has in paths:
+/// its own name or, if it has none, the ends of a link, or the position of any other item.
 pub(crate) fn item_name(list: &str, index: usize, item: &Tree) -> String {
     let text = |key: &str| match item {
         Tree::Table(table) => match table.get(key).map(|n| &n.value) {

@@ -22,7 +22,7 @@ use crate::tree::{At, Node, Tree};
 
 const DEFAULT_PROFILE: &str = "rfc";
 
-/// A class and the places of its numbers, for messages about their sum.
+/// A class with the places of its keys in the file, for messages about several classes.
 pub(crate) struct ClassDraft {
     pub(crate) plan: ClassPlan,
     /// Place of the class.
@@ -35,7 +35,8 @@ pub(crate) struct ClassDraft {
     pub(crate) path: String,
 }
 
-/// The place of a class's number, `count`, `users` or `rate`, and whether it may be too large.
+/// Describes the number of a class, which is its `count`, `users` or `rate`: its place, and whether
+/// it may be too large.
 pub(crate) struct Number {
     /// Its place.
     pub(crate) at: At,
@@ -85,8 +86,8 @@ impl Pass<'_, '_> {
         Some(classes)
     }
 
-    /// Records a class that is not enabled. None of its keys, entered from number `first` on, is an
-    /// effective parameter.
+    /// Records that a class is not enabled. Its keys, which were entered from number `first` on,
+    /// are no longer effective parameters.
     fn disable(&mut self, name: &str, path: &str, first: usize) {
         self.disabled.push(name.to_string());
         let enabled = format!("{path}.enabled");
@@ -203,7 +204,7 @@ impl Pass<'_, '_> {
         Some(ClassDraft { plan, at: section.at.clone(), number, start_at: section.at("start"), path })
     }
 
-    /// Checks that the settings of a class agree.
+    /// Checks that the settings of a class agree with each other.
     fn check_class(&mut self, section: &Section<'_>, plan: &ClassPlan) {
         let first = plan.start.least();
         if let Some(stop) = plan.stop_at.filter(|stop| *stop <= first) {
@@ -439,7 +440,7 @@ impl Pass<'_, '_> {
         Some((profile, settings))
     }
 
-    /// Returns the settings of the named profile, or else of the default one.
+    /// Returns the settings of the named profile or, if none is named, of the default profile.
     fn profile(&mut self, named: Option<&Node>, path: &str) -> Option<Settings> {
         let names = || profiles().iter().map(|p| p.name);
         let help = "the bundle of TCP parameters with which to begin";
@@ -483,12 +484,12 @@ impl List {
     }
 }
 
-/// Returns the propagation delay in both directions together, without access links.
+/// Returns the propagation delay of the path in both directions together, without access links.
 fn propagation(network: &Network<'_>, there: &[usize], back: &[usize]) -> Span {
     there.iter().chain(back).fold(Span::ZERO, |sum, &l| sum + network.links[l].delay)
 }
 
-/// Returns a rate at which the access link is never the bottleneck for an even share.
+/// Returns a rate at which the access link is never the bottleneck of a flow with an even share of the path.
 fn ten_times(rate: Rate) -> Rate {
     let aqmlab_params::Kind::Rate { max, .. } = RATE else { unreachable!("a rate is a rate") };
     Rate::bps(rate.as_bps().saturating_mul(10)).min(max)
@@ -515,7 +516,7 @@ impl ClassPlan {
         }
     }
 
-    /// Returns whether its packets are ECN-capable.
+    /// Returns whether the packets of the class are ECN-capable.
     pub fn ecn_capable(&self) -> bool {
         match &self.workload {
             Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => tcp.ecn,

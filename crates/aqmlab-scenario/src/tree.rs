@@ -33,7 +33,7 @@ pub(crate) enum Tree {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     pub(crate) entries: Vec<Entry>,
-    /// Whether it is written `{ ... }` instead of by a header or dotted keys.
+    /// Whether the table is written as `{ ... }`, not with a header or dotted keys.
     pub(crate) inline: bool,
 }
 
@@ -56,7 +56,7 @@ impl Table {
 }
 
 impl Tree {
-    /// Returns its type, for messages.
+    /// Returns the name of the value's type, for messages.
     pub(crate) fn what(&self) -> &'static str {
         match self {
             Tree::Text(_) => "a string",
@@ -118,7 +118,7 @@ fn node_of(text: &str, at: At, value: &DeValue<'_>) -> Node {
     Node { at, value }
 }
 
-/// Saturates: a number that does not fit in 128 bits is beyond every range anyway.
+/// Saturates: a number that does not fit in 128 bits exceeds every limit anyway.
 fn integer(digits: &str, radix: u32) -> i128 {
     let limit = if digits.starts_with('-') { i128::MIN } else { i128::MAX };
     i128::from_str_radix(digits, radix).unwrap_or(limit)

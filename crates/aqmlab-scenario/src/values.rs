@@ -1,5 +1,5 @@
-//! Parameters of queues as a file writes them: values of all kinds, including lists, tables and
-//! queues; their errors, and their entry.
+//! Parameters of queues as a file gives them: reads values of all kinds, including lists, tables
+//! and queues, reports errors in them, and enters them.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::suggest::no_such;
 use crate::tree::{At, Node, Table, Tree};
 
 impl Pass<'_, '_> {
-    /// Overlays `settings` with the values in `table`. Returns false if something in it is wrong.
+    /// Overlays `settings` with the values in `table`. Returns false if something in the table is wrong.
     pub(crate) fn overlay(
         &mut self,
         table: &Table,
@@ -99,8 +99,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns a value of a kind that contains values, or that names something in the scenario, and reports
-    /// errors. The outer `None` is returned for all other kinds.
+    /// Returns a value of a kind that contains other values, or that names something in the
+    /// scenario, and reports errors in it. The outer `None` is returned for all other kinds.
     fn nested_value(&mut self, node: &Node, path: &str, kind: &Kind) -> Option<Option<Value>> {
         match kind {
             Kind::List(of) => Some(self.list_value(node, path, of)),
@@ -223,7 +223,7 @@ impl Pass<'_, '_> {
         self.error(&at, &format!("{path}.{}", error.name), error.message.clone());
     }
 
-    /// Enters effective settings with everything that their table gives for them.
+    /// Enters effective settings, with the help, source and aliases that their table gives for them.
     pub(crate) fn enter_settings(&mut self, path: &str, params: &'static [Param], settings: &Settings) {
         for setting in settings.iter() {
             let Some(param) = params.iter().find(|p| p.name == setting.name) else { continue };
@@ -298,8 +298,8 @@ fn inside_of<'n>(
     (Some(table), params)
 }
 
-/// Returns the path of an item of a list: a table by its `name`, or by the `class` that it
-/// concerns, or by its position.
+/// Returns the path of an item of a list. A table is identified by its `name` or the `class` that
+/// it concerns or, if it has neither, by its position.
 fn item_path(path: &str, index: usize, item: &Tree) -> String {
     let Tree::Table(table) = item else { return path.to_string() };
     match table.get("name").or_else(|| table.get("class")).map(|node| &node.value) {

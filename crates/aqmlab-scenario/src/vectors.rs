@@ -16,10 +16,10 @@ const MOST_CONNECTIONS: usize = 10_000_000;
 pub struct ConnectionVector {
     /// When the client opens it.
     pub start: Instant,
-    /// The one-way distances of client and server from their edges of the network, if the connection has its
-    /// own delays.
+    /// The one-way distances of client and server from the edges of the network, if the connection
+    /// has its own delays.
     pub delays: Option<[Span; 2]>,
-    /// Its exchanges in order, at least one.
+    /// The exchanges of the connection in order, at least one.
     pub exchanges: Vec<PlannedExchange>,
 }
 
@@ -31,7 +31,7 @@ impl ClassPlan {
     /// without a full stop.
     ///
     /// # Panics
-    /// If starts are written for other seeds: see [`Plan::check_seed`](crate::Plan::check_seed).
+    /// If the file gives starts for other seeds only: see [`Plan::check_seed`](crate::Plan::check_seed).
     pub fn vectors(&self, seed: u64, until: Instant) -> Result<Vec<ConnectionVector>, String> {
         self.check_vectors()?;
         if self.waits_for_answers() {
@@ -54,7 +54,7 @@ impl ClassPlan {
             }
             let Woken::Opens(Opening { open, wake: then, carried, exchanges, .. }) = population.on_wake(next)
             else {
-                unreachable!("only users of pages ask again")
+                unreachable!("only users of pages make further requests")
             };
             let delays = match &carried {
                 Some(carried) => self.own_delays(carried),
@@ -70,7 +70,7 @@ impl ClassPlan {
         Ok(vectors)
     }
 
-    /// Does the same for connections whose opening times are known.
+    /// Does the same as [`ClassPlan::vectors`] for connections whose opening times are known.
     ///
     /// # Errors
     /// If the class has no exchanges.
@@ -88,12 +88,12 @@ impl ClassPlan {
         Ok(opened.iter().map(vector).collect())
     }
 
-    /// Returns whether the network decides when its connections open.
+    /// Returns whether the network decides when the connections of the class open.
     pub const fn waits_for_answers(&self) -> bool {
         matches!(self.population, PopulationPlan::Users(_))
     }
 
-    /// Checks that its connections carry exchanges.
+    /// Checks that the connections of the class carry exchanges.
     fn check_vectors(&self) -> Result<(), String> {
         if let PopulationPlan::Browsers(_) = self.population {
             return Err(format!(

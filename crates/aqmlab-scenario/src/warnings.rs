@@ -59,7 +59,7 @@ fn has_ecn(settings: &Settings) -> bool {
     })
 }
 
-/// Iterates over the tables of values directly within a value.
+/// Iterates over the tables of settings that are directly within a value.
 fn inner(value: &Value) -> Box<dyn Iterator<Item = &Settings> + '_> {
     match value {
         Value::Table(settings) | Value::Discipline { settings, .. } => Box::new(std::iter::once(settings)),

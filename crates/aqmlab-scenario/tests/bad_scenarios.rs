@@ -19,7 +19,7 @@ fn scenarios() -> Vec<PathBuf> {
     files
 }
 
-/// The name has no folders, so that messages are the same everywhere; traces are next to the files.
+/// The file name has no folders, so that messages are the same everywhere; traces are next to the files.
 fn read(text: &str, name: &str) -> Result<(), ScenarioError> {
     let beside = Beside::of(folder().join(name).to_str().expect("paths are plain"));
     parse_within(text, name, Limits::default(), &beside).map(|_| ())

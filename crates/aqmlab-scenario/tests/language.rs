@@ -1,4 +1,5 @@
-//! Properties of the language: nothing panics, printed values can be parsed, arms have the effect described.
+//! Properties of the language: nothing panics, printed values can be parsed, and arms have the
+//! effect described.
 
 use aqmlab_scenario::{Experiment, Plan, ScenarioError, parse};
 use aqmlab_units::Span;
@@ -288,7 +289,7 @@ fn what_is_suspicious_is_told() {
     assert!(
         warnings(&(queue("\"droptail\", limit = \"2p\"") + "rtt = \"100ms\"\n")).contains("below a tenth")
     );
-    // So does a queue inside a queue; and the data of requests travels in both directions.
+    // A queue inside a queue is also taken into account, and the data of requests travels in both directions.
     let classes = "\"classes\", scheduler = \"strict\", class = [{ name = \"a\", queue = { kind = \"red\", ecn = true } }]";
     assert!(warnings(&queue(classes)).contains("no flow that crosses it uses ECN"));
     assert_eq!(warnings(&(queue(classes) + "tcp = { ecn = true }\n")), "");
@@ -297,7 +298,7 @@ fn what_is_suspicious_is_told() {
     let text = queue("\"red\", ecn = true").replace("kind = \"bulk\"\n", requests) + back;
     assert!(text.contains("requests"), "{text}");
     assert_eq!(warnings(&text), "");
-    // A fault marks as well as a queue does.
+    // A fault can mark packets, as a queue can.
     let marked =
         |traffic: &str| SMALL.replace("[[traffic]]", "faults = { mark = [9] }\n[[traffic]]") + traffic;
     assert_eq!(warnings(&marked("tcp = { ecn = true }\n")), "");
@@ -350,7 +351,8 @@ fn a_part_of_the_buffer_moves_with_the_buffer() {
     };
     let parts = "kind = \"red\", min_th = \"0.25buffer\", max_th = \"0.75 buffer\"";
     assert_eq!(queue(&format!("{parts}, limit = \"36p\"")), ["9p", "27p"]);
-    // To the nearest packet; in any order; by the limit's other names.
+    // Parts are rounded to the nearest packet, keys may be in any order, and the limit may be under
+    // its other names.
     assert_eq!(queue(&format!("limit_ = \"50p\", {parts}")), ["13p", "38p"]);
     assert_eq!(queue(&format!("{parts}, limit = \"100kB\", measure = \"bytes\"")), ["25kB", "75kB"]);
     let bdp = queue("kind = \"red\", limit = \"2bdp\", min_th = \"0.25buffer\", max_th = \"0.5buffer\"");
@@ -367,6 +369,6 @@ fn an_arm_that_changes_the_buffer_changes_its_parts() {
     let arms = read(&text).arms;
     let min_th = |i: usize| arms[i].links[0].queue.size("min_th").expect("a threshold").to_string();
     assert_eq!(min_th(0), "3p");
-    // A part equals its value: if the value is written instead, the plan is the same.
+    // A part means the value that it amounts to: if that value is written instead, the plan is the same.
     assert_eq!(arms[1].digest(), arms[2].digest());
 }

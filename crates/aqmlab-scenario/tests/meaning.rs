@@ -1,4 +1,4 @@
-//! Scenario texts become the intended plans.
+//! Checks that scenario texts become the intended plans.
 
 use aqmlab_scenario::{
     Access, Completed, CountStop, FlowChoice, IpVersion, LivePlan, PacketEvent, Plan, QueueCount,
@@ -53,7 +53,8 @@ fn the_way_back_can_differ() {
     );
     assert_eq!(reverse.queue.get("limit").map(ToString::to_string), Some("9p".into()));
     assert_eq!((&reverse.faults.drop, plan.links[0].faults.drop.len()), (&vec![2, 9], 0));
-    // Ten times the slower of the two directions; the path takes 10 ms forward and 30 ms back.
+    // The access rate is ten times the slower of the two directions; the path takes 10 ms forward
+    // and 30 ms back.
     let Some(Access { rate, rtt, .. }) = &plan.classes[0].access else { panic!("there are access links") };
     assert_eq!((*rate, rtt), (Rate::mbit(10), &Distribution::Constant(Span::ms(40))));
 }
@@ -332,7 +333,7 @@ fn automatic_parameters_count_data_whichever_way_it_flows() {
     assert_eq!((back.flows, back.mean_packet.get()), (Some(12), users));
 }
 
-/// A class of a port with classes names ports; a traffic class has one.
+/// A class of a port that classifies packets lists ports, and a traffic class has one port.
 #[test]
 fn a_classifier_by_port_takes_the_traffic_with_that_port() {
     let text = |ports: &str| {
@@ -404,7 +405,7 @@ fn memory_is_estimated_for_the_connections_that_pile_up() {
         let plan = at_a_rate(rate, "allow_overload = true\n").unwrap().arms.remove(0);
         aqmlab_scenario::estimate::memory(&plan).total().get() / 1024
     };
-    // As many as open within the duration of one: two round trips of 20 ms.
+    // As many connections are open as are opened during the lifetime of one: two round trips of 20 ms.
     assert_eq!(connections("50/s"), 2);
     // 917.109 of 1000 per second accumulate for 100 s; the other 82.891 per second take 40 ms each.
     assert_eq!(connections("1000/s"), 91_714);

@@ -42,7 +42,7 @@ fn rule_holds(rule: &str, by: &Json, rules: &Map<String, Json>, value: &Json) ->
         "additionalProperties" => {
             object.is_none_or(|o| o.iter().all(|(k, v)| known(rules, k) || fits(by, v)))
         }
-        // Our only pattern for keys is the one for hops.
+        // Our only pattern for keys is the pattern for hops.
         "patternProperties" => object.is_none_or(|o| {
             o.iter().filter(|(k, _)| is_hop(k)).all(|(_, v)| fits(&by["^hop[1-9][0-9]*$"], v))
         }),

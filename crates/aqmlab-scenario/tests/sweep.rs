@@ -25,7 +25,7 @@ fn digests(experiment: &Experiment) -> Vec<String> {
     experiment.arms.iter().map(Plan::digest).collect()
 }
 
-/// The text of every case, read by itself, has the plans of the case.
+/// The text of every case, parsed by itself, gives the plans of the case.
 fn round_trip(sweep: &Sweep<'_>, file: &str) {
     for index in 0..sweep.cases() {
         let case = case(sweep, index);

@@ -1,4 +1,4 @@
-//! An experiment: its arms, its sweep, and its claims.
+//! The keys of an experiment's arms, sweep and claims.
 
 use aqmlab_params::{Default, Kind};
 

@@ -1,4 +1,4 @@
-//! The network: topologies, routers, links and their faults, delay stages.
+//! The keys of the network: topologies, routers, links and their faults, delay stages.
 
 use aqmlab_params::{Default, Kind};
 use aqmlab_units::Span;
@@ -9,7 +9,7 @@ use crate::field::{Field, Form, Variant, default, required, ruled};
 /// The key of a queue that names its discipline.
 pub(crate) const QUEUE_KIND: &str = "kind";
 
-/// The discipline of a queue that is not written.
+/// The discipline that a link has if the file gives no queue for it.
 pub(crate) const DEFAULT_QUEUE: &str = "droptail";
 
 /// The kinds of topology.
@@ -109,8 +109,8 @@ pub const FAULTS: &[Field] = &[
     ruled("mark", Form::Arrivals, "none", "arrivals that are marked CE, if ECN-capable"),
 ];
 
-/// The keys of a `[[delay]]`. A packet meets the first rule that it matches at each place: where it enters the network, in
-/// each router, and where it leaves.
+/// The keys of a `[[delay]]`. A packet meets the first rule that it matches at each of these
+/// places: where it enters the network, in each router, and where it leaves.
 pub const DELAY_RULE: &[Field] = &[
     ruled("name", Form::Name, "`delay` and its number", "the rule's name"),
     ruled("class", Form::Name, "all", "only packets of flows of this class"),
@@ -160,5 +160,5 @@ pub const DELAY_RULE: &[Field] = &[
 /// Directions of packets.
 pub(crate) const DIRECTIONS: &[&str] = &["both", "to_receiver", "to_sender"];
 
-/// The edges of the network, which, like routers, are places of delay stages.
+/// The edges of the network, which can be the places of delay stages, as routers can.
 pub(crate) const EDGES: &[&str] = &["entry", "exit"];

@@ -5,13 +5,13 @@ use aqmlab_units::{Packets, Rate, Span};
 
 use crate::field::Drawn;
 
-/// A year; longer runs are mistakes.
+/// A year; a longer run can only be a mistake.
 const YEAR: Span = Span::s(365 * 24 * 3600);
 const HOUR: Span = Span::s(3600);
 
 pub(super) const RUN_TIME: Kind = Kind::Span { min: Span::ms(1), max: YEAR };
 pub(super) const MOMENT: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
-/// Propagation delay: in an hour, light travels beyond Jupiter.
+/// Propagation delay. The limit is generous: in an hour, light travels beyond Jupiter.
 pub(super) const DELAY: Kind = Kind::Span { min: Span::ZERO, max: HOUR };
 pub(crate) const RATE: Kind = Kind::Rate { min: Rate::kbit(1), max: Rate::gbit(100_000) };
 pub(super) const OVERHEAD: Kind = Kind::Bytes { min: 0, max: 1000 };
@@ -19,14 +19,14 @@ pub(super) const TRANSFER: Kind = Kind::Bytes { min: 1, max: 1 << 50 };
 const CHANCE: Kind = Kind::Number { min: 0.0, max: 1.0 };
 /// Sizes of UDP packets: from an IP and UDP header to the most that IPv4 can carry.
 pub(crate) const PACKET: Kind = Kind::Bytes { min: 28, max: 65_535 };
-/// Sampling more often than once per microsecond would record more than the simulation does.
+/// Intervals between samples. Below a microsecond, there would be more to record than to simulate.
 pub(super) const INTERVAL: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
 pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000_000_000 };
 
 /// No distribution of times exceeds a year.
 const ANY_TIME: Kind = MOMENT;
 
-/// Times over the flows of a class.
+/// Times that are distributed over the flows of a class.
 pub(super) const TIMES: Drawn = Drawn {
     kind: ANY_TIME,
     noun: "time",
@@ -34,7 +34,7 @@ pub(super) const TIMES: Drawn = Drawn {
     forms: &["uniform", "spread", "exponential", "pareto", "list", "empirical"],
 };
 
-/// When the flows of a class start: times over the flows, or lists for each seed.
+/// When the flows of a class start: times that are distributed over the flows, or a list for each seed.
 pub(crate) const STARTS: Drawn = Drawn {
     kind: ANY_TIME,
     noun: "time",
@@ -69,7 +69,7 @@ pub(super) const COUNTS: Drawn = Drawn {
 /// Origins of a web page.
 pub(super) const ORIGINS: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 10 }, ..COUNTS };
 
-/// Objects of a web page, all of which are held while the page is fetched.
+/// Objects of a web page, which are all in memory while the page is fetched.
 pub(super) const OBJECTS: Drawn =
     Drawn { kind: Kind::Integer { min: 1, max: 100_000 }, example: "70", ..COUNTS };
 
@@ -81,7 +81,7 @@ pub(super) const EMBEDDED: Drawn = Drawn {
     forms: &["exponential", "uniform", "list", "empirical"],
 };
 
-/// Servers of a page, and its parallel connections.
+/// Servers of a page, and connections of a page in parallel.
 pub(super) const PARALLEL: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 100 }, example: "2", ..COUNTS };
 
 /// Probabilities over flows.
@@ -104,5 +104,5 @@ pub(super) const RATES: Drawn = Drawn {
 /// some of it.
 pub(crate) const MOST_LINKS_OF_A_PATH: usize = 250;
 
-/// Unused buffers cost nothing, but no sum over them may overflow.
+/// Sizes of buffers. Unused room costs nothing, but no sum of sizes may overflow.
 pub(crate) const MOST_PACKETS: Packets = Packets::new(1_000_000_000_000);

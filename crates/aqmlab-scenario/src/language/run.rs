@@ -1,4 +1,4 @@
-//! A run: its end, its record, and its live operation.
+//! The keys of a run: its end, what it records, and its live operation.
 
 use aqmlab_params::{Default, Kind};
 use aqmlab_units::Span;
@@ -7,7 +7,7 @@ use super::quantity::{COUNT, INTERVAL, MOMENT, RUN_TIME, TRANSFER};
 use crate::field::{Field, Form, default, required, ruled};
 use crate::plan::RequestPlan;
 
-/// The kinds of quantity that a stop condition counts.
+/// The quantities that a stop condition can count.
 pub(crate) const QUANTITIES: &[&str] = &["arrivals", "drops", "marks", "backlog"];
 
 /// The keys of `[stop]`.
@@ -43,7 +43,7 @@ pub const COMPLETED: &[Field] = &[
     ),
 ];
 
-/// The keys of `condition` in `[stop]`: one of the quantities, and the queue.
+/// The keys of `condition` in `[stop]`: the queue, and one of the quantities.
 pub const CONDITION: &[Field] = &[
     required("queue", Form::Name, "the link whose queue is observed"),
     ruled("arrivals", Form::One(COUNT), "not counted", "packets that arrived since the end of the warm-up"),
@@ -57,7 +57,7 @@ pub const CONDITION: &[Field] = &[
     ruled("backlog", Form::One(COUNT), "not counted", "packets waiting at the same time"),
 ];
 
-/// The recorded events of a packet.
+/// The events of a packet that can be recorded.
 pub(crate) const PACKET_EVENTS: &[&str] = &["send", "lose", "enqueue", "dequeue", "drop", "mark", "arrive"];
 
 /// The keys of `[record]`.
@@ -168,7 +168,7 @@ pub const LIVE: &[Field] = &[
     ),
     default(
         "spin",
-        // A loop that never sleeps under SCHED_FIFO is stopped for 50 ms in each second.
+        // Under SCHED_FIFO, a loop that never sleeps is stopped for 50 ms in each second.
         Form::One(Kind::Span { min: Span::ZERO, max: Span::ms(1) }),
         Default::Span(Span::us(30)),
         "time before a departure at which a router with wait \"hybrid\" wakes up",

@@ -1,4 +1,4 @@
-//! Traffic: the kinds of classes of flows.
+//! The keys of traffic: the kinds of classes of flows.
 
 use aqmlab_params::{Alias, Default, Kind};
 use aqmlab_units::Span;

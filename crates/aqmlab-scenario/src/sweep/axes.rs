@@ -7,7 +7,7 @@ use crate::suggest::{counted, listed};
 use crate::sweep::short::{Axis, shorts};
 use crate::tree::{At, Node, Table, Tree};
 
-/// An axis with the changes that its labels stand for.
+/// An axis, with the changes that each of its labels stands for.
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     pub(crate) axis: Axis,
@@ -59,7 +59,7 @@ pub(crate) fn axes(node: &Node, report: &mut Report<'_>) -> Option<Vec<Values>> 
     Some(axes)
 }
 
-/// Reads axes and remembers whether all are valid.
+/// Reads axes and keeps track of whether all are valid.
 struct Reader<'r, 't> {
     report: &'r mut Report<'t>,
     clean: bool,

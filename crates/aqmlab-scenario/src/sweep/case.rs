@@ -10,10 +10,10 @@ use crate::toml_text;
 use crate::tree::{Entry, Node, Table, Tree};
 
 impl Sweep<'_> {
-    /// Returns the case of this number, below [`Sweep::cases`], without making any other.
+    /// Returns the case with this number, below [`Sweep::cases`], without creating any other case.
     ///
     /// # Errors
-    /// The errors of this combination of values.
+    /// The errors that this combination of values causes.
     ///
     /// # Panics
     /// If there is no such case.
@@ -37,7 +37,8 @@ impl Sweep<'_> {
         })
     }
 
-    /// Returns the label of each axis: the digits of the index, of which the last belongs to the last axis.
+    /// Returns the position of the case's label on each axis. The positions are the digits of
+    /// `index`; the last digit belongs to the last axis.
     fn chosen(&self, index: u64) -> Vec<usize> {
         let mut rest = index;
         let mut chosen: Vec<usize> = self
@@ -74,8 +75,8 @@ impl Sweep<'_> {
     }
 }
 
-/// Returns the arm's own changes, followed by those of the case. An arm's change that the case replaces
-/// completely is left out, so that no path occurs twice.
+/// Returns the arm's own changes, followed by those of the case. An arm's change is left out if the
+/// case replaces it completely, so that no path occurs twice.
 fn arm_table(arm: &Arm, changes: &[&Change]) -> Table {
     let mut all: Vec<&Change> = Vec::new();
     for change in arm.changes.iter().chain(changes.iter().copied()) {

@@ -13,7 +13,7 @@ use crate::tree::{Entry, Node, Tree};
 /// A `[[claim]]` of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Claim {
-    /// Its name, which is unique in the file.
+    /// The name of the claim, which is unique in the file.
     pub name: String,
     /// The claim in words; may be empty.
     pub text: String,
@@ -22,17 +22,17 @@ pub struct Claim {
     /// Conditions on the whole expression: an axis (by its full name), `arm`, `queue` or `class`,
     /// with its label.
     pub conditions: Vec<(String, String)>,
-    /// `"firm"`, or `"soft"` if a failure of the claim is not a failure of the experiment.
+    /// `"firm"`, or `"soft"` if the experiment does not fail when the claim fails.
     pub strength: &'static str,
     /// The source of the claim; may be empty.
     pub source: String,
     /// Line of the expression's first character, from 1.
     pub line: usize,
-    /// Its column in characters, from 1.
+    /// Column of the expression's first character, counted in characters from 1.
     pub column: usize,
 }
 
-/// The keys, besides axes, to whose labels an expression may be limited.
+/// The keys, other than axes, whose labels may limit an expression.
 const OTHER_KEYS: [&str; 3] = ["arm", "queue", "class"];
 
 impl Pass<'_, '_> {

@@ -17,12 +17,13 @@ pub use claims::Claim;
 pub use read::{parse, parse_within};
 pub use short::Axis;
 
-/// Largest number of runs over all cases, arms and seeds; more is a mistake.
+/// Largest number of runs over all cases, arms and seeds; a larger number can only be a mistake.
 pub const MOST_RUNS: u128 = 1_000_000;
 
-/// A scenario file read once, with the cases of its `[sweep]`. Without one there are no axes and one case.
+/// A scenario file read once, with the cases of its `[sweep]`. A file without a `[sweep]` has no
+/// axes and one case.
 pub struct Sweep<'f> {
-    /// The text with which errors of a case are reported.
+    /// The text of the file, for reporting the errors of a case.
     text: String,
     file: String,
     limits: Limits,
@@ -31,7 +32,7 @@ pub struct Sweep<'f> {
     /// The file without arms, sweep and claims.
     base: Table,
     arms: Vec<Arm>,
-    /// Whether the file defines arms, or there is only the unnamed one.
+    /// Whether the file defines arms; otherwise there is only the unnamed arm.
     has_arms: bool,
     axes: Vec<Values>,
     claims: Vec<Claim>,
@@ -42,12 +43,12 @@ pub struct Sweep<'f> {
 /// One combination of labels.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its number; the last axis varies fastest.
+    /// The number of the case; the label on the last axis changes fastest.
     pub index: u64,
     /// The name of each axis and its label.
     pub settings: Vec<(String, String)>,
-    /// A scenario of this case alone, without sweep and claims and with all arms. It has the same
-    /// plans.
+    /// The text of a scenario for this case alone, with all arms but without sweep and claims.
+    /// Parsing it gives the same plans.
     pub text: String,
     /// The case's plans, with its own warnings.
     pub experiment: Experiment,
@@ -55,7 +56,8 @@ pub struct Case {
 
 impl Sweep<'_> {
     /// Returns the experiment common to all cases. Its arms are those of the first case. Its
-    /// warnings are those of every value of an axis, tried with the first values of the others.
+    /// warnings are those that any value of any axis causes when combined with the first values of
+    /// the other axes.
     pub fn experiment(&self) -> Experiment {
         self.common.experiment(self.first.clone(), self.warnings.clone())
     }

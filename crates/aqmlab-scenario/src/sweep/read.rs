@@ -1,4 +1,4 @@
-//! From text to a sweep.
+//! Turns the text of a scenario into a sweep.
 
 use crate::arms::{self, Arm};
 use crate::changes::{Change, apply, meets};
@@ -14,7 +14,7 @@ use crate::trace::{Beside, Files, Traces};
 use crate::tree::{self, At, Entry, Node, Table, Tree};
 use crate::warnings;
 
-/// Largest number of values of an axis that are tried before they are needed.
+/// Largest number of values that are tried before they are needed, over all axes.
 const MOST_TRIED: usize = 1000;
 
 impl Sweep<'static> {
@@ -22,8 +22,8 @@ impl Sweep<'static> {
     /// from its folder.
     ///
     /// # Errors
-    /// All errors that can be found without making every case: each value of an axis is tried once,
-    /// with the first values of the other axes.
+    /// All errors that can be found without creating every case: each value of an axis is tried
+    /// once, with the first values of the other axes.
     pub fn read(text: &str, file: &str) -> Result<Self, ScenarioError> {
         Sweep::read_within(text, file, Limits::default(), Box::new(Beside::of(file)))
     }
@@ -51,10 +51,10 @@ impl<'f> Sweep<'f> {
 }
 
 /// Reads a scenario. `file` is its name for messages and for the default title; traces are read
-/// from its folder. For a sweep, the result is the first case; [`Sweep`] has the others.
+/// from its folder. For a sweep, the result is the first case; [`Sweep`] gives the others.
 ///
 /// # Errors
-/// All errors in it.
+/// All errors in the scenario.
 pub fn parse(text: &str, file: &str) -> Result<Experiment, ScenarioError> {
     parse_within(text, file, Limits::default(), &Beside::of(file))
 }
@@ -62,7 +62,7 @@ pub fn parse(text: &str, file: &str) -> Result<Experiment, ScenarioError> {
 /// Does the same as [`parse`] for a machine with other limits, and with traces from elsewhere.
 ///
 /// # Errors
-/// All errors in it.
+/// All errors in the scenario.
 pub fn parse_within(
     text: &str,
     file: &str,
@@ -94,8 +94,7 @@ fn read<'f>(
     arms_keep_their_values(&arms, axes.as_deref().unwrap_or_default(), report);
     let known: Vec<&Axis> = axes.iter().flatten().map(|values| &values.axis).collect();
     let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
-    // Labels of axes that could not be read are unknown, and so is the meaning of claims that use
-    // them.
+    // If axes could not be read, their labels are unknown, and so is the meaning of claims that use them.
     let claims =
         axes.is_some().then(|| Pass::new(report, &traces).claims(written.get("claim"), &known, &names));
     let runs = common.as_ref().map_or(1, |common| common.runs);
@@ -132,8 +131,8 @@ fn read<'f>(
     Some(sweep)
 }
 
-/// Checks that no axis replaces a value that an arm sets: the arm's name would then be wrong, and no error
-/// would say so.
+/// Checks that no axis replaces a value that an arm sets. The arm's name would then be misleading,
+/// and no error would say so.
 fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>) {
     for arm in arms {
         for own in &arm.changes {
@@ -193,8 +192,8 @@ fn too_many(axes: &[Values], arms: u64, seeds: u64) -> Option<String> {
 }
 
 impl Sweep<'_> {
-    /// Returns the plans of the first case, and reports those errors of the other cases that a single value
-    /// of an axis reveals.
+    /// Returns the plans of the first case. Of the errors in other cases, reports those that a
+    /// single value of an axis reveals.
     fn try_each(&self, report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let firsts: Vec<usize> = vec![0; self.axes.len()];
         let plans = self.try_first(&firsts, report);
@@ -216,7 +215,8 @@ impl Sweep<'_> {
         plans
     }
 
-    /// Reports errors in the rest of the file if its axes cannot be read. A missing key may be a swept one.
+    /// Reports errors in the rest of the file if its axes cannot be read. Missing keys are not
+    /// reported because they may be the swept ones.
     fn try_unswept(&self, report: &mut Report<'_>) {
         let mut own = Report::new(&self.text);
         self.plans(&[], &mut own);
@@ -224,8 +224,8 @@ impl Sweep<'_> {
         report.absorb(own, "", |_, _| true);
     }
 
-    /// Returns the plans of the first case. Errors that occur without any swept value are reported without
-    /// the labels.
+    /// Returns the plans of the first case. Errors that occur without any swept value are reported
+    /// without the labels of the case.
     fn try_first(&self, firsts: &[usize], report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let changes = self.changes(firsts);
         let mut own = Report::new(&self.text);
@@ -253,8 +253,8 @@ impl Sweep<'_> {
         self.axes.iter().zip(chosen).flat_map(|(values, &label)| &values.changes[label]).collect()
     }
 
-    /// Returns the plans of all arms with `changes` made in each. An error in a swept value that affects only
-    /// some arms is reported for the first of these.
+    /// Returns the plans of all arms, with `changes` made in each arm. An error in a swept value
+    /// that affects only some arms is reported for the first of these.
     pub(super) fn plans(&self, changes: &[&Change], report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let several = self.arms.len() > 1;
         let mut plans = Vec::new();
@@ -287,7 +287,8 @@ impl Sweep<'_> {
     }
 }
 
-/// Returns whether the place is that of a swept value, which identifies itself.
+/// Returns whether a place lies within a swept key or value; such a place shows by itself which
+/// case is meant.
 pub(super) fn is_within_any(at: &At, changes: &[&Change]) -> bool {
     let inside = |outer: &At| outer.start <= at.start && at.end <= outer.end;
     changes.iter().any(|change| inside(&change.node.at) || inside(&change.key_at))

@@ -5,11 +5,11 @@ use crate::names::RESERVED;
 /// One swept dimension.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Axis {
-    /// Its name: the key's dotted path, the name of a `[[sweep.zip]]`, or `"case"`.
+    /// The name of the axis: the key's dotted path, the name of a `[[sweep.zip]]`, or `"case"`.
     pub name: String,
     /// The shortest suffix of the path that no other axis shares; the name itself if it is not a path.
     pub short: String,
-    /// The dotted paths that it sets.
+    /// The dotted paths that the axis sets.
     pub keys: Vec<String>,
     /// One label per value, all different.
     pub labels: Vec<String>,

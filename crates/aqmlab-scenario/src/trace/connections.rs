@@ -14,7 +14,7 @@ use crate::suggest::no_such;
 pub(super) struct TracedConnection {
     /// When the client opens it.
     pub(super) start: Span,
-    /// The position of its first exchange.
+    /// The position of the connection's first exchange.
     pub(super) first: usize,
 }
 
@@ -27,11 +27,11 @@ pub(super) struct Connections {
     pub(super) delays: Vec<[Span; 2]>,
 }
 
-/// The reader of a trace for the rows of one class, or for all rows.
+/// Reads a trace: the rows of one class, or all rows.
 pub(super) struct Reader<'w> {
     wanted: Option<&'w str>,
     read: Connections,
-    /// Per class with rows: the state of its connection vectors.
+    /// The progress of the connection vectors, for each class that has rows.
     classes: BTreeMap<Option<String>, Place>,
     /// The class of the previous row.
     last: Option<String>,
@@ -41,13 +41,13 @@ pub(super) struct Reader<'w> {
 #[derive(Default)]
 struct Place {
     connections: u64,
-    /// Start of its last connection.
+    /// Start of the last connection.
     start: Span,
     exchanges: u64,
 }
 
 impl<'w> Reader<'w> {
-    /// Creates a reader that has read nothing.
+    /// Creates a reader that has not read anything yet.
     pub(super) fn new(wanted: Option<&'w str>) -> Self {
         Reader { wanted, read: Connections::default(), classes: BTreeMap::new(), last: None }
     }
@@ -95,7 +95,7 @@ impl<'w> Reader<'w> {
     /// Returns the connections of the trace called `file`.
     ///
     /// # Errors
-    /// If there are none.
+    /// If the trace has no connections.
     pub(super) fn finish(self, file: &str) -> Result<Connections, String> {
         if self.classes.is_empty() {
             return Err(format!("the trace `{file}` has no rows; write at least one connection"));
@@ -111,7 +111,7 @@ impl<'w> Reader<'w> {
 }
 
 impl Place {
-    /// Reads the first exchange of the next connection.
+    /// Reads a row that is the first exchange of a new connection.
     fn begin(&mut self, connection: u64, number: u64, start: Option<Span>) -> Result<(), String> {
         let next = self.connections;
         if connection != next {
@@ -138,7 +138,7 @@ impl Place {
         Ok(())
     }
 
-    /// Reads another exchange of the same connection.
+    /// Reads a row that is a further exchange of the current connection.
     fn go_on(&mut self, number: u64, start: Option<Span>, delays: Option<[Span; 2]>) -> Result<(), String> {
         if number != self.exchanges {
             return Err(format!(

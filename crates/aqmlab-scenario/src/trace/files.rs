@@ -1,4 +1,4 @@
-//! Files named by a scenario: their places, and their rows in any format.
+//! Files that a scenario names: where they are, and how their rows are read in any format.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub trait Files: Send + Sync {
     /// Returns the contents of the file at `path`, which is relative to the scenario's own.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the file cannot be read.
     fn read(&self, path: &str) -> io::Result<Vec<u8>>;
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Content {
     pub(super) bytes: Raw,
 }
 
-/// Returns the contents of a file that is a `what`; `wanted` describes the required form.
+/// Returns the contents of a file. Messages call the file a `what`, and `wanted` describes the required form.
 pub(super) fn content(files: &dyn Files, what: &str, file: &str, wanted: &str) -> Result<Content, String> {
     let content = files.read(file).map_err(|error| format!("cannot read the {what} `{file}`: {error}"))?;
     if content.is_empty() {
@@ -69,7 +69,7 @@ pub(super) fn content(files: &dyn Files, what: &str, file: &str, wanted: &str) -
 pub(super) struct Raw(pub(super) Vec<u8>);
 
 impl Raw {
-    /// Reads its rows: `columns` reads the names of the columns, `row` each row.
+    /// Reads the file's rows: `columns` receives the names of the columns, and `row` each row.
     pub(super) fn rows<C, R>(
         self,
         what: &str,

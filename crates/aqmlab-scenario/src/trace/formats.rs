@@ -8,8 +8,8 @@ use parquet::record::Field;
 
 use super::row::Cell;
 
-/// Reads the rows of a CSV file with a header (RFC 4180), which is a `what`: `columns` reads the
-/// header, `row` each row.
+/// Reads the rows of a CSV file with a header (RFC 4180): `columns` receives the header, and `row`
+/// each row. Messages call the file a `what`.
 pub(super) fn rows_of_csv<C, R>(
     what: &str,
     file: &str,
@@ -48,8 +48,8 @@ fn line_of(record: &StringRecord) -> u64 {
     record.position().map_or(1, csv::Position::line)
 }
 
-/// Reads the rows of a Parquet file, which is a `what`: `columns` reads the names of its columns,
-/// `row` each row.
+/// Reads the rows of a Parquet file: `columns` receives the names of the columns, and `row` each
+/// row. Messages call the file a `what`.
 pub(super) fn rows_of_parquet<C, R>(
     what: &str,
     file: &str,
@@ -86,7 +86,7 @@ fn cell(field: &Field) -> Cell<'_> {
         Field::Float(x) => Cell::Number(f64::from(*x)),
         Field::Double(x) => Cell::Number(*x),
         Field::Str(text) => Cell::Text(Cow::Borrowed(text)),
-        // Other types: their text appears in the message if a number is required.
+        // Values of other types become text, which appears in the message if a number is required.
         other => Cell::Text(Cow::Owned(other.to_string())),
     }
 }

@@ -27,8 +27,8 @@ use row::Columns;
 pub use schedule::{Schedule, Scheduled};
 pub(crate) use schedule::{ecn_of, ecn_word};
 
-/// The traces and schedules of a scenario. Each is read once, whatever the number of arms and cases
-/// that use it.
+/// The traces and schedules of a scenario. Each file is read once, whatever the number of arms and
+/// cases that use it.
 pub(crate) struct Traces<'f> {
     files: Box<dyn Files + 'f>,
     known: Mutex<BTreeMap<Wanted, Result<Arc<Trace>, String>>>,
@@ -39,12 +39,12 @@ pub(crate) struct Traces<'f> {
 type Wanted = (String, Option<String>);
 
 impl<'f> Traces<'f> {
-    /// Creates a set in which none has been read.
+    /// Creates a set of files of which none has been read yet.
     pub(crate) fn new(files: Box<dyn Files + 'f>) -> Self {
         Traces { files, known: Mutex::default(), schedules: Mutex::default() }
     }
 
-    /// Returns the rows of `class` in `file`, or all.
+    /// Returns the rows of `class` in `file`, or all rows if `class` is `None`.
     ///
     /// # Errors
     /// As [`Trace::read`].
@@ -58,10 +58,10 @@ impl<'f> Traces<'f> {
         trace.clone()
     }
 
-    /// Returns the text of `file`, which is a `what`.
+    /// Returns the text of `file`. Messages call the file a `what`.
     ///
     /// # Errors
-    /// If it cannot be read, or is not text. A sentence without a full stop.
+    /// If the file cannot be read, or is not text. The error is a sentence without a full stop.
     pub(crate) fn text(&self, what: &str, file: &str) -> Result<String, String> {
         let bytes =
             self.files.read(file).map_err(|error| format!("cannot read the {what} `{file}`: {error}"))?;
@@ -80,14 +80,14 @@ impl<'f> Traces<'f> {
     }
 }
 
-/// The connections of a file, in their order there.
+/// The connections of a file, in the order of the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
     /// The file as the scenario names it.
     pub file: String,
     /// SHA-256 of its contents, in hexadecimal: different contents make a different plan.
     pub digest: String,
-    /// The class whose rows these are, if not all.
+    /// The class to which these rows belong; `None` if the trace has the rows of all classes.
     pub class: Option<String>,
     /// The connections, at least one.
     connections: Vec<TracedConnection>,
@@ -98,7 +98,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Reads the rows of `class` in `file`, or all.
+    /// Reads the rows of `class` in `file`, or all rows if `class` is `None`.
     ///
     /// # Errors
     /// The error, with file and row: a sentence without a full stop.
@@ -135,7 +135,7 @@ impl Trace {
         self.connections.iter().map(|connection| connection.start)
     }
 
-    /// Returns all exchanges, those of a connection in succession.
+    /// Returns all exchanges; the exchanges of a connection follow each other.
     pub fn exchanges(&self) -> &[PlannedExchange] {
         &self.exchanges
     }
@@ -144,7 +144,7 @@ impl Trace {
     pub(crate) fn session(&self, connection: usize) -> Session {
         let first = self.connections[connection].first;
         let PlannedExchange { request, response, server_delay, last, .. } = self.exchanges[first];
-        // Either half may be missing.
+        // The request or the response may be missing.
         if last && server_delay.is_zero() {
             return Session::Single(SingleExchange::new(Bytes::new(request), Bytes::new(response)));
         }
@@ -162,13 +162,14 @@ impl Trace {
         self.delays.get(connection).copied()
     }
 
-    /// Iterates over the one-way distance of this end of each connection from the network; empty if
-    /// the file does not give it.
+    /// Iterates over the one-way distances from the network of this end of each connection; empty
+    /// if the file does not give them.
     pub(crate) fn delays_of(&self, end: End) -> impl ExactSizeIterator<Item = Span> {
         self.delays.iter().map(move |delays| delays[end as usize])
     }
 
-    /// Returns the mean of their contributions to the round-trip time, or `None` if there are none.
+    /// Returns the mean contribution of the connections' own delays to the round-trip time, or
+    /// `None` if there are no such delays.
     pub(crate) fn mean_delays(&self) -> Option<Span> {
         let sum: u128 = self.delays.iter().flatten().map(|delay| u128::from(delay.as_ns())).sum();
         let count = self.delays.len() as u128;

@@ -9,7 +9,7 @@ use super::row::{Cell, whole};
 /// The positions of the values in a row.
 struct Columns {
     class: usize,
-    /// In the order of [`NUMBERS`].
+    /// The positions of the columns [`NUMBERS`], in the same order.
     numbers: [usize; 4],
 }
 
@@ -25,7 +25,7 @@ impl Columns {
         Ok(Columns { class: place("class")?, numbers: [user?, connection?, opens?, start?] })
     }
 
-    /// Returns when a connection of `class` opened, if this row is of the exchange that opened it.
+    /// Returns when a connection of `class` opened, if this row belongs to the exchange that opened it.
     fn row(&self, cells: &[Cell<'_>], class: &str) -> Result<Option<(Instant, Identity)>, String> {
         if !matches!(&cells[self.class], Cell::Text(name) if name == class) {
             return Ok(None);
@@ -38,11 +38,11 @@ impl Columns {
     }
 }
 
-/// Returns the connections of `class` that opened, in the order of their starts. `parquet` is the
-/// contents of the table `requests` called `file`.
+/// Returns the connections of `class` that were opened, in the order of their starts. `parquet` is
+/// the contents of the table `requests` called `file`.
 ///
 /// # Errors
-/// If it is not such a table: a sentence without a full stop.
+/// If the contents are not such a table: a sentence without a full stop.
 pub fn recorded_openings(
     parquet: Vec<u8>,
     file: &str,

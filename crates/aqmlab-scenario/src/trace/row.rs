@@ -17,7 +17,7 @@ const START: [&str; 2] = ["start_s", "start_ns"];
 const REQUEST: &str = "request_bytes";
 const RESPONSE: &str = "response_bytes";
 const CLASS: &str = "class";
-/// Columns that make a row one exchange.
+/// Columns whose presence means that each row is one exchange.
 const CONNECTION: &str = "connection";
 const EXCHANGE: &str = "exchange";
 const THINK: [&str; 2] = ["think_s", "think_ns"];
@@ -46,20 +46,20 @@ const VECTOR_NAMES: Names = Names {
     wanted: WANTED,
 };
 
-/// A year, as for every other time in a scenario.
+/// A year, the limit of every other time in a scenario as well.
 const LATEST_S: f64 = 365.0 * 86400.0;
-/// As for every other transfer in a scenario.
+/// The limit of every other transfer in a scenario as well.
 const MOST_BYTES: u64 = 1 << 50;
 
 /// A row as parsed.
 pub(super) enum Row {
-    /// A connection of one exchange, either half of which may be missing.
+    /// A connection of one exchange, whose request or response may be missing.
     Connection { class: Option<String>, start: Span, exchange: PlannedExchange },
     /// An exchange of a connection.
     Exchange(VectorRow),
 }
 
-/// An exchange of a connection.
+/// An exchange of a connection, with the columns of its row.
 pub(super) struct VectorRow {
     pub(super) class: Option<String>,
     pub(super) connection: u64,
@@ -70,7 +70,7 @@ pub(super) struct VectorRow {
     pub(super) exchange: PlannedExchange,
 }
 
-/// A value in the file's type.
+/// A value with the type that it has in the file.
 pub(super) enum Cell<'r> {
     Text(Cow<'r, str>),
     Whole(i64),
@@ -169,13 +169,13 @@ pub(super) struct Columns {
     vector: Option<VectorColumns>,
 }
 
-/// The positions of the values that only rows of exchanges have.
+/// The positions of the values that only rows of single exchanges have.
 struct VectorColumns {
     connection: usize,
     exchange: usize,
     think: Option<When>,
     server_delay: Option<When>,
-    /// Delays of the client and of the server.
+    /// The delays of the client and of the server.
     delays: Option<[When; 2]>,
 }
 

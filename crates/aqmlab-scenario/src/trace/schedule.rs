@@ -22,7 +22,7 @@ const NAMES: Names = Names { all: &["time_s", "time_ns", SIZE, ECN, FLOW], wante
 
 /// From an IPv4 and UDP header to the most that IPv4 can carry, as for every other datagram in a scenario.
 const SIZES: (u64, u64) = (28, 65_535);
-/// Real hosts support far fewer flows per class, and flows without packets are refused anyway.
+/// Real hosts support far fewer flows per class, and a flow without packets is refused anyway.
 const MOST_FLOWS: u64 = u32::MAX as u64;
 
 /// The words for ECN fields, each at the index of its code point (RFC 3168, section 5).
@@ -49,9 +49,9 @@ pub struct Schedule {
     pub digest: String,
     /// When each packet leaves, in nanoseconds.
     times: Vec<u64>,
-    /// Its size in 16 bits, and above them its ECN field.
+    /// The size of each packet in the low 16 bits, and above them its ECN field.
     packets: Vec<u32>,
-    /// Where each flow's packets begin, and where those of the last flow end.
+    /// The row at which each flow's packets begin, and at the end of the list the number of rows.
     begins: Vec<usize>,
 }
 
@@ -60,7 +60,7 @@ pub struct Schedule {
 pub struct Scheduled {
     /// When it leaves.
     pub at: Span,
-    /// Its size at the network layer.
+    /// The size of the packet at the network layer.
     pub size: Bytes,
     /// Its ECN field.
     pub ecn: Ecn,
@@ -80,7 +80,7 @@ impl Schedule {
         Schedule::of(file, digest, rows)
     }
 
-    /// Creates a schedule of `rows`: flow, nanoseconds, size and ECN field.
+    /// Creates a schedule from `rows`, each of which has flow, nanoseconds, size and ECN field.
     fn of(file: &str, digest: String, mut rows: Vec<(u32, u64, u32)>) -> Result<Self, String> {
         if rows.is_empty() {
             return Err(format!("the schedule `{file}` has no rows; write at least one packet"));
@@ -129,7 +129,7 @@ impl Schedule {
         }
     }
 
-    /// Returns when each flow starts: with its first packet.
+    /// Returns when each flow starts, which is when its first packet leaves.
     pub(crate) fn starts(&self) -> Vec<Span> {
         self.begins[..self.flows()].iter().map(|&row| Span::ns(self.times[row])).collect()
     }
@@ -138,7 +138,7 @@ impl Schedule {
         self.packets.iter().map(|packet| u64::from(packet & 0xffff))
     }
 
-    /// Returns the mean size of a packet, rounded to the nearest.
+    /// Returns the mean size of a packet, rounded to the nearest byte.
     pub fn mean_size(&self) -> Bytes {
         let (sum, count) = (self.sizes().sum::<u64>(), self.packets() as u64);
         Bytes::new((sum + count / 2) / count)
@@ -149,13 +149,13 @@ impl Schedule {
         Bytes::new(self.sizes().max().unwrap_or(0))
     }
 
-    /// Returns whether queues may mark any packet of it.
+    /// Returns whether queues may mark any packet of the schedule.
     pub fn is_ecn_capable(&self) -> bool {
         self.packets.iter().any(|packet| packet >> 16 != 0)
     }
 
-    /// Returns the mean over flows of a flow's rate between the first and the last packet of the whole
-    /// schedule, or `None` if all leave at once.
+    /// Returns the mean rate of a flow over the time between the first and the last packet of the
+    /// whole schedule, or `None` if all packets leave at once.
     pub fn mean_rate(&self) -> Option<Rate> {
         let (first, last) = (self.times.iter().min()?, self.times.iter().max()?);
         let bytes = Bytes::new(self.sizes().sum::<u64>() / self.flows() as u64);

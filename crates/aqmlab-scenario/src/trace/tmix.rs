@@ -1,9 +1,10 @@
 //! Connections in the two formats of Tmix, which ns-2 reads: the original one and the alternate
 //! one.
 //!
-//! The start, the exchanges and the round-trip time of a connection are used. Half of the
-//! round-trip time is the distance of client and server from the network. Windows, segment sizes,
-//! loss rates and numbers are ignored because the scenario defines its own.
+//! The start, the exchanges and the round-trip time of a connection are used. The distances of
+//! client and server from the network add up to half of the round-trip time. Windows, segment
+//! sizes, loss rates and the numbers of connections are ignored because the scenario defines its
+//! own.
 //!
 //! Source: M. C. Weigle, P. Adurthi, F. Hernández-Campos, K. Jeffay and F. D. Smith, "Tmix: a tool
 //! for generating realistic TCP application workloads in ns-2", Computer Communication Review
@@ -14,7 +15,7 @@ use aqmlab_units::Span;
 
 use super::connections::Connections;
 
-/// The extension of such files.
+/// The extension of Tmix files.
 pub(super) const ENDING: &str = ".cvec";
 
 const WANTED: &str =
@@ -41,7 +42,7 @@ pub(super) fn read(file: &str, content: &[u8]) -> Result<Connections, String> {
     if read.list.is_empty() {
         return Err(format!("the trace `{file}` has no connections; {WANTED}"));
     }
-    // If all delays are zero, the file has none, and the scenario defines them.
+    // If all delays are zero, the file gives none, and the scenario defines them.
     if read.delays.iter().flatten().all(|delay| delay.is_zero()) {
         read.delays.clear();
     }
@@ -55,12 +56,12 @@ struct Reader {
 }
 
 struct Connection {
-    /// The line of its header.
+    /// The line of the connection's header.
     line: u64,
     is_original: bool,
     start: Span,
     rtt: Span,
-    /// The client's request that is not answered yet.
+    /// The client's request that has not been answered yet.
     asked: Option<PlannedExchange>,
     exchanges: Vec<PlannedExchange>,
     /// In the original format, the time before the next transmission, if written.
