@@ -135,7 +135,7 @@ impl Pass<'_, '_> {
         let link = &plan.links[link];
         let message = format!(
             "connections that open at a rate offer `{}` {times:.0} times its rate (`{}`); a load of {OVERLOAD} times the \
-             link or more needs `allow_overload = true`",
+             rate or more needs `allow_overload = true`",
             link.name, link.rate
         );
         self.error(&number.at, &number.path, message);

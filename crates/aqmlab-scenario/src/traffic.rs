@@ -333,7 +333,12 @@ impl Pass<'_, '_> {
             }
             (AccessWord::Silent, AccessWord::Silent) => {
                 let rate = ten_times(slowest);
-                self.derive(section, "access_rate", &rate, "ten times the slowest link of the path");
+                self.derive(
+                    section,
+                    "access_rate",
+                    &rate,
+                    "ten times the rate of the slowest link on the path",
+                );
                 rate
             }
         };
@@ -359,14 +364,14 @@ impl Pass<'_, '_> {
             if let Some(own_delays) = own_delays {
                 let mean = propagation + own_delays;
                 let rule = if is_cloud(section) {
-                    "the path's propagation, and the mean of the connections' draws"
+                    "the path's propagation delay plus the mean of the connections' draws"
                 } else {
-                    "the path's propagation, and the mean of the delays in the trace"
+                    "the path's propagation delay plus the mean of the delays in the trace"
                 };
                 self.derive(section, "rtt", &mean, rule);
                 return Some(Distribution::Constant(mean));
             }
-            self.derive(section, "rtt", &propagation, "propagation of the path there and back");
+            self.derive(section, "rtt", &propagation, "propagation delay of the path in both directions");
             return Some(Distribution::Constant(propagation));
         };
         let rtt = self.drawn(section, "rtt")?;
@@ -443,7 +448,7 @@ impl Pass<'_, '_> {
     /// Returns the settings of the named profile or, if none is named, of the default profile.
     fn profile(&mut self, named: Option<&Node>, path: &str) -> Option<Settings> {
         let names = || profiles().iter().map(|p| p.name);
-        let help = "the bundle of TCP parameters with which to begin";
+        let help = "the set of TCP parameter values from which to start";
         let (name, origin) = match named {
             None => (DEFAULT_PROFILE, Origin::Default(crate::field::OURS)),
             Some(Node { value: Tree::Text(name), .. }) if names().any(|n| n == name) => {

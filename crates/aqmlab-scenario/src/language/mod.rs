@@ -31,7 +31,7 @@ pub const FILE: &[Field] = &[
         "metrics",
         Form::Names("metrics"),
         "none",
-        "metrics in the table besides those of every experiment; `aqmlab metrics` lists them all",
+        "additional metrics in the table, besides those that every experiment has; `aqmlab metrics` lists all metrics",
     ),
     ruled(
         "duration",
@@ -75,7 +75,12 @@ pub const FILE: &[Field] = &[
         "when a run ends: as soon as one of these conditions becomes true",
     ),
     ruled("record", Form::Table(RECORD), "its defaults", "what to record, and how often"),
-    ruled("live", Form::Table(LIVE), "its defaults", "how `aqmlab live` runs it; the simulator ignores this"),
+    ruled(
+        "live",
+        Form::Table(LIVE),
+        "its defaults",
+        "how `aqmlab live` runs the scenario; the simulator ignores this",
+    ),
     ruled(
         "arm",
         Form::Arms,
@@ -86,7 +91,7 @@ pub const FILE: &[Field] = &[
         "sweep",
         Form::Sweep,
         "one case",
-        "dotted paths with lists of values: every arm is run with every combination of them",
+        "dotted paths with lists of values: every arm is run with every combination of the values",
     ),
     ruled("claim", Form::Tables(CLAIM), "none", "expected results, which are scored after the runs"),
 ];

@@ -36,7 +36,7 @@ const HOPS: &[Field] = &[required(
 
 const ONE_LINK: &[Field] = &[
     required("rate", Form::One(RATE), "the bottleneck's rate"),
-    required("delay", Form::One(DELAY), "its one-way propagation delay"),
+    required("delay", Form::One(DELAY), "the bottleneck's one-way propagation delay"),
     ruled("queue", Form::Queue, "droptail with its defaults", "the queue from left to right"),
     default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
     ruled("faults", Form::Table(FAULTS), "none", "deterministic faults on the link from left to right"),
@@ -57,22 +57,27 @@ const BACK: &[Field] = &[
 const ACCESS: &[Field] = &[ruled(
     "access_rate",
     Form::OrWord(RATE, "none"),
-    "ten times the slowest link of the flow's path",
+    "ten times the rate of the slowest link on the flow's path",
     "rate of each flow's own access links at both ends; with \"none\", flows enter the routers directly",
 )];
 
 /// The keys of a hop of a parking lot.
 pub const HOP: &[&[Field]] = &[
     &[
-        ruled("rate", Form::One(RATE), "the topology's", "this hop's rate"),
-        ruled("delay", Form::One(DELAY), "the topology's", "its one-way propagation delay"),
-        ruled("queue", Form::Queue, "the topology's", "its queue from left to right"),
-        ruled("overhead", Form::One(OVERHEAD), "the topology's", "bytes that the link adds to each packet"),
+        ruled("rate", Form::One(RATE), "the topology's value", "this hop's rate"),
+        ruled("delay", Form::One(DELAY), "the topology's value", "this hop's one-way propagation delay"),
+        ruled("queue", Form::Queue, "the topology's value", "this hop's queue from left to right"),
+        ruled(
+            "overhead",
+            Form::One(OVERHEAD),
+            "the topology's value",
+            "bytes that the link adds to each packet",
+        ),
         ruled(
             "faults",
             Form::Table(FAULTS),
-            "the topology's",
-            "deterministic faults on its link from left to right",
+            "the topology's value",
+            "deterministic faults on this hop's link from left to right",
         ),
     ],
     BACK,
@@ -89,11 +94,11 @@ pub const LINK: &[Field] = &[
         "`from`-`to`",
         "the name of the link and of its queue; the reverse link is called `to`-`from`, or this name with `-reverse`",
     ),
-    required("from", Form::Name, "the node at which it begins"),
-    required("to", Form::Name, "the node at which it ends"),
+    required("from", Form::Name, "the node at which the link begins"),
+    required("to", Form::Name, "the node at which the link ends"),
     required("rate", Form::One(RATE), "its rate"),
-    required("delay", Form::One(DELAY), "its one-way propagation delay"),
-    ruled("queue", Form::Queue, "droptail with its defaults", "the queue in front of it"),
+    required("delay", Form::One(DELAY), "the link's one-way propagation delay"),
+    ruled("queue", Form::Queue, "droptail with its defaults", "the queue in front of the link"),
     default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
     ruled("faults", Form::Table(FAULTS), "none", "deterministic faults on the link"),
     default("duplex", Form::One(Kind::Flag), Default::Flag(true), "whether there is a reverse link as well"),
@@ -126,7 +131,7 @@ pub const DELAY_RULE: &[Field] = &[
         "at",
         Form::Name,
         "\"entry\"",
-        "its place: \"entry\", between the flow's own link and the first router; \"exit\", between the last router and \
+        "the stage's place: \"entry\", between the flow's own link and the first router; \"exit\", between the last router and \
          the flow's own link; or a router on the flow's path, before its output queue",
     ),
     default(
@@ -134,8 +139,8 @@ pub const DELAY_RULE: &[Field] = &[
         Form::StageDelay(&TIMES),
         Default::Span(Span::ZERO),
         "delay added to each packet; one draw per flow and direction. \"client\" and \"server\": the \
-         draw of a `packmime` cloud for this end of the connection; with `packmime`, the distribution of its \
-         hosts, with a separate draw per flow",
+         delay that a `packmime` cloud draws for this end of the connection; `{ packmime = .. }`: a separate \
+         draw per flow, from the distribution of such delays",
     ),
     default(
         "jitter",

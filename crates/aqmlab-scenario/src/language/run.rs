@@ -127,7 +127,7 @@ pub const REQUEST_RECORD: &[Field] = &[
         "band_factor",
         Form::One(Kind::Integer { min: 2, max: 1000 }),
         Default::Integer(RequestPlan::DEFAULT.band_factor),
-        "ratio of the sizes of a band to those of the band before",
+        "ratio of the upper ends of successive bands",
     ),
     default(
         "bands",

@@ -87,7 +87,7 @@ const CLASS: &[Field] = &[
     ruled(
         "rtt",
         Form::Drawn(&TIMES),
-        "that of the path itself",
+        "the round-trip time of the path itself",
         "base round-trip time: twice the propagation delay of path and access links; the part beyond the \
          path is shared evenly by the access links, one per direction at each end that has them",
     ),
@@ -95,7 +95,7 @@ const CLASS: &[Field] = &[
     ruled(
         "access_rate",
         Form::OrWord(RATE, "none"),
-        "the topology's",
+        "the topology's value",
         "rate of each flow's own access links at both ends; with \"none\", flows enter the routers directly",
     ),
     ruled(
@@ -364,8 +364,8 @@ const BROWSERS: &[Field] = &[
         "model",
         Form::One(Kind::Text),
         "the stand-in that comes with aqmlab",
-        "a TOML file next to the scenario with `title`, `source` and all the keys below except `server_delay` and \
-         `tcp`: the distributions of the class",
+        "a TOML file next to the scenario that gives the distributions of the class: it has `title`, `source` and \
+         all the keys below except `server_delay` and `tcp`",
     ),
     default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins the first page"),
     default(
@@ -425,7 +425,7 @@ const TRACE: &[Field] = &[
          `request_bytes`, `response_bytes` and, optionally, `class`: one connection per row; or connection \
          vectors, one exchange per row; or a Tmix file (`.cvec`)",
     ),
-    ruled("class", Form::Name, "all rows", "only rows whose `class` is this"),
+    ruled("class", Form::Name, "all rows", "only the rows with this `class` are used"),
     TCP,
 ];
 

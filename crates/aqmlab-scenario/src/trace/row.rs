@@ -259,7 +259,7 @@ impl VectorColumns {
         let pause = time(&self.think)?;
         if number == 0 && !pause.is_zero() {
             return Err(format!(
-                "the client thinks for `{pause}` before the first exchange; a connection starts at `start_s`: write 0"
+                "the client thinks for `{pause}` before the first exchange; the connection starts at `start_s`, so write 0"
             ));
         }
         let delays = match &self.delays {

@@ -90,8 +90,8 @@ impl Reader {
                 let (start, _epochs) = (micros(words, 1)?, whole(words, 2)?);
                 if let Some(before) = read.list.last().filter(|before| start < before.start) {
                     return Err(format!(
-                        "the connection starts at `{start}`, but the one listed before it at `{}`; put them in the \
-                         order of their starts",
+                        "the connection starts at `{start}`, but the one listed before it starts at `{}`; list \
+                         connections in the order of their starts",
                         before.start
                     ));
                 }
