@@ -1,13 +1,13 @@
-//! The driver of the benches. It simulates TCP flows over one bottleneck, or over several in series, and
-//! prints its work as JSON.
+//! The driver of the benches. It simulates TCP flows over one bottleneck, or over several in
+//! series, and prints as JSON how much work that was.
 //!
 //! ```text
 //! cargo run --release -p aqmlab-sim --example bench_dumbbell -- flows=100 discipline=red seconds=15
 //! ```
 //!
-//! It measures only itself: instructions and processor time are measured by the program that runs it
-//! (`benches/run.py`), which subtracts a short run from a long one, so that set-up cancels out. Every
-//! `KEY=VALUE` has the default of [`Scene`].
+//! It measures nothing but itself: instructions and processor time are measured by the program that
+//! runs it (`benches/run.py`), which subtracts a short run from a long one, so that set-up cancels
+//! out. Every `KEY=VALUE` that is left out has its default in [`Scene`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use std::time::Duration;
 use aqmlab_recording::{ColumnData, Recording};
 use aqmlab_sim::{Control, run};
 
-/// The network; with the numbers of `benches/scene.py`, which the peers also use.
+/// The network. The numbers are those of `benches/scene.py`, which the peers also use.
 struct Scene {
     flows: u64,
     /// `droptail` or `red`
@@ -35,14 +35,14 @@ struct Scene {
     access_mbit: f64,
     /// base round-trip times, evenly spread over the flows
     rtt_ms: [f64; 2],
-    /// the flows start evenly spread over this time
+    /// the starts of the flows are spread evenly over this time
     start_s: f64,
     mss: u64,
     /// `reno`, `newreno`, `sack`, or `segments`: SACK with RACK-TLP, PRR, F-RTO and time stamps
     recovery: String,
     /// `reno` or `cubic`
     congestion: String,
-    /// the profile whose values apply unless a key of the scene states another
+    /// the profile whose values apply unless another key of the scene overrides them
     profile: String,
     /// segments
     max_window: u64,
@@ -144,7 +144,7 @@ impl Scene {
         }
     }
 
-    /// How losses are found and repaired, as settings of TCP.
+    /// How losses are found and repaired, as TCP settings.
     fn recovery(&self) -> String {
         match self.recovery.as_str() {
             "segments" => r#"recovery = "sack", sack_pipe = "segments", rack = true, tail_loss_probe = true, prr = true, frto = true, timestamps = true"#.to_owned(),
@@ -245,7 +245,7 @@ fn column<'a>(recording: &'a Recording, table: &str, name: &str) -> &'a [u64] {
     }
 }
 
-/// Samples the resident memory during a run, so that tables made after its end do not count.
+/// Samples the resident memory during a run, so that tables that are built after its end do not count.
 struct MemoryWatch {
     over: Arc<AtomicBool>,
     most: Arc<AtomicU64>,
@@ -258,8 +258,7 @@ impl MemoryWatch {
         let most = Arc::new(AtomicU64::new(0));
         let (is_over, peak) = (Arc::clone(&over), Arc::clone(&most));
         let thread = std::thread::spawn(move || {
-            // The last value taken before progress stopped belongs to a run that was still
-            // simulating.
+            // The last value taken before progress stopped is from a run that was still simulating.
             let (mut progress, mut largest) = (0, 0);
             while !is_over.load(Ordering::Relaxed) {
                 let now = control.sim_time_ns.load(Ordering::Relaxed);
@@ -276,7 +275,7 @@ impl MemoryWatch {
 
     fn stop(self) -> u64 {
         self.over.store(true, Ordering::Relaxed);
-        self.thread.join().expect("the watch does not panic");
+        self.thread.join().expect("the thread that samples memory does not panic");
         self.most.load(Ordering::Relaxed)
     }
 }
@@ -288,7 +287,7 @@ fn thread_cpu_s() -> f64 {
     ns as f64 / 1e9
 }
 
-/// A line of `/proc/self/status` that counts kilobytes, in bytes (Linux; 0 elsewhere).
+/// Returns a line of `/proc/self/status` that counts kilobytes, converted to bytes (Linux; 0 elsewhere).
 fn status_bytes(key: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with(key));

@@ -1,6 +1,6 @@
-//! A flow's own links between its hosts and the network; the impairments of some flows there (losses, the
-//! pipes of delay stages, missing links); and the number of the flow's packets on them whose arrival is not
-//! precomputed.
+//! A flow's own links between its hosts and the network; what happens to some flows there in
+//! addition (losses, the pipes of delay stages, missing links); and the count of the flow's packets
+//! on these links whose arrival is not precomputed.
 
 use aqmlab_network::{End, FlowPath};
 use aqmlab_qdisc::{Line, Loss, Pipe};
@@ -23,7 +23,7 @@ pub enum AccessLink {
 }
 
 impl AccessLink {
-    /// Returns its end of the path.
+    /// Returns the end of the flow to which the link belongs.
     pub const fn end(self) -> End {
         match self {
             AccessLink::ClientOut | AccessLink::ClientIn => End::Client,
@@ -32,18 +32,20 @@ impl AccessLink {
     }
 }
 
-/// The rates of the access links of a class, in the order of [`AccessLink`]. All have the same
-/// rate. Each sees packets of few sizes, so each has its own serialiser.
+/// The rates of the access links of a class, in the order of [`AccessLink`]. All four have the same
+/// rate. Each link carries packets of few sizes, so each has its own serialiser.
 pub type Serialisers = [Serialiser; 4];
 
-/// A flow's own links. The flow alone feeds each of them, and none drops for lack of room. All have the same
-/// delay, and the rate of the flow's class. Packets are lost on them only if the scenario requires it: see
-/// [`Impairments`], which also knows the missing links.
+/// A flow's own links. The flow alone feeds each of them, and no packet is dropped because a buffer
+/// is full. All have the same delay, and the rate that the flow's class determines. Packets are
+/// lost on them only if the scenario requires it: see [`Impairments`], which also records the
+/// missing links.
 pub struct AccessLinks {
     delay: Span,
     /// The links, in the order of [`AccessLink`].
     lines: [Line; 4],
-    /// For each link, the number of packets that left it before the last one at the same instant.
+    /// For each link, the number of packets that left it before the last packet, at the same
+    /// instant as that packet.
     turns: [u32; 4],
     impairments: Option<Box<Impairments>>,
 }
@@ -69,20 +71,19 @@ impl AccessLinks {
         self.impairments.as_ref().map_or(Span::ZERO, |impairments| impairments.delay())
     }
 
-    /// Returns the count of pending packets. Without impairments, a packet's arrival can be
-    /// precomputed, and no packet is pending at first. With impairments, the count is always too
-    /// high for that.
+    /// Returns the count of pending packets. With impairments, the count is too high from the
+    /// start, which rules this out. With impairments, the count is always too high for that.
     pub fn pending(&self) -> Pending {
         if self.impairments.is_some() { Pending(Pending::TOO_MANY) } else { Pending::default() }
     }
 
-    /// Returns the number of packets lost on them.
+    /// Returns the number of packets lost on the links and in their stages.
     pub fn lost_packets(&self) -> u64 {
         self.impairments.as_ref().map_or(0, |impairments| impairments.lost_packets)
     }
 
-    /// Passes a packet of `size` that enters one of them at `now`. Returns when it leaves, and its
-    /// turn at that instant, or `None` if it is lost.
+    /// Passes a packet of `size` that enters the link `which` at `now`. Returns when the packet
+    /// reaches the other end, and its turn at that instant, or `None` if it is lost.
     #[inline(always)]
     pub fn pass(
         &mut self,
@@ -115,8 +116,8 @@ impl AccessLinks {
         (sent + self.delay, u64::from(*turn))
     }
 
-    /// Passes a packet through the link and the delay stage, which is in front of the link for
-    /// packets from the network, and behind it for others.
+    /// Passes a packet through the link and the delay stage. The stage is in front of a link that
+    /// comes from the network, and behind a link that leads into it.
     #[inline(never)]
     fn pass_impaired(
         &mut self,
@@ -135,22 +136,23 @@ impl AccessLinks {
     }
 }
 
-/// A flow's losses and its delay stages at the edges. A stage is between the flow's own link and the network:
-/// behind a link that leads into the network, in front of one that leads out of it. Like the links, it has a
-/// single feeder, so it is only arithmetic on the packet's path over the link.
+/// A flow's losses and its delay stages at the edges. A stage is between the flow's own link and
+/// the network: behind a link that leads into the network, and in front of a link that comes from
+/// the network. Like the links, a stage has a single feeder, so it needs only arithmetic on the
+/// packet's path over the link.
 pub struct Impairments {
     /// Losses at the entrance of the sender's outgoing link.
     loss: Option<Loss>,
     /// The stages, in the order of [`AccessLink`].
     stages: [Option<StagePipe>; 4],
-    /// Which links exist, in the same order. A missing link is replaced by its stage alone, if necessary by a
-    /// stage without delay.
+    /// Which links exist, in the order of [`AccessLink`]. If a link is missing, its stage alone
+    /// takes its place, if necessary a stage without delay.
     linked: [bool; 4],
-    /// Number of packets lost here.
+    /// Number of packets lost on the links and in their stages.
     pub lost_packets: u64,
 }
 
-/// The position of each link: direction (0: to the receiver) and edge of the network.
+/// The position of each link: its direction (0: to the receiver) and its edge of the network.
 const PLACES: [(AccessLink, usize, Edge); 4] = [
     (AccessLink::ClientOut, 0, Edge::Entry),
     (AccessLink::ServerIn, 0, Edge::Exit),
@@ -207,8 +209,8 @@ impl Impairments {
         self.linked[which as usize]
     }
 
-    /// Passes a packet that reaches the stage at `now`, if there is a stage. Returns when it has
-    /// passed and its turn at that instant, or `None` if it is lost.
+    /// Passes a packet that reaches the stage at `now`, if there is a stage. Returns when the
+    /// packet has passed the stage, and its turn at that instant, or `None` if it is lost.
     pub fn stage_alone(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
         let Some(stage) = &mut self.stages[which as usize] else { return Some((now, 0)) };
         let passage = stage.pass(now, size);
@@ -222,8 +224,9 @@ fn leads_in(which: AccessLink) -> bool {
     matches!(which, AccessLink::ClientOut | AccessLink::ServerOut)
 }
 
-/// A count of packets in two bytes. A flow never has more than a few packets that travel to a host
-/// by their own events. A count that overflows stays at its maximum forever.
+/// A count of packets in two bytes. The count includes only packets that travel to a host by their
+/// own events, of which a flow never has more than a few. A count that overflows stays at its
+/// maximum forever.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pending(u16);
 
@@ -236,7 +239,7 @@ impl Pending {
         self.0 = self.0.saturating_add(1);
     }
 
-    /// Counts one arrival, which may be one of those that are not counted.
+    /// Removes one packet, which has arrived, from the count; it may be one that was not counted.
     #[inline]
     pub fn one_less(&mut self) {
         if self.0 != Self::TOO_MANY {

@@ -1,4 +1,4 @@
-//! Captures of ports: packets that leave a queue are written with headers during the run.
+//! Captures of ports: packets that leave a queue are written to a file, with headers, during the run.
 
 use std::collections::VecDeque;
 
@@ -21,23 +21,23 @@ pub fn captured_ports(plan: &Plan, links: &[usize]) -> Vec<CapturedPort> {
     links.iter().map(port).collect()
 }
 
-/// A capture in progress. Its ports are numbered as in its file.
+/// A capture in progress. Its ports have the same numbers as in its file.
 pub struct CaptureLog {
     /// The file; `None` after the run.
     file: Option<Capture>,
-    /// For each class, the number in the run of its first flow.
+    /// For each class, the number that its first flow has in the run.
     first_numbers: Vec<u32>,
     /// The server port of each class.
     server_ports: Vec<u16>,
-    /// Per port, the waiting packets that have been marked there, with the reasons, in the order of the
-    /// marks. Most disciplines send them in that order.
+    /// Per port, the waiting packets that have been marked there, with the reasons, in the order of
+    /// the marks. Most disciplines send packets in that order.
     marked: Vec<VecDeque<(PortPacket, Reasons)>>,
     /// The bytes of the packet being written.
     image: Vec<u8>,
 }
 
 impl CaptureLog {
-    /// Creates a capture without packets.
+    /// Creates a capture that has no packets yet.
     pub fn new(plan: &Plan, file: Capture) -> Self {
         let mut first_numbers = Vec::with_capacity(plan.classes.len());
         let mut number = 0;
@@ -58,15 +58,15 @@ impl CaptureLog {
     /// Completes the file.
     ///
     /// # Errors
-    /// If it could not be written.
+    /// If the file could not be written.
     pub fn finish(&mut self, end: Instant) -> Result<(), RecordingError> {
         let Some(file) = self.file.take() else { return Ok(()) };
         let ports = file.ports();
         file.finish(end, &vec![0; ports]).map(|_| ()).map_err(|failure| failure.error)
     }
 
-    /// Records that a packet leaves the queue of a port, for the link or as a drop. `options` are
-    /// those of all packets in flight.
+    /// Records that a packet leaves the queue of a port, for the link or as a drop. `options`
+    /// contains the options of all packets in flight.
     pub fn left(
         &mut self,
         at: Instant,
@@ -87,8 +87,9 @@ impl CaptureLog {
         file.note(&event, Frame { head: &self.image, len });
     }
 
-    /// Records that a packet waiting at a port is marked. It is identified by all its fields and
-    /// its arrival time; packets that agree in all of these may be interchanged.
+    /// Records that a packet waiting at a port is marked. The packet is identified by all its
+    /// fields and its arrival time; packets that agree in all of these may be mistaken for each
+    /// other.
     pub fn marked(&mut self, port: usize, packet: &PortPacket, reason: Reason) {
         let packet = as_marked(packet);
         let marked = &mut self.marked[port];

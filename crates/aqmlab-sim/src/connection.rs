@@ -1,4 +1,4 @@
-//! A connection: two endpoints, the timer of each, and the applications.
+//! A connection: two endpoints, the timer of each, and the applications at both ends.
 
 use aqmlab_network::{End, FlowCounts, recorded_exchange};
 use aqmlab_random::Stream;
@@ -13,15 +13,15 @@ pub struct Connection {
     pub sender: Endpoint,
     /// The endpoint that accepts and receives.
     pub receiver: Endpoint,
-    /// The instant of each endpoint's only valid timer event; the far future if there is none.
+    /// The instant of each endpoint's only valid timer event, or the far future if there is none.
     pub armed: [Instant; 2],
     /// Which endpoints have closed.
     pub closed: [bool; 2],
-    /// The end at which the last of the data arrives.
+    /// The end at which the connection's last data arrives.
     pub last: End,
-    /// The applications, if they depend on more than the start.
+    /// The applications, if they do anything after the start.
     pub applications: Option<Box<Applications>>,
-    /// The delays of the ends' transmissions, if they have any.
+    /// The delays with which the ends transmit, if they have any.
     pub delays: Option<Box<[SendDelay; 2]>>,
 }
 
@@ -29,18 +29,18 @@ pub struct Connection {
 pub struct Applications {
     /// The session.
     pub session: Session,
-    /// When they act by themselves next: the far future if they wait for an arrival, zero if they wait for
-    /// their user, who may act at any time.
+    /// When the applications act by themselves next: the far future if they wait for an arrival,
+    /// zero if they wait for their user, who may act at any time.
     pub wakes_at: Instant,
     /// The identity of the connection.
     pub of: Identity,
 }
 
-/// An end's own delay of data that its windows release ([`Profile::send_jitter`]): the same for all data that
-/// waits together.
+/// The delay that an end adds before it sends data that its windows release
+/// ([`Profile::send_jitter`]). The delay is the same for all data that waits together.
 pub struct SendDelay {
     draws: Stream,
-    /// Whether it is running.
+    /// Whether the delay is running.
     running: bool,
 }
 
@@ -51,14 +51,13 @@ impl SendDelay {
             return None;
         }
         self.running = true;
-        // Rounded like instants; the product is below `most`, a span.
+        // The duration is rounded like instants; the product is below `most`, which is a span.
         Some(Span::ns((most.as_ns() as f64 * self.draws.unit()) as u64))
     }
 }
 
 impl Connection {
-    /// Creates two endpoints that have not begun, and the applications if they depend on more than
-    /// the beginning.
+    /// Creates two endpoints that have not begun, and the applications if they do anything after the start.
     pub fn new(tcp: &Profile, applications: Option<Box<Applications>>, jitter: Option<[Stream; 2]>) -> Self {
         let last = applications.as_ref().map_or(End::Server, |of| of.session.last_arrives_at());
         Connection {
@@ -72,14 +71,15 @@ impl Connection {
         }
     }
 
-    /// Starts the delay of an end that has just sent everything that need not wait, if it has a
-    /// delay that is not running and there is more to send. Returns its duration.
+    /// Starts the delay of an end that has just sent everything that need not wait for it. Does
+    /// nothing if the end has no delay, if the delay is running, or if there is nothing more to
+    /// send. Returns its duration.
     pub fn begin_delay(&mut self, end: End, tcp: &Profile) -> Option<Span> {
         let wants = self.endpoint(end).wants_to_send(tcp);
         self.delays.as_mut().filter(|_| wants)?[end as usize].begin(tcp.send_jitter)
     }
 
-    /// Ends the delay of an end: everything may leave.
+    /// Ends the delay of an end, which may now send everything.
     pub fn end_delay(&mut self, end: End, tcp: &Profile) {
         if let Some(delays) = &mut self.delays {
             delays[end as usize].running = false;
@@ -103,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// Returns the position of its streams at one end.
+    /// Returns the position of the connection's streams at one end.
     pub fn position(&mut self, end: End) -> StreamPosition {
         let endpoint = self.endpoint(end);
         StreamPosition { delivered: endpoint.delivered().get(), acked: endpoint.acked().get() }
@@ -131,8 +131,8 @@ impl Connection {
         }
     }
 
-    /// Returns one end's counts of the data that the flow counts. Where the server responds, both
-    /// ends send some.
+    /// Returns one end's part of the counts that are recorded for the flow. If the server responds,
+    /// each end contributes to both the sent and the received data.
     pub fn counts(&self, end: End) -> FlowCounts {
         let answers = self.last == End::Client;
         let (endpoint, counts_sent, counts_received) = match end {
@@ -162,8 +162,8 @@ impl Connection {
         counts
     }
 
-    /// Returns whether only arrivals happen at this end up to `due`. Its timer is not due then, and
-    /// it is neither opening nor closing.
+    /// Returns whether only arrivals happen at this end up to `due`. The timer of this end is not
+    /// due in that time, and the end is neither opening nor closing.
     #[inline]
     pub fn is_quiet(&self, end: End, due: Instant) -> bool {
         let endpoint = match end {
@@ -173,7 +173,7 @@ impl Connection {
         endpoint.state() == State::Established && endpoint.deadline().is_none_or(|at| at > due)
     }
 
-    /// Returns whether data may flow both ways, as this end sees it.
+    /// Returns whether data may flow in both directions from the viewpoint of this end.
     #[inline]
     pub fn is_established(&self, end: End) -> bool {
         let endpoint = match end {
@@ -183,9 +183,9 @@ impl Connection {
         endpoint.state() == State::Established
     }
 
-    /// Returns the same for connections whose applications watch the position of their streams, and
-    /// for packets that open and close: whether up to `due` only an arrival and its consequences
-    /// happen at this end.
+    /// Returns whether only an arrival and its consequences happen at this end up to `due`. This
+    /// test is for connections whose applications watch the position of their streams, and for
+    /// packets that open and close a connection.
     #[inline]
     pub fn changes_alone(&self, end: End, due: Instant) -> bool {
         let endpoint = match end {
@@ -206,13 +206,13 @@ impl Connection {
         endpoint.deadline().filter(|at| *at < first && endpoint.state() == State::Established)
     }
 
-    /// Returns whether this end only waits for late packets.
+    /// Returns whether this end is only waiting for late packets.
     pub fn lets_stragglers_pass(&mut self, end: End) -> bool {
         self.endpoint(end).state() == State::TimeWait
     }
 
-    /// Replaces the missing event at the end of the wait for late packets
-    /// ([`State::TimeWait`]): if a packet arrives after it, the wait has ended.
+    /// Stands in for the event that would end the wait for late packets ([`State::TimeWait`]): if a
+    /// packet arrives after that instant, the wait has ended.
     pub fn catch_up(&mut self, end: End, now: Instant, tcp: &Profile) {
         let endpoint = self.endpoint(end);
         if endpoint.state() == State::TimeWait && endpoint.deadline().is_some_and(|at| at < now) {
@@ -220,9 +220,10 @@ impl Connection {
         }
     }
 
-    /// Returns whether it is over: its client has given up, or both ends have closed. Two kinds of ends may
-    /// remain: one that waits for late packets ([`State::TimeWait`]), although none come once all packets
-    /// have left the network, and one that no packet of the connection has reached.
+    /// Returns whether the connection is over: its client has given up, or both ends have closed.
+    /// Two kinds of ends may remain open: one that waits for late packets ([`State::TimeWait`]),
+    /// although none come once all packets have left the network, and one that no packet of the
+    /// connection has reached.
     pub fn has_ended(&self, end: End) -> bool {
         let other = match end {
             End::Client => &self.receiver,

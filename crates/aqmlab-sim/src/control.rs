@@ -14,7 +14,7 @@ use crate::options::OptionImbalance;
 /// State shared between a run and the thread that waits for it. A run reads it every 2^16 events.
 #[derive(Default, Debug)]
 pub struct Control {
-    /// Set to end the run early. The run then returns [`RunError::Cancelled`] and leaves nothing.
+    /// Set to end the run early. The run then returns [`RunError::Cancelled`] and leaves no recording.
     pub cancel: AtomicBool,
     /// Events processed so far.
     pub events: AtomicU64,
@@ -42,7 +42,7 @@ impl Control {
 /// Files that are written during a run.
 #[derive(Default)]
 pub struct RunFiles {
-    /// The packets that leave some queues.
+    /// The packets that leave the captured queues.
     pub capture: Option<PortCapture>,
     /// One row per request, if [`wants_request_rows`](aqmlab_network::wants_request_rows) returns
     /// true. Without a file, the rows are held in memory.
@@ -50,13 +50,13 @@ pub struct RunFiles {
 }
 
 impl RunFiles {
-    /// Returns whether there is none.
+    /// Returns whether there are no such files.
     pub(crate) const fn is_empty(&self) -> bool {
         self.capture.is_none() && self.requests.is_none()
     }
 }
 
-/// Why a run gave no recording.
+/// Why a run did not produce a recording.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
@@ -80,12 +80,12 @@ pub enum RunError {
         /// bytes allowed
         cap: u64,
     },
-    /// The paths of the classes have more places than packets can distinguish.
+    /// The paths of the classes have more places than packets can tell apart.
     #[error(
         "the paths of all classes together have more than 65,535 queues and hosts; share paths between classes"
     )]
     Places,
-    /// A recording of individual changes or packets exceeds the scenario's limit of rows.
+    /// A recording of individual changes or packets has more rows than the scenario allows.
     #[error(
         "the table `{table}` of the recording reached its limit of {limit} rows at {at}: choose fewer flows, \
          links or events in [record] or a shorter time, or raise its `limit`"
@@ -98,7 +98,7 @@ pub enum RunError {
         /// rows allowed
         limit: u64,
     },
-    /// A file written during the run could not be written: captured packets, or rows of requests.
+    /// A file could not be written during the run: captured packets, or rows of requests.
     #[error("{0}")]
     File(RecordingError),
     /// A port's books do not balance: a defect of the program or of an external discipline.
@@ -112,8 +112,8 @@ pub enum RunError {
     /// The end-to-end books do not balance: a defect of the program.
     #[error("the books of the network do not balance: {0}")]
     NetworkBooks(Imbalance),
-    /// Options are kept for packets that have left, or not for all that are in flight: a defect of
-    /// the program.
+    /// Options are kept for packets that have left, or are missing for packets in flight: a defect
+    /// of the program.
     #[error("the books of TCP options do not balance: {0}")]
     OptionBooks(OptionImbalance),
 }

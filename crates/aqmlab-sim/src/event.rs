@@ -6,7 +6,8 @@
 //!
 //! Ranks at one instant, first to last:
 //!
-//! 1. law updates (they have no events: a law due at t catches up before a packet at t is judged)
+//! 1. law updates (they have no events: a law whose update is due at t catches up before it judges
+//!    a packet at t)
 //! 2. [`Rank::Departure`]: a transmission ends, the link takes its next packet
 //! 3. [`Rank::Arrival`]: a packet reaches a queue or an endpoint
 //! 4. [`Rank::Timer`]: endpoints' timers, sources, starting flows
@@ -17,9 +18,9 @@
 //! two packets that reach a queue in the same nanosecond enter in the order of their links'
 //! numbers.
 //!
-//! No two valid events have the same key. A superseded event (of a timer or a shaper's deadline that moved)
-//! is void when it fires. A superseded event may have the key of its successor because it represents the same
-//! event.
+//! No two valid events have the same key. A superseded event, left over from a timer or a shaper's
+//! deadline that has moved, has no effect when it fires. A superseded event may have the key of its
+//! successor because it represents the same event.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -29,7 +30,7 @@ use aqmlab_units::Instant;
 
 use crate::packet::SimPacket;
 
-/// The rank of an event among those of one instant.
+/// The rank of an event among the events of one instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Rank {
@@ -48,8 +49,8 @@ pub enum Rank {
 pub struct Key {
     /// The instant.
     pub at: Instant,
-    /// Rank, then the object's number, then the number of the event among the object's events of
-    /// that rank and instant.
+    /// The rank, then the object's number, then the number of the event among the object's events
+    /// with that rank at that instant.
     order: u64,
 }
 
@@ -57,22 +58,22 @@ const OBJECT_BITS: u32 = 41;
 const TURN_BITS: u32 = 20;
 
 impl Key {
-    /// Returns the key of an object's event. `turn` numbers the object's events of one rank and instant in
-    /// the order in which the object made them.
+    /// Returns the key of an object's event. `turn` numbers the object's events with one rank at
+    /// one instant, in the order in which the object made them.
     #[inline]
     pub fn new(at: Instant, rank: Rank, object: u64, turn: u64) -> Self {
         debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events per instant");
         Key { at, order: Key::order(rank, object) | turn }
     }
 
-    /// Returns the key of an object numbered from that of `order` on.
+    /// Returns the key of an event of the object whose number is `object` above that of `order`.
     #[inline]
     pub fn of_order(at: Instant, order: u64, object: u64, turn: u64) -> Self {
         debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events per instant");
         Key { at, order: order + (object << TURN_BITS) + turn }
     }
 
-    /// Returns the common part of the keys of an object's events of one rank.
+    /// Returns the part that the keys of all events of an object with one rank have in common.
     #[inline]
     pub fn order(rank: Rank, object: u64) -> u64 {
         debug_assert!(object < 1 << OBJECT_BITS, "object numbers have {OBJECT_BITS} bits");
@@ -80,7 +81,7 @@ impl Key {
     }
 }
 
-/// Counts an object's events within one instant: the `turn` of its keys.
+/// Counts an object's events at one instant, which gives the `turn` of their keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Turns {
     at: Instant,
@@ -88,7 +89,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Returns the turn of the object's next event at `at`; these instants never go back.
+    /// Returns the turn of the object's next event, which is at `at`; from call to call, `at` never
+    /// decreases.
     #[inline]
     pub fn take(&mut self, at: Instant) -> u64 {
         if at != self.at {
@@ -100,8 +102,8 @@ impl Turns {
     }
 }
 
-/// A slot of the flow table at the time when an event was made. An event of an earlier occupant
-/// finds another generation and is void.
+/// A slot of the flow table, and who occupied it when an event was made. If the slot has another
+/// generation by then, the event belongs to an earlier occupant and has no effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRef {
     /// Index into the flow table.
@@ -120,7 +122,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the packet that arrives, if one does.
+    /// Returns the packet that arrives, if the event is an arrival.
     #[inline]
     pub(crate) fn packet(&self) -> Option<&SimPacket> {
         match self {
@@ -130,7 +132,7 @@ impl Event {
     }
 }
 
-/// An event without a packet: its object, and what is due.
+/// An event without a packet: the object that it concerns, and what is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// The link has sent its packet to the last bit.
@@ -143,7 +145,7 @@ pub enum Notice {
         /// index of the link
         link: u32,
     },
-    /// The deadline that an endpoint had when the event was made.
+    /// The deadline passes that an endpoint had when the event was made; it may have moved since.
     EndpointTimer {
         /// whose
         flow: FlowRef,
@@ -191,10 +193,11 @@ pub trait EventQueue {
     fn push(&mut self, key: Key, notice: Notice);
     /// Adds the arrival of a packet, by far the most frequent event.
     fn push_arrival(&mut self, key: Key, packet: SimPacket);
-    /// Makes the event with the smallest key the first one. Returns when it is due, or `None` if there is
-    /// none.
+    /// Finds the event with the smallest key, which becomes the first event. Returns when it is
+    /// due, or `None` if there is none.
     fn advance(&mut self) -> Option<Instant>;
-    /// Returns the event that [`EventQueue::advance`] found, as long as nothing is added.
+    /// Returns the event that [`EventQueue::advance`] found. It must not be called after another
+    /// event has been added.
     fn first(&self) -> (Key, &Event);
     /// Removes the first event.
     fn release(&mut self);
@@ -204,13 +207,14 @@ pub trait EventQueue {
     fn memory_bytes(&self) -> usize;
 }
 
-/// A plain binary heap: slow and obvious, the reference for any faster queue.
+/// A plain binary heap: slow and obvious, and the reference for any faster queue.
 #[derive(Default)]
 pub struct HeapQueue {
     heap: BinaryHeap<Item>,
 }
 
-/// An event with its key, ordered such that a heap, which returns its largest item, returns the smallest key.
+/// An event with its key. The order is such that a heap, which returns its largest item, returns
+/// the event with the smallest key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Item {
     pub(crate) key: Key,
@@ -248,7 +252,7 @@ impl EventQueue for HeapQueue {
     }
 
     fn first(&self) -> (Key, &Event) {
-        let item = self.heap.peek().expect("advance has found one");
+        let item = self.heap.peek().expect("`advance` has found an event");
         (item.key, &item.event)
     }
 

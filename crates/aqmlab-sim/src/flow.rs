@@ -13,47 +13,47 @@ use crate::stages::RouterStages;
 
 /// A living flow.
 pub struct Flow {
-    /// Its slot, its number in the run (classes in the plan's order, flows in the class's order), its class.
+    /// The flow's slot, its number in the run (classes in the plan's order, flows in the class's
+    /// order), and its class.
     pub id: FlowId,
-    /// Its index within the class: that of its user, if users have many connections.
+    /// The flow's index within its class; if users have many connections, the index of its user.
     pub index: u32,
-    /// The number of its packets in the network. The flow keeps its slot until the last of them has
-    /// left.
+    /// The number of the flow's packets in the network. The flow keeps its slot until the last of
+    /// these packets has left.
     pub in_flight: u32,
     /// Whether both ends have closed.
     pub over: bool,
-    /// Its packets that travel to a host by their own events.
+    /// The flow's packets that travel to a host by their own events.
     pub pending: Pending,
     /// When it started.
     pub start: Instant,
-    /// When its receiver had received everything; the far future before that.
+    /// When its receiver had received everything, or the far future until then.
     pub completed: Instant,
-    /// The elements between its hosts and the network, if any: dedicated access links, delay
-    /// stages.
+    /// What is between its hosts and the network, if anything: access links, delay stages.
     pub access: Option<AccessLinks>,
     /// The connection or packet source.
     pub body: Body,
-    /// The state that few flows have.
+    /// State that only few flows have.
     pub rare: Option<Box<Rare>>,
 }
 
-/// The state that few flows have; the others spend eight bytes on all of it.
+/// State that only few flows have; the other flows spend eight bytes on all of it.
 #[derive(Default)]
 pub struct Rare {
-    /// The flow's state at instants that matter.
+    /// The flow's state at instants that will be observed.
     snapshots: Option<Box<Snapshots>>,
-    /// Its passages through delay stages in routers.
+    /// The flow's passages through delay stages in routers.
     stages: Option<RouterStages>,
 }
 
 impl Rare {
-    /// Creates the passages of a flow that has some.
+    /// Creates the rare state of a flow that passes delay stages in routers.
     pub fn stages(stages: RouterStages) -> Box<Self> {
         Box::new(Rare { snapshots: None, stages: Some(stages) })
     }
 }
 
-/// The kind of a flow.
+/// The part of a flow that depends on its kind.
 #[expect(
     clippy::large_enum_variant,
     reason = "almost all flows are connections, and a packet finds its connection at once"
@@ -69,7 +69,7 @@ impl Flow {
     /// Returns its connection.
     ///
     /// # Panics
-    /// If it has none.
+    /// If the flow is not a connection.
     #[inline]
     pub fn connection(&mut self) -> &mut Connection {
         match &mut self.body {
@@ -81,7 +81,7 @@ impl Flow {
     /// Returns its packet source.
     ///
     /// # Panics
-    /// If it has none.
+    /// If the flow is not a packet source.
     #[inline]
     pub fn datagrams(&mut self) -> &mut Datagrams {
         match &mut self.body {
@@ -90,31 +90,31 @@ impl Flow {
         }
     }
 
-    /// Returns its own links.
+    /// Returns the flow's own links.
     ///
     /// # Panics
-    /// If it has none.
+    /// If the flow has none.
     #[inline]
     pub fn own_links(&mut self) -> &mut AccessLinks {
         self.access.as_mut().expect("its class has access links or delay stages")
     }
 
-    /// Returns its passages through delay stages in routers, if there are any.
+    /// Returns the flow's passages through delay stages in routers, if there are any.
     pub fn router_stages(&self) -> Option<&RouterStages> {
         self.rare.as_ref()?.stages.as_ref()
     }
 
-    /// Returns its passages for modification.
+    /// Returns the same passages for modification.
     ///
     /// # Panics
-    /// If there are none.
+    /// If the flow has none.
     pub fn router_stages_mut(&mut self) -> &mut RouterStages {
         let stages = self.rare.as_mut().and_then(|rare| rare.stages.as_mut());
         stages.expect("its class meets delay stages in routers")
     }
 
-    /// Returns whether a packet's processing at its host can be done now although it arrives only
-    /// at `due`. This is so if nothing else happens at that end before then.
+    /// Returns whether a packet that arrives at its host only at `due` can be processed there now.
+    /// It can if nothing else happens at that end before then.
     #[inline(always)]
     pub fn can_be_served_ahead(&self, end: End, due: Instant, attended: bool) -> bool {
         self.pending.is_none()
@@ -127,7 +127,8 @@ impl Flow {
             }
     }
 
-    /// Returns the same for flows with sessions, and for packets that open or close a connection.
+    /// Returns the same for flows with applications that watch their streams, and for packets that
+    /// open or close a connection.
     #[inline(never)]
     pub fn changes_alone(&self, end: End, due: Instant) -> bool {
         self.pending.is_none()
@@ -137,8 +138,8 @@ impl Flow {
             }
     }
 
-    /// Returns when the timer of a host fires, if that is before the next arrival there, at `due`, and nothing
-    /// else happens there before.
+    /// Returns when the timer of a host fires, if it fires before the next arrival there, at `due`,
+    /// and nothing else happens there before that.
     pub fn timer_before(&self, end: End, due: Instant) -> Option<Instant> {
         match &self.body {
             Body::Tcp(connection) if self.pending.is_none() => connection.timer_before(end, due),
@@ -152,8 +153,8 @@ impl Flow {
         FlowCounts { lost_outside_queues_packets: self.lost_packets(), ..ends }
     }
 
-    /// Returns the number of packets lost outside the queues so far. They are counted at the
-    /// instant of the loss, and by neither end.
+    /// Returns the number of packets lost outside the queues so far. They count from the instant of
+    /// the loss on, and neither end counts them.
     fn lost_packets(&self) -> u64 {
         self.access.as_ref().map_or(0, AccessLinks::lost_packets)
             + self.router_stages().map_or(0, |stages| stages.lost_packets)
@@ -191,7 +192,7 @@ impl Flow {
         self.snapshots().lost_in_warmup = lost;
     }
 
-    /// Keeps the counts of one end as those at the end of the warm-up, unless already done.
+    /// Keeps the counts of one end as those at the end of the warm-up, unless they have been kept already.
     pub fn keep_for_warmup(&mut self, end: End) {
         let counts = self.counts_of(end);
         self.snapshots().warmup[end as usize].get_or_insert(counts);
@@ -201,7 +202,7 @@ impl Flow {
         self.rare.get_or_insert_default().snapshots.get_or_insert_default()
     }
 
-    /// Keeps the state of one end for the next sample, unless already done.
+    /// Keeps the state of one end for the next sample, unless it has been kept already.
     pub fn keep_for_sample(&mut self, end: End) {
         let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), rare, .. } = self else {
             return;
@@ -217,8 +218,8 @@ impl Flow {
         }
     }
 
-    /// Returns the flow's sample at this instant, of its sender and its receiver, or `None` if it
-    /// is not a connection.
+    /// Returns the flow's sample at this instant, with its sender and its receiver, or `None` if
+    /// the flow is not a connection.
     pub fn sample(&mut self) -> Option<(SenderSample, ReceiverSample)> {
         let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), rare, .. } = self else {
             return None;
@@ -230,7 +231,7 @@ impl Flow {
         Some((sender, kept_receiver.unwrap_or_else(|| ReceiverSample::of(receiver))))
     }
 
-    /// Returns the counts at the end of the warm-up; zero for a flow that started later.
+    /// Returns the flow's counts at the end of the warm-up, which are zero if it started later.
     pub fn counts_at_warmup(&self) -> FlowCounts {
         let kept = self.rare.as_ref().and_then(|rare| rare.snapshots.as_ref());
         kept.map_or(FlowCounts::default(), |snapshots| {
@@ -240,17 +241,16 @@ impl Flow {
     }
 }
 
-/// The state of a flow that has been kept for future observations: a sample, and the end of the
-/// warm-up.
+/// The state of a flow that has been kept for observations yet to come: a sample, or the end of the warm-up.
 ///
-/// An end of a flow may have been processed ahead of time, for an instant after the observation.
-/// Its state before that is then kept, and the observation sees it.
+/// An end of a flow may have been processed ahead of time, for an instant that is after an
+/// observation. In that case its earlier state is kept, and the observation sees that state.
 #[derive(Default)]
 pub struct Snapshots {
-    /// Counts of each end at the end of the warm-up; they are kept until the end of the run.
+    /// Counts of each end at the end of the warm-up. They are kept until the end of the run.
     pub warmup: [Option<FlowCounts>; 2],
     /// Packets lost outside the queues by the end of the warm-up. Losses are never processed ahead
-    /// of time, so they are kept at that instant and not with an end.
+    /// of time, so they are recorded at that instant and not per end.
     lost_in_warmup: u64,
     /// The sender at the next sample.
     pub sender: Option<SenderSample>,
@@ -300,30 +300,30 @@ impl ReceiverSample {
     }
 }
 
-/// A packet source and its receiver's counts.
+/// A packet source, with the counts of its sender and its receiver.
 pub struct Datagrams {
-    /// The source of the packets.
+    /// The source that determines the packets.
     pub source: DatagramSource,
     /// Packets sent.
     pub sent_packets: u64,
-    /// Bytes sent, network-layer length.
+    /// Bytes sent, by network-layer length.
     pub sent_bytes: Bytes,
-    /// Bytes received, network-layer length.
+    /// Bytes received, by network-layer length.
     pub delivered_bytes: Bytes,
     /// Packets received with CE.
     pub ce_received: u64,
-    /// Whether it has to stop.
+    /// Whether the source has to stop.
     pub stopped: bool,
 }
 
 impl Datagrams {
-    /// Creates a receiver that has received nothing from this source.
+    /// Creates the counts for a source of which no packet has been sent or received.
     pub fn new(source: DatagramSource) -> Self {
         let (sent_bytes, delivered_bytes) = (Bytes::ZERO, Bytes::ZERO);
         Datagrams { source, sent_packets: 0, sent_bytes, delivered_bytes, ce_received: 0, stopped: false }
     }
 
-    /// Makes the packet that is due, and returns its length and its ECN field.
+    /// Emits the packet that is due, and returns its length and its ECN field.
     pub fn emit(&mut self) -> (Bytes, Ecn) {
         let (wire_len, ecn) = self.source.emit();
         self.sent_packets += 1;

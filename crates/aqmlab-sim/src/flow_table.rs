@@ -4,9 +4,9 @@
 use crate::event::FlowRef;
 use crate::flow::Flow;
 
-/// Slots for active flows. A flow keeps its slot until its last packet has left the network, so packets find
-/// their flow by slot alone. A freed slot is reused under the next generation, so a late timer of a dead flow
-/// never reaches its successor.
+/// Slots for active flows. A flow keeps its slot until its last packet has left the network, so
+/// packets need only the slot to find their flow. A freed slot is reused under the next generation,
+/// so a late timer of a flow that is over never reaches the slot's next flow.
 #[derive(Default)]
 pub struct FlowTable {
     slots: Vec<Slot>,
@@ -20,10 +20,10 @@ struct Slot {
     flow: Option<Flow>,
 }
 
-const _: () = assert!(size_of::<Slot>() <= 520, "every flow now takes more memory");
+const _: () = assert!(size_of::<Slot>() <= 520, "the memory of every flow would grow");
 
 impl FlowTable {
-    /// Inserts a flow, which `make` creates for its slot, and returns the reference for its timers.
+    /// Inserts a flow, which `make` creates for its slot, and returns the reference that its timers hold.
     pub fn insert(&mut self, make: impl FnOnce(u32) -> Flow) -> FlowRef {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot { generation: 0, flow: None });
@@ -34,26 +34,26 @@ impl FlowTable {
         FlowRef { slot, generation: place.generation }
     }
 
-    /// Returns the flow of a timer, unless it has been removed.
+    /// Returns the flow to which a timer belongs, unless the flow has been removed.
     #[inline]
     pub fn get_mut(&mut self, flow: FlowRef) -> Option<&mut Flow> {
         let slot = &mut self.slots[flow.slot as usize];
         if slot.generation == flow.generation { slot.flow.as_mut() } else { None }
     }
 
-    /// Returns the flow of a packet that is in the network.
+    /// Returns the flow to which a packet in the network belongs.
     ///
     /// # Panics
-    /// If there is none: a flow stays while it has packets.
+    /// If there is no such flow: a flow stays while it has packets.
     #[inline]
     pub fn of_packet(&mut self, slot: u32) -> &mut Flow {
         self.tenant(slot).1
     }
 
-    /// Returns the flow of a packet that is in the network, and the generation for its timers.
+    /// Returns the flow to which a packet in the network belongs, and the generation that its timers hold.
     ///
     /// # Panics
-    /// If there is none: a flow stays while it has packets.
+    /// If there is no such flow: a flow stays while it has packets.
     #[inline]
     pub fn tenant(&mut self, slot: u32) -> (u32, &mut Flow) {
         let slot = &mut self.slots[slot as usize];
@@ -61,14 +61,14 @@ impl FlowTable {
         (slot.generation, flow)
     }
 
-    /// Records that a packet of the flow has left the network, delivered or lost.
+    /// Records that a packet of the flow has been delivered or lost, and so has left the network.
     #[inline]
     pub fn packet_gone(&mut self, slot: u32) {
         self.of_packet(slot).in_flight -= 1;
         self.look_whether_finished(slot);
     }
 
-    /// Records, after each change of a flow, whether it is over and its last packet has left.
+    /// Checks whether a flow is over and its last packet has left. To be called after each change of a flow.
     #[inline]
     pub fn look_whether_finished(&mut self, slot: u32) {
         let flow = self.of_packet(slot);
@@ -77,14 +77,14 @@ impl FlowTable {
         }
     }
 
-    /// Returns whether there is a flow to [`FlowTable::reap`].
+    /// Returns whether there is a flow that [`FlowTable::reap`] can remove.
     #[inline]
     pub fn has_finished(&self) -> bool {
         !self.finished.is_empty()
     }
 
-    /// Removes a flow that is over and has no packet left, and returns it, or `None` if there is
-    /// none.
+    /// Removes a flow that is over and has no packet left, and returns it. Returns `None` if there
+    /// is no such flow.
     pub fn reap(&mut self) -> Option<Flow> {
         let number = self.finished.pop()?;
         let slot = &mut self.slots[number as usize];
@@ -93,7 +93,7 @@ impl FlowTable {
         slot.flow.take()
     }
 
-    /// Iterates over all active flows by slot, with the references for their timers.
+    /// Iterates over all active flows by slot, with the references that their timers hold.
     pub fn living(&self) -> impl Iterator<Item = (FlowRef, &Flow)> {
         self.slots.iter().enumerate().filter_map(|(slot, s)| {
             let flow = s.flow.as_ref()?;

@@ -6,7 +6,7 @@ use aqmlab_recording::{Table, schema};
 use aqmlab_transport::{Endpoint, Profile};
 use aqmlab_units::{Bytes, Instant, Span};
 
-/// The values in a row about a sender.
+/// The values in a row that describe the sender.
 #[derive(Clone, Copy, PartialEq)]
 struct Sender {
     cwnd: f64,
@@ -14,11 +14,12 @@ struct Sender {
     srtt: Option<Span>,
     rto: Span,
     acked: Bytes,
-    /// The number of occurrences of each of [`REASONS`].
+    /// How often each of [`REASONS`] has occurred.
     counts: [u32; 3],
 }
 
-/// The events that have names, in the order of [`Sender::counts`]; any other change is a `change`.
+/// The events that have names of their own, in the order of [`Sender::counts`]; any other change is
+/// recorded as `change`.
 const REASONS: [&str; 3] = ["timeout", "fast_retransmit", "ecn_reduction"];
 
 impl Sender {
@@ -48,7 +49,7 @@ impl FlowTrace {
     }
 
     /// Records that the sender of flow `number` has been processed: one row per named event, or one
-    /// if anything else changed.
+    /// row if only something else has changed.
     pub fn look(&mut self, now: Instant, number: u32, endpoint: &Endpoint, profile: &Profile) {
         let state = Sender::of(endpoint, profile);
         let Some(before) = self.last.insert(number, state) else {
@@ -79,12 +80,12 @@ impl FlowTrace {
         ]);
     }
 
-    /// Removes a flow that is over.
+    /// Removes a flow that is over from the trace.
     pub fn forget(&mut self, number: u32) {
         self.last.remove(&number);
     }
 
-    /// Returns the rows so far.
+    /// Returns the rows recorded so far.
     pub const fn table(&self) -> &Table {
         &self.table
     }

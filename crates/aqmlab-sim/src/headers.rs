@@ -1,14 +1,15 @@
-//! The bytes that a packet would have. The simulator moves fields, and a capture shows headers.
+//! The bytes that a simulated packet would have on a real link. The simulator moves fields, whereas
+//! a capture shows headers.
 //!
 //! Hosts have the addresses and ports of the live router: class c has client 198.18.c.1 and server
 //! 198.19.c.1 (RFC 2544, appendix C.2.2); its flow i uses the client's port 1024 + i and the
 //! server's port 5001. Payload is zeros.
 //!
-//! Lengths are those of the simulation if headers can have them. The bytes that a profile counts as header
-//! beyond 40 are options, first of TCP and then of IP. They contain the packet's own options (SACK, RFC
-//! 2018); all others are no-operations. A header length that no packet can have (less than 40 bytes, or not a
-//! multiple of four) becomes the nearest possible one, and the capture's comment then gives the packet's
-//! length.
+//! Headers have the length that they have in the simulation, if real headers can have it. The bytes
+//! by which a profile's header exceeds 40 are options, first of TCP and then of IP. They contain
+//! the packet's own options (SACK, RFC 2018), and no-operations otherwise. A header length that no
+//! packet can have (less than 40 bytes, or not a multiple of four) becomes the nearest possible
+//! one, and a comment in the capture then gives the length that the packet has in the simulation.
 
 use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_transport::{Flags, Segment};
@@ -21,13 +22,13 @@ const PROTOCOL_UDP: u8 = 17;
 /// IPv4 and TCP headers without options (RFC 791, section 3.1; RFC 9293, section 3.1).
 const PLAIN: usize = 20;
 const UDP_HEADER: usize = 8;
-/// Bytes of options for which either header has room.
+/// Bytes of options for which each of the two headers has room.
 const MOST_OPTIONS: usize = 40;
 const LARGEST_PACKET: usize = 65_535;
 const TTL: u8 = 64;
 const DONT_FRAGMENT: u16 = 0x4000;
 
-/// The option in both headers (RFC 791; RFC 9293, section 3.2).
+/// The option that fills the rest of either header (RFC 791; RFC 9293, section 3.2).
 const NO_OPERATION: u8 = 1;
 const SACK_PERMITTED: [u8; 2] = [4, 2];
 const SACK: u8 = 5;
@@ -45,8 +46,9 @@ struct Addresses {
 }
 
 impl Addresses {
-    /// Returns the addresses of flow `index` of a class. If the third octet is too small for the class, the
-    /// fourth continues; if the client has no more ports, the server's continue.
+    /// Returns the addresses and ports of flow `index` of a class. If the class does not fit in the
+    /// third octet, the fourth octet holds the rest; if the client has too few ports, further flows
+    /// use further ports of the server.
     fn of((class, port): (u16, u16), index: u32, toward: Toward) -> Self {
         let [high, low] = class.to_be_bytes();
         let host = |net| [198, net, low, 1 + high % 254];
@@ -59,7 +61,7 @@ impl Addresses {
     }
 }
 
-/// Replaces `out` by the first `limit` bytes of a packet of flow `index` of its class, whose
+/// Replaces `out` with the first `limit` bytes of a packet of flow `index` of its class, whose
 /// servers listen at `server_port`. Returns the number of bytes of the whole packet.
 pub fn write(
     out: &mut Vec<u8>,
@@ -106,7 +108,7 @@ fn write_tcp(
     out.extend(ack.to_be_bytes());
     out.push(((header / 4) << 4) as u8);
     out.push(segment.flags.bits());
-    // A window beyond 65,535 needs the scale option, for which simulated headers have no room.
+    // A window above 65,535 would need the window scale option, for which simulated headers have no room.
     out.extend((segment.window.min(0xffff) as u16).to_be_bytes());
     out.extend([0; 4]); // checksum, urgent pointer
     write_tcp_options(out, segment, options, tcp_options);
@@ -142,7 +144,7 @@ fn write_udp(out: &mut Vec<u8>, packet: &SimPacket, addresses: Addresses, wire_l
     out.extend([0; 2]);
     set_checksum(out, begin, 6, pseudo_header(PROTOCOL_UDP, addresses, len));
     if out[begin + 6..] == [0, 0] {
-        out[begin + 6..].fill(0xff); // zero would mean that there is none (RFC 768)
+        out[begin + 6..].fill(0xff); // zero would mean that there is no checksum (RFC 768)
     }
     len - UDP_HEADER
 }
@@ -187,8 +189,9 @@ fn pseudo_header(protocol: u8, addresses: Addresses, len: usize) -> u32 {
     words(&addresses.from.0) + words(&addresses.to.0) + u32::from(protocol) + len as u32
 }
 
-/// Writes the Internet checksum (RFC 1071) of the bytes from `begin` on, added to `more`, into the
-/// two bytes at `place` there. The payload is zeros, so it adds nothing.
+/// Computes the Internet checksum (RFC 1071) over the bytes from `begin` on, plus the sum `more`,
+/// and writes it into the two bytes `place` bytes after `begin`. The payload is all zeros, so it
+/// adds nothing.
 fn set_checksum(out: &mut [u8], begin: usize, place: usize, more: u32) {
     let mut sum = words(&out[begin..]) + more;
     while sum > 0xffff {
@@ -197,8 +200,8 @@ fn set_checksum(out: &mut [u8], begin: usize, place: usize, more: u32) {
     out[begin + place..begin + place + 2].copy_from_slice(&(!sum as u16).to_be_bytes());
 }
 
-/// Returns the sum of 16-bit words. Headers have an even number of bytes, and few enough for 32
-/// bits.
+/// Returns the sum of 16-bit words. Headers have an even number of bytes, and so few that the sum
+/// fits in 32 bits.
 fn words(bytes: &[u8]) -> u32 {
     bytes.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum()
 }

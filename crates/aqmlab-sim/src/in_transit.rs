@@ -1,4 +1,4 @@
-//! Flows and their packets, with data stored outside the packets, and their fates.
+//! Flows and their packets: the data that is stored outside the packets, and the packets' fates.
 
 use aqmlab_qdisc::{Cause, Observer, Packet};
 use aqmlab_recording::Fates;
@@ -9,14 +9,14 @@ use crate::options::OptionTable;
 use crate::packet::PortPacket;
 use crate::routes::Routes;
 
-/// Flows, their packets' paths and options, and the end-to-end books. It observes drops at queues,
-/// records them in the books, and removes the packet from its flow.
+/// Flows, their packets' paths and options, and the end-to-end books. As the observer of queues, it
+/// records drops in the books, and removes dropped packets from their flows.
 pub struct InTransit {
     /// Every living flow.
     pub flows: FlowTable,
-    /// The paths of packets.
+    /// The paths that packets take.
     pub routes: Routes,
-    /// Options that packets carry.
+    /// The options that packets carry.
     pub options: OptionTable,
     /// End-to-end books.
     pub fates: Fates,

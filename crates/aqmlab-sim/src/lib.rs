@@ -1,13 +1,13 @@
 //! A deterministic packet-level simulator for queue disciplines.
 //!
-//! [`run`] takes a plan and a seed and returns a recording. The same plan and seed give the same
-//! recording to the bit: events are ordered by content (`event.rs`), draws are named
+//! [`run`] takes a plan and a seed and returns a recording. The same plan and seed give exactly the
+//! same recording, bit by bit: events are ordered by content (`event.rs`), draws are named
 //! ([`aqmlab_random`]), and one run is one thread. Every packet has exactly one fate
 //! ([`aqmlab_recording::Fates`]), and a run whose books do not balance is an error.
 //!
 //! The models are in other crates: queues and access links in `aqmlab-qdisc`, endpoints in
-//! `aqmlab-transport`, workloads in `aqmlab-traffic`. This crate moves packets between them and
-//! keeps time.
+//! `aqmlab-transport`, workloads in `aqmlab-traffic`. This crate moves packets between these models
+//! and keeps time.
 
 mod access;
 mod capture;

@@ -1,4 +1,4 @@
-//! The network of a run: links with their ports, classes with their paths, built from the plan.
+//! The network of a run: links with their ports, and classes with their paths, built from the plan.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,12 +23,13 @@ pub struct Link {
     pub port: Port<SimPacket>,
     /// Propagation delay.
     pub delay: Span,
-    /// Number of packets that leave at one instant, for the order of simultaneous arrivals.
+    /// Counts the packets that leave at one instant, to order simultaneous arrivals.
     pub turns: Turns,
     /// The shaper deadline for which an event is pending.
     pub deadline: Option<Instant>,
-    /// Packets from the only link that feeds this one whose computed arrival is after the next
-    /// observation of queues. They enter after that observation, at their arrival times.
+    /// Packets that come from the only link that feeds this one, and whose computed arrival is
+    /// after the next observation of queues. They enter the queue after that observation, at their
+    /// arrival times.
     pub held: VecDeque<Held>,
 }
 
@@ -38,7 +39,7 @@ pub struct Held {
     pub at: Instant,
     /// The link from which it comes.
     pub from: u32,
-    /// Its turn among the packets that left that link at the same instant.
+    /// Its turn among the packets that left that link at the same instant as it did.
     pub turn: u64,
     /// The packet.
     pub packet: SimPacket,
@@ -46,34 +47,35 @@ pub struct Held {
 
 /// One traffic class at run time.
 pub struct Class {
-    /// The beginnings of its paths, indexed by [`Toward`](crate::packet::Toward).
+    /// The beginnings of the class's paths, indexed by [`Toward`](crate::packet::Toward).
     pub begins: [Begin; 2],
-    /// The rates of its flows' access links; irrelevant without such links.
+    /// The rates of the access links of the class's flows; irrelevant if there are no such links.
     pub serialisers: Serialisers,
-    /// Propagation delay of both paths together.
+    /// Propagation delay of the two paths together.
     pub propagation: Span,
-    /// Number of access links of each of its flows.
+    /// Number of access links of each flow.
     access_links: u64,
-    /// Whether there are elements between the network and its hosts.
+    /// Whether there are access links or delay stages between the network and the hosts of the class.
     has_edges: bool,
-    /// The numbers of the delay stages in routers that its packets meet, by direction, in their order.
+    /// The numbers of the delay stages that the class's packets meet in routers, by direction, in
+    /// the order in which they meet them.
     router_stages: [Vec<usize>; 2],
-    /// The instant, at most the end of the run, until which nothing external stops its flows.
+    /// The instant until which nothing external stops the class's flows; at most the end of the run.
     pub unattended_until: Instant,
-    /// The instant until which its hosts are currently processed ahead of time.
+    /// The instant until which the hosts of the class are currently processed ahead of time.
     pub served_until: Instant,
-    /// The source of its flows.
+    /// The source of the class's flows.
     pub opener: Opener,
-    /// After it has stopped sending: the flows that have yet to stop, in descending order of their
-    /// numbers.
+    /// The flows that have yet to stop because the class has stopped sending, in descending order
+    /// of their numbers.
     pub stopping: Option<Vec<(u32, FlowRef)>>,
-    /// The parameters of its connections, if it has any.
+    /// The TCP parameters of the class's connections, if it has any.
     pub tcp: Option<Box<Profile>>,
 }
 
 /// The source of the flows of a class.
 pub struct Opener {
-    /// The population, which determines times and users.
+    /// The population, which determines when flows start, and for which users.
     pub population: Population,
     /// Whether each flow is one connection, or one stream of datagrams.
     pub is_list: bool,
@@ -81,9 +83,9 @@ pub struct Opener {
     pub until: Instant,
     /// Index of the class.
     pub class: u32,
-    /// The number of the class's first flow in the run.
+    /// The number that the class's first flow has in the run.
     pub first_number: u32,
-    /// The connections on which users make repeated requests.
+    /// The connections on which users may make further requests.
     pub open: BTreeMap<Identity, FlowRef>,
 }
 
@@ -98,7 +100,7 @@ impl Opener {
         }
     }
 
-    /// Notifies the population of the state of a connection that it opened.
+    /// Notifies the population of the new state of a connection that it opened.
     pub fn notify<Q: EventQueue>(
         &mut self,
         scheduler: &mut Scheduler<Q>,
@@ -118,7 +120,7 @@ impl Opener {
         }
     }
 
-    /// Cuts off the pages in progress.
+    /// Ends the pages in progress, which are recorded as cut off.
     pub fn cut_off_pages(&mut self, requests: &mut Option<Box<RequestRecorder>>, now: Instant) {
         for page in self.population.give_up_pages(now) {
             self.record_page(requests, &page, Ending::Censored);
@@ -134,17 +136,16 @@ impl Opener {
 }
 
 impl Class {
-    /// Returns twice the propagation delay of the path of one of its flows and of the elements
-    /// between the hosts and the network. It is computed when a flow has ended because storing it
-    /// would take eight bytes per flow.
+    /// Returns the base round-trip time of a flow of the class: twice the propagation delay of its
+    /// path and of what is between the hosts and the network. It is computed only when a flow has
+    /// ended, because storing it would take eight bytes per flow.
     pub fn base_rtt(&self, access: Option<&AccessLinks>, stages: Option<&RouterStages>) -> Span {
         let links = access.map(|access| (access.delay(), self.access_links));
         let at_edges = access.map_or(Span::ZERO, AccessLinks::stages);
         base_rtt(self.propagation, links, at_edges + stages.map_or(Span::ZERO, RouterStages::delay))
     }
 
-    /// Returns the elements outside the hosts, on the path of one of its flows, that belong to that flow
-    /// alone.
+    /// Returns the links and delay stages on the path of a flow of the class that belong to that flow alone.
     pub fn own_path(&self, path: &FlowPath<'_>) -> (Option<AccessLinks>, Option<RouterStages>) {
         let access = || AccessLinks::new(path.access_delay().unwrap_or(Span::ZERO), Impairments::new(path));
         let has_stages = self.router_stages.iter().any(|stages| !stages.is_empty());
@@ -152,17 +153,18 @@ impl Class {
         (self.has_edges.then(access), stages)
     }
 
-    /// Returns the parameters of its connections.
+    /// Returns the TCP parameters of the class's connections.
     ///
     /// # Panics
-    /// If it has none.
+    /// If the class has no connections.
     #[inline]
     pub fn profile(&self) -> &Profile {
         self.tcp.as_deref().expect("a class of connections")
     }
 }
 
-/// Returns the approximate distance between events, and their horizon, for which the event queue is sized.
+/// Returns estimates for sizing the event queue: the time between events, and how far ahead events
+/// are scheduled.
 pub fn pace(plan: &Plan) -> (Span, Span) {
     // A class sends no faster than the slowest link of its path permits, and acknowledges no faster
     // than it sends.
@@ -174,8 +176,8 @@ pub fn pace(plan: &Plan) -> (Span, Span) {
         let slowest = links().map(|&l| able[l]).fold(f64::INFINITY, f64::min);
         links().for_each(|&l| wanted[l] += slowest);
     }
-    // At each link, the arrival of a packet is an event. Most links look ahead, so the end of its
-    // transmission is not.
+    // At each link, the arrival of a packet is an event. Most links look ahead, so the end of a
+    // transmission is not an event.
     let per_second: f64 = able.iter().zip(&wanted).map(|(able, wanted)| f64::min(*able, *wanted)).sum();
     let gap = Span::try_from_secs_f64(1.0 / per_second.max(1.0)).unwrap_or(Span::ms(1));
     let link_delay = plan.links.iter().map(|l| l.delay).max().unwrap_or(Span::ZERO);
@@ -196,7 +198,7 @@ pub fn links(plan: &Plan, seed: u64, registry: &Registry<PortPacket>) -> Result<
     plan.links.iter().map(link).collect()
 }
 
-/// Computes delays and start times of every class, whose paths begin at these places.
+/// Computes the delays and start times of every class; `begins` are the places at which their paths begin.
 pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
     let mut first_number = 0;
     let mut classes: Vec<Class> = plan
@@ -242,7 +244,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
     classes
 }
 
-/// Returns the approximate number of connections in the run of the cloud that opens the most.
+/// Returns the approximate number of connections in the run of the cloud that opens the most connections.
 fn most_connections_of_a_cloud(plan: &Plan) -> usize {
     let rate = |class: &ClassPlan| match &class.population {
         PopulationPlan::Cloud(cloud) => cloud.per_s,
@@ -252,8 +254,8 @@ fn most_connections_of_a_cloud(plan: &Plan) -> usize {
     (fastest * plan.stop.at.as_secs_f64()) as usize
 }
 
-/// Returns the instant until which nothing external stops the flows of a class, if its hosts send
-/// without delay.
+/// Returns the instant until which nothing external stops the flows of a class, or time zero if its
+/// hosts delay what they send.
 fn unattended_until(class: &ClassPlan) -> Instant {
     match class.workload {
         _ if class.delays_sending() => Instant::ZERO,
@@ -273,7 +275,7 @@ pub fn has_edges(plan: &Plan, number: usize) -> bool {
         || [0, 1].into_iter().any(|direction| stage(direction, Edge::Entry) || stage(direction, Edge::Exit))
 }
 
-/// Returns whether the hosts of a class see anything that is recorded.
+/// Returns whether anything that happens at the hosts of a class is recorded.
 pub fn is_watched(plan: &Plan, class: usize) -> bool {
     let packets = plan.record.packets.iter().flat_map(|p| p.flows.iter().flatten());
     plan.record.trace.iter().chain(packets).any(|choice| choice.class == class)

@@ -1,21 +1,21 @@
 //! TCP options of packets in flight. Few packets have any, so they are stored separately: a packet
-//! with options carries the number of its entry here, and the code that ends its path frees the
-//! entry.
+//! with options carries the number of its entry in the table, and the code that ends the packet's
+//! path frees the entry.
 
 use aqmlab_transport::{Sack, Segment};
 
 use crate::packet::SimPacket;
 
-/// The data of a packet with options that are stored outside the packet.
+/// The part of a packet with options that is stored outside the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// The blocks of its SACK option, if it has one.
+    /// The blocks of the packet's SACK option, if it has one.
     pub sack: Sack,
-    /// The window, whose field in the packet contains the number of the entry.
+    /// The packet's window, because its field in the packet contains the number of the entry.
     window: u32,
     sack_len: u8,
     sack_permitted: bool,
-    /// Whether a packet has them.
+    /// Whether the entry belongs to a packet at present.
     held: bool,
 }
 
@@ -26,12 +26,13 @@ pub struct OptionTable {
     free: Vec<u32>,
 }
 
-/// Packets with options in the network, and options held for packets.
+/// The number of packets with options in the network, and of entries that hold options, if these do
+/// not agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptionImbalance {
     /// found in flight
     pub found: u64,
-    /// possibly in queues, where they cannot be distinguished
+    /// packets in queues that may have options, which cannot be told there
     pub waiting: u64,
     /// held
     pub held: u64,
@@ -42,7 +43,7 @@ impl std::fmt::Display for OptionImbalance {
         let OptionImbalance { found, waiting, held } = self;
         write!(
             f,
-            "options of {held} packets are kept, with {found} such packets on their way and at most {waiting} waiting"
+            "options of {held} packets are kept, but {found} such packets are on their way and {waiting} may wait"
         )
     }
 }
@@ -53,7 +54,8 @@ impl OptionTable {
         self.places.get(packet.options()? as usize).filter(|options| options.held)
     }
 
-    /// Returns the packet of `segment`, which has options, with its entry here.
+    /// Adds an entry for `packet`, which is the packet of `segment` and has options. Returns the
+    /// packet with the number of the entry.
     #[cold]
     pub fn put(&mut self, packet: SimPacket, segment: &Segment, sack: Sack) -> SimPacket {
         let Segment { window, sack_len, sack_permitted, .. } = *segment;
@@ -71,18 +73,18 @@ impl OptionTable {
         (self.places.len() - 1) as u32
     }
 
-    /// Removes the options of an arrived packet, kept at `place`, which remain there until others replace
-    /// them.
+    /// Frees the entry at `place`, whose packet has arrived. The options that it returns remain
+    /// there until others replace them.
     #[cold]
     pub fn take(&mut self, place: u32) -> &Options {
         self.free.push(place);
         let options = &mut self.places[place as usize];
-        assert!(options.held, "a packet's options leave with it, once");
+        assert!(options.held, "a packet's options are removed once, when it leaves");
         options.held = false;
         options
     }
 
-    /// Removes the options of a lost packet, if it has any.
+    /// Frees the entry of a lost packet, if it has options.
     #[inline]
     pub fn forget(&mut self, packet: &SimPacket) {
         if let Some(place) = packet.options() {
@@ -90,11 +92,11 @@ impl OptionTable {
         }
     }
 
-    /// Checks that the table holds the options of exactly the packets in the network. `found` of those in
-    /// flight have options; for `waiting` others this is unknown.
+    /// Checks that the table holds the options of the packets in the network, and no others.
+    /// `found` packets in flight have options; for `waiting` other packets, this is unknown.
     ///
     /// # Errors
-    /// The figures, if they do not agree.
+    /// The numbers, if they do not agree.
     pub fn check(&self, found: u64, waiting: u64) -> Result<(), OptionImbalance> {
         let held = (self.places.len() - self.free.len()) as u64;
         if (found..=found + waiting).contains(&held) {
@@ -110,7 +112,7 @@ impl OptionTable {
 }
 
 impl Options {
-    /// Completes the segment of the packet to which they belong.
+    /// Completes the segment of the packet to which these options belong.
     pub fn complete(&self, segment: Segment) -> Segment {
         let Options { window, sack_len, sack_permitted, .. } = *self;
         Segment { window, sack_len, sack_permitted, ..segment }

@@ -1,4 +1,4 @@
-//! Packets as the simulator moves them: 32 bytes, fields instead of header bytes.
+//! Packets as the simulator moves them: 32 bytes, with fields instead of header bytes.
 
 use aqmlab_qdisc::{Classed, Dscp, Ecn, Packet, PacketKind, Side, Stamped};
 use aqmlab_random::philox2x64;
@@ -19,33 +19,34 @@ pub enum Toward {
 /// of the path has the next index.
 pub type Place = u16;
 
-/// The common data of the packets of a class in one direction: the beginning of their path, and
-/// their code point.
+/// The data that the packets of a class in one direction have in common: the beginning of their
+/// path, and their code point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Begin(u64);
 
 impl Begin {
-    /// Creates the data of the beginning of a path and a code point.
+    /// Combines the beginning of a path and a code point.
     pub const fn new(place: Place, dscp: Dscp) -> Self {
         Begin((place as u64) << PLACE | ((dscp.0 & DSCP_MASK) as u64) << DSCP)
     }
 }
 
-/// The flow of a packet, as packets carry it.
+/// The flow of a packet, in the form in which packets carry it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowId {
     /// Its slot. A flow keeps its slot until its last packet has left the network.
     pub slot: u32,
-    /// Its number in the run, stable over slot reuse, which determines hashes and event order.
+    /// The flow's number in the run, which does not change when slots are reused, and which
+    /// determines hashes and the order of events.
     pub number: u32,
-    /// Its class's index, below [`MOST_CLASSES`](aqmlab_scenario::MOST_CLASSES).
+    /// The index of the flow's class, below [`MOST_CLASSES`](aqmlab_scenario::MOST_CLASSES).
     pub class: u16,
 }
 
 /// A packet in flight.
 ///
-/// Its fields lie in four words because a packet is copied at each place that it passes: four moves
-/// instead of one per field.
+/// The fields share four words because a packet is copied at each place that it passes, which then
+/// takes four moves instead of one per field.
 ///
 /// | word | bits 0 to 31 | 32 to 63 |
 /// |---|---|---|
@@ -54,8 +55,8 @@ pub struct FlowId {
 /// | 2 | sequence number | acknowledgment |
 /// | 3 | window (31), direction (1) | TCP flags (8), place on its path (16), DSCP (6), ECN field (2) |
 ///
-/// If it has TCP options, the otherwise unused flag URG is set, and the window is replaced by the
-/// number of their entry (`options.rs`).
+/// If the packet has TCP options, the otherwise unused flag URG is set, and the window is replaced
+/// by the number of the options' entry (`options.rs`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SimPacket([u64; 4]);
 
@@ -71,11 +72,11 @@ const WINDOW: u32 = (1 << 31) - 1;
 /// The flag URG (RFC 9293, section 3.1).
 const OPTIONS: u8 = 0x20;
 
-/// The class's place in the upper half of the second word. Below it is room for a kind, which
-/// segments do not need because their flags and payload determine it.
+/// Where the class is in the upper half of the second word. Below it, there is room for a kind,
+/// which segments do not need because their flags and payload determine it.
 const CLASS: u32 = KIND + PacketKind::PLACES.trailing_zeros();
 const KIND: u32 = 16;
-const _: () = assert!(MOST_CLASSES <= 1 << (32 - CLASS), "a class's index has room in a packet");
+const _: () = assert!(MOST_CLASSES <= 1 << (32 - CLASS), "the index of a class fits in a packet");
 
 const fn word(low: u32, high: u32) -> u64 {
     low as u64 | (high as u64) << 32
@@ -101,7 +102,7 @@ impl SimPacket {
         ])
     }
 
-    /// Returns the packet with options of `len` bytes, which are kept at `place`.
+    /// Returns the packet with options of `len` bytes, whose entry is at `place`.
     pub(crate) fn with_options(mut self, place: u32, len: u8) -> Self {
         debug_assert!(place <= WINDOW);
         self.0[1] += u64::from(len);
@@ -109,7 +110,7 @@ impl SimPacket {
         self
     }
 
-    /// Returns the entry of its options, if it has any.
+    /// Returns the number of the entry with the packet's options, if it has any.
     #[inline]
     pub(crate) fn options(&self) -> Option<u32> {
         (self.octet(FLAGS) & OPTIONS != 0).then_some(self.low(3) & WINDOW)
@@ -133,7 +134,7 @@ impl SimPacket {
         (self.0[word] >> 32) as u32
     }
 
-    /// Returns eight bits of the last word.
+    /// Returns eight bits of the last word, from bit `at` on.
     #[inline]
     const fn octet(&self, at: u32) -> u8 {
         (self.0[3] >> at) as u8
@@ -151,8 +152,8 @@ impl SimPacket {
         if self.0[3] & TOWARD_SENDER == 0 { Toward::Receiver } else { Toward::Sender }
     }
 
-    /// Returns the TCP segment in it, except the data kept with its options, or `None` for a
-    /// datagram (every TCP segment has a flag set).
+    /// Returns the TCP segment that the packet contains, without what is stored with its options,
+    /// or `None` for a datagram (every TCP segment has a flag set).
     #[inline]
     pub fn segment(&self) -> Option<Segment> {
         let flags = Flags::from_bits(self.octet(FLAGS) & !OPTIONS);
@@ -168,26 +169,26 @@ impl SimPacket {
         })
     }
 
-    /// Returns whether it neither opens nor closes a connection.
+    /// Returns whether the packet neither opens nor closes a connection.
     #[inline]
     pub fn is_ordinary(&self) -> bool {
         let mark = Flags::SYN.bits() | Flags::FIN.bits() | Flags::RST.bits();
         self.octet(FLAGS) & mark == 0
     }
 
-    /// Returns the place on its path that it has reached or will reach next.
+    /// Returns the place on its path that the packet has reached or will reach next.
     #[inline]
     pub fn place(&self) -> Place {
         (self.0[3] >> PLACE) as Place
     }
 
-    /// Goes back one place: the packet has not yet left for the next one.
+    /// Moves back by one place: the packet has not left for the next place yet.
     #[inline]
     pub fn step_back(&mut self) {
         self.0[3] -= 1 << PLACE;
     }
 
-    /// Advances one place: the packet is on a link to the next one.
+    /// Advances by one place: the packet is on its way to the next place.
     #[inline]
     pub fn pass(&mut self) {
         self.0[3] += 1 << PLACE;
@@ -219,8 +220,8 @@ impl Packet for SimPacket {
     }
 
     fn host_hash(&self, side: Side, salt: u64) -> u64 {
-        // Every flow has its own pair of hosts: a host's number consists of the flow's number and
-        // the end.
+        // Every flow has its own pair of hosts: the number of a host consists of the flow's number
+        // and a bit for the end.
         let is_sender_host = (side == Side::Source) == (self.toward() == Toward::Receiver);
         philox2x64([u64::from(self.high(0)) << 1 | u64::from(is_sender_host), 1], salt)[0]
     }
@@ -262,8 +263,9 @@ impl Classed for SimPacket {
         }
     }
 
-    /// For a segment in the middle of a connection, the kind needs no search: any payload carries
-    /// into the bits above it, where a pure ACK has zero and data has one.
+    /// For a segment in the middle of a connection, addition gives the kind without branches: any
+    /// payload carries into the bits above it, which then turn from a pure ACK's zero into data's
+    /// one.
     #[inline(always)]
     fn class_and_kind(&self) -> usize {
         const CARRY: u32 = (1 << KIND) - 1;
@@ -282,5 +284,5 @@ fn opening_or_closing(packet: &SimPacket) -> usize {
     PacketKind::PLACES * packet.class() + packet.kind() as usize
 }
 
-/// A packet as a port's discipline sees it.
+/// A packet as the discipline of a port sees it.
 pub type PortPacket = Stamped<SimPacket>;

@@ -14,7 +14,7 @@ pub struct Filter {
     pub events: Vec<PacketEvent>,
     /// Beginning of the recording.
     pub from: Instant,
-    /// End of the recording, that instant included.
+    /// End of the recording, which includes that instant.
     pub until: Instant,
     /// The numbers of the flows, ascending; the packets of all flows if `None`.
     pub flows: Option<Vec<u32>>,
@@ -33,18 +33,18 @@ pub struct PacketLog {
     filter: Filter,
     table: Table,
     limit: usize,
-    /// The instant at which the limit of rows was exceeded.
+    /// The instant at which there were more rows than the limit.
     full_at: Option<Instant>,
 }
 
 impl PacketLog {
-    /// Creates a log without rows, which may have at most `limit`.
+    /// Creates a log without rows that may have at most `limit` rows.
     pub fn new(filter: Filter, limit: u64) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         PacketLog { filter, table: Table::new(&schema::PACKETS), limit, full_at: None }
     }
 
-    /// Records that `event` happens to `packet` at a queue or host called `at`.
+    /// Records that `event` happens to `packet` at the queue or host called `at`.
     pub fn note(
         &mut self,
         now: Instant,
@@ -82,12 +82,12 @@ impl PacketLog {
         ]);
     }
 
-    /// Returns when the limit of rows was exceeded, if it was.
+    /// Returns when there were more rows than the limit, if there were.
     pub const fn full_at(&self) -> Option<Instant> {
         self.full_at
     }
 
-    /// Returns the rows so far.
+    /// Returns the rows recorded so far.
     pub const fn table(&self) -> &Table {
         &self.table
     }
@@ -105,7 +105,7 @@ fn toward(packet: &SimPacket) -> &'static str {
     }
 }
 
-/// Returns the name of the code point in RFC 3168, section 5.
+/// Returns the code point's name in RFC 3168, section 5.
 fn ecn(ecn: Ecn) -> &'static str {
     match ecn {
         Ecn::NotEct => "not-ECT",
@@ -115,7 +115,7 @@ fn ecn(ecn: Ecn) -> &'static str {
     }
 }
 
-/// Returns a letter per flag: `SA`, `A`, `FA`; E is ECE, W is CWR, as in tcpdump.
+/// Returns one letter per flag, such as `SA`, `A` or `FA`. As in tcpdump, E is ECE and W is CWR.
 fn flag_letters(flags: Flags, letters: &mut String) -> &str {
     const LETTERS: [(Flags, char); 6] = [
         (Flags::SYN, 'S'),

@@ -1,4 +1,4 @@
-//! Fills the tables of a recording: samples during the run, sums at its end.
+//! Fills the tables of a recording: with samples during the run, and with sums at its end.
 
 use aqmlab_network::{FlowRow, RunFacts, UserRows, flow_table};
 use aqmlab_recording::{PortTables, Recording, Table, schema};
@@ -31,8 +31,8 @@ impl Recorder {
         }
     }
 
-    /// Ends the warm-up: flows that have ended are not part of the measurement. The ports' books
-    /// are about to restart.
+    /// Ends the warm-up: flows that have ended by then are not part of the measurement. This must
+    /// be called before the ports' books restart.
     pub fn warmup_ended(&mut self, links: &[Link]) {
         for row in &mut self.ended {
             row.at_warmup = row.counts;
@@ -48,7 +48,7 @@ impl Recorder {
 
     /// Adds one row of `flow_series` per active connection, in the order of their numbers.
     pub fn sample_flows(&mut self, now: Instant, flows: &mut FlowTable) {
-        // A user's connections have no rows: one flow would have many rows at one instant.
+        // Connections of users have no rows, because one flow would then have many rows for the same instant.
         let mut alive: Vec<&mut Flow> = flows.iter_mut().filter(|f| !self.users.has(f.id.class)).collect();
         alive.sort_unstable_by_key(|f| f.id.number);
         for flow in alive {
@@ -68,7 +68,7 @@ impl Recorder {
         }
     }
 
-    /// Records the end of a flow, of a user's connection, or of the run.
+    /// Records the row of a flow when it ends, when a user's connection ends, or when the run ends.
     pub fn flow_ended(&mut self, flow: &Flow, class: &Class) {
         let row = FlowRow {
             number: flow.id.number,
@@ -94,7 +94,7 @@ impl Recorder {
         cells * size_of::<u64>() + self.ended.capacity() * size_of::<FlowRow>() + self.users.memory_bytes()
     }
 
-    /// Returns the recording of a run with these facts. `more` are tables that not every run has.
+    /// Returns the recording of a run with these facts. `more` contains the tables that not every run has.
     pub fn finish(
         mut self,
         plan: &Plan,

@@ -7,7 +7,7 @@ use crate::access::AccessLink;
 use crate::network::{has_edges, is_watched};
 use crate::packet::Place;
 
-/// The next step of a packet.
+/// The next step of a packet on its path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// Into the queue of this link.
@@ -17,58 +17,59 @@ pub enum Next {
         /// the step after the link
         onward: Onward,
     },
-    /// Over one of its flow's own links. At its host, it will have passed this many links.
+    /// Over the flow's own link of this name. On arrival at its host, the packet will have passed
+    /// this many links.
     Access(AccessLink, u8),
-    /// Over one of its flow's own links, behind a stage that may lose the packet. The loss is
-    /// decided when the packet arrives there and not before, so that the books are right at any
-    /// moment.
+    /// Over the flow's own link of this name, behind a stage that may lose the packet. The loss is
+    /// decided when the packet arrives at the stage and not before, so that the books are right at
+    /// any moment.
     Risk(AccessLink),
-    /// Through the delay stage of this number on its path, in a router.
+    /// Through the delay stage with this number on the packet's path, which is in a router.
     Stage {
         /// number, from 0
         number: u8,
-        /// whether it may lose the packet, which is decided on arrival there
+        /// whether the stage may lose the packet, which is decided when the packet arrives there
         loses: bool,
     },
-    /// To its host at this end of the path, after this many links, access links included.
+    /// To the packet's host at this end of the path, after this many links, including access links.
     Host(End, u8),
-    /// The same as [`Next::Access`], where applications watch the position of their streams.
+    /// As [`Next::Access`], if applications watch the position of their streams.
     AttendedAccess(AccessLink, u8),
-    /// The same as [`Next::Access`], where senders list their segments.
+    /// As [`Next::Access`], if senders keep a list of their segments.
     ListingAccess(AccessLink, u8),
-    /// The same as [`Next::Host`], where applications watch the position of their streams.
+    /// As [`Next::Host`], if applications watch the position of their streams.
     AttendedHost(End, u8),
-    /// To its host, where individual events are recorded, or where hosts delay what they send.
+    /// As [`Next::Host`], if individual events are recorded there, or if hosts delay what they send.
     WatchedHost(End, u8),
 }
 
-/// The step of a packet that leaves a queue's link. It is stored with the queue's entry, so a
-/// packet looks up its path once.
+/// The step of a packet that has left a queue and its link. It is stored with the queue's place, so
+/// a packet looks up its path only once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Onward {
-    /// Its arrival at the next place is an event.
+    /// The arrival of the packet at the next place is an event.
     Arrive,
-    /// It enters its flow's own link to the server at once because that link has no other feeder
-    /// and cannot drop. At its host, the packet will have passed this many links.
+    /// The packet enters its flow's own link to the server at once, because that link has no other
+    /// feeder and cannot drop it. On arrival at its host, the packet will have passed this many
+    /// links.
     ToServer(u8),
-    /// The same, to the client.
+    /// As [`Onward::ToServer`], but to the client.
     ToClient(u8),
-    /// The same, where it lists its segments.
+    /// As [`Onward::ToClient`], if the client keeps a list of its segments.
     ToListing(u8),
-    /// The same, where applications watch the position of their streams.
+    /// As [`Onward::ToServer`] or [`Onward::ToClient`], if applications watch the position of their streams.
     ToAttended(AccessLink, u8),
-    /// It enters the delay stage of this number at once because its flow's passage has no other
-    /// feeder and cannot drop.
+    /// The packet enters the delay stage with this number at once, because its flow's passage
+    /// through the stage has no other feeder and cannot drop it.
     ToStage(u8),
-    /// It enters the next queue at once because that queue has no other feeder than this link and
-    /// looks ahead.
+    /// The packet enters the next queue at once, because that queue looks ahead and is fed by this link only.
     ToQueue,
 }
 
-const _: () = assert!(size_of::<Next>() == 8, "an entry is a word");
+const _: () = assert!(size_of::<Next>() == 8, "an entry is one word");
 
 impl Onward {
-    /// Returns, for fused hops, how a packet enters the place `next` behind a queue.
+    /// Returns how a packet enters the place `next` behind a queue if hops are fused.
     fn fused(next: Next, joined: impl Fn(u32) -> bool) -> Self {
         match next {
             Next::Access(AccessLink::ServerIn, passed) => Onward::ToServer(passed),
@@ -83,20 +84,19 @@ impl Onward {
     }
 }
 
-/// The places of all paths in sequence. Classes with the same path share it.
+/// The places of all paths in sequence. Classes with the same path share its places.
 #[derive(Default)]
 pub struct Routes {
     places: Vec<Next>,
-    /// Per place, the number of links that a packet has passed on arrival there, access links
-    /// included.
+    /// For each place, the number of links that a packet has passed on arrival there, including access links.
     passed: Vec<u8>,
 }
 
 impl Routes {
-    /// Creates the paths of a plan, and the beginnings of each class's: toward the receiver, toward
-    /// the sender. If hops are `fused`, packets enter the last links of their paths, delay stages,
-    /// and links in `joinable` that only one other link feeds, without an event. `None` if the
-    /// paths have more places than packets can name.
+    /// Creates the paths of a plan. Also returns where the paths of each class begin: toward the
+    /// receiver, and toward the sender. If hops are `fused`, no event is needed for packets to
+    /// enter the last links of their paths, delay stages, and those links in `joinable` that only
+    /// one other link feeds. Returns `None` if the paths have more places than packets can name.
     pub fn new(plan: &Plan, fused: bool, joinable: impl Fn(u32) -> bool) -> Option<(Self, Vec<[Place; 2]>)> {
         let mut paths: Vec<_> = (0..plan.classes.len())
             .flat_map(|class| [0, 1].map(|direction| path(plan, class, direction, &arrival(plan, class))))
@@ -112,11 +112,11 @@ impl Routes {
         Some((routes, begins.as_chunks().0.to_vec()))
     }
 
-    /// Adds a path, on which packets have passed this many links at each place, and returns its
-    /// beginning.
+    /// Adds a path, with the number of links that packets have passed at each of its places, and
+    /// returns its beginning.
     fn add(&mut self, path: &[Next], passed: &[u8]) -> Option<Place> {
-        // A path ends with its host, so an equal sequence begins and ends like a path, except that
-        // a path may be the end of another.
+        // A path ends with its host, so an equal sequence of places is a whole path, or the end of
+        // a longer one.
         let same = |begin: usize| self.passed[begin..][..path.len()] == *passed;
         let known =
             self.places.windows(path.len()).enumerate().position(|(begin, w)| w == path && same(begin));
@@ -143,7 +143,7 @@ impl Routes {
 
 /// The last places on paths.
 struct LastPlaces {
-    /// The flow's own link, where it cannot lose packets.
+    /// The flow's own link, if it cannot lose packets.
     access: fn(AccessLink, u8) -> Next,
     host: fn(End, u8) -> Next,
 }
@@ -162,8 +162,8 @@ fn arrival(plan: &Plan, class: usize) -> LastPlaces {
     }
 }
 
-/// Returns, for each of `links` links, whether all packets reach its queue from one other link and
-/// from nowhere else.
+/// Returns, for each of `links` links, whether all packets come to its queue from one and the same
+/// other link.
 fn fed_by_one_link<'a>(links: usize, paths: impl Iterator<Item = &'a [Next]>) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Feeder {
@@ -189,8 +189,8 @@ fn fed_by_one_link<'a>(links: usize, paths: impl Iterator<Item = &'a [Next]>) ->
 }
 
 /// Returns the places on the path of class number `class` in a direction, and the number of links
-/// passed on arrival at each. The elements at the edges, if any, count as two links of the flow's
-/// own.
+/// passed on arrival at each. If there is anything at the edges, it counts as two links of the
+/// flow's own.
 fn path(plan: &Plan, class: usize, direction: usize, arrival: &LastPlaces) -> (Vec<Next>, Vec<u8>) {
     let hops = hops(plan, class, direction);
     let links = hops.iter().map(|hop| hop.links()).sum();
@@ -232,8 +232,8 @@ fn path(plan: &Plan, class: usize, direction: usize, arrival: &LastPlaces) -> (V
     (path, passed)
 }
 
-/// Makes packets enter the place after a queue without an event if that place has no other feeder
-/// and cannot drop, or is one of the links that are `joined` to the link that feeds them.
+/// Lets packets enter the place after a queue without an event if that place has no other feeder
+/// and cannot drop them, or if it is a link that is `joined` to the link in front of it.
 fn fuse(path: &mut [Next], joined: impl Fn(u32) -> bool + Copy) {
     for place in 1..path.len() {
         let next = path[place];
@@ -258,8 +258,8 @@ mod tests {
             &[queue(1), stage, queue(5), host],
             &[Next::Access(AccessLink::ClientOut, 2), queue(6), queue(7), host],
         ];
-        // Link 1 also gets packets from a host, link 2 from two links, and link 5 from a delay
-        // stage.
+        // Link 1 also gets packets from a host, link 2 gets them from two links, and link 5 from a
+        // delay stage.
         let fed = [false, false, false, true, false, false, false, true];
         assert_eq!(fed_by_one_link(8, paths.into_iter()), fed);
     }

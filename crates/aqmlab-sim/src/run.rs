@@ -1,4 +1,4 @@
-//! One run: a plan and a seed in, a recording out.
+//! One run: takes a plan and a seed, and returns a recording.
 
 use std::time::Instant as WallClock;
 
@@ -15,13 +15,14 @@ use crate::packet::PortPacket;
 use crate::wheel::Wheel;
 use crate::world::{Ways, World};
 
-/// The simulator itself, as a part in addition to those of its plans; it includes the order of events.
+/// The simulator itself, which counts as a part in addition to those that plans use; it includes
+/// the order of events.
 pub const ENGINE: Engine = Engine { host: Host::Sim, version: 1 };
 
 /// Runs `plan` with `seed` on the built-in disciplines.
 ///
 /// # Errors
-/// See [`RunError`]; a failed run leaves nothing.
+/// See [`RunError`]; a failed run leaves no recording.
 pub fn run(plan: &Plan, seed: u64, control: &Control) -> Result<Recording, RunError> {
     run_with(plan, seed, control, &Registry::builtin())
 }
@@ -29,7 +30,7 @@ pub fn run(plan: &Plan, seed: u64, control: &Control) -> Result<Recording, RunEr
 /// Runs `plan` with `seed` on the disciplines of `registry`.
 ///
 /// # Errors
-/// See [`RunError`]; a failed run leaves nothing.
+/// See [`RunError`]; a failed run leaves no recording.
 pub fn run_with(
     plan: &Plan,
     seed: u64,
@@ -39,7 +40,7 @@ pub fn run_with(
     run_fast(plan, seed, control, registry, RunFiles::default())
 }
 
-/// Does the same, with files that are written during the run. Nothing else differs.
+/// Does the same as [`run_with`], with files that are written during the run. Nothing else differs.
 ///
 /// # Errors
 /// See [`RunError`]; the files are then incomplete.
@@ -64,8 +65,8 @@ fn run_fast(
         let (gap, horizon) = network::pace(plan);
         run_on(Wheel::new(gap, horizon), ways, plan, seed, control, registry, files)
     };
-    // If a run ends before something that it has done ahead of time, it is repeated, which is impossible with
-    // such files.
+    // A run is repeated if it turns out to end before something that it has done ahead of time.
+    // That is impossible with such files.
     if plan.stop.completed.is_some() && !files.is_empty() {
         return run(Ways::Fused, files).map(|recording| recording.expect(IN_TIME));
     }
@@ -77,11 +78,11 @@ fn run_fast(
 
 const IN_TIME: &str = "a run that does nothing ahead of time ends in time";
 
-/// Does the same on the plain engine: a binary heap, and an event per hop. It is slow and obvious,
-/// and gives the same recording; tests compare it with [`run_with`].
+/// Does the same as [`run_with`] on the plain engine, which has a binary heap, and an event per
+/// hop. It is slow and obvious, and gives the same recording; tests compare the two.
 ///
 /// # Errors
-/// See [`RunError`]; a failed run leaves nothing.
+/// See [`RunError`]; a failed run leaves no recording.
 pub fn run_plain(
     plan: &Plan,
     seed: u64,
@@ -93,7 +94,7 @@ pub fn run_plain(
     Ok(recording.expect(IN_TIME))
 }
 
-/// Returns `None` if the run ended before something that was done ahead of time.
+/// Returns `None` if the run ended before the instant of something that was done ahead of time.
 fn run_on<Q: EventQueue>(
     queue: Q,
     ways: Ways,

@@ -13,15 +13,15 @@ use crate::packet::SimPacket;
 pub struct Scheduler<Q: EventQueue> {
     /// The events.
     pub queue: Q,
-    /// The number of links: flows' objects are numbered after them.
+    /// The number of links, after which the objects of flows are numbered.
     links: u64,
-    /// The common part of the keys of arrivals over flows' own links.
+    /// The part that the keys of all arrivals over flows' own links have in common.
     own_arrivals: u64,
 }
 
-/// The objects of a flow that have timers: the low bits of the object's number in the order of
-/// events. A flow's access links ([`AccessLink`]) and its delay stages have the same low bits in
-/// the rank of arrivals, where the rank distinguishes them.
+/// Those objects of a flow that have timers. The values are the low bits of the object's number,
+/// which orders events. A flow's access links ([`AccessLink`]) and its delay stages use the same
+/// low bits, but only in the rank of arrivals, so they are not confused.
 #[derive(Clone, Copy)]
 pub enum FlowObject {
     /// the sending endpoint
@@ -32,21 +32,21 @@ pub enum FlowObject {
     Source = 2,
     /// the start of the flow
     Start = 3,
-    /// the end of its sending
+    /// the instant at which the flow stops sending
     Stop = 4,
-    /// the delay of the sending endpoint's transmissions
+    /// the delay with which the sending endpoint transmits
     ClientDelay = 5,
-    /// the delay of the receiving endpoint's transmissions
+    /// the delay with which the receiving endpoint transmits
     ServerDelay = 6,
 }
 
-/// Enough for a delay stage in each router of the longest path, both ways.
+/// Enough for a delay stage in each router of the longest path, in both directions.
 const OBJECTS_PER_FLOW: u64 = 512;
-/// The first of a flow's delay stages in routers, after its access links.
+/// The number of a flow's first delay stage in a router, after its access links.
 const FIRST_STAGE: u64 = 4;
 
 impl<Q: EventQueue> Scheduler<Q> {
-    /// Creates a scheduler without events, for a network of this many links.
+    /// Creates a scheduler without events for a network with this many links.
     pub fn new(queue: Q, links: usize) -> Self {
         Scheduler { queue, links: links as u64, own_arrivals: Key::order(Rank::Arrival, links as u64) }
     }
@@ -56,7 +56,7 @@ impl<Q: EventQueue> Scheduler<Q> {
         self.links + u64::from(number) * OBJECTS_PER_FLOW + object
     }
 
-    /// Schedules the arrival of a packet from a link, the `turn`-th at that instant.
+    /// Schedules the arrival of a packet from a link, as the `turn`-th arrival from it at that instant.
     #[inline]
     pub fn arrival_from_link(&mut self, at: Instant, link: u32, turn: u64, packet: SimPacket) {
         self.queue.push_arrival(Key::new(at, Rank::Arrival, u64::from(link), turn), packet);
@@ -78,7 +78,7 @@ impl<Q: EventQueue> Scheduler<Q> {
         self.timer(at, number, object, Notice::EndpointTimer { flow, end });
     }
 
-    /// Passes a packet over one of its flow's own links at `at` and schedules its arrival at the
+    /// Passes a packet over the flow's own link `which` at `at`, and schedules its arrival at the
     /// other end. Returns false if the link lost it.
     #[inline(always)]
     pub fn over_access(
@@ -95,31 +95,31 @@ impl<Q: EventQueue> Scheduler<Q> {
         true
     }
 
-    /// Schedules the arrival of a packet from one of its flow's own links, the `turn`-th at that
-    /// instant.
+    /// Schedules the arrival of a packet from the flow's own link `which`, as the `turn`-th arrival
+    /// from it at that instant.
     #[inline(always)]
     pub fn arrival_from_own_link(&mut self, due: Instant, which: AccessLink, turn: u64, packet: SimPacket) {
-        // The key of object `flow_object(number, which)`, in the fewest operations.
+        // This is the key of object `flow_object(number, which)`, computed with the fewest operations.
         let object = u64::from(packet.flow().number) * OBJECTS_PER_FLOW + which as u64;
         self.queue.push_arrival(Key::of_order(due, self.own_arrivals, object, turn), packet);
     }
 
-    /// Schedules the arrival of a packet from its flow's passage through a delay stage in a router,
-    /// of this number on its path, the `turn`-th at that instant.
+    /// Schedules the arrival of a packet that has passed the delay stage with this number on its
+    /// path, in a router, as the `turn`-th arrival from it at that instant.
     pub fn arrival_from_stage(&mut self, due: Instant, number: u8, turn: u64, packet: SimPacket) {
         let which = FIRST_STAGE + 2 * u64::from(number) + packet.toward() as u64;
         let object = u64::from(packet.flow().number) * OBJECTS_PER_FLOW + which;
         self.queue.push_arrival(Key::of_order(due, self.own_arrivals, object, turn), packet);
     }
 
-    /// Returns the packets in flight from one place to the next.
+    /// Returns the packets that are in flight from one place to the next.
     pub fn packets(&self) -> Tally {
         let mut tally = Tally::default();
         self.queue.for_each_packet(&mut |packet| tally.count(packet.wire_len()));
         tally
     }
 
-    /// Returns the number of them that have TCP options.
+    /// Returns how many of the packets in flight have TCP options.
     pub fn packets_with_options(&self) -> u64 {
         let mut count = 0;
         self.queue.for_each_packet(&mut |packet| count += u64::from(packet.options().is_some()));

@@ -6,32 +6,32 @@ use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::packet::Toward;
 
-/// A flow's passage through one delay stage, in one direction. It has one feeder, so packets leave
-/// in the order in which they enter.
+/// A flow's passage through one delay stage, in one direction. A passage has one feeder, so packets
+/// leave it in the order in which they enter.
 pub struct StagePipe {
     delay: Span,
-    /// The pipe, if it does more than delay all packets equally.
+    /// The pipe, if it does more than delay all packets by the same time.
     more: Option<Box<Pipe>>,
-    /// When the last packet left, and how many left before it at that instant; the far future before the
-    /// first.
+    /// When the last packet left, or the far future before the first packet; and how many left
+    /// before that packet at the same instant.
     last_due: Instant,
     last_turn: u64,
 }
 
 impl StagePipe {
-    /// Creates a passage that no packet has entered.
+    /// Creates a passage that no packet has entered yet.
     pub fn new(pipe: Pipe) -> Self {
         let (delay, more) = (pipe.delay(), (!pipe.is_constant()).then(|| Box::new(pipe)));
         StagePipe { delay, more, last_due: Instant::FAR_FUTURE, last_turn: 0 }
     }
 
-    /// Returns the constant delay.
+    /// Returns the constant part of the delay.
     pub const fn delay(&self) -> Span {
         self.delay
     }
 
-    /// Passes a packet of `size` that enters at `now`. Returns when it leaves and its turn at that
-    /// instant, or `None` if it is lost.
+    /// Passes a packet of `size` that enters at `now`. Returns when the packet leaves, and its turn
+    /// at that instant, or `None` if it is lost.
     #[inline]
     pub fn pass(&mut self, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
         let due = match &mut self.more {
@@ -47,31 +47,30 @@ impl StagePipe {
     }
 }
 
-/// A flow's passages through the delay stages in routers.
+/// A flow's passages through delay stages in routers.
 pub struct RouterStages {
-    /// The passages in the order in which packets meet them, beginning with the direction to the
-    /// receiver.
+    /// The passages in the order in which packets meet them, first those to the receiver.
     pipes: Box<[StagePipe]>,
     /// The number of passages to the receiver.
     to_receiver: usize,
-    /// Number of packets lost here.
+    /// Number of packets lost in these passages.
     pub lost_packets: u64,
 }
 
 impl RouterStages {
-    /// Creates the passages of a flow that meets the stages with these numbers, by direction.
+    /// Creates the passages of a flow that meets the stages with these numbers, given by direction.
     pub fn new(path: &FlowPath<'_>, numbers: &[Vec<usize>; 2]) -> Self {
         let pipe = |direction| move |&number: &usize| StagePipe::new(path.stage_of(direction, number));
         let pipes = numbers[0].iter().map(pipe(0)).chain(numbers[1].iter().map(pipe(1))).collect();
         RouterStages { pipes, to_receiver: numbers[0].len(), lost_packets: 0 }
     }
 
-    /// Returns the delay that they add to the round-trip time.
+    /// Returns the delay that the passages add to the round-trip time.
     pub fn delay(&self) -> Span {
         self.pipes.iter().fold(Span::ZERO, |sum, stage| sum + stage.delay())
     }
 
-    /// Passes a packet of `size` that enters the stage of this number on its path at `now`: see
+    /// Passes a packet of `size` that enters the stage with this number on its path at `now`: see
     /// [`StagePipe::pass`].
     #[inline]
     pub fn pass(&mut self, toward: Toward, number: u8, now: Instant, size: Bytes) -> Option<(Instant, u64)> {

@@ -1,14 +1,15 @@
-//! Timers of the far future: the coarse ring behind the wheel.
+//! Timers of the far future: the coarse ring that takes what is beyond the near future of the wheel.
 //!
-//! Most timers never fire, or fire long after the instant for which they were first set. They wait here in
-//! half the memory of an event with a packet, and move into the wheel shortly before they are due. A slot of
-//! this ring corresponds to many slots of the wheel. Nothing is sorted within a slot because the wheel sorts.
+//! Most timers never fire, or fire long after the instant for which they were first set. They wait
+//! here in half the memory that an event with a packet takes, and move into the wheel shortly
+//! before they are due. A slot of this ring corresponds to many slots of the wheel. The ring sorts
+//! nothing within a slot because the wheel does so later.
 
 use crate::event::{Key, Notice};
 
 /// No node.
 pub(crate) const NONE: u32 = u32::MAX;
-/// The slot without events.
+/// Stands for a slot if there are no events.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// Number of slots, a power of two.
@@ -22,9 +23,10 @@ struct Node {
     next: u32,
 }
 
-const _: () = assert!(size_of::<Node>() == 32, "a timer that waits is half a cache line");
+const _: () = assert!(size_of::<Node>() == 32, "a waiting timer takes half a cache line");
 
-/// Notices by slot of time, numbered from time zero; all are within one turn of the ring.
+/// Notices by slot of time. Slots are numbered from time zero, and all notices are within one turn
+/// of the ring.
 pub(crate) struct TimerRing {
     pool: Vec<Node>,
     /// The first free node.
@@ -33,7 +35,7 @@ pub(crate) struct TimerRing {
     heads: Box<[u32; SLOTS]>,
     /// One bit per slot, set if the slot has notices.
     occupied: Box<[u64; SLOTS / 64]>,
-    /// The first slot with notices; [`NEVER`] if there is none.
+    /// The first slot that has notices, or [`NEVER`] if there is none.
     first: u64,
 }
 
@@ -42,7 +44,7 @@ impl TimerRing {
         TimerRing { pool: Vec::new(), free: NONE, heads: boxed(NONE), occupied: boxed(0), first: NEVER }
     }
 
-    /// Returns whether the ring reaches from slot `from` to `slot`.
+    /// Returns whether `slot` is within one turn of the ring from slot `from` on.
     #[inline]
     pub(crate) fn reaches(&self, from: u64, slot: u64) -> bool {
         slot - from <= MASK
@@ -74,8 +76,9 @@ impl TimerRing {
         self.first = self.first.min(slot);
     }
 
-    /// Removes a notice from `slot`, the first one with notices, and returns it. Returns `None` if the slot
-    /// is empty; the first slot is then a different one.
+    /// Removes a notice from `slot`, which must be the first slot with notices, and returns it.
+    /// Returns `None` if the slot has become empty, and then moves on to the next slot with
+    /// notices.
     pub(crate) fn pop(&mut self, slot: u64) -> Option<(Key, Notice)> {
         let index = (slot & MASK) as usize;
         let place = self.heads[index];
@@ -89,8 +92,8 @@ impl TimerRing {
         Some((node.key, node.notice))
     }
 
-    /// Returns the first slot with notices from `start` on, within one turn. The word in which the
-    /// search starts is examined twice: first its upper bits, last its lower ones.
+    /// Returns the first slot with notices, from `start` on, within one turn. The word in which the
+    /// search starts is examined twice: its upper bits first, and its lower bits last.
     fn next_occupied(&self, start: u64) -> u64 {
         let first = (start & MASK) as usize;
         let words = self.occupied.len();
@@ -108,13 +111,13 @@ impl TimerRing {
         NEVER
     }
 
-    /// Returns the memory of the ring's tables in bytes.
+    /// Returns the memory that the ring's tables take, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.pool.capacity() * size_of::<Node>() + size_of_val(&*self.heads) + size_of_val(&*self.occupied)
     }
 }
 
-/// Creates an array on the heap, never on the stack.
+/// Creates an array directly on the heap, without a copy on the stack.
 pub(crate) fn boxed<T: Copy, const N: usize>(value: T) -> Box<[T; N]> {
     match vec![value; N].into_boxed_slice().try_into() {
         Ok(array) => array,

@@ -1,8 +1,9 @@
-//! Recording of individual changes and packets of flows that a scenario selects, and captured ports.
+//! Recording of individual changes and packets, for the flows that a scenario selects, and capture of ports.
 //!
-//! A run without such recording has no watch, and a packet's path through ports that look ahead does not
-//! check for one. Recorded ports do not look ahead, and have a different observer ([`WatchedPort`]). Packets
-//! of watched classes reach their hosts by a separate step ([`crate::routes::Next::WatchedHost`]).
+//! A run that records none of this has no watch, and in it, a packet's path through ports that look
+//! ahead does not check for one. Recorded ports do not look ahead, and have an observer of their
+//! own ([`WatchedPort`]). Packets of watched classes reach their hosts in a step of their own
+//! ([`crate::routes::Next::WatchedHost`]).
 
 use aqmlab_network::End;
 use aqmlab_qdisc::{Cause, Observer, Reason};
@@ -19,28 +20,28 @@ use crate::in_transit::InTransit;
 use crate::packet::{PortPacket, SimPacket, Toward};
 use crate::packet_log::{Filter, PacketLog};
 
-/// The watched objects of a run.
+/// What is watched in a run.
 pub struct Watch {
     packets: Option<Packets>,
     trace: Option<Traced>,
     capture: Option<CaptureLog>,
-    /// The recording at each port, by the number of its link.
+    /// What is recorded at each port, by the number of its link.
     ports: Vec<Port>,
     limit: u64,
 }
 
-/// The recording at a port.
+/// What is recorded at a port.
 struct Port {
     name: String,
     /// Whether its packets are recorded one by one.
     logged: bool,
-    /// Its number in the capture, if it is captured.
+    /// The port's number in the capture, if it is captured.
     captured: Option<usize>,
 }
 
 struct Packets {
     log: PacketLog,
-    /// Whether hosts are places of recording.
+    /// Whether packets are also recorded at hosts.
     at_hosts: bool,
 }
 
@@ -49,7 +50,7 @@ struct Traced {
     trace: FlowTrace,
 }
 
-/// The limit of rows was exceeded.
+/// Reports that a table has more rows than the limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableFull {
     /// The name of the table.
@@ -59,7 +60,7 @@ pub struct TableFull {
 }
 
 impl Watch {
-    /// Returns the watch that `plan` requests, with the capture, or `None` if it requests nothing.
+    /// Returns the watch that `plan` and `capture` require, or `None` if nothing is watched.
     pub fn of(plan: &Plan, capture: Option<PortCapture>) -> Option<Self> {
         let record = &plan.record;
         let packets = record.packets.as_ref().map(|choice| {
@@ -95,7 +96,7 @@ impl Watch {
         port.logged || port.captured.is_some()
     }
 
-    /// Returns the observer of a recorded port, which reports to `in_transit` afterwards.
+    /// Returns the observer of a recorded port, which also passes everything on to `in_transit`.
     pub fn at_port<'a>(&'a mut self, link: u32, in_transit: &'a mut InTransit) -> WatchedPort<'a> {
         let port = &self.ports[link as usize];
         let log = self.packets.as_mut().filter(|_| port.logged).map(|packets| &mut packets.log);
@@ -116,7 +117,7 @@ impl Watch {
         self.capture.as_mut().map_or(Ok(()), |capture| capture.finish(end))
     }
 
-    /// Records that a host has sent a packet; `lost` if its own link lost it at once.
+    /// Records that a host has sent a packet; `lost` tells whether the host's own link lost it at once.
     pub fn sent(&mut self, now: Instant, packet: &SimPacket, lost: bool) {
         let host = match packet.toward() {
             Toward::Receiver => "sender",
@@ -165,14 +166,14 @@ impl Watch {
         }
     }
 
-    /// Records that a flow is over and its last packet has left.
+    /// Records that a flow is over and that its last packet has left.
     pub fn flow_ended(&mut self, flow: &Flow) {
         if let Some(Traced { trace, .. }) = &mut self.trace {
             trace.forget(flow.id.number);
         }
     }
 
-    /// Returns whether the limit of rows was exceeded.
+    /// Returns which table has more rows than the limit, if one has.
     pub fn full(&self, now: Instant) -> Option<TableFull> {
         let packets = self.packets.as_ref().and_then(|p| p.log.full_at());
         if let Some(at) = packets {
@@ -198,12 +199,12 @@ impl Watch {
     }
 }
 
-/// The observer of a recorded port. It records first, and then reports to the network, which
-/// removes a dropped packet's options.
+/// The observer of a recorded port. It records first, and then passes the event on to the network,
+/// which removes the options of a dropped packet.
 pub struct WatchedPort<'a> {
     name: &'a str,
     log: Option<&'a mut PacketLog>,
-    /// The capture, with the number of the port in it.
+    /// The capture, with the number that the port has in it.
     capture: Option<(&'a mut CaptureLog, usize)>,
     in_transit: &'a mut InTransit,
 }

@@ -1,10 +1,11 @@
 //! A timing wheel: the fast event queue.
 //!
-//! Time is divided into slots of a power of two nanoseconds. Events of the near future wait unsorted in their
-//! slot; when a slot is reached, its few events are sorted by key. Timers that are not due soon wait in a
-//! coarser ring ([`crate::timer_ring`]), and events beyond both horizons in a heap. They join their slot when
-//! it is reached. A push is constant work and a pop nearly so. The order is exactly that of the heap, by the
-//! complete key: [`crate::event::HeapQueue`] is the reference.
+//! The width of a slot is a power of two nanoseconds. Events of the near future wait unsorted in
+//! their slot; when a slot is reached, its few events are sorted by key. Timers that are not due
+//! soon wait in a coarser ring ([`crate::timer_ring`]), and events beyond the horizons of wheel and
+//! ring in a heap. They join their slot when time reaches it. Adding an event takes constant time,
+//! and removing one nearly so. The order is exactly that of the heap, by the complete key;
+//! [`crate::event::HeapQueue`] is the reference.
 //!
 //! Slots are lists in one pool of nodes, so nothing is allocated once the pool has grown to the
 //! largest number of pending events.
@@ -26,17 +27,17 @@ struct Node {
     next: u32,
 }
 
-const _: () = assert!(size_of::<Node>() == 64, "a node is a cache line");
+const _: () = assert!(size_of::<Node>() == 64, "a node takes one cache line");
 
 /// Number of slots: a constant power of two, so that an index needs no check.
 const SLOTS: usize = 1 << 16;
 const MASK: u64 = SLOTS as u64 - 1;
 
-/// Number of slots whose occupancy is recorded together.
+/// Number of slots in a group, for which one flag records whether there are events.
 const GROUP: usize = 16;
 const GROUPS: usize = SLOTS / GROUP;
 
-/// A slot of the ring of later timers is `2^COARSE` slots of the wheel.
+/// A slot of the ring for later timers is as wide as `2^COARSE` slots of the wheel.
 const COARSE: u32 = 12;
 
 /// Events by slot of time.
@@ -45,41 +46,41 @@ pub struct Wheel {
     shift: u32,
     /// The current slot, counted from time zero.
     cursor: u64,
-    /// The first event of the current slot; its list is sorted.
+    /// The first event of the current slot, whose list is sorted.
     current: u32,
     /// The first free node.
     free: u32,
     pool: Vec<Node>,
-    /// First node of each slot; these lists are not sorted.
+    /// The first node of each slot. The lists of these slots are not sorted.
     heads: Box<[u32; SLOTS]>,
-    /// Per group of slots: 0 if none of them has events, else 1. A group that has become empty is
-    /// noticed when it is next examined.
+    /// For each group of slots: 0 if no slot has events, otherwise 1. If a group has become empty,
+    /// this is noticed when it is next examined.
     filled: Box<[u8; GROUPS]>,
-    /// Timers of coarse slots later than the cursor's.
+    /// Timers whose coarse slot is later than that of the cursor.
     ring: TimerRing,
-    /// Events beyond the horizons.
+    /// Events beyond the horizons of wheel and ring.
     far: BinaryHeap<Item>,
-    /// The slot in which the first of the later timers or of the far events may be due.
+    /// The first slot in which one of the later timers or far events may be due.
     far_slot: u64,
     /// The buffer for sorting long lists.
     scratch: Vec<(Key, u32)>,
-    /// The nodes of the slots before this one are in the cache.
+    /// The nodes of all slots before this one are in the cache.
     fetched: u64,
 }
 
 /// Lists longer than this are sorted in an array.
 const LONG: usize = 8;
 
-/// A pool of more nodes than this does not stay in the cache.
+/// A pool with more nodes than this does not stay in the cache.
 const CACHED: usize = 1 << 13;
-/// Number of slots that are fetched together.
+/// Number of slots whose nodes are fetched together.
 const FETCHED: usize = 16;
 
 impl Wheel {
-    /// Creates a wheel for events that are about `gap` apart and mostly less than `horizon` ahead. Both are
-    /// hints, which affect the cost but never the order.
+    /// Creates a wheel for events that are about `gap` apart and mostly less than `horizon` ahead.
+    /// The two values are hints, which affect the cost but never the order.
     pub fn new(gap: Span, horizon: Span) -> Self {
-        // Slots of about one event, but wide enough for the horizon to lie within the wheel.
+        // A slot holds about one event, but is wide enough for the horizon to lie within the wheel.
         let wide = gap.as_ns().clamp(1 << 4, 1 << 23).ilog2() + 1;
         let reaching = (horizon.as_ns() / SLOTS as u64).max(1).ilog2() + 1;
         let shift = wide.max(reaching.min(32));
@@ -104,8 +105,8 @@ impl Wheel {
         key.at.as_ns() >> self.shift
     }
 
-    /// Returns whether the wheel reaches this slot, from the slot after the cursor's on: time does
-    /// not go back.
+    /// Returns whether the wheel reaches this slot. It reaches from the slot after the cursor's on,
+    /// because time does not go back.
     #[inline]
     fn reaches(&self, slot: u64) -> bool {
         slot.wrapping_sub(self.cursor).wrapping_sub(1) < MASK
@@ -115,7 +116,7 @@ impl Wheel {
     #[inline]
     fn node(&mut self, key: Key, event: Event, next: u32) -> u32 {
         let place = self.free;
-        // The end of the list of free nodes is not a place in the pool.
+        // The value that ends the list of free nodes is not a place in the pool.
         match self.pool.get_mut(place as usize) {
             Some(node) => {
                 self.free = node.next;
@@ -132,14 +133,15 @@ impl Wheel {
         (self.pool.len() - 1) as u32
     }
 
-    /// Adds an event to its slot, which the wheel reaches.
+    /// Adds an event to its slot, which must be within reach of the wheel.
     fn hang(&mut self, slot: u64, key: Key, event: Event) {
         let index = (slot & MASK) as usize;
         self.heads[index] = self.node(key, event, self.heads[index]);
         self.filled[index / GROUP] = 1;
     }
 
-    /// Adds an arrival that is not in the near future, or the first of many.
+    /// Adds an event that [`EventQueue::push_arrival`] does not add itself: it is not in the near
+    /// future, or there is no free node for it.
     #[inline(never)]
     fn push_seldom(&mut self, key: Key, event: Event) {
         let slot = self.slot_of(&key);
@@ -172,7 +174,7 @@ impl Wheel {
         }
     }
 
-    /// Moves on to the next slot with events, and sorts them. Returns false if there is none.
+    /// Moves on to the next slot with events, and sorts its events. Returns false if there is none.
     #[inline]
     fn next_slot(&mut self) -> bool {
         let near = self.next_near();
@@ -187,8 +189,8 @@ impl Wheel {
         true
     }
 
-    /// Returns the next slot of the wheel with events, or [`NEVER`] if there is none. Most often it
-    /// is one of the next few.
+    /// Returns the next slot of the wheel with events, or [`NEVER`] if there is none. It is usually
+    /// one of the next few slots.
     #[inline(always)]
     fn next_near(&mut self) -> u64 {
         let mut slot = self.cursor + 1;
@@ -203,8 +205,8 @@ impl Wheel {
         }
     }
 
-    /// Returns the next slot with events from `slot` on, the first of its group, within one turn
-    /// from the cursor. The cursor's group is examined last.
+    /// Returns the next slot with events from `slot` on, which is the first of its group, within
+    /// one turn from the cursor. The cursor's group is examined last.
     #[inline(never)]
     fn next_group(&mut self, slot: u64) -> u64 {
         let start = (slot & MASK) as usize / GROUP;
@@ -227,7 +229,7 @@ impl Wheel {
         NEVER
     }
 
-    /// Sorts the current list, which begins with these two events and most often has no more.
+    /// Sorts the current list, which begins with these two events and usually has no others.
     #[inline(always)]
     fn sort_from(&mut self, first: u32, second: u32) {
         if self.pool[second as usize].next != NONE {
@@ -239,14 +241,14 @@ impl Wheel {
         }
     }
 
-    /// Makes the list of a slot with events the current one, not sorted yet.
+    /// Makes the list of a slot with events the current list, without sorting it.
     #[inline]
     fn take_near(&mut self, slot: u64) {
         self.cursor = slot;
         self.current = std::mem::replace(&mut self.heads[(slot & MASK) as usize], NONE);
     }
 
-    /// Moves on to the next events if they are later timers or lie beyond the horizon, alone or
+    /// Moves on to the next events if these are later timers or beyond the horizon, alone or
     /// together with those of the slot `near`. Returns false if there are no events at all.
     #[cold]
     fn next_far_slot(&mut self, near: u64) -> bool {
@@ -267,7 +269,7 @@ impl Wheel {
         true
     }
 
-    /// Moves the timers of a coarse slot, before which nothing is due, into the wheel.
+    /// Moves the timers of a coarse slot into the wheel; nothing is due before that slot.
     fn bring_near(&mut self, coarse: u64) {
         self.cursor = (coarse << COARSE) - 1;
         while let Some((key, notice)) = self.ring.pop(coarse) {
@@ -277,7 +279,7 @@ impl Wheel {
     }
 
     /// Adds the events from beyond the horizon that are in the cursor's slot to the current list,
-    /// which is not sorted yet.
+    /// without sorting it.
     fn take_far(&mut self) {
         while self.far.peek().is_some_and(|item| self.slot_of(&item.key) == self.cursor) {
             let Some(Item { key, event }) = self.far.pop() else { break };
@@ -286,7 +288,7 @@ impl Wheel {
         self.look_far();
     }
 
-    /// Computes the slot in which later or far events may be due.
+    /// Computes the first slot in which later timers or far events may be due.
     fn look_far(&mut self) {
         let far = self.far.peek().map_or(NEVER, |item| self.slot_of(&item.key));
         let coarse = self.ring.first();
@@ -324,8 +326,9 @@ impl Wheel {
         }
     }
 
-    /// Traverses the lists of this slot and the next ones in parallel, so that their cache misses overlap.
-    /// Otherwise these would take most of the time of a run with very many flows.
+    /// Traverses the lists of this slot and of the next ones in parallel, so that their cache
+    /// misses overlap. Otherwise, cache misses would take most of the time of a run with very many
+    /// flows.
     #[inline(never)]
     fn fetch_slots(&mut self) {
         let list = |n| self.heads[((self.cursor + n as u64) & MASK) as usize];
@@ -364,7 +367,7 @@ impl Wheel {
 }
 
 impl EventQueue for Wheel {
-    /// The packet is written once, where it stays.
+    /// The packet is written only once, to the place where it stays.
     #[inline(always)]
     fn push_arrival(&mut self, key: Key, packet: SimPacket) {
         let slot = self.slot_of(&key);
@@ -384,7 +387,7 @@ impl EventQueue for Wheel {
         }
     }
 
-    /// An event before the next coarse slot is near.
+    /// An event before the next coarse slot counts as near.
     #[inline]
     fn push(&mut self, key: Key, notice: Notice) {
         let slot = self.slot_of(&key);
@@ -461,7 +464,7 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// An event this far after the last popped one, with a packet or without.
+        /// An event this far after the last event popped, with its rank and its object; `true` adds a packet.
         Push(u64, u8, u64, bool),
         Pop,
     }
@@ -493,15 +496,15 @@ mod tests {
         count
     }
 
-    /// Flows that start together have their timers together, beyond the horizon. Work that grew
-    /// with the square of their number would take minutes here.
+    /// Flows that start together have timers at the same instant, beyond the horizon. If the work
+    /// grew with the square of their number, it would take minutes here.
     #[test]
     fn a_multitude_at_one_far_instant_comes_in_order() {
         let mut wheel = Wheel::new(Span::us(30), Span::ms(200));
         let n = 300_000;
         let at = Instant::ZERO + Span::s(30);
         for i in 0..n {
-            let object = i * 7919 % n; // any order but the correct one: 7919 is prime
+            let object = i * 7919 % n; // any order except the correct one: 7919 is prime
             wheel.push(Key::new(at, Rank::Timer, object, 0), Notice::Start { class: object as u32, user: 0 });
         }
         for object in 0..n {

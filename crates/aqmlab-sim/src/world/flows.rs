@@ -1,4 +1,4 @@
-//! The life of flows: start, transmissions, timers, end.
+//! The life of flows: their start, transmissions, timers and end.
 
 use std::cmp::Reverse;
 
@@ -37,7 +37,8 @@ impl<Q: EventQueue> World<'_, Q> {
         let number = if c.opener.is_list {
             c.opener.first_number + open.user
         } else {
-            // After the numbers of all flows; after four billion connections, these numbers repeat.
+            // The number follows those of all flows of the plan; after four billion connections,
+            // such numbers repeat.
             self.opened = self.opened.checked_add(1).unwrap_or(self.flows);
             self.opened
         };
@@ -71,7 +72,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.begin(flow);
     }
 
-    /// Lets a user make further requests on a connection, or close it if nothing is left to request.
+    /// Lets a user make further requests on a connection, or closes the connection if nothing is
+    /// left to request.
     fn ask(&mut self, class: u32, of: Identity, objects: &[PageObject]) {
         let Some(&flow) = self.classes[class as usize].opener.open.get(&of) else { return };
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
@@ -86,7 +88,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.serve(flow, End::Client);
     }
 
-    /// Returns the body of a flow or connection of a class that starts now.
+    /// Creates the body of a flow or connection of a class that starts now.
     fn body(&mut self, plan: &ClassPlan, of: Identity, source: FlowSource) -> Body {
         let applications = match source {
             FlowSource::Packets(source) => return Body::Packets(Box::new(Datagrams::new(source))),
@@ -107,7 +109,7 @@ impl<Q: EventQueue> World<'_, Q> {
         Body::Tcp(Connection::new(tcp, applications, plan.send_jitter(of, self.seed)))
     }
 
-    /// Carries out the application's first action.
+    /// Carries out the first action of a flow's application.
     fn begin(&mut self, flow: FlowRef) {
         let f = self.in_transit.flows.of_packet(flow.slot);
         let workload = &self.plan.classes[usize::from(f.id.class)].workload;
@@ -138,7 +140,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Emits the due packet of a source.
+    /// Emits the packet of a source that is due.
     pub(super) fn emit(&mut self, flow: FlowRef) {
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
         let Body::Packets(d) = &mut f.body else { return self.wake_session(flow) };
@@ -174,7 +176,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Makes a session's applications act again.
+    /// Makes the applications of a session act when they are due.
     fn wake_session(&mut self, flow: FlowRef) {
         let connection = self.in_transit.flows.of_packet(flow.slot).connection();
         let Some(applications) = &mut connection.applications else { return };
@@ -195,8 +197,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.scheduler.timer(wake_at, number, FlowObject::Source, Notice::Emit { flow });
     }
 
-    /// Stops a class. Its flows stop in the order of their numbers, each by its own event, and
-    /// later ones stop at once.
+    /// Stops a class. Its flows stop in the order of their numbers, each by an event of its own.
+    /// Flows that start later stop at once.
     pub(super) fn stop_class(&mut self, class: u32) {
         let living = self.in_transit.flows.living().filter(|(_, flow)| u32::from(flow.id.class) == class);
         let mut stopping: Vec<_> = living.map(|(at, flow)| (flow.id.number, at)).collect();
@@ -238,7 +240,7 @@ impl<Q: EventQueue> World<'_, Q> {
         let is_list = self.classes[usize::from(class)].opener.is_list;
         let connection = f.connection();
         if connection.armed[end as usize] != self.now {
-            return; // superseded by an earlier one
+            return; // superseded by an earlier event
         }
         connection.armed[end as usize] = Instant::FAR_FUTURE;
         match connection.endpoint(end).deadline() {
@@ -258,7 +260,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Releases what an end has held back.
+    /// Releases the data that an end has held back.
     pub(super) fn send_delayed(&mut self, at: FlowRef, end: End) {
         let Some(flow) = self.in_transit.flows.get_mut(at) else { return };
         let class = usize::from(flow.id.class);
@@ -266,7 +268,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.serve_fully(at, end);
     }
 
-    /// Counts a completion: a receiver has received everything from its sender, or a client its response.
+    /// Counts a completion: a receiver has received everything from its sender, or a client has
+    /// received its response.
     pub(super) fn count_completed(&mut self, class: u16, what: Completed) {
         if self.schedule.is_measuring() && self.completions.count(usize::from(class), what) {
             self.stop(StoppedBy::Completed);

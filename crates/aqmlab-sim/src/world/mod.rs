@@ -1,4 +1,4 @@
-//! The simulation loop: takes the next event, handles it, schedules its consequences.
+//! The simulation loop: takes the next event, handles it, and schedules its consequences.
 
 mod flows;
 mod packets;
@@ -28,14 +28,14 @@ use crate::watch::{TableFull, Watch};
 /// Number of events between two readings of the control.
 const CONTROL_INTERVAL: u64 = 1 << 16;
 
-/// The way in which a run is computed. All of them give the same recording.
+/// The ways in which a run can be computed. All ways give the same recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ways {
-    /// An event per departure and per hop.
+    /// An event for each departure and each hop.
     Plain,
     /// Ports that look ahead, and fused hops.
     Fused,
-    /// The same, with everything done ahead of time that cannot be observed earlier.
+    /// As [`Ways::Fused`], but everything that cannot be observed earlier is done ahead of time.
     Ahead,
 }
 
@@ -45,9 +45,9 @@ pub struct World<'a, Q: EventQueue> {
     seed: u64,
     now: Instant,
     scheduler: Scheduler<Q>,
-    /// Whether hosts are processed ahead. Without continuous observation, a packet is processed at
-    /// its host as soon as its arrival is known, if nothing else can happen there before. It then
-    /// needs no event for the last part of its path.
+    /// Whether hosts are processed ahead of time. If there is no continuous observation, a packet
+    /// is processed at its host as soon as its arrival is known, provided that nothing else can
+    /// happen there before. The packet then needs no event for the last part of its path.
     serves_ahead: bool,
     /// The latest instant for which anything has been done ahead of time.
     done_as_of: Instant,
@@ -61,34 +61,33 @@ pub struct World<'a, Q: EventQueue> {
     pub recorder: Recorder,
     /// The recorder of requests, if a class makes any.
     pub requests: Option<Box<RequestRecorder>>,
-    /// The recording of single changes and packets, if requested.
+    /// The recording of individual changes and packets, if it is requested.
     pub watch: Option<Box<Watch>>,
     /// Packets of flows without access links that are about to enter their first queue.
     outbox: Vec<SimPacket>,
     /// Empty except while held packets are released: see [`Link::held`].
     releasing: VecDeque<Held>,
-    /// Memory of ended connections, for the applications of later ones.
+    /// Memory of ended connections, which the applications of later ones reuse.
     #[expect(clippy::vec_box, reason = "the boxes themselves are reused")]
     spare: Vec<Box<Applications>>,
-    /// The number of flows in the plan, and the number of the last connection that is not one of
-    /// them.
+    /// The number of flows in the plan, and the number of the last connection that is not one of these flows.
     flows: u32,
     opened: u32,
-    /// Flows completed since the end of the warm-up, if they may end the run.
+    /// Counts completions since the end of the warm-up, if they may end the run.
     completions: Completions,
-    /// Events processed up to the last reading of the control: a property of the engine, not of the
-    /// network.
+    /// Events processed up to the last reading of the control. This count depends on the engine,
+    /// not on the network.
     pub events: u64,
-    /// Events from the last reading of the control to the next, and the number of them still to
-    /// come.
+    /// The number of events from the last reading of the control to the next, and how many of them
+    /// are still to come.
     stride: u64,
     until_poll: u64,
-    /// Samples, the end of the warm-up, the end of the run.
+    /// The times of samples, of the end of the warm-up, and of the end of the run.
     schedule: Schedule,
-    /// When the next milestone is due; queues are not advanced beyond it. Zero if nothing is done there ahead
-    /// of time.
+    /// When the next milestone is due, beyond which queues are not advanced. Zero if nothing is
+    /// done at queues ahead of time.
     next_look: Instant,
-    /// When flows are sampled next, or the warm-up ends if that is earlier.
+    /// When flows are sampled next, or when the warm-up ends if that is earlier.
     next_snapshot: Instant,
     /// The link that a stop condition watches.
     watched: Option<u32>,
@@ -162,7 +161,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             let wake = opener.population.begin();
             opener.schedule(&mut self.scheduler, wake);
             if let Some(stop_at) = self.plan.classes[class].stop_at {
-                // At the position of its first flow's stop, before all of the stops.
+                // Its key is that of the stop of the class's first flow, so it comes before all
+                // stops of flows.
                 let (number, class) = (opener.first_number, class as u32);
                 let at = Instant::ZERO + stop_at;
                 self.scheduler.timer(at, number, FlowObject::Stop, Notice::StopClass { class });
@@ -175,10 +175,10 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.schedule_milestone();
     }
 
-    /// Runs to the end.
+    /// Runs the simulation to its end.
     ///
     /// # Errors
-    /// [`RunError::Cancelled`], or [`RunError::Memory`] when the run's tables outgrow the control's cap.
+    /// [`RunError::Cancelled`], or [`RunError::Memory`] if the run's tables outgrow the control's cap.
     pub fn run(&mut self, control: &Control) -> Result<StoppedBy, RunError> {
         while let Some(at) = self.scheduler.queue.advance() {
             debug_assert!(at >= self.now, "time ran backwards");
@@ -204,13 +204,13 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     }
 
     /// Returns whether something has been done for an instant at or after the end of the run,
-    /// because the early end was not known.
+    /// because it was not known that the run would end so early.
     pub fn has_passed_its_end(&self) -> bool {
         self.schedule.ended().is_some_and(|(at, why)| why == StoppedBy::Completed && self.done_as_of >= at)
     }
 
-    /// Reads the control every [`CONTROL_INTERVAL`] events and when the run should stop. Returns the
-    /// reason for the stop, if there is one.
+    /// Reads the control, every [`CONTROL_INTERVAL`] events and when the run should stop. Returns
+    /// the reason for a stop, if there is one.
     #[cold]
     fn poll_control(&mut self, control: &Control) -> Result<Option<StoppedBy>, RunError> {
         self.events += self.stride;
@@ -255,11 +255,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
     }
 
-    /// Ends the run with the current event.
+    /// Ends the run after the current event.
     fn stop(&mut self, why: StoppedBy) {
         self.schedule.end(self.now, why);
-        // The loop does not check for a stop at each event: this event becomes the last before the
-        // next check.
+        // The loop does not check for a stop at each event, so this event becomes the last before
+        // the next check.
         self.stride -= self.until_poll - 1;
         self.until_poll = 1;
     }
@@ -320,14 +320,14 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.release_held();
     }
 
-    /// Hosts are processed ahead of at most one sample of flows.
+    /// Allows hosts to be processed beyond one sample of flows at most.
     fn foresee_snapshots(&mut self) {
         let (next_sample, warmup_end) =
             (self.schedule.at(Milestone::SampleFlows), self.schedule.at(Milestone::WarmupEnd));
         self.next_snapshot = next_sample.min(warmup_end);
         let mut until = next_sample.saturating_add(self.plan.record.flows);
         if self.plan.stop.completed.is_some() {
-            // Completions are counted from the end of the warm-up on.
+            // Completions count only after the end of the warm-up.
             until = until.min(warmup_end);
         }
         for class in &mut self.classes {
@@ -347,15 +347,15 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.watch_stop_condition();
     }
 
-    /// Starts watching the stop condition's link.
+    /// Starts to watch the link of the stop condition.
     fn watch_stop_condition(&mut self) {
         self.watched = self.plan.stop.condition.as_ref().map(|stop| stop.link as u32);
     }
 
     // --- the end --------------------------------------------------------------------------------------
 
-    /// Returns the packets still in the network: on links, in access links, in queues and in
-    /// transmission. A packet at a port that looks ahead is already moving to the next place.
+    /// Returns the packets that are still in the network: on links, in access links, in queues and
+    /// in transmission. A packet at a port that looks ahead counts as on its way to the next place.
     pub fn resident(&self) -> Tally {
         let mut tally = self.scheduler.packets();
         self.held().for_each(|packet| tally.count(packet.wire_len()));
@@ -370,15 +370,15 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         tally
     }
 
-    /// Iterates over the packets that are between two links and have no event.
+    /// Iterates over the packets that are between two links without an event.
     fn held(&self) -> impl Iterator<Item = &SimPacket> {
         self.links.iter().flat_map(|link| link.held.iter().map(|held| &held.packet))
     }
 
-    /// Checks that the table of options holds those of all packets in the network and no others.
+    /// Checks that the table of options holds the options of all packets in the network, and no others.
     ///
     /// # Errors
-    /// The counts held and found.
+    /// The numbers of options held and found.
     pub fn check_options(&self) -> Result<(), OptionImbalance> {
         let plain = self.links.iter().filter(|l| !l.port.looks_ahead());
         let waiting = plain.map(|l| l.port.backlog().packets.get() + u64::from(l.port.is_sending()));
@@ -386,7 +386,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.in_transit.options.check(self.scheduler.packets_with_options() + held, waiting.sum())
     }
 
-    /// Returns the current memory of the run's own tables in bytes, estimated from their lengths.
+    /// Returns the memory that the run's own tables take at present, in bytes, estimated from their lengths.
     fn memory_bytes(&self) -> u64 {
         let scheduler = self.scheduler.queue.memory_bytes();
         let waiting: u64 = self.links.iter().map(|l| l.port.backlog().packets.get()).sum();
@@ -400,16 +400,17 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     }
 }
 
-/// Returns whether flows and queues are observed only at instants that are known in advance.
-/// [`World::has_passed_its_end`] handles the end of a run by the number of completions.
+/// Returns whether flows and queues are observed only at instants that are known in advance. If a
+/// number of completions ends the run, that instant is not known in advance;
+/// [`World::has_passed_its_end`] deals with it.
 fn is_unobserved(plan: &Plan) -> bool {
     plan.stop.condition.is_none() && Watch::of(plan, None).is_none()
 }
 
 /// Makes ports look ahead where the discipline permits it. A stop condition reads its link after
-/// each change, so that link keeps an event per departure. So do the links after it: if an event of
-/// that link ends the run, their departures at that instant must not have happened yet. A watched
-/// port must report each departure when it happens.
+/// each change, so that link keeps an event for each departure. So do the links with higher
+/// numbers: if an event of that link ends the run, their departures at that instant must not have
+/// happened yet. A watched port must report each departure when it happens.
 fn look_ahead(plan: &Plan, links: &mut [Link], watch: Option<&Watch>) {
     let before = plan.stop.condition.as_ref().map_or(links.len(), |stop| stop.link);
     for (number, link) in links[..before].iter_mut().enumerate() {
