@@ -248,7 +248,7 @@ impl Observer<PortPacket> for WatchedPort<'_> {
     }
 }
 
-/// Returns the numbers in the run of the selected flows, ascending.
+/// Returns the numbers that the selected flows have in the run, in ascending order.
 fn numbers(plan: &Plan, choices: &[FlowChoice]) -> Vec<u32> {
     let mut all = Vec::new();
     for choice in choices {

@@ -1,4 +1,5 @@
-//! Applications that pause, respond and follow a list: the data on their connections, and the times.
+//! Applications that pause, respond and follow a list: the data on their connections, and the times
+//! at which it is sent.
 mod support;
 
 use aqmlab_recording::Recording;
@@ -8,7 +9,7 @@ use aqmlab_sim::{Control, run};
 use aqmlab_units::{Instant, Span};
 use support::{flows, integers, record, summary};
 
-/// 100 Mbit/s and 20 ms in each direction: 40 ms without queueing.
+/// 100 Mbit/s, and 20 ms in each direction: a round trip of 40 ms without queueing.
 const PATH: &str = r#"
     duration = "20s"
     [topology]
@@ -57,8 +58,8 @@ fn an_answer_takes_two_round_trips_and_a_push_half_a_one_more_than_the_handshake
     let r = traced("", "start_s,request_bytes,response_bytes\n1,100,1000\n2,1000,0\n3,0,1000\n");
     let took: Vec<u128> =
         flows(&r, "x", "end_ns").iter().zip([1u128, 2, 3]).map(|(e, s)| e - 1000 * MS * s).collect();
-    // SYN, SYN-ACK, request, response; SYN, SYN-ACK, data. A passive end that sends first waits for the
-    // handshake's last ACK. Transmission takes less than a millisecond altogether.
+    // SYN, SYN-ACK, request, response; SYN, SYN-ACK, data. A passive end that sends first waits for
+    // the handshake's last ACK. All transmissions together take less than a millisecond.
     for (took, expected) in took.iter().zip([80 * MS, 60 * MS, 80 * MS]) {
         assert!((expected..expected + MS).contains(took), "{took} ns, not {expected}");
     }
@@ -119,13 +120,14 @@ fn bursts_follow_each_other_on_one_connection() {
     );
     let r = record(&text, 1);
     let run = r.table("run").expect("every recording has a run");
-    // The handshake takes 40 ms, each burst 40 ms until it is acknowledged, and 100 ms until the next: the
-    // last burst of 20 s, the 143rd, begins at 19.92 s. A whole burst fits into the initial window (of 4
-    // segments) with which an idle connection restarts. Each consists of whole segments: 2 and 4.
+    // The handshake takes 40 ms, each burst 40 ms until it is acknowledged, and 100 ms until the
+    // next: the last burst of 20 s, the 143rd, begins at 19.92 s. A whole burst fits into the
+    // initial window (of 4 segments) with which an idle connection restarts. Each burst consists of
+    // whole segments: 2 and 4.
     assert_eq!(flows(&r, "x", "sent_bytes"), [71 * (2920 + 5840) + 2920]);
     assert_eq!(flows(&r, "x", "delivered_bytes"), [71 * (2920 + 5840) + 2920]);
     assert_eq!(flows(&r, "x", "sent_segments"), [71 * 6 + 2]);
-    // Only data and ACKs, a SYN and its answer: the connection remains open.
+    // There are only data and ACKs, a SYN and its answer: the connection remains open.
     let acks = integers(run, "sent_packets")[0] - (71 * 6 + 2) - 3;
     assert!(acks <= 71 * 6 + 2, "{acks}");
     assert_eq!(flows(&r, "x", "end_ns"), [0]);
@@ -151,7 +153,8 @@ fn a_greedy_sender_is_silent_while_it_is_off() {
     let (times, counts) = (integers(queues, "t_ns"), integers(queues, "arrivals_packets"));
     for i in (0..queues.rows()).filter(|&i| at[i] == "bottleneck") {
         let ms = times[i] / MS;
-        // The sample counts events in (ms - 100, ms]; a flight may still be on its own link for a moment.
+        // The sample counts events in (ms - 100, ms]. A flight of segments may still be on the
+        // flow's own link for a moment.
         let within = (ms - 100) % 3000;
         if within < 1000 {
             assert!(counts[i] > 0, "on at {ms} ms");

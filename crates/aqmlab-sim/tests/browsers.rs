@@ -1,5 +1,5 @@
-//! Users with browsers, following the UNC model: the published properties of the distributions, and page
-//! times over an idle path by arithmetic.
+//! Users with browsers, after the UNC model: the published properties of the distributions, and
+//! page times over an idle path, computed by hand.
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use aqmlab_traffic::{BrowserPlan, ExchangePlan};
 use support::{integers, plan, record};
 
 const RTT_MS: u128 = 40;
-/// Transmission at 100 Gbit/s, over all round trips of a page.
+/// The time for transmission at 100 Gbit/s, over all round trips of a page.
 const TOLERANCE_NS: u128 = 40_000;
 
 fn scenario(rate: &str, traffic: &str) -> String {
@@ -51,7 +51,7 @@ fn models(plan: &Plan) -> (&BrowserPlan, &ExchangePlan) {
     (browsers, exchanges)
 }
 
-/// For a million draws, five standard errors around the published value.
+/// An interval of five standard errors around the published value, for a million draws.
 #[test]
 fn responses_of_the_stand_in_are_those_that_are_published() {
     let plan = plan(&scenario("1Gbit", "users = 1"));
@@ -64,11 +64,11 @@ fn responses_of_the_stand_in_are_those_that_are_published() {
     let small: Vec<f64> = sizes.iter().copied().filter(|&size| size <= 10_000.0).collect();
     let share = small.len() as f64 / n;
     assert!((share - 0.87).abs() < 5.0 * (0.87 * 0.13 / n).sqrt(), "{share} have at most 10 kB");
-    // The tail's index is 1.26, so the mean of the table can be compared, but not that of the draws.
+    // The tail's index is 1.26, so only the mean of the table can be compared, not that of the draws.
     let mean = exchanges.response.mean().get() as f64;
     let bytes = small.iter().sum::<f64>() / n / mean;
     assert!((bytes - 0.20).abs() < 0.002, "{bytes} of the bytes");
-    // With index 1.26, objects ten times as large are 10^-1.26 times as frequent.
+    // With an index of 1.26, objects ten times as large are 10^-1.26 times as frequent.
     let [above, far_above] =
         [10_000.0, 100_000.0].map(|least| sizes.iter().filter(|&&size| size > least).count() as f64);
     let fewer = far_above / above;
@@ -92,7 +92,7 @@ fn half_of_the_objects_of_the_stand_in_share_their_connection() {
         shared += u64::from(connections.iter().filter(|&&n| n > 1).sum::<u32>());
     }
     let share = |of: u64, whole: u64| of as f64 / whole as f64;
-    // In theory 0.5, 0.1534 and 5.52; a page has 4.99 objects (`tests/browsers.rs` of the traffic crate).
+    // Theory gives 0.5, 0.1534 and 5.52; a page has 4.99 objects (`tests/browsers.rs` of the traffic crate).
     assert!((share(shared, objects) - 0.5).abs() < 0.005, "{}", share(shared, objects));
     assert!((share(several, all) - 0.153).abs() < 0.003, "{}", share(several, all));
     assert!((share(shared, several) - 5.52).abs() < 0.06, "{}", share(shared, several));
@@ -111,18 +111,19 @@ fn users_of_the_stand_in_think_long_and_heavy_tailed() {
     let mean = think.iter().sum::<f64>() / n as f64;
     let variance = think.iter().map(|t| (t - mean) * (t - mean)).sum::<f64>() / n as f64;
     assert!((mean - 30.0).abs() < 5.0 * (variance / n as f64).sqrt(), "{mean} s");
-    // With 4.99 objects per page, and a second to fetch the page, there are 0.16 requests per second.
+    // With 4.99 objects per page, and about a second to fetch the page, there are 0.16 requests per
+    // second and user.
     assert!((4.99 / (mean + 1.0) - 0.16).abs() < 0.003);
     think.sort_unstable_by(f64::total_cmp);
     let above = |t: f64| (n as usize - think.partition_point(|&x| x <= t)) as f64 / n as f64;
-    // From 20 s to 100 s a Pareto tail of index 1.4 thins by a factor of 5^1.4 = 9.5, an exponential one with
-    // this mean by a factor of 14.4.
+    // From 20 s to 100 s, a Pareto tail of index 1.4 thins by a factor of 5^1.4 = 9.5, an
+    // exponential tail with this mean by a factor of 14.4.
     let ratio = above(20.0) / above(100.0);
     assert!((9.0..11.5).contains(&ratio), "{ratio}");
     assert!(think.last().is_some_and(|&longest| longest <= 600.0));
 }
 
-/// Small objects of a page that never changes.
+/// Small objects, on a page that is always the same.
 fn small(more: &str) -> String {
     format!(
         r#"
@@ -155,7 +156,7 @@ fn a_page_takes_two_round_trips_for_each_connection_in_a_row_and_one_more_for_ea
         let times = column(&recording, "page_sample", "page_time_ns");
         let expected = (round_trips * RTT_MS + 7 * delayed) * 1_000_000;
         assert!(times.iter().all(|time| time.abs_diff(expected) < TOLERANCE_NS), "{more}: {times:?}");
-        // Users are closed loops: a page, a second, a page.
+        // Users are closed loops: each fetches a page, thinks for a second, and fetches the next page.
         let cycle = expected + 1_000_000_000;
         let pages = 3 * (60_000_000_000u128).div_ceil(cycle);
         let [completed, censored] =
@@ -191,8 +192,8 @@ fn connections_of_one_user_have_round_trip_times_of_their_own() {
     assert!(times.iter().all(|time| (200_000_000..401_000_000).contains(time)));
 }
 
-/// Under congestion, users wait and therefore request less: no request is made without its user, and requests
-/// do not accumulate.
+/// Under congestion, users wait and therefore request less: there is no request without a waiting
+/// user, and requests do not accumulate.
 #[test]
 fn under_congestion_users_slow_down() {
     let users = "users = 200\nthink = { exponential = \"1s\" }\nresponse = \"10kB\"\nparallel = 2";

@@ -1,9 +1,10 @@
-//! Senders whose segments leave in bursts, as from hosts with segmentation offload (`burst`): the effect on a queue.
+//! Senders whose segments leave in bursts, as from hosts with segmentation offload (`burst`): what
+//! this does to a queue.
 mod support;
 
 use support::{record, summary};
 
-/// Seconds to send a packet on the bottleneck and on an access link.
+/// The seconds that a packet takes on the bottleneck and on an access link.
 const PACKET: f64 = 1500.0 * 8.0 / 50e6;
 const ACCESS: f64 = 1500.0 * 8.0 / 10e9;
 
@@ -39,8 +40,8 @@ fn run(count: u32, limit: u32, tcp: &str) -> (f64, f64) {
     )
 }
 
-/// One flow whose window fills half of its pipe: without bursts no packet waits. The n-th packet of a burst waits for
-/// those before it, on average for (N - 1) / 2 of them.
+/// One flow whose window fills half of its pipe. Without bursts, no packet waits. The n-th packet
+/// of a burst waits for the packets before it, so the average packet waits for (N - 1) / 2 of them.
 #[test]
 fn packets_of_a_burst_wait_for_each_other() {
     let (alone, _) = run(1, 1000, "ack_every = 1, max_window = 40");
@@ -54,7 +55,7 @@ fn packets_of_a_burst_wait_for_each_other() {
     }
 }
 
-/// Bursts overflow a small buffer: more packets are lost, although the windows are no larger.
+/// Bursts overflow a small buffer: more packets are lost although the windows are no larger.
 #[test]
 fn a_small_buffer_loses_more_of_bursts() {
     let lost = |tcp: &str| run(4, 15, tcp).1;

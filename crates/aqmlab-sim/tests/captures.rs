@@ -1,5 +1,5 @@
-//! Packets of ports as a pcapng file: they agree with the books and with the recorded packets, and an
-//! independent program can read them.
+//! Packets of ports as a pcapng file: they agree with the books and with the packets recorded one
+//! by one, and an independent program can read them.
 mod support;
 
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use support::{integers, names, plan, record, summary};
 
 const MUCH: usize = 1 << 30;
 
-/// Connections of three classes and a packet source over a short queue: losses and marks of all kinds. All
-/// end before the run does.
+/// Connections of three classes and a packet source over a short queue: losses and marks of all
+/// kinds. All of these flows end before the run does.
 fn scenario(record: &str) -> String {
     format!(
         r#"
@@ -132,7 +132,8 @@ fn the_packets_of_a_port_are_its_books() {
     assert!(said("dropped injected") == 1 && said("marked injected") >= 1);
 }
 
-/// The rows that `[record]` writes for each packet equal its headers, row by row.
+/// The rows that `[record]` writes for the packets agree with the packets' headers in the capture,
+/// row by row.
 #[test]
 fn headers_tell_what_the_simulation_knows() {
     let (recording, packets) = recorded(&plan(&scenario(PACKETS)), 128);
@@ -156,7 +157,8 @@ fn headers_tell_what_the_simulation_knows() {
             "row {row}"
         );
         assert!(ip.dont_fragment() && ip.ttl() == 64);
-        // Four, four and two flows, and one: 198.18 is the network of the ends that open connections.
+        // There are four, four and two flows, and one; 198.18 is the network of the ends that open
+        // connections.
         let (class, index) = [(0, 0), (1, 4), (2, 8), (3, 10)]
             .into_iter()
             .rev()
@@ -220,7 +222,8 @@ fn checksums_and_lengths_are_right() {
             }
         }
     }
-    // UDP; TCP without options, with room for time stamps, and with one to three SACK blocks.
+    // The packets are UDP, or TCP: without options, with room for time stamps, and with one to
+    // three SACK blocks.
     assert!([8, 20, 32, 40, 48].iter().all(|len| kinds.contains_key(len)), "{kinds:?}");
     let (_, short) = recorded(&plan(&scenario("")), 40);
     for (short, whole) in short.iter().zip(&packets) {
@@ -229,7 +232,7 @@ fn checksums_and_lengths_are_right() {
     }
 }
 
-/// The ACKs contain the blocks of their SACK options: data beyond the first hole that has been sent.
+/// The ACKs contain the blocks of their SACK options: data beyond the first hole, all of which has been sent.
 #[test]
 fn sack_blocks_are_those_of_the_receiver() {
     let (_, packets) = recorded(&plan(&scenario("")), 128);
@@ -279,8 +282,8 @@ fn a_full_disk_ends_the_run() {
     assert!(bytes.len() <= 1 << 19);
 }
 
-/// Whatever a profile counts as header, the capture contains a valid packet, and the packet's comment states
-/// the length if headers cannot represent it.
+/// Whatever a profile counts as header, the capture contains a valid packet. The packet's comment
+/// states the length if headers cannot represent it.
 #[test]
 fn headers_of_any_length_give_packets() {
     for (header, expected) in
@@ -319,7 +322,8 @@ fn headers_of_any_length_give_packets() {
     }
 }
 
-/// More flows than a client has ports, and more classes than an octet can count: all are distinguished.
+/// More flows than a client has ports, and more classes than an octet can count: the addresses
+/// still distinguish all flows.
 #[test]
 fn every_flow_has_addresses_and_ports_of_its_own() {
     let traffic = |name: &str, count: u32| {

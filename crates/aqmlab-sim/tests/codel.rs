@@ -1,9 +1,9 @@
-//! CoDel under TCP: it holds the standing queue near its target where DropTail fills the buffer.
+//! CoDel under TCP: it holds the standing queue near its target, whereas DropTail fills the buffer.
 mod support;
 
 use support::{record, summary};
 
-/// Twenty connections of 80 ms over 10 Mbit/s.
+/// Twenty connections with a round-trip time of 80 ms over 10 Mbit/s.
 fn scenario(queue: &str, ecn: bool) -> String {
     format!(
         r#"
@@ -24,7 +24,8 @@ fn scenario(queue: &str, ecn: bool) -> String {
     )
 }
 
-/// Mean wait in milliseconds, throughput as a share of the link, packets dropped and marked by the law.
+/// The mean wait in milliseconds, the throughput as a share of the link, and the packets dropped
+/// and marked by the law.
 fn outcome(queue: &str, ecn: bool) -> (f64, f64, u128, u128) {
     let r = record(&scenario(queue, ecn), 1);
     let of = |column| summary(&r, "bottleneck", "*", column);

@@ -1,10 +1,11 @@
-//! A crowd of flows of the profile `linux` at a bottleneck, compared with Linux 6.1 in virtual time: the same
-//! flows (round trip and start of each, by seed), the same queue. `vectors/linux-crowd` has the results of
-//! the kernel.
+//! A crowd of flows with the profile `linux` at a bottleneck, compared with Linux 6.1 in virtual
+//! time: the same flows (the round-trip time and start of each, by seed), and the same queue.
+//! `vectors/linux-crowd` contains the results of the kernel.
 //!
-//! Limits for the differences of the means: goodput within 1 %, mean queue within 3 %, drops and marks within
-//! 8 %, timeouts within a factor of 1.5, and no flow below a tenth of the mean unless the kernel has one,
-//! too. Cases in `differences.csv` are exempt; the file lists the figure that differs and the reason.
+//! Limits for the differences of the means: goodput within 1 %, mean queue within 3 %, drops and
+//! marks within 8 %, timeouts within a factor of 1.5, and no flow below a tenth of the mean unless
+//! the kernel has one, too. Cases in `differences.csv` are exempt; the file states which figure
+//! differs, and why.
 mod support;
 
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ fn number(row: &Row, column: &str) -> f64 {
     row[column].parse().unwrap_or_else(|_| panic!("{column} of {row:?} is a number"))
 }
 
-/// The figures of a run, in the order of `runs.csv`.
+/// The figures of a run, in the order of the columns of `runs.csv`.
 const FIGURES: [&str; 6] = ["goodput_mbit", "mean_queue", "dropped", "marked", "timeouts", "least_share"];
 const GOODPUT: usize = 0;
 const QUEUE: usize = 1;
@@ -41,10 +42,10 @@ const TIMEOUTS: usize = 4;
 const LEAST: usize = 5;
 type Figures = [f64; 6];
 
-/// Number of our runs for each of the kernel's: the same flows, other draws.
+/// How many of our runs there are for each run of the kernel: the same flows, but other draws.
 const RUNS: usize = 4;
-/// The cases of the fast lane: one flow, deep and shallow queues, with and without ECN, both congestion
-/// controls.
+/// The cases of the fast lane: one flow, deep and shallow queues, with and without ECN, both
+/// congestion controls.
 const FEW: [&str; 5] =
     ["reno_red_1_10", "reno_red_ecn_16_10", "reno_red_16_5", "cubic_red_ecn_16_10", "cubic_pfifo_4_20"];
 
@@ -53,8 +54,9 @@ fn theirs(case: &str) -> Vec<Figures> {
     rows.iter().filter(|row| row["case"] == case).map(|row| FIGURES.map(|name| number(row, name))).collect()
 }
 
-/// A scenario with the flows of a seed. `again` distinguishes runs of one seed if no queue draws: each flow
-/// starts later by `again` times 0.7 ms plus its number in microseconds.
+/// A scenario with the flows of this seed. `again` distinguishes runs of one seed if the queue
+/// draws nothing: each flow then starts later by `again` times 0.7 ms, plus its number in
+/// microseconds.
 fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
     let count = number(case, "flows") as usize;
     let mine = scenes.iter().filter(|row| number(row, "seed") as usize == seed).take(count);
@@ -62,13 +64,13 @@ fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
         let values = mine.clone().enumerate().map(|(n, row)| number(row, column) + later(n));
         values.map(|s| format!("\"{:.0}us\"", s * 1e6)).collect::<Vec<_>>().join(", ")
     };
-    // A packet of the kernel arrives when its transmission begins.
+    // In the kernel's runs, a packet arrives when its transmission begins.
     let transmission = 1500.0 * 8.0 / number(case, "rate_kbit") / 1e3;
     let rtt = list("rtt_s", &|_| -transmission);
     let start = list("start_s", &|n| again as f64 * (0.7e-3 + n as f64 * 1e-6));
     let (limit, rate) = (&case["limit"], number(case, "rate_kbit"));
     let queue = match case["queue"].as_str() {
-        // DCTCP's: each packet that finds this many is marked.
+        // For DCTCP, each packet that finds this many in the queue is marked.
         "red" if case["burst"].is_empty() => format!(
             "{{ kind = \"red\", preset = \"linux\", limit = \"{}B\", min_th = \"{}B\", max_th = \"{}B\", \
              mean_packet = \"1500B\", w_q = 1.0, ecn = true }}",
@@ -148,11 +150,11 @@ fn mean(runs: &[Figures], figure: usize) -> f64 {
     runs.iter().map(|run| run[figure]).sum::<f64>() / runs.len() as f64
 }
 
-/// The figures whose means differ by more than the limit.
+/// The figures whose means differ by more than the limits allow.
 fn apart(ours: &[Figures], theirs: &[Figures]) -> Vec<&'static str> {
     let inside = |figure: usize| {
         let (a, b) = (mean(ours, figure), mean(theirs, figure));
-        // A count has an uncertainty of about its square root.
+        // The uncertainty of a count is about its square root.
         let chance = 2.0 * (b.max(1.0) * (1.0 / theirs.len() as f64 + 1.0 / ours.len() as f64)).sqrt();
         match figure {
             GOODPUT => (a / b - 1.0).abs() <= 0.01,

@@ -1,10 +1,12 @@
-//! A crowd of flows on a dumbbell, against ns-2.35: the same flows (base RTT and start of each, by seed), the same
-//! queue, 100 seconds measured. `vectors/ns2-crowd` has the results of ns-2.
+//! A crowd of flows on a dumbbell, compared with ns-2.35: the same flows (the base RTT and start of
+//! each, by seed), the same queue, and 100 seconds measured. `vectors/ns2-crowd` contains the
+//! results of ns-2.
 //!
-//! The criterion for DropTail and RED (gentle) with 10 and 50 NewReno flows: the 90 % interval of the ratio
-//! ours / ns-2 lies within 0.97 to 1.03 for goodput and 0.85 to 1.15 for drop percentage and mean queue.
-//! Jain's index and timeouts per flow are printed side by side. For 50 NewReno flows with ECN and 50 SACK
-//! flows without, and the reverse, the interval lies within 0.9 to 1.1 for the share of each half.
+//! The criterion for DropTail and RED (gentle) with 10 and 50 NewReno flows: the 90 % interval of
+//! the ratio of our value to ns-2's lies within 0.97 to 1.03 for goodput, and within 0.85 to 1.15
+//! for drop percentage and mean queue. Jain's index and the timeouts per flow are printed next to
+//! ns-2's. For 50 NewReno flows with ECN next to 50 SACK flows without ECN, and the other way
+//! round, the interval for the share of each half lies within 0.9 to 1.1.
 mod support;
 
 use std::path::PathBuf;
@@ -17,20 +19,21 @@ use support::{flows, plan, summary};
 
 const MEASURED_S: f64 = 100.0;
 
-/// The number of ns-2's seeds to run: `few`, or `AQMLAB_CROWD_SEEDS`, at most those that ns-2 has run.
+/// How many of ns-2's seeds to run: `few`, or `AQMLAB_CROWD_SEEDS`, and at most as many as ns-2 has run.
 fn seeds(few: usize) -> usize {
     std::env::var("AQMLAB_CROWD_SEEDS").map_or(few, |n| n.parse().expect("AQMLAB_CROWD_SEEDS is a number"))
 }
 
-/// The 95 % quantile of Student's t (a two-sided 90 % interval) for `n - 1` degrees of freedom, from the
-/// expansion of Abramowitz and Stegun 26.7.5; accurate to four digits from 20 degrees on, to 0.5 % from 5 on.
+/// The 95 % quantile of Student's t (for a two-sided 90 % interval) with `n - 1` degrees of
+/// freedom, from the expansion in Abramowitz and Stegun 26.7.5. It is accurate to four digits from
+/// 20 degrees of freedom on, and to 0.5 % from 5 on.
 fn t_90(n: f64) -> f64 {
     let (x, v): (f64, f64) = (1.644_854, n - 1.0);
     let (g1, g2) = ((x.powi(3) + x) / 4.0, (5.0 * x.powi(5) + 16.0 * x.powi(3) + 3.0 * x) / 96.0);
     x + g1 / v + g2 / (v * v)
 }
 
-/// The figures of one run that are compared.
+/// The figures of one run that are compared with those of ns-2.
 #[derive(Clone, Copy, Debug)]
 struct Figures {
     goodput: f64,
@@ -38,7 +41,7 @@ struct Figures {
     mean_queue: f64,
     jain: f64,
     timeouts: f64,
-    /// The share of the first half of the flows in the goodput; no value if all flows are alike.
+    /// The first half's share of the goodput of all flows; no value if all flows are alike.
     first_half_share: f64,
 }
 
@@ -89,7 +92,7 @@ fn scene(rows: &[Vec<String>], seed: u64, count: usize) -> [Vec<String>; 2] {
     [rtt, start].map(|c| mine.iter().map(|r| r[c].clone()).collect())
 }
 
-/// A network and its flows: all of one kind, or one half of each of two kinds.
+/// A network and its flows: all of one kind, or half of them of one kind and half of another.
 struct Crowd {
     case: &'static str,
     count: usize,
@@ -169,7 +172,7 @@ impl Crowd {
     }
 }
 
-/// The ratio of means over paired seeds with its 90 % interval (delta method, covariance of the pairs).
+/// The ratio of means over paired seeds, with its 90 % interval (delta method, covariance of the pairs).
 fn ratio(pairs: &[(f64, f64)]) -> (f64, f64, f64) {
     let n = pairs.len() as f64;
     let (a, b) = pairs.iter().fold((0.0, 0.0), |(a, b), p| (a + p.0 / n, b + p.1 / n));
@@ -180,7 +183,7 @@ fn ratio(pairs: &[(f64, f64)]) -> (f64, f64, f64) {
     (ratio, ratio - half, ratio + half)
 }
 
-/// The interval of our value divided by ns-2's, for one figure.
+/// The interval of the ratio of our value to ns-2's, for one figure.
 struct Ratio {
     name: &'static str,
     low: f64,
@@ -200,7 +203,7 @@ const GETTERS: [(&str, Getter); 7] = [
 ];
 
 impl Crowd {
-    /// Runs this many of ns-2's seeds, on two threads, and compares.
+    /// Runs this many of ns-2's seeds on two threads, and compares the results.
     fn compare(&self, most: usize) -> Vec<Ratio> {
         let mut theirs = theirs(self.case, self.count);
         theirs.truncate(most);
@@ -261,11 +264,12 @@ impl Crowd {
     }
 }
 
-// ns-2's drop-tail with `limit_ 100` keeps 99 waiting in addition to the one in transmission.
+// ns-2's drop-tail with `limit_ 100` keeps 99 packets waiting in addition to the packet in transmission.
 const DROPTAIL: &str = r#"{ kind = "droptail", limit = "99p" }"#;
-// ns-2 ran with its queue in packets: in bytes, a queue of one packet would not be spared.
+// ns-2 ran with a queue that counts packets. A queue that counts bytes would not spare a queue of one packet.
 const RED: &str = r#"{ kind = "red", preset = "ns2", measure = "packets", byte_mode = "off", limit = "200p", min_th = "15p", max_th = "45p", max_p = 0.1, w_q = 0.002, gentle = true, mean_packet = "1040B" }"#;
-// Marks over the whole gentle range, as with `use_mark_p_ false`; the average does not reach its end.
+// RED marks over the whole gentle range, as with `use_mark_p_ false`; the average does not reach
+// the end of that range.
 const RED_ECN: &str = r#"{ kind = "red", preset = "ns2", measure = "packets", byte_mode = "off", limit = "400p", min_th = "30p", max_th = "90p", max_p = 0.1, w_q = 0.002, gentle = true, mean_packet = "1040B", ecn = true, ecn_region = "feng" }"#;
 
 fn newreno(case: &'static str, count: usize, queue: &'static str) {
@@ -277,7 +281,7 @@ fn jittered(case: &'static str, count: usize, queue: &'static str, jitter: &'sta
     Crowd { case, count, rate: 10, queue, classes, jitter }.assert_inside(seeds(25));
 }
 
-/// A run with these flows has ten times the packets, so the fast lane uses fewer seeds.
+/// A run with these flows has ten times as many packets, so the fast lane uses fewer seeds.
 fn mixed(case: &'static str, classes: &'static [(&'static str, bool)]) {
     Crowd { case, count: 100, rate: 50, queue: RED_ECN, classes, jitter: "0s" }.assert_inside(seeds(6));
 }
@@ -292,7 +296,7 @@ fn droptail_50() {
     newreno("droptail", 50, DROPTAIL);
 }
 
-// Delays of up to the 832 us of a packet at the bottleneck.
+// Senders delay their packets by up to 832 us, the time that a packet takes at the bottleneck.
 #[test]
 fn droptail_10_with_jitter() {
     jittered("droptail-jitter", 10, DROPTAIL, "832us");

@@ -1,5 +1,5 @@
-//! Datagrams: by a schedule, with an ECN field, with random gaps. The times at which datagrams leave, and
-//! their fates.
+//! Datagrams: sent by a schedule, with an ECN field, and with random gaps. Checks the times at
+//! which datagrams leave, and their fates.
 mod support;
 
 use aqmlab_recording::Recording;
@@ -54,8 +54,8 @@ fn packets_leave_when_the_schedule_says_so_and_as_it_says() {
     const MS: u128 = 1_000_000;
     let expected = [(500 * MS, 1250), (500 * MS, 28), (1000 * MS, 200), (2000 * MS, 100), (9750 * MS, 500)];
     assert_eq!(packets(&r, "send"), expected);
-    // 1 ms of transmission and 20 ms of propagation; the small one due at the same instant arrives 22.4 us
-    // later.
+    // The path takes 1 ms of transmission and 20 ms of propagation. The small packet that is due at
+    // the same instant arrives 22.4 us later.
     let arrivals = packets(&r, "arrive");
     assert_eq!(arrivals[..2], [(521 * MS, 1250), (521 * MS + 22_400, 28)]);
     assert_eq!(flows(&r, "x", "start_ns"), [500 * MS, 1000 * MS]);
@@ -82,7 +82,7 @@ fn marks(r: &Recording) -> u128 {
     of("early") + of("forced")
 }
 
-/// 12 Mbit/s into a link of 10 Mbit/s, through a RED queue that marks.
+/// 12 Mbit/s enter a link of 10 Mbit/s through a RED queue that marks packets.
 fn flood(ecn: &str) -> Recording {
     let text = format!(
         r#"
@@ -133,9 +133,9 @@ fn an_accident_marks_a_chosen_datagram() {
 
 #[test]
 fn random_gaps_are_those_of_ns_2() {
-    // ns-2 2.35, 400 kbit/s in packets of 500 bytes with `random_ 1`, 99.5 s: the first packet at once, 9943
-    // packets, gaps from 5.002 ms to 15.000 ms, mean 10.008 ms, standard deviation 0.2893 of the constant
-    // gap, serial correlation 0.001.
+    // In ns-2 2.35, 400 kbit/s in packets of 500 bytes with `random_ 1` for 99.5 s give: the first
+    // packet at once, 9943 packets, gaps from 5.002 ms to 15.000 ms with mean 10.008 ms and a
+    // standard deviation of 0.2893 of the constant gap, and a serial correlation of 0.001.
     let text = |random: &str| {
         format!("[[traffic]]\nname = \"x\"\nkind = \"cbr\"\nrate = \"400kbit\"\nsize = \"500B\"\n{random}")
     };
@@ -145,7 +145,7 @@ fn random_gaps_are_those_of_ns_2() {
     let gaps: Vec<f64> = at.windows(2).map(|w| (w[1] - w[0]) as f64 / 1e7).collect();
     assert!(gaps.iter().all(|gap| (0.5..=1.5).contains(gap)));
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-    // Four standard errors of a thousand uniform gaps.
+    // The tolerance is four standard errors of a thousand uniform gaps.
     assert!((mean - 1.0).abs() < 4.0 * 0.2887 / 1000f64.sqrt(), "{mean}");
     let even = sent(&text("random_ = 0"), "").unwrap_or_else(|e| panic!("{e}"));
     let at: Vec<u128> = packets(&even, "send").into_iter().map(|(at, _)| at).collect();

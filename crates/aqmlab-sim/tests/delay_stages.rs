@@ -1,5 +1,4 @@
-//! Delay stages at the edge of the network: transit times, losses, and the books' record of where packets are
-//! lost.
+//! Delay stages at the edge of the network: transit times, losses, and where the books record lost packets.
 mod support;
 
 use aqmlab_recording::Recording;
@@ -7,7 +6,7 @@ use support::{flows, integers, record, summary};
 
 const MS: u128 = 1_000_000;
 
-/// A round trip of 20 ms over a fast dumbbell, with these rules and this traffic.
+/// A fast dumbbell with a round-trip time of 20 ms, with these rules and this traffic.
 fn scenario(traffic: &str, delays: &str) -> String {
     format!(
         r#"
@@ -25,7 +24,7 @@ fn scenario(traffic: &str, delays: &str) -> String {
     )
 }
 
-/// The time at which the receiver of one small transfer has received all of it.
+/// The time at which the receiver has received all of one small transfer.
 fn transfer_took(delays: &str) -> u128 {
     let r = record(&scenario("kind = \"bulk\"\nbytes = \"1kB\"", delays), 1);
     flows(&r, "x", "end_ns")[0]
@@ -34,7 +33,7 @@ fn transfer_took(delays: &str) -> u128 {
 #[test]
 fn each_packet_of_a_direction_takes_its_delay_longer() {
     let plain = transfer_took("");
-    // SYN and data go to the receiver, the SYN-ACK in between to the sender.
+    // The SYN and the data go to the receiver, and the SYN-ACK between them goes to the sender.
     for (rule, extra) in [
         ("direction = \"to_receiver\"\ndelay = \"30ms\"", 60),
         ("direction = \"to_sender\"\ndelay = \"30ms\"", 30),
@@ -45,7 +44,7 @@ fn each_packet_of_a_direction_takes_its_delay_longer() {
         ("delay = { list = [\"7ms\"] }\nrate = \"1Gbit\"", 21),
     ] {
         let took = transfer_took(&format!("[[delay]]\n{rule}\n"));
-        // At 1 Gbit/s a kilobyte takes 8 us.
+        // At 1 Gbit/s, a kilobyte takes 8 us.
         assert!(
             (plain + extra * MS..plain + extra * MS + 20_000).contains(&took),
             "{rule}: {plain} -> {took}"
@@ -80,11 +79,11 @@ fn draws_belong_to_the_flow() {
     let (few, many) = (of(5), of(200));
     assert_eq!(few, many[..5]);
     let mean = many.iter().sum::<u128>() as f64 / 200.0 / 1e6;
-    // 20 ms and two uniform draws: 120 on average, with a deviation of 41.
+    // 20 ms and two uniform draws add up to 120 ms on average, with a standard deviation of 41 ms.
     assert!((mean - 120.0).abs() < 4.0 * 41.0 / 200f64.sqrt(), "{mean}");
 }
 
-/// The position of a stage determines the arrivals at the queue.
+/// The position of a stage determines what arrives at the queue.
 #[test]
 fn queues_see_packets_behind_an_entry_and_before_an_exit() {
     let arrivals = |at: &str| {
@@ -92,8 +91,8 @@ fn queues_see_packets_behind_an_entry_and_before_an_exit() {
         let r = record(&scenario(traffic, &format!("[[delay]]\ndelay = \"2s\"\nat = \"{at}\"\n")), 1);
         (summary(&r, "bottleneck", "*", "arrivals_packets"), flows(&r, "x", "delivered_bytes")[0])
     };
-    // 1000 packets per second for 10 seconds; those of the last 2 seconds (and 10 ms of the path) have not
-    // arrived.
+    // 1000 packets per second are sent for 10 seconds; those of the last 2 seconds (and of 10 ms
+    // for the path) have not arrived.
     assert_eq!(arrivals("entry"), (8000, 7_990_000));
     assert_eq!(arrivals("exit"), (10_000, 7_990_000));
 }
@@ -108,7 +107,8 @@ fn losses_of_a_stage_are_counted_apart_from_those_of_queues() {
         let traffic = "kind = \"cbr\"\nrate = \"8Mbit\"\nsize = \"1000B\"\ncount = 2\nstop = \"9s\"";
         let r = record(&scenario(traffic, &format!("[[delay]]\nloss = 0.1\nat = \"{at}\"\n")), 1);
         let (sent, gone) = (flows(&r, "x", "sent_segments").iter().sum::<u128>(), lost(&r, "packets"));
-        // 1000 per second from each, for 9 seconds. Binomial(18000, 0.1): a deviation of 40.
+        // Each of the two flows sends 1000 packets per second for 9 seconds. Binomial(18000, 0.1):
+        // a deviation of 40.
         assert_eq!(sent, 18_002);
         assert!(gone.abs_diff(1800) < 5 * 40, "{at}: {gone}");
         assert_eq!(lost(&r, "bytes"), gone * 1000);
@@ -133,7 +133,7 @@ fn a_rate_of_a_stage_holds_for_each_flow() {
         ),
         1,
     );
-    // 1460 B of 1500 arrive, after the handshake.
+    // Of each 1500 B, 1460 B arrive, after the handshake.
     for (bytes, mbit) in flows(&r, "x", "delivered_bytes").iter().zip([1.0, 2.0, 1.0]) {
         let share = *bytes as f64 / (mbit * 1e6 / 8.0 * 10.0 * 1460.0 / 1500.0);
         assert!((0.97..=1.0).contains(&share), "{bytes} at {mbit} Mbit/s: {share}");
@@ -148,7 +148,7 @@ fn jitter_never_reorders() {
         1,
     );
     assert!(flows(&r, "x", "delivered_bytes").iter().all(|bytes| *bytes > 1_000_000));
-    // A packet out of order causes duplicate ACKs; nothing else could cause a retransmission.
+    // A packet out of order would cause duplicate ACKs, and nothing else could cause a retransmission here.
     assert_eq!(summary(&r, "bottleneck", "*", "dropped_overflow_packets"), 0);
     assert_eq!(flows(&r, "x", "fast_retransmits").iter().sum::<u128>(), 0);
 }
@@ -181,14 +181,15 @@ fn a_delay_difference_costs_a_class_its_share() {
     let r = record(text, 1);
     let of = |class: &str| flows(&r, class, "measured_delivered_bytes").iter().sum::<u128>() as f64;
     let ratio = of("near") / of("far");
-    // With the queue the RTTs are 180 ms and 80 ms: a share proportional to 1/RTT gives 2.25, its root 1.5.
+    // With the queue, the RTTs are 180 ms and 80 ms: shares proportional to 1/RTT give a ratio of
+    // 2.25, and the root of that is 1.5.
     assert!((1.4..4.0).contains(&ratio), "{ratio}");
 }
 
 // --- in routers ------------------------------------------------------------------------------------------------------
 
-/// Three links in series with 1 ms each; a class from end to end, one over the middle link, and the sections
-/// in `more`.
+/// Three links in series, with 1 ms each. One class goes from end to end, another over the middle
+/// link, and `more` contains further sections.
 fn row(more: &str) -> Recording {
     let text = format!(
         r#"
@@ -217,13 +218,14 @@ fn row(more: &str) -> Recording {
     record(&text, 1)
 }
 
-/// SYN, SYN-ACK and data each pass each stage once, at the first router of a path, in the middle and at the last.
+/// SYN, SYN-ACK and data each pass each stage once: at the first router of a path, in the middle
+/// and at the last router.
 #[test]
 fn a_stage_in_a_router_delays_whoever_passes_it() {
     let (plain, took) = (row(""), |r: &Recording, class: &str| flows(r, class, "end_ns")[0]);
     let rtt = |r: &Recording, class: &str| flows(r, class, "base_rtt_ns")[0];
     assert_eq!((rtt(&plain, "far"), rtt(&plain, "near")), (6 * MS, 12 * MS));
-    // By router: whether it is on the near class's path.
+    // For each router: whether it is on the path of the near class.
     for (router, is_near) in [("r0", 0), ("r1", 1), ("r2", 1), ("r3", 0)] {
         for (direction, packets, ways) in [("both", 3, 2), ("to_receiver", 2, 1), ("to_sender", 1, 1)] {
             let r = row(&format!(
@@ -242,7 +244,7 @@ fn a_stage_in_a_router_delays_whoever_passes_it() {
     }
 }
 
-/// Stages at each of two routers and at an edge all apply: at each place, the first rule that matches.
+/// Stages at each of two routers and at an edge all apply; at each place, only the first matching rule does.
 #[test]
 fn stages_on_one_path_add_up() {
     let stages = "[[delay]]\nat = \"r1\"\ndelay = \"20ms\"\n[[delay]]\nat = \"r2\"\nclass = \"far\"\ndelay = \"5ms\"\n\
@@ -253,7 +255,7 @@ fn stages_on_one_path_add_up() {
     assert_eq!(flows(&r, "far", "base_rtt_ns"), [58 * MS]);
 }
 
-/// Queues upstream of the router see packets as they arrive; those downstream see them later.
+/// Queues upstream of the router see packets without its delay, and queues downstream see them with it.
 #[test]
 fn what_lies_behind_a_router_sees_its_delay_and_losses() {
     let arrivals = |stages: &str| {
@@ -264,7 +266,7 @@ fn what_lies_behind_a_router_sees_its_delay_and_losses() {
         let lost = flows(&r, "back", "lost_outside_queues_packets")[0];
         (["hop3-reverse", "hop2-reverse", "hop1-reverse"].map(at), lost, lost_in(&r))
     };
-    // One packet per millisecond from 0 s on; the last is sent at the end, and a hop takes 1.08 ms.
+    // One packet is sent per millisecond from 0 s on, the last at the end; a hop takes 1.08 ms.
     assert_eq!(arrivals(""), ([10_001, 9_999, 9_998], 0, 0));
     let late = "[[delay]]\nclass = \"back\"\nat = \"r2\"\ndelay = \"2s\"\n";
     assert_eq!(arrivals(late), ([10_001, 7_999, 7_998], 0, 0));
@@ -276,14 +278,14 @@ fn what_lies_behind_a_router_sees_its_delay_and_losses() {
     assert!((9_998 - lost..=9_999 - lost).contains(&third), "{third}");
 }
 
-/// Packets lost outside the queues, according to the books of the network.
+/// Number of packets lost outside the queues, according to the books of the network.
 fn lost_in(r: &Recording) -> u128 {
     lost(r, "packets")
 }
 
 // --- without links of their own --------------------------------------------------------------------------------------
 
-/// The completion time of one small transfer, and its base round-trip time, with hosts at the routers.
+/// The completion time of one small transfer, and its base round-trip time, if hosts are at the routers.
 fn transfer_at_the_routers(delays: &str) -> (u128, u128) {
     let r = record(&scenario("kind = \"bulk\"\nbytes = \"1kB\"\naccess_rate = \"none\"", delays), 1);
     (flows(&r, "x", "end_ns")[0], flows(&r, "x", "base_rtt_ns")[0])
@@ -311,17 +313,17 @@ fn a_stage_without_a_link_loses_and_paces() {
     let r = record(&scenario(traffic, "[[delay]]\nloss = 0.25\n[[delay]]\nloss = 0.25\nat = \"exit\"\n"), 1);
     let (sent, delivered) = (flows(&r, "x", "sent_segments")[0], flows(&r, "x", "delivered_bytes")[0] / 1000);
     assert_eq!(sent, 10_001);
-    // A share of (3/4)^2 arrives: 5625 of 10 000, with a deviation of 50.
+    // A share of (3/4)^2 arrives: 5625 of 10 000 packets, with a standard deviation of 50.
     assert!((5425..=5825).contains(&delivered), "{delivered}");
     assert_eq!(lost(&r, "packets"), flows(&r, "x", "lost_outside_queues_packets")[0]);
     let r = record(&scenario(traffic, "[[delay]]\nrate = \"4Mbit\"\n"), 1);
-    // Half of them arrive within ten seconds, except those sent during the last 10 ms, the delay of the path,
-    // and 2 ms, the transmission of the first.
+    // Half of the packets arrive within ten seconds, less those of 12 ms: 10 ms for the delay of
+    // the path, and 2 ms for the transmission of the first packet.
     let delivered = flows(&r, "x", "delivered_bytes")[0] / 1000;
     assert!((4990..=4995).contains(&delivered), "{delivered}");
 }
 
-/// Hosts at one end have access links; those at the other are at the router.
+/// Hosts at one end have access links, while those at the other end are at the router itself.
 #[test]
 fn a_receiver_may_be_at_the_exit_router() {
     let of = |at: &str, rtt: &str| {
@@ -334,11 +336,12 @@ fn a_receiver_may_be_at_the_exit_router() {
     assert_eq!(rtt, [100 * MS; 50]);
     for at in ["sender", "receiver"] {
         let (took, rtt) = of(&format!("access_at = \"{at}\""), "rtt = \"100ms\"");
-        // The same round trip over fewer links: SYN, SYN-ACK, data. At 1 Gbit/s a kilobyte takes 8 us.
+        // The round trip is the same over fewer links: SYN, SYN-ACK, data. At 1 Gbit/s, a kilobyte
+        // takes 8 us.
         assert_eq!(rtt, [100 * MS; 50], "{at}");
         assert!(took.iter().zip(&plain).all(|(a, b)| a < b && b - a < 30_000), "{at}: {took:?} {plain:?}");
         let (_, drawn) = of(&format!("access_at = \"{at}\""), "rtt = { uniform = [\"20ms\", \"200ms\"] }");
-        // Two links of a flow share the remaining delay to the nanosecond.
+        // Two links of a flow share the rest of the delay, exact to the nanosecond.
         assert_eq!(drawn.len(), 50);
         assert!(drawn.iter().any(|rtt| *rtt < 60 * MS) && drawn.iter().any(|rtt| *rtt > 160 * MS));
     }

@@ -1,4 +1,5 @@
-//! The same scenario and seed give the same recording; an additional flow leaves all other draws unchanged.
+//! The same scenario and seed give the same recording, and an additional flow leaves all other
+//! draws unchanged.
 mod support;
 
 use aqmlab_recording::Recording;
@@ -106,7 +107,7 @@ fn arms_that_differ_in_their_queue_see_the_same_arrivals() {
     assert_ne!(digests(&a), digests(&b));
 }
 
-/// A run with more events than occur between two readings of the control.
+/// A run with more events than there are between two readings of the control.
 fn long_run(control: &Control) -> String {
     let mut plan = plan(&crowd(10));
     plan.stop.at = plan.stop.at * 10;
@@ -131,11 +132,12 @@ fn a_run_beyond_its_memory_cap_ends_with_the_figures() {
     );
 }
 
-/// Samples count every packet once, even across the end of the warm-up, which resets the ports' books.
+/// Samples count every packet exactly once, even across the end of the warm-up, which resets the
+/// ports' books.
 #[test]
 fn samples_add_up_to_the_whole_run() {
     let interval = |text: &str| format!("{}\n[record]\nqueues = \"{text}\"\n", crowd(10));
-    // The first ends a sample with the warm-up, the second does not.
+    // In the first run, a sample coincides with the end of the warm-up; in the second, none does.
     let sums: Vec<u128> = ["50ms", "35ms"]
         .iter()
         .map(|ms| {
@@ -144,7 +146,7 @@ fn samples_add_up_to_the_whole_run() {
             let at = support::names(queues, "queue");
             let counts = integers(queues, "arrivals_packets");
             let times = integers(queues, "t_ns");
-            // Up to 19.95 s, which both intervals divide.
+            // The sums reach up to 19.95 s, which both intervals divide.
             (0..queues.rows())
                 .filter(|&i| at[i] == "bottleneck" && times[i] <= 19_950_000_000)
                 .map(|i| counts[i])
@@ -157,7 +159,7 @@ fn samples_add_up_to_the_whole_run() {
     assert!(measured >= sums[0] && measured - sums[0] < 100, "{measured} arrivals, {} in samples", sums[0]);
 }
 
-/// The books of the whole run, read back from the tables.
+/// The books of the whole run, computed from the tables.
 #[test]
 fn every_packet_has_one_fate() {
     let r = record(&crowd(10), 7);

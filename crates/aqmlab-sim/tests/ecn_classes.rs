@@ -1,12 +1,12 @@
-//! ECN for one class of flows and not for the other, at one queue: the marked packets, the dropped packets,
-//! and the ECN-capable packets of a connection.
+//! ECN for one class of flows but not for the other, at one queue: which packets are marked, which
+//! are dropped, and which packets of a connection are ECN-capable.
 mod support;
 
 use aqmlab_recording::Recording;
 use support::{flows, record, summary};
 
-/// Transfers of 400 kB through a queue that marks early, all of which end. `with` and `without` are the `tcp`
-/// settings of the two classes.
+/// Transfers of 400 kB through a queue that marks early. All transfers end. `with` and `without`
+/// are the `tcp` settings of the two classes.
 fn run(discipline: &str, with: &str, without: &str) -> Recording {
     let class = |name: &str, tcp: &str| {
         format!(
@@ -37,7 +37,8 @@ fn run(discipline: &str, with: &str, without: &str) -> Recording {
     record(&text, 5)
 }
 
-/// Minimum and maximum thresholds far below the limit: RED acts early, and never on a full queue.
+/// The minimum and maximum thresholds are far below the limit, so RED acts early, and never because
+/// the queue is full.
 const RED: &str = r#"{ kind = "red", limit = "400p", min_th = "10p", max_th = "60p", ecn = true }"#;
 
 fn total(recording: &Recording, class: &str, column: &str) -> u128 {
@@ -50,11 +51,11 @@ fn marks_hit_the_capable_class_and_drops_the_other() {
     let of = |class, column| summary(&run, "bottleneck", class, column);
     assert!(of("with", "marked_early_packets") > 10 && of("without", "dropped_early_packets") > 10);
     assert_eq!((of("without", "marked_early_packets"), of("without", "ect_arrivals_packets")), (0, 0));
-    // In the ECN-capable class, only packets that are not ECN-capable themselves are dropped: SYNs and
+    // In the class with ECN, only packets that are not ECN-capable themselves are dropped: SYNs and
     // retransmissions.
     let fragile = of("with", "arrivals_packets") - of("with", "ect_arrivals_packets");
     assert!(of("with", "dropped_early_packets") <= fragile);
-    // Each mark arrives, and the sender reacts to it at most once.
+    // Each marked packet arrives, and the sender reacts to it at most once.
     assert_eq!(total(&run, "with", "ce_received"), of("with", "marked_early_packets"));
     let reactions = total(&run, "with", "ecn_reductions");
     assert!(reactions > 0 && reactions <= total(&run, "with", "ce_received"));
@@ -64,7 +65,7 @@ fn marks_hit_the_capable_class_and_drops_the_other() {
 
 #[test]
 fn new_data_is_capable_and_what_is_sent_again_by_profile() {
-    // At a queue that only drops, so that there are retransmissions.
+    // This queue only drops, so there are retransmissions.
     let drops = r#"{ kind = "droptail", limit = "12p" }"#;
     let run = run(drops, r#"profile = "rfc", ecn = true"#, r#"profile = "ns2", mss = "1460B", ecn = true"#);
     let capable = |class| summary(&run, "bottleneck", class, "ect_arrivals_packets");

@@ -1,14 +1,14 @@
-//! Goodput is the data that reaches receivers for the first time in the measured interval: at most what the
-//! queue carries.
+//! Goodput is the data that reaches receivers for the first time in the measured interval, which is
+//! at most what the queue carries.
 mod support;
 
 use aqmlab_recording::Recording;
 use proptest::prelude::*;
 use support::{flows, integers, record, summary};
 
-/// The bytes that leave the bottleneck's queue in the measured interval, and those that may have left it
-/// before and reach receivers within it: the bytes that the link sends while a packet is behind it, and one
-/// packet per flow.
+/// The bytes that leave the bottleneck's queue in the measured interval, plus those that may have
+/// left it before and still reach receivers within the interval: the bytes that the link sends
+/// while a packet is behind it, and one packet per flow.
 fn carried(recording: &Recording, link_bps: u64, behind_ms: u64) -> u128 {
     let departures = summary(recording, "bottleneck", "*", "departures_bytes");
     let flows = recording.table("flows").expect("every recording has flows").rows() as u128;
@@ -45,7 +45,8 @@ fn what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput() {
         let (received, delivered) =
             (total(&r, "measured_received_bytes"), total(&r, "measured_delivered_bytes"));
         assert!(received <= carried(&r, 50_000_000, 50), "seed {seed}: {received}");
-        // Payload is 1460 of 1500 bytes; data that was past the queue then adds at most 50 ms.
+        // Payload is 1460 of 1500 bytes. Data that was already past the queue then adds at most
+        // what the link carries in 50 ms.
         assert!(received <= link_bytes * 1460 / 1500 + 50_000_000 / 8 / 20, "seed {seed}: {received}");
         above_the_link += u32::from(delivered > link_bytes);
     }

@@ -1,5 +1,6 @@
-//! Arrivals, drops and marks by kind of packet: the known packets of one connection one by one; in random
-//! networks, the sums compared with the books by class and with individually recorded packets.
+//! Arrivals, drops and marks by kind of packet. The known packets of one connection are checked one
+//! by one; in random networks, sums are compared with the books by class and with individually
+//! recorded packets.
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +11,7 @@ use support::{integers, names, record};
 
 type Counts = BTreeMap<(String, String), u128>;
 
-/// A column of `kinds` at a link by class and kind.
+/// A column of the table `kinds` at one link, by class and kind.
 fn by_kind(recording: &Recording, link: &str, column: &str) -> Counts {
     let kinds = recording.table("kinds").expect("every recording has it");
     let keys = names(kinds, "class").into_iter().zip(names(kinds, "kind"));
@@ -22,7 +23,8 @@ fn of_one(counts: &[(&str, u128)]) -> Counts {
     counts.iter().map(|(kind, count)| (("one".to_owned(), (*kind).to_owned()), *count)).collect()
 }
 
-/// A client that sends 2920 bytes, two segments, and closes; packets with these numbers at the two links are lost.
+/// A client that sends 2920 bytes, which are two segments, and closes. Packets with these numbers
+/// are lost at the two links.
 fn connection(lost: &[u64], lost_on_the_way_back: &[u64]) -> Recording {
     let faults = |key: &str, lost: &[u64]| match lost {
         [] => String::new(),
@@ -54,7 +56,7 @@ fn connection(lost: &[u64], lost_on_the_way_back: &[u64]) -> Recording {
     )
 }
 
-/// A test's expectation for a link: the packets that arrive, by kind, and those that are lost.
+/// What a test expects at a link: the packets that arrive, by kind, and those that are lost.
 type Expected<'a> = (&'a [(&'a str, u128)], &'a [(&'a str, u128)]);
 
 fn assert_link(recording: &Recording, link: &str, (arrive, lost): Expected<'_>) {
@@ -62,15 +64,16 @@ fn assert_link(recording: &Recording, link: &str, (arrive, lost): Expected<'_>) 
     assert_eq!(found, of_one(arrive), "{link}: arrivals");
     assert_eq!(by_kind(recording, link, "dropped_injected_packets"), of_one(lost), "{link}: drops");
     for (column, expected) in [("arrivals_bytes", arrive), ("dropped_injected_bytes", lost)] {
-        // Headers of 40 bytes, and 1460 bytes of payload in each segment that has some (RFC 9293, section 3.1; no options).
+        // Headers have 40 bytes, and each segment with payload has 1460 bytes of it (RFC 9293,
+        // section 3.1; no options).
         let bytes = expected.iter().map(|(kind, n)| (*kind, n * if *kind == "data" { 1500 } else { 40 }));
         assert_eq!(by_kind(recording, link, column), of_one(&bytes.collect::<Vec<_>>()), "{link}: {column}");
     }
     assert!(by_kind(recording, link, "marked_injected_packets").is_empty());
 }
 
-/// By RFC 9293: SYN, SYN-ACK, ACK; two segments, FIN on the second; one ACK for both (RFC 5681, section 4.2),
-/// FIN of the server, and its ACK.
+/// According to RFC 9293, there are: SYN, SYN-ACK and ACK; two segments, the second with FIN; one
+/// ACK for both (RFC 5681, section 4.2), the server's FIN, and its ACK.
 #[test]
 fn a_short_connection_has_so_many_packets_of_each_kind() {
     let r = connection(&[], &[]);
@@ -80,7 +83,8 @@ fn a_short_connection_has_so_many_packets_of_each_kind() {
 
 #[test]
 fn a_lost_packet_is_a_drop_of_its_kind() {
-    // The SYN is sent again, and the window is one segment (RFC 5681, section 3.1): each has its own ACK.
+    // The SYN is sent again, and the window is then one segment (RFC 5681, section 3.1), so each
+    // segment has its own ACK.
     let r = connection(&[1], &[]);
     assert_link(&r, "bottleneck", (&[("syn", 2), ("ack", 2), ("data", 2)], &[("syn", 1)]));
     assert_link(&r, "reverse", (&[("syn", 1), ("ack", 2), ("fin", 1)], &[]));
@@ -95,12 +99,12 @@ fn a_lost_packet_is_a_drop_of_its_kind() {
     // A segment with payload is data, with or without FIN.
     let r = connection(&[4], &[]);
     assert_link(&r, "bottleneck", (&[("syn", 1), ("ack", 2), ("data", 3)], &[("data", 1)]));
-    // The server's FIN, which it sends again.
+    // The server's FIN is lost and sent again.
     let r = connection(&[], &[3]);
     assert_link(&r, "reverse", (&[("syn", 1), ("ack", 1), ("fin", 2)], &[("fin", 1)]));
 }
 
-/// The kind of a recorded packet: RST, then SYN, then payload, then FIN decide.
+/// The kind of a recorded packet. RST decides first, then SYN, then payload, then FIN.
 fn kind_of(flags: &str, payload: Option<u64>) -> &'static str {
     let has = |letter| flags.contains(letter);
     match payload {
@@ -115,10 +119,10 @@ fn kind_of(flags: &str, payload: Option<u64>) -> &'static str {
 
 const REASONS: [&str; 4] = ["early", "forced", "overflow", "injected"];
 
-/// Packets and bytes by queue, class, kind and column of `kinds`.
+/// Numbers of packets and bytes, by queue, class, kind and column of `kinds`.
 type Books = BTreeMap<[String; 4], (u64, u64)>;
 
-/// The expected table `kinds`, from the packets recorded one by one.
+/// The table `kinds` as it should be according to the packets recorded one by one.
 fn from_packets(recording: &Recording) -> Books {
     let packets = recording.table("packets").expect("they are recorded");
     let flows = recording.table("flows").expect("every recording has flows");
@@ -142,7 +146,7 @@ fn from_packets(recording: &Recording) -> Books {
         };
         let kind = kind_of(&flags[i], payloads[i]).to_owned();
         for column in columns {
-            // Connections of users are numbered after all flows.
+            // The connections of users are numbered after all flows.
             let class = classes.get(&owners[i]).map_or("web", String::as_str).to_owned();
             let (packets, octets) =
                 books.entry([places[i].clone(), class, kind.clone(), column]).or_default();
@@ -152,7 +156,7 @@ fn from_packets(recording: &Recording) -> Books {
     books
 }
 
-/// The counts in a table, by queue, class and kind; the kind is empty for a table without kinds.
+/// The counts in a table by queue, class and kind, where the kind is empty for a table without kinds.
 fn from_table(table: &Table) -> Books {
     let fates = ["dropped", "marked"].map(|fate| REASONS.map(|reason| format!("{fate}_{reason}")));
     let columns =
@@ -184,8 +188,9 @@ fn summed(books: &Books) -> Books {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Connections that close, users with requests and datagrams, over queues that drop and mark: the rows
-    /// equal those computed packet by packet, and their sums equal those of the classes.
+    /// Connections that close, users with requests, and datagrams, over queues that drop and mark:
+    /// the rows equal those computed packet by packet, and their sums equal the rows of the
+    /// classes.
     #[test]
     fn rows_are_the_packets_and_sums_the_classes(
         queue in prop::sample::select(vec![

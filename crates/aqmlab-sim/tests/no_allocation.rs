@@ -1,4 +1,4 @@
-//! A run in steady state allocates nothing: ten more seconds cost no further allocation.
+//! A run in steady state allocates nothing: ten more seconds need no further allocation.
 mod support;
 
 use allocation_counter::{AllocationInfo, measure};
@@ -7,8 +7,8 @@ use aqmlab_sim::{Control, run};
 use aqmlab_units::Span;
 use support::integers;
 
-/// Twenty connections, each with forty segments in flight, and a packet source, behind one queue that never
-/// empties and never overflows.
+/// Twenty connections with forty segments in flight each, and a packet source, behind one queue
+/// that never empties and never overflows.
 fn scenario(queue: &str, recovery: &str) -> String {
     format!(
         r#"
@@ -36,7 +36,7 @@ fn scenario(queue: &str, recovery: &str) -> String {
     )
 }
 
-/// Sixty users, each opening more than one connection per second with three exchanges.
+/// Sixty users, each of whom opens more than one connection per second, with three exchanges on each.
 fn users(more: &str) -> String {
     format!(
         r#"
@@ -75,7 +75,7 @@ fn allocated(text: &str, seconds: u64) -> (AllocationInfo, Recording) {
     (counted, recording.expect("it has run"))
 }
 
-/// Allocations, and how many links packets have passed.
+/// The number of allocations, and the number of links that packets have passed.
 fn allocations(text: &str, seconds: u64) -> (u64, u128) {
     let (counted, recording) = allocated(text, seconds);
     let run = recording.table("run").expect("every recording has a run");
@@ -95,7 +95,7 @@ fn ten_seconds_more_allocate_nothing() {
     assert_steady(&scenario(r#"kind = "droptail", limit = "2000p""#, "newreno"), 20);
 }
 
-/// RED marks packets, and endpoints react.
+/// RED marks packets, and endpoints react to the marks.
 #[test]
 #[cfg_attr(
     debug_assertions,
@@ -106,8 +106,8 @@ fn nor_do_they_under_marks() {
     assert_steady(&scenario(red, "newreno"), 20);
 }
 
-/// Losses allocate nothing either, once each endpoint has had its largest number of holes: SACK options,
-/// scoreboards and data beyond a hole reuse the same memory.
+/// Losses do not allocate either, once each endpoint has had its largest number of holes: SACK
+/// options, scoreboards and data beyond a hole reuse the same memory.
 #[test]
 #[cfg_attr(
     debug_assertions,
@@ -117,14 +117,14 @@ fn nor_do_they_under_losses() {
     assert_steady(&scenario(r#"kind = "droptail", limit = "60p""#, "sack"), 80);
 }
 
-/// Connections that open reuse the memory of earlier ones.
+/// New connections reuse the memory of earlier ones.
 #[test]
 fn nor_do_requests() {
     assert_steady(&users(""), 40);
 }
 
-/// Finished pages return their memory to new ones. (This holds after some time, because a recording has a row
-/// for each bin of its histograms of page times.)
+/// Pages that have been fetched leave their memory to new pages. (That holds only after some time,
+/// because a recording has a row for each bin of its histograms of page times.)
 #[test]
 fn nor_do_pages_of_browsers() {
     let browsers = users("").replace("kind = \"requests\"", "kind = \"browsers\"");
@@ -136,7 +136,7 @@ fn nor_do_pages_of_browsers() {
     );
 }
 
-/// A class that will stop needs no memory for connections that have already ended.
+/// A class that is going to stop needs no memory for connections that have already ended.
 #[test]
 fn the_end_of_a_class_costs_nothing_before_it_comes() {
     let ([without, with], seconds) = (["", r#"stop = "90s""#], 60);

@@ -1,4 +1,5 @@
-//! Web users of PackMime-HTTP, over an idle and fast path: the connections are those that the model drew.
+//! Web users of PackMime-HTTP, over a fast path without other traffic: the connections are those
+//! that the model has drawn.
 mod support;
 
 use aqmlab_random::Stream;
@@ -12,7 +13,7 @@ use support::{flows, integers, plan, record};
 const RATE: f64 = 50.0;
 const SEED: u64 = 3;
 
-/// 9 ms in each direction, and a negligible transmission time.
+/// 9 ms in each direction; the transmission time is negligible.
 fn scenario(traffic: &str) -> String {
     format!(
         r#"
@@ -34,7 +35,7 @@ fn scenario(traffic: &str) -> String {
     )
 }
 
-/// One connection as the model draws it.
+/// One connection as the model has drawn it.
 struct Drawn {
     opens: Instant,
     base_rtt: Span,
@@ -65,7 +66,8 @@ fn connections_open_and_ask_as_the_model_says() {
     check_connections("");
 }
 
-/// Delay stages represent clients and servers, in their routers or at the edges, or only one of the two.
+/// Delay stages represent clients and servers, in their routers or at the edges, or they represent
+/// only one of the two.
 #[test]
 fn delays_of_hosts_may_lie_on_delay_stages() {
     let stage = |place: &str, end: &str| format!("[[delay]]\n{place}\ndelay = \"{end}\"\n");
@@ -85,7 +87,7 @@ fn check_connections(traffic: &str) {
             .map(|column| sample(&recording, column));
     let planned: usize = drawn.iter().map(|drawn| drawn.exchanges.len()).sum();
     let done = serial.len() as f64 / planned as f64;
-    // Long pauses, and connections opened shortly before the end, have not ended.
+    // Exchanges with long pauses, and connections opened shortly before the end of the run, have not ended.
     assert!((0.97..=1.0).contains(&done), "{done}");
     let mut small = 0;
     for i in 0..serial.len() {
@@ -95,12 +97,12 @@ fn check_connections(traffic: &str) {
         if number[i] == 0 {
             assert_eq!(start[i], of.opens.as_ns());
         }
-        // One round trip, another if the exchange opens the connection, and the server's time, provided that
-        // everything fits in one segment.
+        // There is one round trip, another one if the exchange opens the connection, and the
+        // server's time, provided that everything fits in one segment.
         if request[i] <= 1460 && response[i] <= 1460 {
             let trips = if number[i] == 0 { 2 } else { 1 };
             let expected = (of.base_rtt * trips + exchange.server_delay).as_ns();
-            // Four access links share a delay in whole nanoseconds.
+            // Four access links share a delay that is a whole number of nanoseconds.
             assert!(time[i].abs_diff(expected) < 3000, "{}: {} against {expected}", serial[i], time[i]);
             small += 1;
         }

@@ -1,4 +1,5 @@
-//! Users who fetch web pages over an idle and fast path: page times follow from round trips alone.
+//! Users who fetch web pages over a fast path without other traffic: page times follow from round
+//! trips alone.
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +9,7 @@ use aqmlab_recording::Recording;
 use support::{integers, record};
 
 const RTT_MS: u128 = 40;
-/// Transmission at 100 Gbit/s, over all waves of a page.
+/// The time for transmission at 100 Gbit/s, over all waves of a page.
 const TOLERANCE_NS: u128 = 40_000;
 
 fn scenario(traffic: &str) -> String {
@@ -31,7 +32,7 @@ fn scenario(traffic: &str) -> String {
     )
 }
 
-/// At most three objects per page, small enough that each wave fits into one window.
+/// At most three objects per page, which are so small that each wave fits into one window.
 const SMALL: &str = r#"
     users = 3
     think = "1s"
@@ -57,12 +58,12 @@ fn total(recording: &Recording, table: &str, name: &str) -> u128 {
 struct Fetched {
     time: u128,
     objects: usize,
-    /// Instants at which objects were requested and connections were opened.
+    /// The instants at which objects were requested and connections were opened.
     waves: u128,
     openings: u128,
 }
 
-/// In the order in which they began.
+/// The pages in the order in which they began.
 fn pages(recording: &Recording) -> Vec<Fetched> {
     let [user, start, time] =
         ["user", "start_ns", "page_time_ns"].map(|name| column(recording, "page_sample", name));
@@ -119,7 +120,7 @@ fn waves_and_connections_are_settings() {
 
 #[test]
 fn a_page_of_several_windows_takes_the_rounds_of_slow_start() {
-    // Windows of 10, 20 and 40 segments of 1460 bytes: 60 kB need three rounds, 40 kB two.
+    // Windows have 10, 20 and 40 segments of 1460 bytes, so 60 kB need three rounds, and 40 kB two.
     for (weight, rounds) in [("14kB", 1), ("40kB", 2), ("60kB", 3)] {
         let traffic = format!(
             "users = 2\nthink = \"1s\"\nweight = \"{weight}\"\nobjects = 1\norigins = 1\n\
@@ -150,7 +151,7 @@ fn other_origins_open_connections_when_they_are_needed() {
     let mut openings = BTreeSet::new();
     for page in pages(&recording) {
         assert_eq!((page.objects, page.waves), (60, 3));
-        // The second wave opens five connections or fewer, and the third wave those that are left.
+        // The second wave opens at most five connections, and the third wave opens those that are left.
         assert!(close_to(page.time, (3 + page.openings) * RTT_MS), "{} ns", page.time);
         openings.insert(page.openings);
     }
@@ -179,7 +180,7 @@ fn pages_of_the_tables_add_up_with_their_requests() {
     assert_eq!(completed, pages as u128);
     let weighed = total(&recording, "page_summary", "page_bytes");
     let answered = total(&recording, "request_summary", "response_bytes");
-    // Pages in progress at the end have objects that have arrived.
+    // Pages in progress at the end have some objects that have arrived.
     assert!(answered >= weighed, "{answered} {weighed}");
     assert!(column(&recording, "page_sample", "objects").iter().sum::<u128>() <= objects as u128);
     let under_way = total(&recording, "page_summary", "censored");
@@ -207,7 +208,8 @@ fn a_page_fails_with_its_connection() {
     let text = format!("{text}\n[[delay]]\nfrom = \"left\"\nloss = 1.0\nat = \"exit\"\n");
     let recording = record(&text, 1);
     let [completed, failed] = ["completed", "failed"].map(|how| total(&recording, "page_summary", how));
-    // A SYN, another after 100 ms, given up after a further 200 ms, a second to think.
+    // There is a SYN, another one after 100 ms, and the user gives up after a further 200 ms and
+    // thinks for a second.
     assert_eq!(completed, 0);
     assert!((130..=140).contains(&failed), "{failed} pages of three users");
 }

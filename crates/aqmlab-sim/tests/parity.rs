@@ -1,6 +1,7 @@
-//! The simulator and the router make the same decisions. One recorded arrival trace passes through the Port
-//! inside the simulator and through a Port driven as in a live router: by a loop that wakes late and
-//! irregularly, reads arrivals in batches with their time stamps, and calls the port with ideal instants.
+//! The simulator and the router make the same decisions. One recorded trace of arrivals passes
+//! through the port inside the simulator, and through a port that is driven as in a live router: by
+//! a loop that wakes late and irregularly, reads arrivals in batches with their time stamps, and
+//! calls the port with ideal instants.
 mod support;
 
 use std::collections::VecDeque;
@@ -47,20 +48,21 @@ fn scenario(kind: &str) -> Plan {
     ))
 }
 
-/// No other observer is notified.
+/// No other observer needs to be notified.
 struct Silent;
 impl<P> Observer<P> for Silent {
     fn dropped(&mut self, _: Instant, _: P, _: Cause) {}
     fn marked(&mut self, _: Instant, _: &P, _: Cause) {}
 }
 
-/// A stand-in for a live device: arrivals wait in its queue until the router wakes.
+/// A stand-in for a live network device: arrivals wait in the device's queue until the router wakes.
 struct Device {
     arrivals: VecDeque<(Instant, SimPacket)>,
 }
 
-/// The loop of a live router. It wakes when it can, not when it should. It then processes all transmissions
-/// that have ended and all arrivals that the device has stamped, in the order of their ideal times.
+/// The loop of a live router. The router wakes when it can, not when it should. It then processes
+/// all transmissions that have ended and all arrivals that the device has time-stamped, in the
+/// order of their ideal times.
 fn route(port: &mut Port<SimPacket>, device: &mut Device, lateness: &mut Stream) {
     let mut wake = Instant::ZERO;
     while !device.arrivals.is_empty() || port.is_sending() {
@@ -104,14 +106,15 @@ fn simulator_and_router_decide_alike_for_every_discipline() {
         let routed = Log::default();
         let mut link = scenario(info.name).links.remove(0);
         let registry = tapped(&mut link.queue, &routed);
-        // The stream has the same name as in the simulator, and therefore the same draws.
+        // The stream has the same name as in the simulator, and therefore gives the same draws.
         let draws = Stream::new(seed, format!("{}/tapped", link.name));
         let discipline = registry.build(&link.queue, draws).unwrap();
         let mut port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());
         route(&mut port, &mut Device { arrivals }, &mut Stream::new(99, "lateness"));
         port.check_books().unwrap();
 
-        // The router drains after the simulator's clock has stopped; up to then every operation is the same.
+        // The router continues until it is empty, after the simulator's clock has stopped; up to
+        // that time, every operation is the same.
         let routed = routed.lock().unwrap().clone();
         assert_eq!(simulated[..], routed[..simulated.len()], "{}", info.name);
         let marks =

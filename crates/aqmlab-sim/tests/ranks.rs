@@ -4,9 +4,10 @@ mod support;
 use support::graph::graph;
 use support::{integers, names, numbers, record, summary};
 
-/// Two local 5 Mbit/s CBR flows feed a 10 Mbit/s link with a buffer for one packet. Every 1.6 ms two packets
-/// of 0.8 ms arrive in the same nanosecond in which the link becomes free: both fit only if the departure
-/// precedes the sources' timers. (`ranks_of_arrivals.rs` has the same for packets that come over links.)
+/// Two local CBR flows of 5 Mbit/s feed a link of 10 Mbit/s with a buffer for one packet. Every 1.6
+/// ms, two packets of 0.8 ms each arrive in the same nanosecond in which the link becomes free.
+/// Both fit only if the departure comes before the sources' timers. (`ranks_of_arrivals.rs` tests
+/// the same for packets that come over links.)
 #[test]
 fn departures_before_timers() {
     let r = record(
@@ -31,23 +32,26 @@ fn departures_before_timers() {
     assert_eq!(summary(&r, "bottleneck", "*", "dropped_overflow_packets"), 0);
 }
 
-/// A packet that comes over a link (an arrival) and one from a local source (a timer) meet at a queue with
-/// room for one: the arrival is admitted.
+/// A packet that comes over a link (an arrival) meets a packet from a local source (a timer) at a
+/// queue with room for one packet: the arrival is admitted.
 #[test]
 fn arrivals_before_timers() {
-    // `over-link` reaches b after exactly 8 ms (4 ms on the wire, 4 ms propagation), `on-the-spot` enters there.
-    // Both send every 8 ms, so at b they meet, and b's link is always busy.
+    // `over-link` reaches b after exactly 8 ms (4 ms of transmission and 4 ms of propagation),
+    // whereas `on-the-spot` enters at b. Both send every 8 ms, so their packets meet at b, whose
+    // link is always busy.
     let links = [("a", "b", "2Mbit", "4ms", None), ("b", "c", "1Mbit", "1ms", Some(1))];
     let streams = [("on-the-spot", "b", "c", "1Mbit", "0s"), ("over-link", "a", "c", "1Mbit", "0s")];
     let r = record(&graph("4s", &links, &streams), 1);
-    // Both send at the same instant: the link is busy with the first packet, so one of each pair waits.
+    // Both send at the same instant. The link is then busy with the first packet, so one packet of
+    // each pair waits.
     assert_eq!(summary(&r, "b-c", "over-link", "dropped_overflow_packets"), 0);
     let on_the_spot = summary(&r, "b-c", "on-the-spot", "dropped_overflow_packets");
     assert!(on_the_spot > 100, "{on_the_spot}");
 }
 
-/// Two links feed a third; their packets reach it in the same nanosecond. The packet of the first link in the
-/// plan goes first, whichever class uses it and whichever was scheduled first.
+/// Two links feed a third, and their packets reach it in the same nanosecond. The packet from the
+/// link that is first in the plan goes first, whichever class uses that link, and whichever packet
+/// was scheduled first.
 #[test]
 fn simultaneous_arrivals_go_by_the_link_they_come_from() {
     for swap in [false, true] {
@@ -66,8 +70,9 @@ fn simultaneous_arrivals_go_by_the_link_they_come_from() {
     }
 }
 
-/// A sample at t sees a packet at t: with one packet and one sample every 10 ms, the first sample (at 10 ms)
-/// counts the packets of 0 and 10 ms, and every later one the packet of its own instant.
+/// A sample at t sees a packet at t. With one packet and one sample every 10 ms, the first sample
+/// (at 10 ms) counts the packets of 0 and 10 ms, and every later sample counts the packet of its
+/// own instant.
 #[test]
 fn samplers_last() {
     let r = record(
@@ -100,10 +105,11 @@ fn samplers_last() {
     assert!(series[1..].iter().all(|&n| n == 1), "{series:?}");
 }
 
-/// A law's update due at t comes before a packet at t. Adaptive RED's first update of max_p is due at 0.5 s,
-/// when a packet arrives as well. The average is the queue that the last arrival found (w_q is 1): 8 packets
-/// at the end of a burst just before, below the band (8.6 to 10.4), and 9 with that packet, within it. So
-/// max_p falls only if the update is first.
+/// An update of a law that is due at t comes before a packet at t. Adaptive RED's first update of
+/// max_p is due at 0.5 s, when a packet arrives as well. The average is the queue that the last
+/// arrival found (w_q is 1). It is 8 packets at the end of a burst just before, which is below the
+/// band (8.6 to 10.4), and 9 once that packet has arrived, which is within it. Therefore, max_p
+/// falls only if the update comes first.
 #[test]
 fn law_updates_before_everything() {
     let r = record(
@@ -140,7 +146,8 @@ fn law_updates_before_everything() {
     };
     let (max_p, avg) = (samples("max_p"), samples("avg"));
     assert_eq!(avg[0], (500, 9.0), "the packet of 0.5 s finds nine");
-    // An update below the band multiplies max_p by 0.9 (Floyd, Gummadi, Shenker 2001), from 0.1 on.
+    // An update while the average is below the band multiplies max_p by 0.9 (Floyd, Gummadi,
+    // Shenker 2001); max_p begins at 0.1.
     assert_eq!(max_p[0].0, 500);
     assert!((max_p[0].1 - 0.09).abs() < 1e-12, "{max_p:?}");
     assert!((max_p[1].1 - 0.081).abs() < 1e-12, "{max_p:?}");

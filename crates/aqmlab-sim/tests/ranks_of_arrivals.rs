@@ -1,13 +1,13 @@
-//! Packets that arrive over links: the order of events at one instant does not depend on the order of
-//! scheduling.
+//! Packets that arrive over links: the order in which events are scheduled does not affect their
+//! order at one instant.
 mod support;
 
 use support::graph::graph;
 use support::{record, summary};
 
-/// The link b-c is always busy and one packet waits: packets of 0.8 ms arrive every 0.8 ms over a-b, each in
-/// the nanosecond in which b-c becomes free. There is room for one, so none is lost only if the departure
-/// goes first.
+/// The link b-c is always busy, and one packet waits. Packets of 0.8 ms arrive every 0.8 ms over
+/// a-b, each in the same nanosecond in which b-c becomes free. There is room for one packet, so all
+/// packets get through only if the departure comes first.
 #[test]
 fn a_departure_makes_room_for_the_arrival_of_its_instant() {
     let links = [("a", "b", "20Mbit", "1ms", None), ("b", "c", "10Mbit", "1ms", Some(1))];
@@ -15,13 +15,13 @@ fn a_departure_makes_room_for_the_arrival_of_its_instant() {
     let r = record(&graph("1s", &links, &streams), 1);
     assert_eq!(summary(&r, "b-c", "one-more", "arrivals_packets"), 1);
     assert_eq!(summary(&r, "b-c", "*", "dropped_overflow_packets"), 0);
-    // After that one packet waits: 0.9 s minus the time that the earlier packets took.
+    // After that, one packet waits: 0.9 s minus the time that the earlier packets took.
     let waited = summary(&r, "b-c", "*", "backlog_packets_integral_ns");
     assert!((899_000_000..=900_000_000).contains(&waited), "{waited}");
 }
 
-/// `early` is scheduled 3 ms before it arrives, `late` 1 ms before. Both reach m in the same nanosecond, and
-/// only one fits: the packet of the first link in the plan.
+/// `early` is scheduled 3 ms before it arrives, `late` 1 ms before. Both packets reach m in the
+/// same nanosecond, and only one fits: the packet from the link that is first in the plan.
 #[test]
 fn simultaneous_arrivals_go_by_the_plan_not_by_who_was_scheduled_first() {
     let early = ("x", "m", "4Mbit", "3ms", None);

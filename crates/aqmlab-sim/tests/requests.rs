@@ -3,7 +3,7 @@ mod support;
 
 use support::{flows, integers, record};
 
-/// A path of 10 Mbit/s with a negligible queue and a round-trip time of 40 ms.
+/// A path of 10 Mbit/s with a round-trip time of 40 ms and a negligible queue.
 fn scenario(traffic: &str) -> String {
     format!(
         r#"
@@ -31,8 +31,8 @@ fn column(text: &str, name: &str) -> Vec<u128> {
 
 #[test]
 fn users_get_as_many_exchanges_done_as_their_cycle_allows() {
-    // A cycle: 1 round trip of set-up, 1 for the exchange, the server's 20 ms, 340 ms to think: 440 ms, plus
-    // the transmission of one segment, 1.6 ms with its ACKs.
+    // A cycle consists of one round trip for set-up, one for the exchange, 20 ms at the server and
+    // 340 ms of thinking: 440 ms, plus the transmission of one segment, 1.6 ms with its ACKs.
     let users = scenario(
         r#"
         users = 3
@@ -52,8 +52,8 @@ fn users_get_as_many_exchanges_done_as_their_cycle_allows() {
 
 #[test]
 fn persistent_connections_spare_the_set_up() {
-    // 10 exchanges per connection: one set-up of one round trip, then ten exchanges of one round trip each,
-    // with pauses of 60 ms.
+    // There are 10 exchanges per connection: a set-up of one round trip, then ten exchanges of one
+    // round trip each, with pauses of 60 ms.
     let users = scenario(
         r#"
         users = 1
@@ -81,7 +81,7 @@ fn arrivals_come_at_their_rate_and_have_one_row() {
     let delivered = column(&arrivals, "measured_delivered_bytes");
     assert_eq!(delivered.len(), 1, "one row for all");
     let connections = delivered[0] as f64 / 1000.0;
-    // Four standard deviations of a Poisson count.
+    // The tolerance is four standard deviations of a Poisson count.
     assert!((connections - 1000.0).abs() < 4.0 * 1000f64.sqrt(), "{connections} in 20 s");
 }
 
@@ -98,7 +98,7 @@ fn nothing_opens_after_the_stop() {
 
 #[test]
 fn a_user_whose_connection_fails_tries_again() {
-    // Nothing gets through: every SYN is given up after some retransmissions.
+    // Nothing gets through, and every SYN is given up after some retransmissions.
     let text = scenario(
         r#"
         users = 1
@@ -111,6 +111,7 @@ fn a_user_whose_connection_fails_tries_again() {
     let text = format!("{text}\n[[delay]]\nfrom = \"left\"\nloss = 1.0\nat = \"exit\"\n");
     let run = record(&text, 1);
     let sent = integers(run.table("run").expect("there is one"), "sent_packets")[0];
-    // SYN, another after 100 ms, given up after a further 200 ms, a second to think: 1.3 s.
+    // There is a SYN, another one after 100 ms, and the user gives up after a further 200 ms and
+    // thinks for a second: 1.3 s.
     assert!((26..=36).contains(&sent), "{sent} SYNs in 21 s");
 }

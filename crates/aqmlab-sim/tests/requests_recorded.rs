@@ -1,5 +1,5 @@
-//! Requests in the recording of a simulated run: response times computed by hand, the requests that count,
-//! and the agreement of the tables.
+//! Requests in the recording of a simulated run: response times that were computed by hand, the
+//! requests that count, and agreement among the tables.
 mod support;
 
 use aqmlab_recording::{ColumnData, Recording, Table};
@@ -8,7 +8,8 @@ use aqmlab_sim::{Control, run};
 
 use support::record;
 
-/// A path of 8 Mbit/s each way, so that an octet takes a microsecond, and a round-trip time of 40 ms.
+/// A path of 8 Mbit/s in each direction, so that an octet takes a microsecond, with a round-trip
+/// time of 40 ms.
 fn scenario(stop: &str, traffic: &str, more: &str) -> String {
     format!(
         r#"
@@ -61,7 +62,8 @@ fn response_times_of_a_quiet_path_are_those_worked_out_by_hand() {
     let opens = numbers(&recording, "request_sample", "opens_connection");
     let times = numbers(&recording, "request_sample", "response_time_ns");
     assert_eq!((opens.len(), &opens[..4]), (times.len(), &[1, 0, 1, 0][..]));
-    // Headers have 40 octets. SYN and SYN-ACK; the request behind the ACK of the latter; two segments of response.
+    // Headers have 40 octets. There are SYN and SYN-ACK, the request behind the ACK of the latter,
+    // and two segments of response.
     let set_up = 20_000 + 40 + 20_000 + 40;
     let request = 20_000 + 140;
     let response = 7_000 + 1040 + 540 + 20_000;
@@ -73,8 +75,8 @@ fn response_times_of_a_quiet_path_are_those_worked_out_by_hand() {
 
 #[test]
 fn what_is_under_way_at_the_end_is_censored_with_its_wait() {
-    // 400 kB take at least 0.4 s: the fifth arrival, a second after the first, has waited for 100 ms at the
-    // end.
+    // 400 kB take at least 0.4 s. The fifth arrival, a second after the first, has waited for 100
+    // ms when the run ends.
     let text = scenario("5s", "kind = \"trace\"\nfile = \"traces/five_requests.csv\"", "");
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/requests.toml");
     let plan = parse(&text, file).unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
@@ -94,7 +96,7 @@ fn what_is_under_way_at_the_end_is_censored_with_its_wait() {
 
 #[test]
 fn a_request_whose_client_gives_up_has_failed() {
-    // With this seed the network loses the client's SYN, both times.
+    // With this seed, the network loses the client's SYN both times.
     let text = scenario(
         "9s",
         "kind = \"requests\"\nusers = 1\nthink = \"30s\"\nrequest = \"100B\"\nresponse = \"100B\"\nloss = 0.99",
@@ -120,7 +122,8 @@ fn each_request_has_a_row_if_that_is_asked_for_and_every_row_is_in_the_sums() {
     assert_eq!(total(&plain, "completed"), sums[0], "recording rows changes nothing else");
     assert_eq!(table(&asked, "request_sample").rows(), 100);
     assert_eq!(table(&asked, "request_summary").rows(), 3);
-    // Each completed response has been delivered, and the rest of the delivered data belongs to responses in progress.
+    // All data of completed responses has been delivered, and the rest of the delivered data
+    // belongs to responses in progress.
     let delivered: u64 = numbers(&asked, "flows", "delivered_bytes").iter().sum();
     let completed = total(&asked, "response_bytes") + total(&asked, "request_bytes");
     assert!(completed <= delivered && delivered - completed < delivered / 10, "{completed} of {delivered}");

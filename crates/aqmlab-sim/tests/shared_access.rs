@@ -1,4 +1,5 @@
-//! Clouds and flows behind shared access links: hosts are nodes of a graph, and delay stages are in routers.
+//! Clouds and flows behind shared access links, where hosts are nodes of a graph, and delay stages
+//! are in routers.
 mod support;
 
 use aqmlab_qdisc::Registry;
@@ -8,7 +9,8 @@ use support::{flows, integers, plan, record, summary};
 
 const US: u128 = 1_000;
 
-/// Two hosts at each end of three routers: links of 4 Mbit/s to the hosts, of 10 Mbit/s between routers, all of 1 ms.
+/// Two hosts at each end of three routers. The links have 4 Mbit/s to the hosts and 10 Mbit/s
+/// between routers, and 1 ms each.
 fn lot(times: &str, traffic: &str) -> String {
     let nodes = ["R0", "R1", "R2", "a", "b", "x", "y"].map(|name| format!("[[node]]\nname = \"{name}\"\n"));
     let link = |from: &str, to: &str, rate: &str| {
@@ -32,7 +34,7 @@ fn lot(times: &str, traffic: &str) -> String {
     )
 }
 
-/// The time of a packet of this length over two links of 4 Mbit/s and two of 10 Mbit/s.
+/// The time that a packet of this length takes over two links of 4 Mbit/s and two of 10 Mbit/s.
 fn crossing(bytes: u128) -> u128 {
     4_000 * US + 2 * bytes * 2 * US + 2 * bytes * 800
 }
@@ -45,8 +47,9 @@ fn an_exchange_over_idle_links_takes_what_arithmetic_says() {
     let r = record(&lot("duration = \"5s\"", traffic), 1);
     assert_eq!(flows(&r, "web", "base_rtt_ns"), [(8 + 2 * 18) * 1000 * US]);
     let sample = r.table("request_sample").expect("there are requests");
-    // SYN and SYN-ACK, request and response, each with 40 bytes of headers, each through both stages.
-    // The client's first ACK leaves before its request: 80 us at 4 Mbit/s.
+    // The packets are SYN, SYN-ACK, request and response. Each has 40 bytes of headers, and each
+    // passes both stages. The client's first ACK leaves before its request, and takes 80 us at 4
+    // Mbit/s.
     let expected = 2 * crossing(40) + 80 * US + crossing(400) + crossing(1000) + (5 + 4 * 18) * 1000 * US;
     assert_eq!(integers(sample, "response_time_ns"), [expected]);
 }
@@ -61,14 +64,15 @@ fn flows_of_one_host_share_its_link_in_their_order() {
         flows(&record(&lot("duration = \"5s\"", &traffic), 1), "file", "end_ns")
     };
     let shared = ends("");
-    // The first waits only for its own ACK.
+    // The first flow waits only for its own ACK.
     assert_eq!(shared[0], 2 * crossing(40) + 80 * US + crossing(1000));
-    // The others' SYNs leave 80 us later each, and later segments wait: ACK and data take 2.08 ms at 4 Mbit/s.
+    // The SYNs of the others leave 80 us apart, and later segments wait: an ACK and data take 2.08
+    // ms at 4 Mbit/s.
     assert_eq!([shared[1] - shared[0], shared[2] - shared[1]], [2_080 * US; 2]);
 }
 
-/// Web users end to end and over one hop, in both directions, and long flows, with the model's delays in the
-/// routers.
+/// Web users end to end and over one hop, in both directions, and long flows; the model's delays
+/// are in the routers.
 fn web(requests: u32) -> String {
     let class = |name: &str, from: &str, to: &str, kind: &str| {
         format!("[[traffic]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{kind}\n")
@@ -110,7 +114,7 @@ fn a_run_ends_with_the_response_that_completes_the_count() {
     assert_eq!(r.manifest.stopped_by, StoppedBy::Completed);
     assert_eq!(completed(&r, "web") + completed(&r, "web2"), 500);
     assert!(completed(&r, "web") > 100 && completed(&r, "web2") > 100 && completed(&r, "back") > 100);
-    // The event that ends it is the last response: no later one is in the sample.
+    // The event that ends the run is the last response, so no later response is in the sample.
     let sample = r.table("request_sample").expect("there are requests");
     let ends = integers(sample, "start_ns").into_iter().zip(integers(sample, "response_time_ns"));
     let last = ends.map(|(start, took)| start + took).max();
@@ -136,7 +140,8 @@ fn shared_links_carry_what_crosses_them_and_both_engines_agree() {
         ["web", "web2", "long"].map(|class| summary(&fast, "a-R0", class, "arrivals_packets")).iter().sum()
     );
     assert_eq!(summary(&fast, "b-R0", "web", "arrivals_packets"), 0);
-    // Each long flow has its own draw, the same in both directions: 8 ms of links and twice the two delays.
+    // Each long flow has its own draw, which is the same in both directions: 8 ms for the links,
+    // plus twice the two delays.
     let rtts = flows(&fast, "long", "base_rtt_ns");
     assert!(rtts.iter().all(|rtt| *rtt > 8_000 * US) && rtts[0] != rtts[1] && rtts[1] != rtts[2], "{rtts:?}");
     let even = |rtt: &u128| (rtt - 8_000 * US).is_multiple_of(2);

@@ -1,8 +1,9 @@
 //! One flow through chosen faults, from scenario file to packet, equal to ns-2.35 segment by segment.
 //!
-//! `vectors/ns2-single-flow` has ns-2's segments and their times; its README has the settings. The transport
-//! crate compares its endpoints over a small network of its own; here the whole simulator must agree: each
-//! send time to 1 us, each sequence number exactly.
+//! `vectors/ns2-single-flow` contains ns-2's segments and their times; the README there has the
+//! settings. The transport crate compares its endpoints with ns-2 over a small network of its own.
+//! Here the whole simulator must agree with ns-2: each send time to 1 us, and each sequence number
+//! exactly.
 mod support;
 
 use std::path::PathBuf;
@@ -19,8 +20,8 @@ impl Case {
         &self.0.iter().find(|(name, _)| name == column).unwrap_or_else(|| panic!("no column {column}")).1
     }
 
-    /// The line of a scenario that causes the faults in a column; empty if it has none. ns-2
-    /// numbers packets from 0, a scenario from 1.
+    /// The line of a scenario that causes the faults in a column, empty if the column has none.
+    /// ns-2 numbers packets from 0, and a scenario from 1.
     fn faults(&self, key: &str, what: &str, column: &str) -> String {
         let numbers = self.get(column).split_whitespace().map(|n| n.parse::<u64>().expect("a number") + 1);
         let list = numbers.map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
@@ -43,8 +44,9 @@ fn cases() -> Vec<Case> {
     lines.map(case).collect()
 }
 
-/// sender -> 10 Mbit/s, 10 ms -> router -> 1 Mbit/s, 20 ms -> receiver. The test observes the sender's
-/// segments, before any fault, on a first link with no delay and a negligible transmission time.
+/// sender -> 10 Mbit/s, 10 ms -> router -> 1 Mbit/s, 20 ms -> receiver. The test observes the
+/// sender's segments before any fault, on a first link that has no delay and a negligible
+/// transmission time.
 fn scenario(case: &Case, tick_phase_ns: &str) -> String {
     let bottleneck: u64 = case.get("queue").parse().expect("a count");
     let start = case.get("writes").strip_suffix(":inf").expect("an endless flow");
@@ -104,7 +106,7 @@ fn scenario(case: &Case, tick_phase_ns: &str) -> String {
     )
 }
 
-/// (send time in ns, offset of the first byte) of every data segment.
+/// The send time in ns, and the offset of the first byte, of every data segment.
 fn sends(case: &Case, tick_phase_ns: &str) -> Vec<(u64, u64)> {
     let mut plan = plan(&scenario(case, tick_phase_ns));
     let log = Log::default();
@@ -113,7 +115,7 @@ fn sends(case: &Case, tick_phase_ns: &str) -> Vec<(u64, u64)> {
     let log = log.lock().expect("the run did not panic");
     log.iter()
         .filter_map(|act| match act {
-            // The SYN has sequence number 0, the first byte 1.
+            // The SYN has sequence number 0, so the first byte has number 1.
             Act::Enqueue(at, packet) if packet.toward() == Toward::Receiver => {
                 let data = packet.segment().filter(|s| s.len > 0)?;
                 Some((at.as_ns(), u64::from(data.seq) - 1))
@@ -128,8 +130,9 @@ fn every_send_time_and_sequence_number_agrees() {
     let mut compared = 0;
     for case in cases() {
         let name = case.get("case");
-        // The cases whose application pauses have no scenario: bulk flows offer everything at once. Delays of the sender
-        // are ns-2's draws there, and ours here.
+        // Cases in which the application pauses have no scenario, because bulk flows offer all data
+        // at once. Delays of the sender are ns-2's own draws in the vectors, and our own draws
+        // here.
         if !case.get("writes").ends_with(":inf") || !case.get("jitter_us").is_empty() {
             continue;
         }
@@ -140,7 +143,7 @@ fn every_send_time_and_sequence_number_agrees() {
             let (at, sequence) = l.split_once(',').expect("two columns");
             (at.parse::<u64>().expect("us") * 1000, sequence.parse::<u64>().expect("bytes"))
         });
-        // What happens in the last instants depends on where each simulator stops.
+        // What happens in the last instants depends on where each of the two simulators stops.
         let end = case.get("end_s").parse::<u64>().expect("seconds") * 1_000_000_000 - 10_000;
         let theirs: Vec<_> = theirs.filter(|s| s.0 < end).collect();
         let ours: Vec<_> = sends(&case, phase).into_iter().filter(|s| s.0 < end).collect();

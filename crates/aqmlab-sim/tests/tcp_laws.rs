@@ -1,10 +1,10 @@
-//! The laws of TCP throughput hold within the error of the models.
+//! The laws of TCP throughput hold within the error of their models.
 mod support;
 
 use support::{T_95_9, flows, interval, record, summary};
 
-/// Throughput = (SMSS / RTT) sqrt(1.5 / p) for random losses between 0.1 and 1 %, one ACK per segment, hardly
-/// any timeouts (Mathis, Semke, Mahdavi, Ott 1997). Within 15 %.
+/// Throughput = (SMSS / RTT) sqrt(1.5 / p) for random losses between 0.1 and 1 %, with one ACK per
+/// segment and hardly any timeouts (Mathis, Semke, Mahdavi, Ott 1997). Within 15 %.
 #[test]
 fn square_root_law() {
     const SECONDS: f64 = 600.0;
@@ -48,8 +48,9 @@ fn square_root_law() {
     }
 }
 
-/// N flows share a link under an AQM: the notification probability settles where the square-root law fills
-/// the link, p = 1.5 (N / (R C))^2 with R the round-trip time including the queue. Within 25 %.
+/// N flows share a link under an AQM. The notification probability settles where the square-root
+/// law fills the link: p = 1.5 (N / (R C))^2, where R is the round-trip time including the queue.
+/// Within 25 %.
 #[test]
 fn aqm_equilibrium() {
     const FLOWS: f64 = 30.0;

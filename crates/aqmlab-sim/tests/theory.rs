@@ -1,5 +1,5 @@
-//! The simulator compared with theory. The Pollaczek-Khinchine formula and Little's law predict the results
-//! of queues; the closed form by DCTCP's authors predicts those of DCTCP.
+//! The simulator compared with theory. The Pollaczek-Khinchine formula and Little's law predict the
+//! results for queues; the closed form by DCTCP's authors predicts those for DCTCP.
 mod support;
 
 use support::{T_99_19, flows, integers, interval, names, record, summary};
@@ -31,7 +31,7 @@ fn queue(size: &str, load: f64) -> String {
     )
 }
 
-/// Mean wait and mean number waiting, each as a 99 % interval over 20 seeds.
+/// The mean wait and the mean number waiting, each as a 99 % interval over 20 seeds.
 fn measure(size: &str, load: f64) -> [(f64, f64); 2] {
     let (mut waits, mut waiting) = (Vec::new(), Vec::new());
     for seed in 1..=20 {
@@ -70,7 +70,7 @@ fn m_d_1() {
 #[test]
 fn m_m_1() {
     let load = 0.7;
-    // Sizes are whole bytes, rounded up: geometric with success 1 - exp(-1/1000).
+    // Sizes are whole bytes, rounded up, so they are geometric with success probability 1 - exp(-1/1000).
     let q = -libm::expm1(-1.0 / 1000.0);
     let (mean, second) = (1.0 / q, (2.0 - q) / (q * q));
     let lambda = load * RATE_BPS / 8000.0;
@@ -78,13 +78,13 @@ fn m_m_1() {
     let [wait, waiting] = measure("{ exponential = \"1000B\" }", load);
     assert_inside("M/M/1 wait", wait, exact);
     assert_inside("M/M/1 waiting", waiting, lambda * exact);
-    // And M/M/1 itself, from which the rounding to bytes deviates by a thousandth: W = rho / (mu - lambda).
+    // M/M/1 itself is checked as well; rounding to bytes changes it by a thousandth: W = rho / (mu - lambda).
     let mu = RATE_BPS / 8000.0;
     assert!((exact / (load / (mu - lambda)) - 1.0).abs() < 0.003);
 }
 
-/// Little's law without any statistics: over a busy period that ends empty, the time integral of the
-/// number waiting is exactly the sum of the waits.
+/// Little's law without any statistics: over a busy period, after which the queue is empty, the
+/// time integral of the number waiting is exactly the sum of the waits.
 #[test]
 fn littles_law_to_the_nanosecond() {
     for kind in ["droptail", "red", "ared"] {
@@ -100,33 +100,35 @@ fn littles_law_to_the_nanosecond() {
         assert_eq!(summary(&r, "bottleneck", "*", "final_in_system_packets"), 0, "{kind}: the queue drains");
         let integral = summary(&r, "bottleneck", "*", "backlog_packets_integral_ns");
         assert!(integral > 0);
-        // Dropped arrivals never wait in a queue that drops at the tail, so both sides refer to the same
-        // packets.
+        // In a queue that drops at the tail, dropped arrivals never wait, so both sides refer to
+        // the same packets.
         assert_eq!(integral, summary(&r, "bottleneck", "*", "sojourn_sum_ns"), "{kind}");
     }
 }
 
-/// Synchronised flows of DCTCP behind a queue that marks from K packets on: M. Alizadeh, A. Greenberg et al., "Data
-/// Center TCP (DCTCP)", SIGCOMM 2010, section 3.3. All in packets and round trips.
+/// Synchronised DCTCP flows behind a queue that marks packets from K packets on: M. Alizadeh, A.
+/// Greenberg et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.3. All quantities are in
+/// packets and round trips.
 struct Sawtooth {
     flows: f64,
-    /// C RTT, the packet in transmission included.
+    /// C RTT, with the packet in transmission included.
     pipe: f64,
     threshold: f64,
-    /// Round trips after a reduction in which windows do not grow. The paper has none. By RFC 3168, 6.1.2,
-    /// and RFC 8257, acknowledgments with an echo do not open the window, and each packet of the previous
-    /// round trip has been marked.
+    /// The number of round trips after a reduction in which windows do not grow. The paper has no
+    /// such round trips. According to RFC 3168, 6.1.2, and RFC 8257, acknowledgments with an echo
+    /// do not open the window, and each packet of the previous round trip has been marked.
     silent: f64,
 }
 
 impl Sawtooth {
-    /// W*: the window at which the queue reaches K.
+    /// W*: the window with which the queue reaches K.
     fn window(&self) -> f64 {
         (self.pipe + self.threshold) / self.flows
     }
 
-    /// The share of packets that are marked: those of the round trip from W* to W* + 1, out of all those of a
-    /// period (equation 6, alpha^2 (1 - alpha / 4) = (2 W* + 1) / (W* + 1)^2, where `silent` is 0).
+    /// The share of packets that are marked: those of the round trip from W* to W* + 1, divided by
+    /// all packets of a period (if `silent` is 0, this is equation 6: alpha^2 (1 - alpha / 4) = (2
+    /// W* + 1) / (W* + 1)^2).
     fn alpha(&self) -> f64 {
         let top = self.window() + 1.0;
         let sum = |from: f64, to: f64| (to * to - from * from) / 2.0;
@@ -140,8 +142,8 @@ impl Sawtooth {
         low
     }
 
-    /// The amplitude of a window's oscillation, (W* + 1) alpha / 2: the window grows for this many round
-    /// trips (equation 9).
+    /// The amplitude of a window's oscillation, (W* + 1) alpha / 2. This is also the number of
+    /// round trips for which the window grows (equation 9).
     fn swing(&self) -> f64 {
         (self.window() + 1.0) * self.alpha() / 2.0
     }
@@ -162,9 +164,9 @@ impl Sawtooth {
 }
 
 const DCTCP_SECONDS: f64 = 25.0;
-/// g: small enough that alpha hardly changes within a period, as the paper assumes (equation 15).
+/// The gain g. It is so small that alpha hardly changes within a period, as the paper assumes (equation 15).
 const GAIN: f64 = 1.0 / 256.0;
-/// Seconds to send a packet of 1500 B, and seconds of a round trip without queueing.
+/// The seconds that a packet of 1500 B takes to send, and the seconds of a round trip without queueing.
 const PACKET: f64 = 1500.0 * 8.0 / 100e6;
 const ROUND_TRIP: f64 = 10e-3 + PACKET;
 
@@ -233,11 +235,12 @@ fn theory(count: u32, threshold: u32, silent: f64) -> Sawtooth {
     Sawtooth { flows, pipe: ROUND_TRIP / PACKET, threshold, silent }
 }
 
-/// The form that includes the round trip without window growth must hold except for two effects that it
-/// leaves out. A window is a whole number of segments, so each flow's window is off by up to one (the queue
-/// by one per flow, the share of marks by one part in W*, the period by half a round trip). And alpha moves
-/// by g in each round trip of the period. The paper's own form must hold except for the round trip that it
-/// leaves out, one per period.
+/// The form that includes the round trip without window growth must hold, except for two effects
+/// that it leaves out. First, a window is a whole number of segments, so each flow's window is off
+/// by up to one (which changes the queue by one per flow, the share of marks by one part in W*, and
+/// the period by half a round trip). Second, alpha changes by g in each round trip of the period.
+/// The paper's own form must hold, except for the round trip that it leaves out, which is one per
+/// period.
 #[test]
 fn dctcp_swings_as_its_authors_say() {
     for count in [1, 2, 4] {
@@ -273,7 +276,8 @@ fn dctcp_swings_as_its_authors_say() {
     }
 }
 
-/// Section 3.4: the link is idle where K + N is less than the swing, and not above a seventh of C RTT.
+/// Section 3.4: the link becomes idle if K + N is less than the swing of the queue, but not if K is
+/// above a seventh of C RTT.
 #[test]
 fn dctcp_fills_the_link_from_the_threshold_on_that_its_authors_compute() {
     let (low, enough) = (3, 20);

@@ -1,6 +1,6 @@
-//! The fast engine compared with the plain one: the timing wheel with fused hops and ports that look ahead,
-//! and the plain heap with an event for every departure and every hop, give the same recording, table by
-//! table.
+//! The fast engine compared with the plain one. The timing wheel with fused hops and ports that
+//! look ahead gives the same recording, table by table, as the plain heap with an event for every
+//! departure and every hop.
 mod support;
 
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ fn digests(r: &Recording) -> Vec<(&'static str, String)> {
     held.chain(r.streamed.iter().map(|t| (t.name, t.digest.to_string()))).collect()
 }
 
-/// The columns that differ, each with its first differing value.
+/// The columns that differ, each with the first value that differs.
 fn differences(a: &Recording, b: &Recording) -> Vec<String> {
     let mut found = Vec::new();
     for (left, right) in a.tables.iter().zip(&b.tables).filter(|(l, r)| l.digest() != r.digest()) {
@@ -34,7 +34,7 @@ fn differences(a: &Recording, b: &Recording) -> Vec<String> {
 
 fn assert_twins(plan: &Plan, seed: u64, what: &str) {
     let mut plan = plan.clone();
-    // If there are requests, each is compared.
+    // If there are requests, each request is compared.
     plan.record.requests.each = true;
     let plan = &plan;
     let fast = run(plan, seed, &Control::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -57,11 +57,12 @@ fn every_ready_made_scenario() {
         let experiment = parse(&text, &name).unwrap_or_else(|e| panic!("{e}"));
         for plan in &experiment.arms {
             let mut plan = plan.clone();
-            // The plain engine is slow: 20 seconds suffice, after a warm-up of at most the same length.
+            // The plain engine is slow, but 20 seconds are enough, after a warm-up of at most the
+            // same length.
             plan.warmup = plan.warmup.min(aqmlab_units::Span::s(20));
             plan.stop.at = plan.stop.at.min(plan.warmup + aqmlab_units::Span::s(20));
             assert_twins(&plan, experiment.seeds[0], &format!("{name}, {}", plan.arm));
-            // Where flows are not sampled, hosts are served ahead of time without regard to samples.
+            // If flows are not sampled, hosts are served ahead of time without regard to samples.
             plan.record.flows = aqmlab_units::Span::ZERO;
             plan.record.trace.clear();
             plan.record.packets = None;
@@ -72,7 +73,7 @@ fn every_ready_made_scenario() {
     assert!(seen >= 6, "{seen}");
 }
 
-/// A sender that tracks each segment, with all its timers.
+/// A sender that keeps track of each segment, with all its timers.
 const SEGMENTS: &str = "recovery = \"sack\", sack_pipe = \"segments\", rack = true, tail_loss_probe = true, \
                         prr = true, frto = true, timestamps = true, dsack = true";
 
@@ -139,7 +140,7 @@ fn small() -> impl Strategy<Value = Small> {
         prop_oneof![Just("none"), Just("100Mbit"), Just("8Mbit"), Just("1Mbit")],
         prop_oneof![Just(0.0), 0.0..0.1f64],
         0u64..2_000,
-        // Most runs end by time.
+        // Most runs end at a given time.
         prop_oneof![
             6 => Just(""),
             1 => Just(r#"completed = { class = "tcp", count = 3 }"#),
@@ -178,7 +179,7 @@ fn small() -> impl Strategy<Value = Small> {
         1 => Just("on = { exponential = \"300ms\" }\noff = { pareto = \"200ms\", shape = 1.5 }\nbegin = \"stationary\""),
         1 => Just("burst = { pareto = \"12kB\", shape = 1.2 }\noff = { uniform = [\"0ms\", \"100ms\"] }\nbegin = \"off\""),
     ];
-    // Hosts are served ahead of time, by no more than one interval between samples.
+    // Hosts are served ahead of time, but not beyond the next interval between samples.
     let sampled = prop_oneof![1 => Just("20ms"), 1 => Just("100ms"), 2 => Just("700ms"), 2 => Just("0s")];
     let hosts = (
         prop_oneof![3 => Just("1s"), 1 => Just("0s")],
@@ -195,9 +196,9 @@ fn small() -> impl Strategy<Value = Small> {
             1 => Just("receive_window = \"6kB\", ecn_at_one = \"wait_for_rto\""),
         ],
         prop_oneof![2 => Just("{ uniform = [\"0s\", \"1s\"] }"), 1 => Just("\"0s\"")],
-        // The applications stop at the same instant as other events, or between them.
+        // The applications stop at the same instant as other events, or at an instant between them.
         prop_oneof![3 => Just(""), 1 => Just("stop = \"1001ms\""), 1 => Just("stop = \"2345678us\"")],
-        // Data crosses the path of acknowledgments.
+        // Data crosses the path of the acknowledgments.
         prop_oneof![
             1 => Just("kind = \"packmime\"\nrate = \"20/s\"\nallow_overload = true\naccess_rate = \"20Mbit\"\ntcp = { ecn = true }"),
             1 => Just(""),
@@ -259,7 +260,7 @@ fn small() -> impl Strategy<Value = Small> {
             (pause, sampled, (warmup, profile, endpoint, start, until, back), (datagrams, access_at)),
         )| {
             let bytes = if pause.is_empty() { bytes } else { None };
-            // The path itself takes two delays per hop; the base RTT must be at least that.
+            // The path itself takes two delays per hop, and the base RTT must be at least that.
             let least = 2 * u64::from(hops) * delay_us / 1000 + rtt.0;
             Small {
                 rate_kbit,
@@ -275,7 +276,7 @@ fn small() -> impl Strategy<Value = Small> {
                 loss: if access == "none" || access_at.contains("receiver") { 0.0 } else { loss },
                 hops,
                 udp_kbit: udp.max(10),
-                // Endless flows never complete, and the scenario says so.
+                // Endless flows never complete, and the scenario must say so.
                 stop: if stop.starts_with("completed") && (bytes.is_none() || flows < 3) { "" } else { stop },
                 stages,
                 pause,
@@ -389,8 +390,8 @@ proptest! {
     }
 }
 
-/// The code point of the second link's class is written at the first link, by a queue upstream of which no
-/// port may look ahead.
+/// The code point by which the second link classifies packets is written at the first link, by a
+/// queue upstream of which no port may look ahead.
 #[test]
 fn what_is_re_marked_at_one_link_is_seen_so_at_the_next() {
     let plan = support::plan(
@@ -440,13 +441,14 @@ fn what_is_re_marked_at_one_link_is_seen_so_at_the_next() {
     assert_twins(&plan, 1, "re-marked at the first link");
     let fast = run(&plan, 1, &Control::default()).unwrap();
     let arrivals = |queue| support::summary(&fast, queue, "*", "arrivals_packets");
-    // 4 Mbit/s for 5 s are 2500 packets; 1 Mbit/s and 10 kB of them, 635, keep their code point.
+    // 4 Mbit/s for 5 s are 2500 packets. Of these, 1 Mbit/s plus 10 kB, which are 635 packets, keep
+    // their code point.
     assert!((630..=640).contains(&arrivals("sorted/rest")), "{}", arrivals("sorted/rest"));
     assert!((1855..=1870).contains(&arrivals("sorted/out")), "{}", arrivals("sorted/out"));
 }
 
-/// Classification by the ports of traffic classes gives the same result as by the classes themselves: the
-/// same packets, drops and waiting times, data and acknowledgments alike.
+/// Classification by the ports of traffic classes gives the same result as classification by the
+/// classes themselves: the same packets, drops and waiting times, for data and for acknowledgments.
 #[test]
 fn classes_by_port_are_those_by_traffic() {
     let plan = |web: &str| {
@@ -491,9 +493,9 @@ fn classes_by_port_are_those_by_traffic() {
     }
 }
 
-/// Four links in series, each slower than the previous one, and one back: the second and the fourth are fed
-/// by one link, the third by two. Web users behind shared links, bulk flows, datagrams; delay stages in
-/// routers.
+/// Four links in series, each slower than the previous one, and one link back. The second and the
+/// fourth link are fed by one link, the third by two. The traffic consists of web users behind
+/// shared links, bulk flows and datagrams; delay stages are in routers.
 fn row(queue: &str, queues: &str, flows: &str, stop: &str) -> Plan {
     let nodes = ["a", "r0", "r1", "r2", "r3", "b", "c"];
     let nodes: String = nodes.iter().map(|name| format!("[[node]]\nname = \"{name}\"\n")).collect();
@@ -559,8 +561,8 @@ fn row(queue: &str, queues: &str, flows: &str, stop: &str) -> Plan {
     ))
 }
 
-/// Packets enter a queue that only one link feeds as soon as their arrival time is known, but never before an
-/// earlier observation of queues.
+/// Packets enter a queue that only one link feeds as soon as their arrival time is known, but never
+/// ahead of an observation of queues that comes before that time.
 #[test]
 fn queues_that_one_link_feeds() {
     for queue in [
@@ -575,7 +577,8 @@ fn queues_that_one_link_feeds() {
     }
 }
 
-/// A run that ends at a number of completions has done nothing ahead of its end, however near the end is.
+/// A run that ends at a number of completions must not contain anything that was done for instants
+/// after its end, however near that end is.
 #[test]
 fn runs_that_end_with_what_completes() {
     let queue = r#"{ kind = "droptail", limit = "12p" }"#;
@@ -598,8 +601,8 @@ fn runs_that_end_with_what_completes() {
     }
 }
 
-/// Short flows end nearly together while far hosts have been served ahead of time: the run that served them
-/// is not the recorded one.
+/// Short flows end nearly together while far hosts have been served ahead of time. The recording is
+/// then not that of the run that served them.
 #[test]
 fn a_run_that_ends_before_what_it_has_done_ahead() {
     let plan = support::plan(

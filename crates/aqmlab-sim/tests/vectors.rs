@@ -52,7 +52,8 @@ const USERS: &str = r#"kind = "requests"
         exchanges = { list = [1, 3, 2] }
         pause = { exponential = "100ms" }"#;
 
-/// Exchanges of a recording, by connection and number: request, response and, for the first, the start.
+/// The exchanges of a recording, by connection and number: request, response and, for the first
+/// exchange, the start.
 type Recorded = BTreeMap<(Identity, u64), (u64, u64, Option<u64>)>;
 
 fn recorded(recording: &Recording) -> Recorded {
@@ -67,7 +68,8 @@ fn recorded(recording: &Recording) -> Recorded {
     (0..user.len()).map(exchange).collect()
 }
 
-/// Asserts that every completed exchange equals that in `vectors`, and returns their number.
+/// Asserts that every completed exchange equals the one in `vectors`, and returns the number of
+/// such exchanges.
 fn compare(recorded: &Recorded, vectors: &BTreeMap<Identity, ConnectionVector>) -> usize {
     for ((of, number), found) in recorded {
         let vector = &vectors[of];
@@ -94,7 +96,7 @@ fn what_opens_of_its_own_accord_is_known_before_the_run() {
         let recording = record(&text, SEED);
         let found = recorded(&recording);
         assert!(compare(&found, &by_identity) > least, "{traffic}: {}", found.len());
-        // All connections that opened are listed, except those in progress at the end.
+        // The list contains all connections that opened, except those in progress at the end.
         let begun = found.keys().filter(|(_, number)| *number == 0).count();
         let drawn = by_identity.len();
         assert!(begun <= drawn && begun * 10 > drawn * 9, "{begun} of {drawn}");
@@ -135,7 +137,7 @@ fn what_carries_no_exchanges_has_no_vectors() {
     assert!(refused.contains("carry no exchanges"), "{refused}");
 }
 
-/// The only file next to a scenario.
+/// The only file next to the scenario.
 struct Beside(Vec<u8>);
 
 impl Files for Beside {
@@ -144,7 +146,7 @@ impl Files for Beside {
     }
 }
 
-/// The plan of the scenario with a trace in place of its traffic.
+/// The plan of the scenario, with a trace in place of its traffic.
 fn traced(file: &str, content: Vec<u8>, more: &str) -> Plan {
     let text = scenario(&format!("kind = \"trace\"\n        file = \"{file}\"\n        {more}"));
     parse_within(&text, "t", Limits::default(), &Beside(content))
@@ -164,8 +166,8 @@ fn exchanges(recording: &Recording, connection: &str) -> Vec<[u64; 6]> {
     rows
 }
 
-/// The file contains every value that a class's mean round-trip time would otherwise provide, because a
-/// model's mean is not that of its draws.
+/// The file contains every value that a class's mean round-trip time would otherwise provide,
+/// because the mean of a model is not the mean of its draws.
 #[test]
 fn a_trace_of_what_a_population_did_gives_the_same_run() {
     for (traffic, more) in [(PACKMIME, ""), (ARRIVALS, "stop = \"35s\"")] {
@@ -214,7 +216,7 @@ fn a_trace_of_tmix_is_the_same_but_for_what_its_format_rounds() {
             apart(one.server_delay.as_ns(), other.server_delay.as_ns(), 1000);
         }
     }
-    // A value that has been rounded once is not rounded again.
+    // A value that has already been rounded is not rounded again.
     let plan = traced("v.cvec", text.clone().into_bytes(), "");
     assert_eq!(vectors_tmix(&plan.classes[0], &drawn(&plan)), Ok(text));
 }
@@ -234,10 +236,10 @@ fn both_formats_of_tmix_say_the_same() {
         both[0].exchanges.iter().map(|e| (e.pause, e.request, e.server_delay, e.response, e.last)).collect();
     let expected = [(ms(0), 300, ms(9), 800, false), (ms(500), 310, Span::us(1), 70_000, true)];
     assert_eq!(found, expected);
-    // The round trip is 40 ms, so one way takes 20 ms, half of it at each end.
+    // The round trip takes 40 ms, so one way takes 20 ms, and half of that is at each end.
     assert_eq!((both[0].start, both[0].delays), (Instant::ZERO + ms(100), Some([ms(10); 2])));
     assert_eq!((both[1].delays, both[1].exchanges[0].response), (Some([ms(0); 2]), 1));
-    // If there are no delays, the scenario defines them.
+    // If there are no delays in the file, the scenario defines them.
     assert_eq!(read(&alternate.replace("r 40000", "r 0"))[0].delays, None);
 }
 
@@ -251,8 +253,8 @@ fn connections_of_a_trace_have_the_delays_that_it_says_unless_a_round_trip_time_
         let recording = run(&plan, SEED, &Control::default()).unwrap_or_else(|e| panic!("{e}"));
         (rtt, exchanges(&recording, "user").into_iter().map(|row| Span::ns(row[5])).collect::<Vec<_>>())
     };
-    // The path has a round trip of 20 ms; transmission takes a few tenths of a millisecond, twice if the
-    // request opens the connection.
+    // The path has a round trip of 20 ms. Transmission takes a few tenths of a millisecond, or
+    // twice that if the request opens the connection.
     let near = |found: &[Span], expected: [u64; 3]| {
         for (&found, expected) in found.iter().zip(expected) {
             let beyond = found.saturating_sub(Span::ms(expected));
@@ -268,8 +270,8 @@ fn connections_of_a_trace_have_the_delays_that_it_says_unless_a_round_trip_time_
     near(&found, [2 * 30 + 50, 30, 2 * 30]);
 }
 
-/// The delays of a trace's clients, of its servers or of both at delay stages: each exchange takes as long as if they lay
-/// on the connection's own links.
+/// The delays of a trace's clients, of its servers, or of both are at delay stages. Each exchange
+/// takes as long as if the delays were on the connection's own links.
 #[test]
 fn delays_of_a_trace_may_lie_at_delay_stages() {
     let csv = "connection,start_s,exchange,think_s,request_bytes,server_delay_s,response_bytes,client_delay_s,server_path_delay_s\n\

@@ -1,12 +1,12 @@
-//! The measured values are those after the warm-up: those of a run minus those of a run that ends with the
-//! warm-up.
+//! The measured values are those after the warm-up: the values of a run minus those of a run that
+//! ends when the warm-up does.
 mod support;
 
 use aqmlab_recording::Recording;
 use support::{flows, record, summary};
 
-/// `head` gives the duration and the warm-up. Endless transfers, short ones that end before 4 s, and
-/// datagrams, through a queue that marks and drops.
+/// `head` gives the duration and the warm-up. Endless transfers, short transfers that end before 4
+/// s, and datagrams, through a queue that marks and drops.
 fn run(head: &str) -> Recording {
     let text = format!(
         r#"
@@ -65,8 +65,8 @@ fn measured_is_the_whole_less_what_was_before() {
     assert_eq!(flows(&before, "short", "delivered_bytes"), [5000; 4]);
 }
 
-/// Packets are lost in a router while hosts have been served ahead of the end of the warm-up, over a long
-/// link: a loss counts when it happens, not when the host is served.
+/// Packets are lost in a router while hosts have been served beyond the end of the warm-up, over a
+/// long link. A loss counts when it happens, not when the host is served.
 #[test]
 fn losses_in_routers_are_measured_from_the_cut() {
     let run = |head: &str| {
@@ -102,9 +102,9 @@ fn losses_in_routers_are_measured_from_the_cut() {
     }
 }
 
-/// Forty transfers, one every 100 ms; the run stops when ten are complete. Those of the warm-up of 2 s do not
-/// count: the tenth that counts begins at 2.9 s, or a little earlier if transfers from before t0 complete
-/// after it.
+/// Forty transfers start, one every 100 ms, and the run stops when ten are complete. Transfers that
+/// complete during the warm-up of 2 s do not count, so the tenth that counts begins at 2.9 s, or a
+/// little earlier if transfers from before t0 complete after it.
 #[test]
 fn completions_count_from_the_cut() {
     let starts: Vec<_> = (0..40).map(|i| format!("\"{}ms\"", 100 * i)).collect();

@@ -1,4 +1,4 @@
-//! Records of individual changes and packets are complete and exact, and do not change other tables.
+//! Records of individual changes and packets are complete and exact, and do not change any other table.
 mod support;
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use aqmlab_units::{Instant, Span};
 use support::tap::{Act, Log, tapped};
 use support::{flows, integers, names, numbers, plan, record, summary};
 
-/// Twelve connections of two classes and a packet source over a short queue: losses of all kinds.
+/// Twelve connections of two classes and a packet source over a short queue, with losses of all kinds.
 fn scenario(record: &str) -> String {
     format!(
         r#"
@@ -54,7 +54,7 @@ fn table<'r>(recording: &'r Recording, name: &str) -> &'r Table {
     recording.table(name).unwrap_or_else(|| panic!("there is no table {name}"))
 }
 
-/// The number of packets with `event`, by place.
+/// The number of packets for which `event` is recorded, by place.
 fn counts(packets: &Table, event: &str) -> BTreeMap<String, u128> {
     let mut counts = BTreeMap::new();
     for (e, at) in names(packets, "event").iter().zip(names(packets, "place")) {
@@ -122,7 +122,7 @@ fn the_packets_of_all_flows_are_the_books_of_the_network() {
     assert!(total("lose") > 5, "{} packets lost on access links", total("lose"));
 }
 
-/// A separate tap on the discipline sees the recorded events, at the same instants.
+/// A separate tap on the discipline sees the same events as are recorded, at the same instants.
 #[test]
 fn times_and_sequence_numbers_are_those_of_the_packets() {
     let only = r#"packets = { links = ["bottleneck"] }"#;
@@ -166,7 +166,7 @@ fn a_choice_of_flows_events_and_times_is_kept() {
         .into_iter()
         .filter(|(t, flow, event, at)| {
             (2_000_000_000..=7_000_000_000).contains(t)
-                // Flows are numbered over all classes: the first six are of class "ecn".
+                // Flows are numbered over all classes, so the first six are of class "ecn".
                 && [8, 10].contains(flow)
                 && ["enqueue", "send", "drop"].contains(&event.as_str())
                 && at != "reverse"
@@ -198,7 +198,7 @@ fn the_trace_tells_every_timeout_retransmission_and_reduction() {
     assert_eq!(opened, 12);
 }
 
-/// With packets or without, of one class or of both.
+/// Whether packets are recorded or not, and whether one class is traced or both.
 #[test]
 fn a_trace_does_not_depend_on_what_else_is_recorded() {
     let both = record(&scenario(ALL), 3);
@@ -210,7 +210,7 @@ fn a_trace_does_not_depend_on_what_else_is_recorded() {
     assert_eq!(table(&ecn, "trace").rows(), rows);
 }
 
-/// A sample of a flow is the last row of its trace.
+/// A sample of a flow equals the last row of its trace.
 #[test]
 fn the_trace_is_what_samples_show() {
     let recording = record(&scenario(ALL), 3);

@@ -1,4 +1,4 @@
-//! The path of packets: into queues, out of them, over links, to their hosts, or to their loss.
+//! The path of packets: into queues and out of them, over links, and to their hosts or to their loss.
 
 use aqmlab_network::{End, queue_stop_is_reached};
 use aqmlab_qdisc::Packet;
@@ -15,8 +15,8 @@ use crate::network::Held;
 use crate::packet::{FlowId, SimPacket};
 use crate::routes::{Next, Onward};
 
-/// Calls the port of a link that does not look ahead, with the observer of its packets: the
-/// recorder where one is requested, otherwise the network itself.
+/// Calls the port of a link that does not look ahead. The observer of the port's packets is the
+/// recorder if one is requested, otherwise the network itself.
 macro_rules! at_port {
     ($world:ident, $link:ident, ($port:ident, $observer:ident) => $call:expr) => {{
         let $port = &mut $world.links[$link as usize].port;
@@ -46,27 +46,27 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Moves a packet if hops are not fused, or if individual events are recorded.
+    /// Moves a packet to a step that needs an event of its own, as when hops are not fused or when
+    /// individual events are recorded.
     #[inline(never)]
     fn forward_elsewhere(&mut self, packet: &SimPacket) {
-        // A second lookup: passing the result would slow down the packets that do not come here.
+        // This looks the step up again: passing it on would slow down the packets that do not come here.
         match self.in_transit.routes.next(packet.place()) {
             Next::Access(link, _) | Next::Risk(link) => self.enter_access(link, *packet),
             Next::AttendedAccess(link, _) | Next::ListingAccess(link, _) => self.enter_access(link, *packet),
             Next::Stage { number, .. } => self.enter_stage(self.now, number, *packet),
             Next::AttendedHost(end, passed) => self.at_attended_host(packet, passed, end),
             Next::WatchedHost(end, passed) => self.at_watched_host(packet, passed, end),
-            Next::Queue { .. } | Next::Host(..) => unreachable!("these are on every packet's way"),
+            Next::Queue { .. } | Next::Host(..) => unreachable!("the caller handles these steps itself"),
         }
     }
 
-    /// Moves a packet onto one of its flow's own links by its own event, as when hops are not
-    /// fused.
+    /// Moves a packet onto its flow's own link by an event of its own, as when hops are not fused.
     fn enter_access(&mut self, link: AccessLink, packet: SimPacket) {
         let FlowId { slot, class, .. } = packet.flow();
         let serialisers = &mut self.classes[usize::from(class)].serialisers;
         let flow = self.in_transit.flows.of_packet(slot);
-        // Precomputed events of its host wait for it.
+        // Until the packet has arrived, nothing is precomputed at its host.
         flow.pending.one_more();
         if !self.scheduler.over_access(flow.own_links(), serialisers, link, self.now, packet) {
             flow.pending.one_less();
@@ -74,7 +74,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Moves a packet into its flow's passage through a delay stage in a router, at `at`.
+    /// Moves a packet into its flow's passage through a delay stage in a router, which it enters at `at`.
     #[inline(never)]
     fn enter_stage(&mut self, at: Instant, number: u8, mut packet: SimPacket) {
         let stages = self.in_transit.flows.of_packet(packet.flow().slot).router_stages_mut();
@@ -87,7 +87,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Drops a packet at its own event.
+    /// Drops a packet on its way, at the instant of an event of its own.
     fn lose_on_its_way(&mut self, packet: SimPacket) {
         if let Some(watch) = &mut self.watch {
             watch.lost(self.now, &packet);
@@ -120,25 +120,25 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Does the same where each departure is an event.
+    /// Does the same as [`World::enqueue`] for a port at which each departure is an event.
     #[inline(never)]
     fn enqueue_and_wait(&mut self, link: u32, packet: SimPacket) {
         let free_at = at_port!(self, link, (port, observer) => port.arrive(self.now, packet, observer));
         self.schedule_link(link, free_at);
     }
 
-    /// Ends a link's transmission: the packet travels on, and the next one starts.
+    /// Ends a transmission on a link: the packet travels on, and the next transmission starts.
     pub(super) fn link_free(&mut self, link: u32) {
         let mut departure = at_port!(self, link, (port, observer) => port.link_free(self.now, observer));
         let Next::Queue { onward, .. } = self.in_transit.routes.next(departure.packet.place()) else {
-            unreachable!("a packet in a queue is at the queue's place")
+            unreachable!("a packet that leaves a queue is at that queue's place")
         };
         self.leave(link, onward, self.now, &mut departure.packet);
         self.schedule_link(link, departure.next_end);
     }
 
-    /// Moves a packet that has left, or will leave, a link's port at `sent` onto the link. (It is
-    /// passed by reference because the branches decide where it is copied.)
+    /// Moves a packet that has left, or will leave, a link's port at `sent` onto the link. (The
+    /// packet is passed by reference because the branches decide where it is copied.)
     #[inline(always)]
     fn leave(&mut self, link: u32, onward: Onward, sent: Instant, packet: &mut SimPacket) {
         let l = &mut self.links[link as usize];
@@ -161,9 +161,9 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Moves a packet that leaves `link` at `at` into a queue that only this link feeds. It enters
-    /// at once, at that time, and continues along its path. If queues are observed before that
-    /// time, it waits for the observation.
+    /// Moves a packet that leaves `link` at `at` into a queue that only this link feeds. The packet
+    /// enters the queue now, with `at` as its arrival time, and continues along its path. If queues
+    /// are observed before that time, the packet waits for the observation.
     #[inline(never)]
     fn leave_for_queue(&mut self, mut at: Instant, mut link: u32, packet: &mut SimPacket) {
         loop {
@@ -189,8 +189,8 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Holds a packet that leaves a link at `at` for the queue of the link `next` and may not enter
-    /// it yet.
+    /// Holds a packet that leaves a link for the queue of the link `next`, which it reaches at `at`
+    /// and may not enter yet.
     fn hold(&mut self, at: Instant, from: u32, next: u32, packet: SimPacket) {
         let turn = self.links[from as usize].turns.take(at);
         if self.serves_ahead {
@@ -200,21 +200,21 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Releases the held packets after an observation of queues. Each enters its next queue at its
-    /// arrival time, unless there is another observation before that.
+    /// Releases the held packets after an observation of queues. Each packet enters its next queue
+    /// at its arrival time, unless there is another observation before that time.
     pub(super) fn release_held(&mut self) {
         for link in 0..self.links.len() {
-            // Newly held packets go into other memory, which alternates with this one.
+            // Packets held from now on go into a second buffer; the two are swapped each time.
             std::mem::swap(&mut self.releasing, &mut self.links[link].held);
             while let Some(Held { at, from, mut packet, .. }) = self.releasing.pop_front() {
-                // The packet returns to its previous place and leaves it again.
+                // The packet goes back to its previous place and leaves that place again.
                 packet.step_back();
                 self.leave_for_queue(at, from, &mut packet);
             }
         }
     }
 
-    /// Stops processing ahead of time: from now on, every arrival is an event.
+    /// Stops all processing ahead of time: from now on, every arrival is an event.
     pub(super) fn serve_in_time(&mut self) {
         self.serves_ahead = false;
         self.next_look = Instant::ZERO;
@@ -225,14 +225,14 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Makes ports that look ahead process everything that is due by now.
+    /// Makes ports that look ahead process everything that is due up to now.
     pub(super) fn catch_up(&mut self) {
         for link in &mut self.links {
             link.port.catch_up(self.now);
         }
     }
 
-    /// Handles the instant that a shaper requested.
+    /// Handles the instant at which a shaper asked to be called.
     pub(super) fn link_deadline(&mut self, link: u32) {
         let l = &mut self.links[link as usize];
         if l.deadline != Some(self.now) {
@@ -243,8 +243,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.schedule_link(link, free_at);
     }
 
-    /// Schedules, after each change of a port, the end of a transmission that has begun, otherwise the
-    /// deadline of a shaper.
+    /// Schedules an event after each change of a port: the end of a transmission that has begun or,
+    /// if there is none, the deadline of a shaper.
     #[inline]
     fn schedule_link(&mut self, link: u32, free_at: Option<Instant>) {
         if let Some(at) = free_at {
@@ -278,7 +278,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Removes flows whose last packet has left.
+    /// Removes the flows whose last packet has left.
     #[inline]
     pub(super) fn reap(&mut self) {
         if self.in_transit.flows.has_finished() {
@@ -306,7 +306,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.in_transit.flows.packet_gone(packet.flow().slot);
     }
 
-    /// Passes packets of flows without access links to their first queue.
+    /// Passes the packets in the outbox, whose flows have no access links, to their first queue.
     #[inline(always)]
     pub(super) fn send_outbox(&mut self) {
         if !self.outbox.is_empty() {

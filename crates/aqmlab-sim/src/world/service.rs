@@ -1,5 +1,5 @@
-//! The processing of an endpoint when a packet reaches its host, a timer fires or an application
-//! acts.
+//! The processing of an endpoint when a packet reaches its host, when a timer fires, or when an
+//! application acts.
 
 use aqmlab_network::{End, Milestone, recorded_exchange};
 use aqmlab_qdisc::{Ecn, Packet};
@@ -20,7 +20,7 @@ use crate::packet::{Begin, FlowId, SimPacket, Toward};
 use crate::scheduler::{FlowObject, Scheduler};
 use crate::watch::Watch;
 
-/// The parts of a world, besides the flow and its class, that the processing needs.
+/// Splits off the parts of the world that processing needs besides the flow and its class.
 macro_rules! hosts {
     ($world:ident, $now:expr, $watch:expr) => {
         Hosts {
@@ -36,8 +36,8 @@ macro_rules! hosts {
 }
 
 impl<Q: EventQueue> World<'_, Q> {
-    /// Handles a packet that reaches the receiving host. (Two copies of the code, one per end, are
-    /// faster than one for both.)
+    /// Handles a packet that reaches the receiving host. (Two copies of this code, one per end, are
+    /// faster than one copy for both.)
     #[inline(never)]
     pub(super) fn at_server(&mut self, packet: &SimPacket, passed: u8) {
         self.at_host(self.now, packet, Reached { end: End::Server, passed, sending: Sending::AtOnce });
@@ -68,7 +68,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Handles a packet that reaches a host with recorded events, or one that delays its packets.
+    /// Handles a packet that reaches a host whose events are recorded, or a host that delays its packets.
     #[inline(never)]
     pub(super) fn at_watched_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
         if let Some(watch) = &mut self.watch {
@@ -83,27 +83,28 @@ impl<Q: EventQueue> World<'_, Q> {
         self.conclude(slot, outcome);
     }
 
-    /// Moves a packet onto its flow's own link to the receiving host, at `at`.
+    /// Moves a packet onto its flow's own link to the receiving host, which it enters at `at`.
     #[inline(never)]
     pub(super) fn leave_for_server(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
         self.leave_for_host(at, packet, passed, AccessLink::ServerIn, Sending::AtOnce);
     }
 
-    /// Moves a packet onto its flow's own link to the sending host, at `at`.
+    /// Moves a packet onto its flow's own link to the sending host, which it enters at `at`.
     #[inline(never)]
     pub(super) fn leave_for_client(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
         self.leave_for_host(at, packet, passed, AccessLink::ClientIn, Sending::AtOnce);
     }
 
-    /// Moves a packet onto its flow's own link to a sending host that lists its segments, at `at`. (A
-    /// copy of the code keeps the list out of the way of other senders.)
+    /// Moves a packet onto its flow's own link to a sending host that keeps a list of its segments.
+    /// The packet enters the link at `at`. (This copy of the code spares other senders the handling
+    /// of the list.)
     #[inline(never)]
     pub(super) fn leave_for_listing_client(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
         self.leave_for_host(at, packet, passed, AccessLink::ClientIn, Sending::FromList);
     }
 
     /// Moves a packet onto its flow's own link to a host where applications watch the position of
-    /// their streams, at `at`.
+    /// their streams. The packet enters the link at `at`.
     #[inline(never)]
     pub(super) fn leave_for_attended_host(
         &mut self,
@@ -115,8 +116,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.leave_for_host(at, packet, passed, last, Sending::MayWait);
     }
 
-    /// Schedules the packet's arrival, or processes it now, for that time, if nothing else can
-    /// happen at its host before.
+    /// Schedules the packet's arrival at its host. If nothing else can happen there before,
+    /// processes the packet now instead, for that time.
     #[inline(always)]
     fn leave_for_host(
         &mut self,
@@ -131,8 +132,8 @@ impl<Q: EventQueue> World<'_, Q> {
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
         let passage = flow.own_links().pass(&mut class.serialisers, last, at, packet.wire_len());
-        let (due, turn) = passage.expect("the last access link does not lose");
-        // Leaves the queue's link and passes this one.
+        let (due, turn) = passage.expect("the last access link does not lose packets");
+        // The packet leaves the queue's link and passes this link, too.
         packet.pass();
         packet.pass();
         let in_time = self.serves_ahead && due <= class.served_until;
@@ -154,8 +155,8 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Schedules the arrival of a packet at its host at `due`, unless it can be processed now although
-    /// the packet, or its flow, is not in the ordinary state.
+    /// Schedules the arrival of a packet at its host at `due`, unless it can be processed now. This
+    /// is for packets and flows that are not in the ordinary state.
     #[inline(never)]
     fn leave_seldom(
         &mut self,
@@ -170,7 +171,7 @@ impl<Q: EventQueue> World<'_, Q> {
             let in_time = due <= self.classes[usize::from(class)].served_until;
             if in_time && self.can_be_served_after_all(packet, due, &reached) {
                 self.keep_for_looks(slot, reached.end, due);
-                // This is rare enough to share the code of all other senders.
+                // This is rare enough to share the code that all other senders use.
                 let listing = reached.sending == Sending::FromList;
                 let sending = if listing { Sending::AtOnce } else { reached.sending };
                 return self.at_host(due, packet, Reached { sending, ..reached });
@@ -180,15 +181,16 @@ impl<Q: EventQueue> World<'_, Q> {
         self.scheduler.arrival_from_own_link(due, last, turn, *packet);
     }
 
-    /// Returns whether a packet can be processed ahead of time: because the host's timers that precede it
-    /// have now fired, or because nothing else changes there and flows are not observed earlier.
+    /// Returns whether a packet can be processed ahead of time after all: because the host's timers
+    /// that precede it have now fired, or because nothing else changes there and flows are not
+    /// observed earlier.
     fn can_be_served_after_all(&mut self, packet: &SimPacket, due: Instant, reached: &Reached) -> bool {
         let (slot, end) = (packet.flow().slot, reached.end);
         let attended = reached.sending == Sending::MayWait;
         loop {
             let flow = self.in_transit.flows.of_packet(slot);
-            // The next observation of flows sees a packet that opens or closes a connection, so such
-            // a packet waits for it.
+            // The next observation of flows must see a packet that opens or closes a connection, so
+            // such a packet waits for it.
             if packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended)
                 || due <= self.next_snapshot && flow.changes_alone(end, due)
             {
@@ -200,7 +202,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Lets the timer of a host fire now, for its instant.
+    /// Lets the timer of a host fire now, with the instant for which it is set.
     fn fire_ahead(&mut self, slot: u32, end: End, at: Instant) {
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(flow.id.class)];
@@ -210,7 +212,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.conclude(slot, outcome);
     }
 
-    /// Keeps the state of an end that is about to be processed for `at`, if it is observed earlier.
+    /// Keeps the state of an end that is about to be processed for the instant `at`, if the end is
+    /// observed earlier than that.
     fn keep_for_looks(&mut self, slot: u32, end: End, at: Instant) {
         if at > self.next_snapshot {
             let looks = [Milestone::WarmupEnd, Milestone::SampleFlows].map(|next| self.schedule.at(next));
@@ -221,12 +224,13 @@ impl<Q: EventQueue> World<'_, Q> {
         self.done_as_of = self.done_as_of.max(at);
     }
 
-    /// Processes an endpoint after a change without an arrival: a timer, or the application.
+    /// Processes an endpoint after a change that is not an arrival: a timer has fired, or the
+    /// application has acted.
     pub(super) fn serve(&mut self, at: FlowRef, end: End) {
         self.serve_as(at, end, Sending::MayWait);
     }
 
-    /// Processes an endpoint that may also send the data that it has held back.
+    /// Processes an endpoint that may now also send the data that it has held back.
     pub(super) fn serve_fully(&mut self, at: FlowRef, end: End) {
         self.serve_as(at, end, Sending::AtOnce);
     }
@@ -239,7 +243,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.conclude(at.slot, outcome);
     }
 
-    /// Handles the consequences that processing has outside the flow itself.
+    /// Handles the consequences of processing outside the flow itself.
     #[cold]
     fn conclude(&mut self, slot: u32, outcome: Served) {
         for (completed, what) in
@@ -250,7 +254,8 @@ impl<Q: EventQueue> World<'_, Q> {
                 self.count_completed(class, what);
             }
         }
-        // Before its last packets leave: if the first queue drops them, the flow ends with them.
+        // This comes before the flow's last packets leave: if the first queue drops them, the flow
+        // ends with them.
         if outcome.over {
             self.in_transit.flows.look_whether_finished(slot);
         }
@@ -261,8 +266,8 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 }
 
-/// Keeps the state of one end of a flow that is about to be processed for `due`, which is after a
-/// pending snapshot: the end of the warm-up, or a sample, if it is `sampled`.
+/// Keeps the state of one end of a flow that is about to be processed for `due`. That instant is
+/// after a pending snapshot: the end of the warm-up, or a sample if the flow is `sampled`.
 #[cold]
 fn keep_snapshots(
     flow: &mut Flow,
@@ -279,7 +284,7 @@ fn keep_snapshots(
     }
 }
 
-/// The parts of the world, besides the flow and its class, that the processing needs.
+/// The parts of the world that processing needs besides the flow and its class.
 struct Hosts<'a, Q: EventQueue> {
     now: Instant,
     scheduler: &'a mut Scheduler<Q>,
@@ -287,40 +292,41 @@ struct Hosts<'a, Q: EventQueue> {
     options: &'a mut OptionTable,
     outbox: &'a mut Vec<SimPacket>,
     requests: &'a mut Option<Box<RequestRecorder>>,
-    /// Known to be `None` if a packet reaches a host without recording, so it costs nothing there.
+    /// If a packet reaches a host without recording, this is known to be `None`, so it costs nothing there.
     watch: Option<&'a mut Watch>,
 }
 
-/// The way in which a processed endpoint sends.
+/// How a processed endpoint sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// It sends everything permitted because it has no delay of its own, or the delay is over.
+    /// The endpoint sends everything that it may, because it has no delay of its own, or because
+    /// that delay is over.
     AtOnce,
-    /// The same, from a list of segments.
+    /// As [`Sending::AtOnce`], from a list of segments.
     FromList,
-    /// It sends only the data that need not wait for its own delay, if it has one.
+    /// If the endpoint has a delay of its own, it sends only the data that need not wait for it.
     MayWait,
 }
 
-/// The end of a packet's path.
+/// The arrival of a packet at the end of its path.
 struct Reached {
     end: End,
-    /// Number of links that it has passed.
+    /// Number of links that the packet has passed.
     passed: u8,
-    /// [`Sending::MayWait`] where there may be a session that must be notified of the arrival.
+    /// [`Sending::MayWait`] if there may be a session that must be notified of the arrival.
     sending: Sending,
 }
 
-/// The actions left after processing.
+/// What is left to do after processing.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 struct Served {
     /// Whether the receiver has just received everything.
     completed: bool,
-    /// Number of responses that have just reached their client.
+    /// Number of responses that have just reached their client completely.
     answered: u32,
     /// Whether both ends have closed.
     over: bool,
-    /// Whether there are packets in the outbox.
+    /// Whether the outbox contains packets.
     to_send: bool,
 }
 
@@ -351,8 +357,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// Returns a copy for an out-of-line call, which takes it by value, so that the fields of the
-    /// original need no memory.
+    /// Returns a copy for a call that is not inlined and takes it by value, so that the fields of
+    /// the original need not be in memory.
     #[inline(always)]
     fn reborrow(&mut self) -> Hosts<'_, Q> {
         Hosts {
@@ -399,8 +405,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     }
 
     /// Passes an arrival (a segment, and whether it was marked) to an endpoint, sends what it has
-    /// to send, handles its events, and updates its timer. Where nothing waits, no session needs
-    /// the notification either.
+    /// to send, handles its events, and updates its timer. If the endpoint need not wait to send,
+    /// no session needs to be notified either.
     #[inline(always)]
     fn serve(
         &mut self,
@@ -446,7 +452,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let way = if waits || sending == Sending::FromList { sending } else { Sending::AtOnce };
         loop {
             self.send(&mut context, connection.endpoint(end), end, way);
-            // The receiving application closes when it is notified that its peer has closed.
+            // The receiving application closes when it is notified that the peer has closed.
             match stream_change(connection.endpoint(end), &mut opened) {
                 StreamChange::None => break,
                 StreamChange::Over { in_order } => {
@@ -475,8 +481,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         if waits {
             delay_sending(self.scheduler, self.now, connection, id.number, at, end, profile);
         }
-        // An end of one of many connections that only waits for late packets has no event at the
-        // end of the wait.
+        // For one of many connections, an end that is only waiting for late packets has no event at
+        // the end of that wait.
         if sending != Sending::MayWait || opener.is_list || !connection.lets_stragglers_pass(end) {
             self.see_to_timer(connection, id.number, at, end);
         }
@@ -487,8 +493,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         Served { completed: complete, answered, over, to_send }
     }
 
-    /// Notifies an end's application of the position of its streams, and returns the number of
-    /// requests answered.
+    /// Notifies the application at an end of the position of its streams, and returns the number of
+    /// requests that have been answered.
     #[inline(never)]
     fn notify_session(
         mut self,
@@ -534,7 +540,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         answered
     }
 
-    /// Notifies the population that opened a connection of its state, at the client's end.
+    /// Notifies the population that opened a connection of the connection's state, as seen from the
+    /// client's end.
     #[cold]
     fn notify_population(
         self,
@@ -548,8 +555,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// Sends everything that an endpoint has to send: over its flow's own link, or into the outbox if there
-    /// is no such link. If it may have to wait for its delay, sends only the data that need not wait.
+    /// Sends everything that an endpoint has to send: over its flow's own link, or into the outbox
+    /// if there is no such link. If the endpoint may have to wait for its own delay, sends only the
+    /// data that need not wait.
     #[inline(always)]
     fn send(&mut self, context: &mut SendContext, endpoint: &mut Endpoint, end: End, way: Sending) {
         let own_link = match end {
@@ -594,8 +602,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// Maintains the one valid timer event of an endpoint: it is scheduled when the deadline is
-    /// before the pending one, and again when that fires early.
+    /// Keeps exactly one valid timer event per endpoint: schedules it if the deadline is before
+    /// that of the pending event, and again if that event fires too early.
     #[inline(always)]
     fn see_to_timer(&mut self, connection: &mut Connection, number: u32, at: FlowRef, end: End) {
         let deadline = connection.endpoint(end).deadline().map(|at| at.max(self.now));
@@ -608,7 +616,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     }
 }
 
-/// Delays the data that an endpoint still has to send.
+/// Starts the delay of the data that an endpoint still has to send.
 #[inline(never)]
 fn delay_sending<Q: EventQueue>(
     scheduler: &mut Scheduler<Q>,
@@ -627,20 +635,20 @@ fn delay_sending<Q: EventQueue>(
     scheduler.timer(now + delay, number, object, Notice::SendDelayed { flow, end });
 }
 
-/// The parts of a flow and its class that sending needs.
+/// The parts of a flow and its class that are needed for sending.
 struct SendContext<'a> {
     profile: &'a Profile,
     serialisers: &'a mut Serialisers,
-    /// The beginning of the packets' path.
+    /// Where the packets' path begins.
     begin: Begin,
     id: &'a FlowId,
     in_flight: &'a mut u32,
     access: &'a mut Option<AccessLinks>,
-    /// Whether anything is in the outbox.
+    /// Whether the outbox contains packets.
     sent_out: bool,
 }
 
-/// Returns the direction of an end's packets.
+/// Returns the direction in which packets from an end travel.
 #[inline]
 const fn sends_toward(end: End) -> Toward {
     match end {
@@ -649,14 +657,14 @@ const fn sends_toward(end: End) -> Toward {
     }
 }
 
-/// The events of an endpoint that concern the flow.
+/// Events at an endpoint that concern the flow.
 enum StreamChange {
     None,
-    /// The other side has sent everything.
+    /// The other end has sent everything, and all of it has arrived.
     PeerClosed,
     /// The endpoint is closed, for any reason.
     Over {
-        /// whether it closed normally, not by a reset or for lack of responses
+        /// whether it closed normally, and neither by a reset nor for lack of responses
         in_order: bool,
     },
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A link: from, to, rate, delay, and the packets that may wait in front of it; `None` is the default buffer.
+/// A link: from, to, rate, delay, and how many packets may wait in front of it (`None` is the
+/// default buffer).
 pub type Link<'a> = (&'a str, &'a str, &'a str, &'a str, Option<u32>);
 
-/// Packets of 1000 B at equal intervals: name, from, to, rate, and when the first is sent.
+/// Packets of 1000 B at equal intervals: name, from, to, rate, and when the first packet is sent.
 pub type Stream<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
 
-/// A graph without access links; links and streams have this order in the plan.
+/// A graph without access links. Links and streams have the same order in the plan as here.
 pub fn graph(duration: &str, links: &[Link<'_>], streams: &[Stream<'_>]) -> String {
     let mut text = format!("duration = {duration:?}\n[topology]\nkind = \"graph\"\naccess_rate = \"none\"\n");
     let nodes: BTreeSet<&str> = links.iter().flat_map(|link| [link.0, link.1]).collect();

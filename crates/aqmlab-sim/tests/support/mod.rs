@@ -1,4 +1,4 @@
-//! Running scenarios in tests and reading their tables.
+//! Runs scenarios in tests and reads their tables.
 #![allow(dead_code)]
 
 pub mod graph;
@@ -27,7 +27,7 @@ pub fn record(text: &str, seed: u64) -> Recording {
     run(&plan(text), seed, &Control::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Whole numbers of a column.
+/// The whole numbers in a column.
 pub fn integers(table: &Table, column: &str) -> Vec<u128> {
     match table.column(column).unwrap_or_else(|| panic!("no column {column}")) {
         ColumnData::U64(v) => v.iter().map(|&x| u128::from(x)).collect(),
@@ -53,7 +53,7 @@ pub fn numbers(table: &Table, column: &str) -> Vec<f64> {
     }
 }
 
-/// A whole number of the summary row of a queue and class.
+/// A whole number in the summary row of a queue and class.
 pub fn summary(recording: &Recording, queue: &str, class: &str, column: &str) -> u128 {
     let table = recording.table("summary").expect("every recording has a summary");
     let (queues, classes) = (names(table, "queue"), names(table, "class"));
@@ -63,14 +63,15 @@ pub fn summary(recording: &Recording, queue: &str, class: &str, column: &str) ->
     integers(table, column)[row]
 }
 
-/// A column of the flows of one class.
+/// A column of the table of flows, for the flows of one class.
 pub fn flows(recording: &Recording, class: &str, column: &str) -> Vec<u128> {
     let table = recording.table("flows").expect("every recording has flows");
     let classes = names(table, "class");
     integers(table, column).into_iter().zip(classes).filter(|(_, c)| c == class).map(|(v, _)| v).collect()
 }
 
-/// Mean and half-width of a Student-t interval; `t` is the quantile for the confidence and `n - 1`.
+/// Mean and half-width of a Student-t interval. `t` is the quantile for the confidence level and
+/// `n - 1` degrees of freedom.
 pub fn interval(samples: &[f64], t: f64) -> (f64, f64) {
     let n = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / n;
@@ -78,7 +79,7 @@ pub fn interval(samples: &[f64], t: f64) -> (f64, f64) {
     (mean, t * (variance / n).sqrt())
 }
 
-/// 99 % two-sided quantile of Student's t with 19 degrees of freedom.
+/// The 99 % two-sided quantile of Student's t with 19 degrees of freedom.
 pub const T_99_19: f64 = 2.861;
-/// 95 % two-sided quantile of Student's t with 9 degrees of freedom.
+/// The 95 % two-sided quantile of Student's t with 9 degrees of freedom.
 pub const T_95_9: f64 = 2.262;

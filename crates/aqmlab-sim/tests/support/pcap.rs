@@ -1,4 +1,4 @@
-//! Captures in memory, read by an independent reader.
+//! Captures in memory, which an independent reader reads.
 #![allow(dead_code)]
 
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use aqmlab_scenario::Plan;
 use aqmlab_sim::{Control, RunError, RunFiles, captured_ports, run_into};
 use pcap_parser::{Block, OptionCode, PcapBlockOwned, PcapNGSlice, traits::PcapNGPacketBlock};
 
-/// A sink with readable content; it accepts `room` bytes and refuses the rest.
+/// A sink whose content can be read later. It accepts `room` bytes and refuses the rest.
 #[derive(Clone)]
 pub struct Sink {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -45,7 +45,7 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// The nanoseconds that it has waited.
+    /// The time in nanoseconds that the packet has waited.
     pub fn waited_ns(&self) -> u64 {
         let rest = self.comment.strip_prefix("queueing delay ").expect("the delay comes first");
         rest.split(' ').next().and_then(|n| n.parse().ok()).expect("a number")
@@ -56,7 +56,7 @@ impl Captured {
     }
 }
 
-/// Runs with a capture of `links` that keeps `snap` bytes per packet and at most `room` in total.
+/// Runs with a capture of `links` that keeps `snap` bytes per packet, and at most `room` bytes in total.
 pub fn capture(
     plan: &Plan,
     seed: u64,
@@ -75,7 +75,7 @@ pub fn capture(
     (recording, bytes)
 }
 
-/// Names of the interfaces, and the packets, of a file.
+/// The names of the interfaces in a file, and its packets.
 pub fn read(bytes: &[u8]) -> (Vec<String>, Vec<Captured>) {
     let (mut interfaces, mut packets) = (Vec::new(), Vec::new());
     for block in PcapNGSlice::from_slice(bytes).expect("a section comes first") {

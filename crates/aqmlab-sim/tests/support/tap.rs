@@ -1,4 +1,4 @@
-//! A tap on a discipline: records all its calls and decisions.
+//! A tap on a discipline, which records all its calls and decisions.
 #![allow(dead_code)]
 
 use std::sync::{Arc, Mutex};
@@ -23,10 +23,10 @@ pub enum Act {
     Left(Instant, SimPacket),
 }
 
-/// Shared by a tap and its reader.
+/// What a tap and its reader share.
 pub type Log = Arc<Mutex<Vec<Act>>>;
 
-/// A discipline that records all calls to the one inside.
+/// A discipline that records all calls to the discipline inside it.
 struct Tap {
     inner: Discipline<PortPacket>,
     log: Log,
@@ -81,7 +81,8 @@ impl Qdisc<PortPacket> for Tap {
     }
 }
 
-/// Turns `queue` into a discipline called "tapped": the same, with a tap on it. The registry has it.
+/// Turns `queue` into a discipline called "tapped", which is the same discipline with a tap on it.
+/// The registry then knows that discipline.
 pub fn tapped(queue: &mut Effective, log: &Log) -> Registry<PortPacket> {
     let (mut registry, kind, log) = (Registry::builtin(), queue.kind(), log.clone());
     let info = registry::Info { name: "tapped", ..*registry::info(kind).unwrap() };
