@@ -277,8 +277,8 @@ impl ClassPlan {
             || self.trace().is_some_and(|trace| trace.mean_delays().is_some())
     }
 
-    /// Returns the mean one-way delay of this end of the connections, over the connections of the
-    /// trace, or of the cloud's distribution.
+    /// Returns the mean one-way delay of this end of the connections, which is that of the trace's
+    /// connections or of the cloud's distribution.
     pub(crate) fn mean_end(&self, end: End) -> Span {
         let Some(trace) = self.trace() else { return HostDelay::mean(end) };
         let delays = trace.delays_of(end);

@@ -136,7 +136,7 @@ impl<'t> Report<'t> {
         Lines::of(self.text).position(span.start).0
     }
 
-    /// Removes the errors whose messages match.
+    /// Removes the errors for whose messages `words` returns true.
     pub(crate) fn forget(&mut self, words: impl Fn(&str) -> bool) {
         self.problems.retain(|(_, _, message)| !words(message));
     }

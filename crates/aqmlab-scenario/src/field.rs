@@ -117,7 +117,7 @@ pub enum Absent {
     Required,
     /// This value.
     Is(Default),
-    /// The value that follows from this rule, in words.
+    /// The value is given by this rule, stated in words.
     Rule(&'static str),
 }
 

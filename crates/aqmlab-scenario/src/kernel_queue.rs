@@ -1,5 +1,5 @@
 //! Queues of a kernel (`kind = "tc"`): the live router hands its packets to a discipline that tc
-//! sets up. The simulator does not support them.
+//! sets up. The simulator does not support kernel queues.
 
 use aqmlab_params::{Default, Kind, Param, ParamError, Settings};
 use aqmlab_qdisc::LinkContext;

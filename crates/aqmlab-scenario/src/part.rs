@@ -17,7 +17,8 @@ const LIMIT: &str = "limit";
 /// More than any threshold needs: ten buffers.
 const MOST: f64 = 10.0;
 
-/// Returns whether a value is written as a part of the buffer. Only sizes of queues may be.
+/// Returns whether a value is written as a part of the buffer. Only sizes of queues may be written
+/// in this way.
 pub(crate) fn is_part(node: &Node, param: &Param) -> bool {
     matches!(param.kind, Kind::Size { .. })
         && matches!(&node.value, Tree::Text(text) if text.trim_end().ends_with(UNIT))

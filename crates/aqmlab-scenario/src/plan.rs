@@ -102,7 +102,7 @@ pub struct CountStop {
     pub count: u64,
 }
 
-/// What is counted if completions may end a run.
+/// What a stop condition can count as completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completed {
     /// flows whose data has all arrived
@@ -185,7 +185,7 @@ pub struct ClassPlan {
     pub return_path: Vec<usize>,
     /// The population that opens connections.
     pub population: PopulationPlan,
-    /// When each flow starts, over all seeds together if [`ClassPlan::seed_starts`] is given.
+    /// When each flow starts; if [`ClassPlan::seed_starts`] is given, this covers the times of all seeds.
     pub start: Distribution,
     /// When each flow starts in the run of each seed, if the file gives lists by seed.
     pub seed_starts: Option<SeedStarts>,
@@ -305,7 +305,7 @@ pub struct Access {
     pub rate: Rate,
     /// Base round-trip time over flows: twice the propagation delay of path and access links
     /// together. The access links, one per direction at each end that has them, evenly share the
-    /// part of it that exceeds the propagation delay of the path.
+    /// part of this time that exceeds the propagation delay of the path.
     pub rtt: Distribution,
     /// Whether the sender has access links, and whether the receiver has them; at least one of the two has.
     pub ends: [bool; 2],
@@ -628,12 +628,12 @@ impl IpVersion {
 pub enum Wait {
     /// It sleeps, then spins for the last moment before the instant.
     Hybrid,
-    /// It sleeps until then, however late the kernel wakes it.
+    /// It sleeps until the instant, however late the kernel wakes it.
     Epoll,
 }
 
 impl Wait {
-    /// Returns the word that scenarios use for it.
+    /// Returns the word that scenarios use for this way of waiting.
     pub const fn name(self) -> &'static str {
         match self {
             Wait::Hybrid => "hybrid",

@@ -22,7 +22,7 @@ use crate::tree::{Node, Table, Tree};
 
 const RTT_RULE: &str = "mean of `rtt` and delay stages over the TCP classes that cross the link (over all, if none is \
                         TCP), weighted by their flows";
-/// The buffer of a queue by default if there is no round-trip time.
+/// The buffer that a queue has by default if there is no round-trip time.
 const UNWRITTEN_LIMIT: Size = Size::Packets(Packets::new(1000));
 const PACKET_RULE: &str = "mean packet of the classes that cross the link, weighted by their flows";
 

@@ -138,7 +138,7 @@ impl Pass<'_, '_> {
         if let (Some(from), Some(until)) = (from, until)
             && until < from
         {
-            let message = format!("the end `{until}` is before the beginning, `from`, at `{from}`");
+            let message = format!("the end `{until}` is before the beginning, which is `{from}`");
             self.error(&section.at("until"), &section.sub("until"), message);
             return None;
         }

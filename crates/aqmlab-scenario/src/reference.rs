@@ -32,7 +32,12 @@ pub fn reference() -> String {
     section(&mut out, "`[[delay]]`", "", DELAY_RULE.iter());
     section(&mut out, "`[stop]`", "", STOP.iter());
     section(&mut out, "`completed` in `[stop]`", "", COMPLETED.iter());
-    section(&mut out, "`condition` in `[stop]`", "`queue` and one of the four quantities.", CONDITION.iter());
+    section(
+        &mut out,
+        "`condition` in `[stop]`",
+        "The keys are `queue` and one of the four quantities.",
+        CONDITION.iter(),
+    );
     section(&mut out, "`[record]`", "", RECORD.iter());
     section(&mut out, "`packets` in `[record]`", "`links`, `flows` or both.", PACKET_RECORD.iter());
     section(&mut out, "`requests` in `[record]`", "", REQUEST_RECORD.iter());

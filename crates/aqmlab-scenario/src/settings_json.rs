@@ -141,7 +141,7 @@ impl JsonSchema for TcpJson {
 }
 
 fn disciplines(generator: &mut SchemaGenerator, context: Option<Schema>) -> Schema {
-    // Only a queue of a link, which has a context, can be a kernel's.
+    // Only a link's queue can be a kernel's, and only such a queue has a context.
     let kernels = context.is_some().then_some(&TC_INFO);
     let one = |info: &aqmlab_qdisc::Info| {
         let mut properties = Map::new();

@@ -111,7 +111,7 @@ impl Plan {
     /// Checks that the plan can be run with this seed.
     ///
     /// # Errors
-    /// If the file gives starts for other seeds only: a sentence without a full stop.
+    /// If the file gives starts for other seeds only. The error is a sentence without a full stop.
     pub fn check_seed(&self, seed: u64) -> Result<(), String> {
         for class in &self.classes {
             if let Some(starts) = &class.seed_starts

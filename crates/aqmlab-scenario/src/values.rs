@@ -1,5 +1,5 @@
 //! Parameters of queues as a file gives them: reads values of all kinds, including lists, tables
-//! and queues, reports errors in them, and enters them.
+//! and queues, reports errors in them, and enters them as effective parameters.
 
 use std::collections::BTreeSet;
 

@@ -333,7 +333,7 @@ fn automatic_parameters_count_data_whichever_way_it_flows() {
     assert_eq!((back.flows, back.mean_packet.get()), (Some(12), users));
 }
 
-/// A class of a port that classifies packets lists ports, and a traffic class has one port.
+/// A class of a port that classifies its packets lists ports of traffic, and a traffic class has one port.
 #[test]
 fn a_classifier_by_port_takes_the_traffic_with_that_port() {
     let text = |ports: &str| {

@@ -145,7 +145,8 @@ pub enum Notice {
         /// index of the link
         link: u32,
     },
-    /// The deadline passes that an endpoint had when the event was made; it may have moved since.
+    /// The deadline that an endpoint had when the event was made is reached; the deadline may have
+    /// moved since.
     EndpointTimer {
         /// whose
         flow: FlowRef,

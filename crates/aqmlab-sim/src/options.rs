@@ -32,7 +32,7 @@ pub struct OptionTable {
 pub struct OptionImbalance {
     /// found in flight
     pub found: u64,
-    /// packets in queues that may have options, which cannot be told there
+    /// packets in queues, of which it is not known whether they have options
     pub waiting: u64,
     /// held
     pub held: u64,

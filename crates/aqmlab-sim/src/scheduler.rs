@@ -19,7 +19,7 @@ pub struct Scheduler<Q: EventQueue> {
     own_arrivals: u64,
 }
 
-/// Those objects of a flow that have timers. The values are the low bits of the object's number,
+/// The objects of a flow that have timers. The values are the low bits of the object's number,
 /// which orders events. A flow's access links ([`AccessLink`]) and its delay stages use the same
 /// low bits, but only in the rank of arrivals, so they are not confused.
 #[derive(Clone, Copy)]

@@ -1,11 +1,11 @@
 //! A timing wheel: the fast event queue.
 //!
-//! The width of a slot is a power of two nanoseconds. Events of the near future wait unsorted in
-//! their slot; when a slot is reached, its few events are sorted by key. Timers that are not due
-//! soon wait in a coarser ring ([`crate::timer_ring`]), and events beyond the horizons of wheel and
-//! ring in a heap. They join their slot when time reaches it. Adding an event takes constant time,
-//! and removing one nearly so. The order is exactly that of the heap, by the complete key;
-//! [`crate::event::HeapQueue`] is the reference.
+//! Time is divided into slots whose width in nanoseconds is a power of two. Events of the near
+//! future wait unsorted in their slot; when a slot is reached, its few events are sorted by key.
+//! Timers that are not due soon wait in a coarser ring ([`crate::timer_ring`]), and events beyond
+//! the horizons of wheel and ring wait in a heap. They join their slot when time reaches it. Adding
+//! an event takes constant time, and removing one nearly so. The order is exactly that of the heap,
+//! by the complete key; [`crate::event::HeapQueue`] is the reference.
 //!
 //! Slots are lists in one pool of nodes, so nothing is allocated once the pool has grown to the
 //! largest number of pending events.

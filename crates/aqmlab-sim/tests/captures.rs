@@ -157,8 +157,8 @@ fn headers_tell_what_the_simulation_knows() {
             "row {row}"
         );
         assert!(ip.dont_fragment() && ip.ttl() == 64);
-        // There are four, four and two flows, and one; 198.18 is the network of the ends that open
-        // connections.
+        // The classes have four, four, two and one flows; 198.18 is the network of the ends that
+        // open connections.
         let (class, index) = [(0, 0), (1, 4), (2, 8), (3, 10)]
             .into_iter()
             .rev()

@@ -276,7 +276,7 @@ fn small() -> impl Strategy<Value = Small> {
                 loss: if access == "none" || access_at.contains("receiver") { 0.0 } else { loss },
                 hops,
                 udp_kbit: udp.max(10),
-                // Endless flows never complete, and the scenario must say so.
+                // Endless flows never complete, so a scenario that waits for them to complete is refused.
                 stop: if stop.starts_with("completed") && (bytes.is_none() || flows < 3) { "" } else { stop },
                 stages,
                 pause,
@@ -561,8 +561,8 @@ fn row(queue: &str, queues: &str, flows: &str, stop: &str) -> Plan {
     ))
 }
 
-/// Packets enter a queue that only one link feeds as soon as their arrival time is known, but never
-/// ahead of an observation of queues that comes before that time.
+/// As soon as their arrival time is known, packets enter a queue that only one link feeds, but
+/// never ahead of an observation of queues that comes before that time.
 #[test]
 fn queues_that_one_link_feeds() {
     for queue in [

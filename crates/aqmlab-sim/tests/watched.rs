@@ -198,7 +198,7 @@ fn the_trace_tells_every_timeout_retransmission_and_reduction() {
     assert_eq!(opened, 12);
 }
 
-/// Whether packets are recorded or not, and whether one class is traced or both.
+/// This holds whether packets are recorded or not, and whether one class is traced or both.
 #[test]
 fn a_trace_does_not_depend_on_what_else_is_recorded() {
     let both = record(&scenario(ALL), 3);

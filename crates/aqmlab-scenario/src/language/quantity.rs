@@ -69,7 +69,7 @@ pub(super) const COUNTS: Drawn = Drawn {
 /// Origins of a web page.
 pub(super) const ORIGINS: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 10 }, ..COUNTS };
 
-/// Objects of a web page, which are all in memory while the page is fetched.
+/// Number of objects of a web page; all of them are in memory while the page is fetched.
 pub(super) const OBJECTS: Drawn =
     Drawn { kind: Kind::Integer { min: 1, max: 100_000 }, example: "70", ..COUNTS };
 
@@ -81,7 +81,7 @@ pub(super) const EMBEDDED: Drawn = Drawn {
     forms: &["exponential", "uniform", "list", "empirical"],
 };
 
-/// Servers of a page, and connections of a page in parallel.
+/// Numbers of servers of a page, and of its parallel connections.
 pub(super) const PARALLEL: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 100 }, example: "2", ..COUNTS };
 
 /// Probabilities over flows.

@@ -162,8 +162,8 @@ impl Trace {
         self.delays.get(connection).copied()
     }
 
-    /// Iterates over the one-way distances from the network of this end of each connection; empty
-    /// if the file does not give them.
+    /// Iterates over the connections' one-way distances between this end and the network; empty if
+    /// the file does not give them.
     pub(crate) fn delays_of(&self, end: End) -> impl ExactSizeIterator<Item = Span> {
         self.delays.iter().map(move |delays| delays[end as usize])
     }

@@ -42,7 +42,7 @@ impl Columns {
 /// the contents of the table `requests` called `file`.
 ///
 /// # Errors
-/// If the contents are not such a table: a sentence without a full stop.
+/// If the contents are not such a table. The error is a sentence without a full stop.
 pub fn recorded_openings(
     parquet: Vec<u8>,
     file: &str,

@@ -140,7 +140,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Emits the packet of a source that is due.
+    /// Emits the packet that is due at a source.
     pub(super) fn emit(&mut self, flow: FlowRef) {
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
         let Body::Packets(d) = &mut f.body else { return self.wake_session(flow) };

@@ -74,7 +74,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Moves a packet into its flow's passage through a delay stage in a router, which it enters at `at`.
+    /// Moves a packet, at `at`, into its flow's passage through a delay stage in a router.
     #[inline(never)]
     fn enter_stage(&mut self, at: Instant, number: u8, mut packet: SimPacket) {
         let stages = self.in_transit.flows.of_packet(packet.flow().slot).router_stages_mut();

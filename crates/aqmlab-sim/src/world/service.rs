@@ -83,13 +83,13 @@ impl<Q: EventQueue> World<'_, Q> {
         self.conclude(slot, outcome);
     }
 
-    /// Moves a packet onto its flow's own link to the receiving host, which it enters at `at`.
+    /// Moves a packet onto its flow's own link to the receiving host. The packet enters the link at `at`.
     #[inline(never)]
     pub(super) fn leave_for_server(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
         self.leave_for_host(at, packet, passed, AccessLink::ServerIn, Sending::AtOnce);
     }
 
-    /// Moves a packet onto its flow's own link to the sending host, which it enters at `at`.
+    /// Moves a packet onto its flow's own link to the sending host. The packet enters the link at `at`.
     #[inline(never)]
     pub(super) fn leave_for_client(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
         self.leave_for_host(at, packet, passed, AccessLink::ClientIn, Sending::AtOnce);
@@ -602,8 +602,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// Keeps exactly one valid timer event per endpoint: schedules it if the deadline is before
-    /// that of the pending event, and again if that event fires too early.
+    /// Keeps one valid timer event per endpoint: schedules an event if the deadline is before that
+    /// of the pending event, and schedules it again if it fires too early.
     #[inline(always)]
     fn see_to_timer(&mut self, connection: &mut Connection, number: u32, at: FlowRef, end: End) {
         let deadline = connection.endpoint(end).deadline().map(|at| at.max(self.now));
