@@ -152,7 +152,7 @@ impl ClassPlan {
         }
     }
 
-    /// Returns whether each of its flows is one connection or one stream of datagrams.
+    /// Returns whether each flow of the class is one connection or one stream of datagrams.
     pub const fn is_list(&self) -> bool {
         matches!(self.population, PopulationPlan::List)
     }
@@ -239,9 +239,9 @@ impl Plan {
 }
 
 /// Returns the base round-trip time of a flow whose path has this `propagation` delay in both
-/// directions together, with access links of the given number and delay, if any, and delay stages
-/// that add `stages`. The remainder of the division of a delay among the links is not added: the
-/// result is the time that the links actually take.
+/// directions together. `access` is the delay and the number of its access links, if it has any,
+/// and `stages` is the delay that delay stages add. The remainder of the division of a delay among
+/// the links is not added: the result is the time that the links actually take.
 pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) -> Span {
     propagation + access.map_or(Span::ZERO, |(delay, links)| delay * links) + stages
 }

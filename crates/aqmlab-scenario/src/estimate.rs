@@ -12,7 +12,7 @@ const TCP_FLOW: u64 = 2048;
 /// State of a connection in a class that opens connections at a rate. Measured: 0.6 to 0.8 kB per
 /// connection, in runs with 198 000 and 150 000 connections that the link could not carry.
 const WAITING: u64 = 1024;
-/// State of its applications: periods with their streams of draws.
+/// State of a connection's applications: periods with their streams of draws.
 const SESSION: u64 = 160;
 /// State of a source of packets.
 const PACKET_FLOW: u64 = 256;
@@ -31,7 +31,7 @@ const QUEUE_SAMPLE: u64 = 256;
 pub struct Estimate {
     /// Flows of all classes.
     pub flows: u64,
-    /// Memory of their state.
+    /// Memory for the state of all flows.
     pub flow_state: Bytes,
     /// Samples in the recording.
     pub samples: Bytes,

@@ -13,11 +13,11 @@ pub struct Field {
     pub name: &'static str,
     /// Its accepted values.
     pub form: Form,
-    /// Its value if it is not written.
+    /// The value of the key if it is not written.
     pub absent: Absent,
-    /// Its meaning, in one sentence.
+    /// The meaning of the key, in one sentence.
     pub help: &'static str,
-    /// Other tools' names for it.
+    /// Other tools' names for the key.
     pub aliases: &'static [Alias],
 }
 
@@ -86,9 +86,9 @@ pub struct Drawn {
     pub kind: Kind,
     /// The noun for one value: `time`.
     pub noun: &'static str,
-    /// One value in its notation.
+    /// An example of one value, in the notation of scenarios.
     pub example: &'static str,
-    /// The forms of distribution that it may have.
+    /// The forms of distribution that the quantity may have.
     pub forms: &'static [&'static str],
 }
 
@@ -99,7 +99,7 @@ pub struct Variant {
     pub kind: &'static str,
     /// Its meaning.
     pub help: &'static str,
-    /// Its keys except `kind`: common ones and its own.
+    /// The keys of such a table except `kind`: those that several kinds share, and those of this kind.
     pub fields: &'static [&'static [Field]],
 }
 
@@ -113,7 +113,7 @@ impl Variant {
 /// The value of a key that is not written.
 #[derive(Clone, Copy, Debug)]
 pub enum Absent {
-    /// It must be written.
+    /// The key must be written.
     Required,
     /// This value.
     Is(Default),
@@ -140,7 +140,7 @@ pub(crate) const fn ruled(name: &'static str, form: Form, rule: &'static str, he
 pub(crate) trait Key {
     fn name(&self) -> &'static str;
     fn aliases(&self) -> &'static [Alias];
-    /// Returns whether it is a field of the language.
+    /// Returns whether the key is a field of the language.
     fn is_field(&self) -> bool {
         false
     }

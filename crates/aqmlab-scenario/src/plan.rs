@@ -27,7 +27,7 @@ pub struct Experiment {
     pub metrics: Vec<String>,
     /// The seeds, the same for every arm: `seed, seed + 1, ...`.
     pub seeds: Vec<u64>,
-    /// The arms in the order of the file; one arm named `"main"` where the file names none.
+    /// The arms in the order of the file; one arm named `"main"` if the file names none.
     pub arms: Vec<Plan>,
     /// Warnings about allowed but suspicious settings, one sentence each.
     pub warnings: Vec<String>,
@@ -197,7 +197,7 @@ pub struct ClassPlan {
     /// whether they represent those of servers. Delays that no stage represents lie on access
     /// links.
     pub placed: [bool; 2],
-    /// Loss probability of a flow's data packets on its source access link.
+    /// Loss probability of a flow's data packets on its sender's access link.
     pub access_loss: f64,
     /// The code point of differentiated services that each packet carries in both directions.
     pub dscp: Dscp,
@@ -245,7 +245,7 @@ impl PopulationPlan {
 pub struct CloudPlan {
     /// Connections per second.
     pub per_s: f64,
-    /// The scope of the draws of pauses on persistent connections.
+    /// How often the location and spread of the pauses on persistent connections are drawn.
     pub pauses: PausesOf,
     /// Whether a connection may carry more than one exchange, as in HTTP/1.1.
     pub persistent: bool,

@@ -29,7 +29,7 @@ pub(crate) struct LinkDraft<'n> {
     pub(crate) delay: Span,
     pub(crate) overhead: Bytes,
     pub(crate) faults: Faults,
-    /// The queue as written, if it is written.
+    /// The queue as the file gives it, if it does.
     pub(crate) queue: Option<&'n Node>,
     /// The queue's path in parameters and messages.
     pub(crate) queue_path: String,
@@ -52,7 +52,7 @@ pub(crate) enum AccessWord {
 struct Place<'s, 'n> {
     own: Option<&'s Section<'n>>,
     common: &'s Section<'n>,
-    /// The path of its queues.
+    /// The path of the link's queues.
     path: String,
 }
 

@@ -27,8 +27,8 @@ impl ClassPlan {
     /// Returns the connections that open no later than `until` in a run with this seed, in their order.
     ///
     /// # Errors
-    /// If the class has no exchanges, or the network decides when its connections open. A sentence
-    /// without a full stop.
+    /// If the class has no exchanges, or the network decides when its connections open. The error
+    /// is a sentence without a full stop.
     ///
     /// # Panics
     /// If the file gives starts for other seeds only: see [`Plan::check_seed`](crate::Plan::check_seed).

@@ -389,12 +389,13 @@ fn at_a_rate(rate: &str, more: &str) -> Result<aqmlab_scenario::Experiment, Stri
 
 #[test]
 fn a_load_of_ten_times_a_link_needs_to_be_allowed() {
-    // 10 Mbit/s carry 82.891 responses per second: 10 segments of 1500 bytes, SYN and FIN of 40.
+    // 10 Mbit/s carry 82.891 responses per second, each with 10 segments of 1500 bytes, and SYN and
+    // FIN of 40 bytes.
     assert!(at_a_rate("828/s", "").is_ok());
     let error = at_a_rate("829/s", "").unwrap_err();
     assert!(error.contains("10 times its rate (`10Mbit`)") && error.contains("allow_overload"), "{error}");
     assert!(at_a_rate("829/s", "allow_overload = true\n").is_ok());
-    // A class that is allowed to exceed the rate does not count for the others.
+    // A class that is allowed to exceed the rate does not count when other classes are checked.
     let both = "allow_overload = true\n[[traffic]]\nname = \"b\"\nkind = \"packmime\"\nrate = \"9/s\"\n";
     assert!(at_a_rate("829/s", both).is_ok());
 }

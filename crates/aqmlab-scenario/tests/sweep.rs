@@ -1,4 +1,4 @@
-//! Sweeps: the cases, their content, and the equality of each case with the scenario in its text.
+//! Sweeps: the cases, their content, and whether each case equals the scenario in its text.
 
 use std::path::PathBuf;
 

@@ -71,8 +71,9 @@ impl AccessLinks {
         self.impairments.as_ref().map_or(Span::ZERO, |impairments| impairments.delay())
     }
 
-    /// Returns the count of pending packets. With impairments, the count is too high from the
-    /// start, which rules this out. With impairments, the count is always too high for that.
+    /// Returns the count of pending packets. Without impairments, a packet's arrival can be
+    /// precomputed, and no packet is pending at first. With impairments, the count is too high from
+    /// the start, which rules that out.
     pub fn pending(&self) -> Pending {
         if self.impairments.is_some() { Pending(Pending::TOO_MANY) } else { Pending::default() }
     }
@@ -189,8 +190,8 @@ impl Impairments {
         if leads_in(which) { Some(now) } else { self.stage_alone(which, now, size).map(|(due, _)| due) }
     }
 
-    /// Returns when a packet that has left a link, with its turn at that instant, has passed the
-    /// stage behind it.
+    /// Returns when a packet that left a link at `out` with this `turn` has passed the stage behind
+    /// the link, and its turn at that instant, or `None` if it is lost.
     pub fn behind(
         &mut self,
         which: AccessLink,

@@ -78,7 +78,7 @@ impl Flow {
         }
     }
 
-    /// Returns its packet source.
+    /// Returns the flow's packet source.
     ///
     /// # Panics
     /// If the flow is not a packet source.

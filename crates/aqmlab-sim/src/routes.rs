@@ -84,7 +84,7 @@ impl Onward {
     }
 }
 
-/// The places of all paths in sequence. Classes with the same path share its places.
+/// The places of all paths, one path after another. Classes with the same path share its places.
 #[derive(Default)]
 pub struct Routes {
     places: Vec<Next>,

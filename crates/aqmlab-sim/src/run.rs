@@ -76,7 +76,7 @@ fn run_fast(
     }
 }
 
-const IN_TIME: &str = "a run that does nothing ahead of time ends in time";
+const IN_TIME: &str = "a run that does nothing ahead of time does not pass its end";
 
 /// Does the same as [`run_with`] on the plain engine, which has a binary heap, and an event per
 /// hop. It is slow and obvious, and gives the same recording; tests compare the two.

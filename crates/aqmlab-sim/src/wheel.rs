@@ -174,7 +174,8 @@ impl Wheel {
         }
     }
 
-    /// Moves on to the next slot with events, and sorts its events. Returns false if there is none.
+    /// Moves on to the next slot with events, and sorts its events. Returns false if there are no
+    /// further events.
     #[inline]
     fn next_slot(&mut self) -> bool {
         let near = self.next_near();

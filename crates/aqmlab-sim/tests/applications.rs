@@ -120,10 +120,10 @@ fn bursts_follow_each_other_on_one_connection() {
     );
     let r = record(&text, 1);
     let run = r.table("run").expect("every recording has a run");
-    // The handshake takes 40 ms, each burst 40 ms until it is acknowledged, and 100 ms until the
-    // next: the last burst of 20 s, the 143rd, begins at 19.92 s. A whole burst fits into the
-    // initial window (of 4 segments) with which an idle connection restarts. Each burst consists of
-    // whole segments: 2 and 4.
+    // The handshake takes 40 ms. Each burst takes 40 ms until it is acknowledged, and the next one
+    // begins 100 ms later: the last burst of the 20 s, the 143rd, begins at 19.92 s. A whole burst
+    // fits into the initial window (of 4 segments) with which an idle connection restarts. Each
+    // burst consists of whole segments: 2 and 4.
     assert_eq!(flows(&r, "x", "sent_bytes"), [71 * (2920 + 5840) + 2920]);
     assert_eq!(flows(&r, "x", "delivered_bytes"), [71 * (2920 + 5840) + 2920]);
     assert_eq!(flows(&r, "x", "sent_segments"), [71 * 6 + 2]);

@@ -116,7 +116,7 @@ fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
         warmup + measured,
         case["congestion"],
         case["ecn"] == "1",
-        // Linux with DCTCP has ECT on all of its packets.
+        // Linux with DCTCP sets ECT on all of its packets.
         if case["congestion"] == "dctcp" {
             ", ect_on_syn = true, ect_on_syn_ack = true, ect_on_retransmission = true"
         } else {

@@ -253,7 +253,7 @@ const REQUESTS: &[Field] = &[
     TCP,
 ];
 
-/// The scopes of the draws of pauses on persistent connections.
+/// The choices of how often pauses on persistent connections are drawn.
 pub(crate) const PAUSES: &[&str] = &["connection", "cloud"];
 
 const PACKMIME: &[Field] = &[

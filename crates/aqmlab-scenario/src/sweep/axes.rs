@@ -11,7 +11,7 @@ use crate::tree::{At, Node, Table, Tree};
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     pub(crate) axis: Axis,
-    /// The changes of each label.
+    /// The changes that each label stands for.
     pub(crate) changes: Vec<Vec<Change>>,
 }
 

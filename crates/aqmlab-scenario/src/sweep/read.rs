@@ -18,8 +18,8 @@ use crate::warnings;
 const MOST_TRIED: usize = 1000;
 
 impl Sweep<'static> {
-    /// Reads a scenario. `file` is its name for messages and for the default title; traces are read
-    /// from its folder.
+    /// Reads a scenario. `file` is the scenario's name for messages and for the default title;
+    /// traces are read from the folder of that file.
     ///
     /// # Errors
     /// All errors that can be found without creating every case: each value of an axis is tried
@@ -50,8 +50,9 @@ impl<'f> Sweep<'f> {
     }
 }
 
-/// Reads a scenario. `file` is its name for messages and for the default title; traces are read
-/// from its folder. For a sweep, the result is the first case; [`Sweep`] gives the others.
+/// Reads a scenario. `file` is the scenario's name for messages and for the default title; traces
+/// are read from the folder of that file. For a sweep, the result is the first case; [`Sweep`]
+/// gives the others.
 ///
 /// # Errors
 /// All errors in the scenario.
@@ -149,7 +150,7 @@ fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>
     }
 }
 
-/// Returns where an arm's change sets a key that a swept key would set again, and the key.
+/// Returns the place where an arm's change sets a key that a swept key would set again, and that key.
 fn replaced(own: &Change, swept: &Change) -> Option<(At, String)> {
     if meets(&swept.path, &own.path) {
         return Some((own.key_at.clone(), own.dotted()));

@@ -244,7 +244,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
         connection.armed[end as usize] = Instant::FAR_FUTURE;
         match connection.endpoint(end).deadline() {
-            // The deadline has moved since, and the event moves with it.
+            // The deadline has moved since, so the event is scheduled again for the new one.
             Some(at) if at > self.now => {
                 if !is_list && connection.lets_stragglers_pass(end) {
                     return;
