@@ -263,6 +263,19 @@ def test_a_sweep_of_live_runs(router, tmp_path, aqmlab_cli):
     events = aqmlab_cli(*words, "--host", "live", "--json").stdout.splitlines()
     end = json.loads(events[-1])
     assert (end["faithful"], len(end["verdicts"])) == (False, 8)
+    # Half of the runs are repeated: the others are faithful and kept.
+    router("red-unfaithful")
+    assert aqmlab_cli(*words, "--host", "live", "--force").returncode == 5
+    kept = {run: run.stat().st_mtime_ns for run in (store / "runs").rglob("manifest.json")}
+    router("faithful")
+    ended = aqmlab_cli(*words, "--host", "live", "--faithful")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("faithful: 8 of 8 runs\n")
+    assert sum(run.stat().st_mtime_ns != at for run, at in kept.items()) == 4
+    for wrong in (("--faithful",), ("--host", "live", "--faithful", "--dry-run")):
+        refused = aqmlab_cli(*words, *wrong)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "`--faithful` repeats live runs; add --host live or --both" in refused.stderr
     ended = aqmlab_cli(*words, "--host", "alive")
     assert ended.returncode == 2
     assert "there is no host `alive`" in ended.stderr

@@ -41,7 +41,7 @@ from aqmlab.cli.outcome import (
 )
 from aqmlab.cli.progress import ProgressLine
 from aqmlab.cli.tables import short_answer
-from aqmlab.errors import AqmlabError, DamageError, HostError, RecordingError, RunError
+from aqmlab.errors import AqmlabError, DamageError, HostError, RecordingError, RunError, UsageError
 from aqmlab.files import json_text
 
 if TYPE_CHECKING:
@@ -80,6 +80,9 @@ def sweep(
     force: Annotated[
         bool, typer.Option("--force", help="Repeat runs that are already in the store.")
     ] = False,
+    faithful: Annotated[
+        bool, typer.Option("--faithful", help="Repeat live runs in the store that are not faithful.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the remaining runs and their expected cost; run nothing.")
     ] = False,
@@ -100,6 +103,8 @@ def sweep(
     cluster_of(executor, jobs)  # before live runs begin
     asked: dict[str, Any] = {"store": store, "seed": seed, "runs": runs, "jobs": jobs, "shard": shard}
     hosts = ("live", "sim") if and_live else (host,)
+    if faithful and ("live" not in hosts or dry_run):
+        raise UsageError("`--faithful` repeats live runs; add --host live or --both, and leave out --dry-run")
     if dry_run:
         for each in hosts:
             _forecast(scenario, as_json, host=each, **asked)
@@ -108,7 +113,8 @@ def sweep(
     ended = []
     for each in hosts:
         # Live runs use this machine, whatever runs the simulations.
-        on = {"host": each, "executor": "local" if and_live and each == "live" else executor}
+        on: dict[str, Any] = {"host": each, "faithful": faithful and each == "live"}
+        on["executor"] = "local" if and_live and each == "live" else executor
         ended.append(_ended(scenario, {**asked, **on}, as_json=as_json, quiet=quiet, whole=shard is None))
     if and_live and shard is None:
         _tell_beside(*ended, as_json=as_json, report=not no_report)
