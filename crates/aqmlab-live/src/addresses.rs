@@ -1,10 +1,9 @@
-//! Hosts, their addresses and ports: a packet's class, end and connection follow from them by
-//! arithmetic.
+//! Hosts and their addresses and ports, from which a packet's class, end and connection follow by arithmetic.
 //!
-//! The servers of a class have one address and one port. Its clients have as many addresses as
-//! their connections need, with the ports from [`FIRST_CLIENT_PORT`] on. A *client port* is an
-//! address and a port of a class's clients, numbered through the ports of the first address, then those of
-//! the next.
+//! The servers of a class have one address and one port. Its clients have as many addresses as their
+//! connections need, each with all ports from [`FIRST_CLIENT_PORT`] upwards. A *client port* is one address
+//! together with one of its ports; the client ports of a class are numbered through all ports of its first
+//! client address, then through all ports of the second, and so on.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -16,22 +15,22 @@ use aqmlab_scenario::{ClassPlan, IpVersion};
 pub struct HostId {
     /// The class: an index into the plan's classes.
     pub class: usize,
-    /// The end of the class's path at which the host is.
+    /// The end of the class's path where the host is.
     pub side: End,
 }
 
 impl HostId {
-    /// Its number among all hosts: two for each class.
+    /// Returns the host's number among all hosts, of which each class has two.
     pub const fn number(self) -> usize {
         2 * self.class + self.side as usize
     }
 
-    /// The host with that number.
+    /// Returns the host with this number.
     pub const fn of_number(number: usize) -> Self {
         HostId { class: number / 2, side: if number.is_multiple_of(2) { End::Client } else { End::Server } }
     }
 
-    /// The host at the other end of the class's path.
+    /// Returns the host at the other end of the class's path.
     pub const fn opposite(self) -> Self {
         HostId { class: self.class, side: self.side.other() }
     }
@@ -39,10 +38,10 @@ impl HostId {
 
 /// The first port of a client's address.
 pub const FIRST_CLIENT_PORT: u16 = 1024;
-/// The port of servers if the plan gives none.
+/// The port at which servers listen if the plan specifies none.
 pub const SERVER_PORT: u16 = ClassPlan::PORT;
 
-/// Ports of one address.
+/// Number of client ports per address.
 const PER_ADDRESS: u32 = (u16::MAX - FIRST_CLIENT_PORT) as u32 + 1;
 /// Maximum number of addresses of the clients of a class.
 const MOST_CLIENTS: u32 = 254;
@@ -54,20 +53,20 @@ pub const MOST_CLIENT_PORTS: u32 = MOST_CLIENTS * PER_ADDRESS;
 pub struct Addresses(pub IpVersion);
 
 impl Addresses {
-    /// Classes that have addresses.
+    /// Maximum number of classes, limited by the address ranges.
     pub const MOST_CLASSES: usize = 256;
 
-    /// The first address of a host: `198.18.c.1` and `198.19.c.1` for class c (RFC 2544, C.2.2, and RFC 6890), or
-    /// `2001:2:0:c::1` and `2001:2:1:c::1` (RFC 5180).
+    /// Returns the first address of a host: `198.18.c.1` and `198.19.c.1` for class c (RFC 2544, C.2.2, and
+    /// RFC 6890), or `2001:2:0:c::1` and `2001:2:1:c::1` (RFC 5180).
     ///
     /// # Panics
-    /// If there are more than [`Addresses::MOST_CLASSES`] classes.
+    /// If the host's class is not below [`Addresses::MOST_CLASSES`].
     pub fn of(self, host: HostId) -> IpAddr {
         self.nth(host, 0)
     }
 
     fn nth(self, host: HostId, number: u8) -> IpAddr {
-        let class = u8::try_from(host.class).expect("a checked plan has no more classes");
+        let class = u8::try_from(host.class).expect("a checked plan has at most 256 classes");
         let side = match host.side {
             End::Client => 0,
             End::Server => 1,
@@ -105,7 +104,7 @@ impl Addresses {
     }
 }
 
-/// The number of the client port with this address and port; `None` if they are not a client's.
+/// Returns the number of the client port with this address and port; `None` if no client has them.
 pub fn client_port(address: IpAddr, port: u16) -> Option<u32> {
     let last = match address {
         IpAddr::V4(address) => u16::from(address.octets()[3]),

@@ -1,6 +1,6 @@
-//! Best performance of this machine, measured just before each run and stored with its result: the packets
-//! that it carries, and round-trip times between hosts through bare devices. No router on the machine can
-//! achieve shorter ones.
+//! The best performance of which this machine is capable, measured just before each run and stored with the
+//! run's result: the rate at which it can carry packets, and the round-trip times between hosts through bare
+//! devices. With any router on the machine, round-trip times cannot be shorter than these.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,7 +26,8 @@ use crate::traffic::sockets;
 /// Best performance of this machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Calibration {
-    /// The packets that it carries; `None` if work takes no time because the kernel runs in virtual time.
+    /// The rate at which it can carry packets; `None` if the kernel runs in virtual time, in which work takes
+    /// no time.
     pub capacity: Option<Capacity>,
     /// Round-trip times of small datagrams between two hosts without any router, in nanoseconds.
     pub ping_ns: Histogram,
@@ -41,7 +42,8 @@ impl Calibration {
     pub fn measure(offload: bool) -> Result<Self, LiveError> {
         let plan = capacity::plan(offload);
         let (hosts, mut tuns) = host::set_up(&plan)?;
-        // The pings come first: leftovers of connections, such as an ordinary timer, would wake a thread.
+        // The pings are measured first, because what remains of connections, such as an ordinary timer, would
+        // wake a thread.
         let ping_ns = measure_pings(&hosts, &mut tuns)?;
         let capacity = match Clock::stands_still() {
             true => None,
@@ -50,7 +52,8 @@ impl Calibration {
         Ok(Calibration { capacity, ping_ns })
     }
 
-    /// Returns whether the kernel runs in virtual time: its clock stands still while any thread computes.
+    /// Returns whether the kernel runs in virtual time, in which the clock stands still while any thread
+    /// computes.
     pub const fn in_virtual_time(&self) -> bool {
         self.capacity.is_none()
     }
@@ -67,17 +70,17 @@ impl Calibration {
     }
 }
 
-/// Number of pings, sent one after the other: a fifth of a second with their pauses.
+/// Number of pings, which are sent one after the other and take a fifth of a second, pauses included.
 const PINGS: u32 = 100;
-/// Pause between pings, in which all threads fall asleep.
+/// Pause between pings, during which all threads fall asleep.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Number of lost pings that are waited for.
+/// Number of lost pings after which no more are sent.
 const MOST_LOST: u32 = 3;
 /// Size of a ping, small enough for any interface.
 const PAYLOAD: [u8; 36] = [0; 36];
 
-/// Measures round-trip times between the two hosts of [`capacity::plan`], in nanoseconds. A lost ping has
-/// none.
+/// Measures round-trip times between the two hosts of [`capacity::plan`], in nanoseconds. A lost ping is left
+/// out.
 ///
 /// # Errors
 /// If the machine refuses.
@@ -116,7 +119,7 @@ fn ping_all(hosts: &Hosts) -> Result<Histogram, LiveError> {
     Ok(times)
 }
 
-/// Sends a ping there and back; returns whether it arrived.
+/// Sends a ping to the server and back; returns whether it arrived both times.
 fn ping(client: &OwnedFd, server: &OwnedFd, from: SocketAddr) -> rustix::io::Result<bool> {
     let mut answer = [0; PAYLOAD.len()];
     rustix::net::send(client, &PAYLOAD, SendFlags::empty())?;

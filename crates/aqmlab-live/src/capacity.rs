@@ -1,5 +1,5 @@
-//! Packets per second that this machine can carry, measured just before a run and compared with
-//! what the run's plan sends.
+//! Packets per second that this machine can carry, measured just before a run and compared with the number
+//! that the run's plan sends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -28,7 +28,7 @@ count = 2
 tcp = { profile = "linux" }
 "#;
 
-/// The share of its time for which the router may be busy: a busier thread falls behind at the slightest
+/// Maximum share of its time for which the router may be busy: a busier thread falls behind at the slightest
 /// disturbance, and the kernel stops a real-time thread that exceeds 95 %.
 pub const MOST_DUTY: f64 = 0.7;
 
@@ -42,24 +42,25 @@ pub struct Capacity {
     pub per_packet: Span,
     /// Processor time to fall asleep and wake up again.
     pub per_wake: Span,
-    /// Time for which a packet of a busy router waits for others.
+    /// Time for which a packet in a busy router waits for others, to be written together with them.
     pub gather: Span,
-    /// Whether it was measured with offloads.
+    /// Whether the capacity was measured with offloads.
     pub offload: bool,
 }
 
 impl Capacity {
-    /// Returns the number of packets per second that take this share of a processor.
+    /// Returns the number of packets per second that the router carries with this share of a processor.
     ///
-    /// Packets that come one by one wake the router for each departure and every second arrival; the other arrivals respond
-    /// to packets that it has just written. (250 Mbit/s on a machine with 4.3 us and 9.6 us: 18 us per
-    /// packet.) At higher rates, packets that leave within `gather` of each other are written together: the
-    /// router then wakes nine times in four such intervals, and its own work for each packet matters. With
-    /// offloads, the measurement has the longest super-segments, and a run has shorter ones.
+    /// Packets that come one by one wake the router for each departure and every second arrival; the other
+    /// arrivals respond to packets that it has just written. (For example, at 250 Mbit/s, on a machine with
+    /// 4.3 us per packet and 9.6 us per wake-up, this makes 18 us per packet.) At higher rates, packets that
+    /// leave within `gather` of each other are written together: the router then wakes nine times in four
+    /// such intervals, and its own work for each packet becomes significant. With offloads, the measurement
+    /// uses the longest super-segments, whereas a run uses shorter ones.
     ///
-    /// On a machine with 17 us per wake and a `gather` of 100 us, the router took 54, 67, 70 and 76 % of a processor at 37,
-    /// 50, 62 and 87 thousand packets per second of 3 us. With offloads and 0.45 us per packet it took 38, 49, 61, 65 and
-    /// 70 % at 36, 55, 99, 142 and 185 thousand.
+    /// On a machine with 3 us per packet, 17 us per wake-up and a `gather` of 100 us, the router took 54, 67,
+    /// 70 and 76 % of a processor at 37, 50, 62 and 87 thousand packets per second. With offloads and 0.45 us
+    /// per packet, it took 38, 49, 61, 65 and 70 % at 36, 55, 99, 142 and 185 thousand packets per second.
     fn rate_at(&self, share: f64) -> f64 {
         let (per_packet, per_wake) = (self.per_packet.as_secs_f64(), self.per_wake.as_secs_f64());
         let one_by_one = share / (per_packet + 1.5 * per_wake);
@@ -68,7 +69,7 @@ impl Capacity {
         one_by_one.max(gathered)
     }
 
-    /// Returns the number of packets per second that take a whole processor.
+    /// Returns the number of packets per second that the router carries with a whole processor.
     pub fn packets_per_s(&self) -> f64 {
         self.rate_at(1.0)
     }
@@ -81,7 +82,7 @@ impl Capacity {
     /// Checks that the plan stays within this limit.
     ///
     /// # Errors
-    /// If not, with both figures.
+    /// If it does not; the error states the plan's rate and the limit.
     pub fn check(&self, plan: &Plan) -> Result<(), LiveError> {
         let (demand, limit) = (demand(plan), self.limit());
         if demand <= limit {
@@ -136,7 +137,7 @@ pub fn demand(plan: &Plan) -> f64 {
     others + f64::min(over_links(first), over_links(last)) * (1.0 + acks_per_segment)
 }
 
-/// The sum of the maxima of the different links.
+/// Returns the sum of the links' rates, with each link counted once, at its highest rate.
 fn over_links(mut rates: Vec<(usize, f64)>) -> f64 {
     rates.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
     rates.dedup_by_key(|(link, _)| *link);
@@ -170,7 +171,7 @@ pub fn measure(plan: &Plan, hosts: &Hosts, tuns: &mut [Tun]) -> Result<Capacity,
     })
 }
 
-/// Mean processor time of a few hundred short sleeps.
+/// Measures the processor time that a short sleep takes: the mean of a few hundred.
 fn wake() -> Result<Span, LiveError> {
     const SLEEPS: u64 = 300;
     const A_MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
@@ -187,7 +188,7 @@ fn wake() -> Result<Span, LiveError> {
     Ok(Clock::thread_time().saturating_sub(before).div(SLEEPS))
 }
 
-/// The plan of two hosts, with or without offloads.
+/// Returns the plan of a network of two hosts, with or without offloads.
 pub fn plan(offload: bool) -> Plan {
     let mut experiment =
         aqmlab_scenario::parse(PLAN, "capacity").expect("the built-in scenario is a valid plan");
@@ -196,7 +197,7 @@ pub fn plan(offload: bool) -> Plan {
     plan
 }
 
-/// Ends [`carry`] when it is dropped, because the traffic has ended, possibly by a panic.
+/// Ends [`carry`] when it is dropped, which happens when the traffic has ended, even by a panic.
 #[derive(Debug)]
 pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);
 
@@ -206,14 +207,14 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// Packets and bytes that have been carried.
+/// Packets that [`carry`] has carried, and the time that this took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carried {
     /// Packets.
     pub packets: u64,
-    /// Processor time that they took.
+    /// Processor time that the packets took.
     pub processor_time: Span,
-    /// Longest time between two polls of the devices: 5 ms if nothing arrives, more on a busy machine.
+    /// Longest time between two polls of the devices: 5 ms if nothing arrives, and more on a busy machine.
     pub longest_gap: Span,
 }
 
@@ -228,8 +229,8 @@ fn drive(
     Generator::new(plan, 1, hosts, clock, run_end).and_then(Generator::run).map(|_| ())
 }
 
-/// More packets than this do not improve the mean. (Without this limit the loop would not end if work takes
-/// no processor time, as in a kernel in virtual time.)
+/// Number of packets beyond which the mean does not improve. (Without this limit, the loop would never end
+/// where work takes no processor time, as in a kernel in virtual time.)
 const ENOUGH: u64 = 10_000;
 
 /// Carries packets from one device to the other without delay, until the traffic has ended or at
@@ -273,7 +274,7 @@ pub fn carry(
     Ok(Carried { packets, processor_time: Clock::thread_time().saturating_sub(before), longest_gap })
 }
 
-/// A few packets or super-segments from one device to the other; returns the number of packets.
+/// Passes a few packets or super-segments from one device to the other; returns the number of packets.
 fn pass_on(tuns: &mut [Tun], from: usize, frame: &mut [u8], count: fn(&[u8]) -> u64) -> std::io::Result<u64> {
     const PER_PASS: usize = 8;
     let mut packets = 0;
@@ -344,7 +345,8 @@ tcp = { profile = "rfc", mss = "1460B", ack_every = 2 }
         }
     }
 
-    /// Connections of a trace, over links with twice the rate on the way back.
+    /// Returns a plan with a trace of connections, over links that have twice the rate in the reverse
+    /// direction.
     fn traced(rows: &'static str) -> Plan {
         let text = DUMBBELL
             .replace("delay =", "reverse_rate = \"24Mbit\", delay =")
@@ -398,7 +400,7 @@ tcp = { profile = "rfc", mss = "1460B", ack_every = 2 }
         assert!(quick.check(&plan(DUMBBELL)).is_ok());
     }
 
-    /// A share of 0.7 - 2.25 * 17 / 100 of a processor is left for packets of 1.8 us.
+    /// A share of 0.7 - 2.25 * 17 / 100 of a processor is left for packets that take 1.8 us each.
     #[test]
     fn packets_that_are_written_together_wake_the_router_less_often() {
         let capacity = Capacity {

@@ -1,8 +1,8 @@
 //! Report on the capture of a live recording.
 //!
-//! In the manifest's object `live`, `capture` has the number of packets in the file and the number
-//! of missing packets, for each port. If there is no file, `capture_failure` has the reason
-//! (`reason`) and the time in the run (`at_ns`). Missing packets also give a remark.
+//! In the manifest's object `live`, `capture` has the number of packets in the file and the number of missing
+//! packets, for each port. If there is no file, `capture_failure` has the reason (`reason`) and the time in
+//! the run (`at_ns`). Missing packets also cause a remark.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use aqmlab_recording::capture::{CaptureReport, CapturedPackets, FILE_NAME};
 use aqmlab_recording::live::{CaptureStopped, CapturedCounts, LiveReport};
 use aqmlab_units::Instant;
 
-/// Report on a capture in a file.
+/// Adds the report on a capture that has a file.
 pub fn add(live: &mut LiveReport, report: &CaptureReport) {
     live.capture = Some(counts(&report.ports));
     live.remarks.extend(incomplete(report));
 }
 
-/// Report on a missing capture, which could not be written beyond the time `at`.
+/// Adds the report on a capture without a file, because it could not be written beyond the time `at`.
 pub fn add_failure(live: &mut LiveReport, ports: &[CapturedPackets], at: Instant, reason: &str) {
     live.capture = Some(counts(ports));
     live.capture_failure = Some(CaptureStopped { at_ns: at.as_ns(), reason: reason.to_owned() });
@@ -32,11 +32,11 @@ fn counts(ports: &[CapturedPackets]) -> BTreeMap<String, CapturedCounts> {
     ports.iter().map(|port| (port.port.clone(), count(port))).collect()
 }
 
-/// Returns a description of an incomplete file.
+/// Returns a remark on an incomplete file; `None` if the file is complete.
 pub fn incomplete(report: &CaptureReport) -> Option<String> {
     let missed = report.missed();
     (missed > 0).then(|| {
-        format!("{missed} packets are not in `{FILE_NAME}`: the disk was too slow; capture fewer ports or bytes of a packet")
+        format!("{missed} packets are not in `{FILE_NAME}`: the disk was too slow; capture fewer ports, or fewer bytes of each packet")
     })
 }
 

@@ -1,7 +1,7 @@
 //! Checks what this machine has and lacks for live runs: each item is tried, and reported with a remedy.
 //!
-//! The calling process leaves the namespace in which it was started, and requests real-time scheduling: it
-//! should be a process that ends afterwards.
+//! The calling process leaves the namespace in which it was started, and requests real-time scheduling: use a
+//! process that ends afterwards.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -34,7 +34,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The word for it.
+    /// Returns the severity as a word.
     pub const fn name(self) -> &'static str {
         match self {
             Severity::Ok => "ok",
@@ -44,7 +44,7 @@ impl Severity {
     }
 }
 
-/// Finding on one item.
+/// The finding on one item.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
     /// The item: `"user namespaces"`.
@@ -66,8 +66,7 @@ impl Finding {
         Finding { name, severity: Severity::Warning, finding: finding.into(), remedy: remedy.into() }
     }
 
-    /// Returns a warning if `bad`, otherwise a finding without a fault; the text of the finding is the same
-    /// in both cases.
+    /// Returns a warning if `bad`, otherwise an `ok` finding; its text is the same in both cases.
     fn unless(bad: bool, name: &'static str, finding: String, remedy: &str) -> Self {
         if bad { Finding::warning(name, finding, remedy) } else { Finding::ok(name, finding) }
     }
@@ -122,7 +121,7 @@ pub fn examine() -> Diagnosis {
         congestion_controls(&machine.congestion_controls()),
     ];
     findings.push(descriptors(descriptor_limit()));
-    // The load must be read before the checks start, which would add to it.
+    // The load must be read before the demanding checks start, because they would add to it.
     findings.push(load(machine.load(), processors()));
     findings.push(governor(machine.governor().as_deref()));
     findings.push(real_time(&machine));
@@ -134,7 +133,7 @@ pub fn examine() -> Diagnosis {
     Diagnosis { findings, machine: machine.facts(before) }
 }
 
-/// The first release with `epoll_pwait2`, which waits to the nanosecond.
+/// The first release with `epoll_pwait2`, which waits with nanosecond resolution.
 const FIRST_KERNEL: (u32, u32) = (5, 11);
 
 fn kernel(machine: &Machine) -> Finding {
@@ -156,18 +155,18 @@ fn processor_count(count: Option<usize>) -> Finding {
         count.is_some_and(|count| count < 2),
         "processors",
         finding,
-        "use two: one for the router, one for the hosts' TCP",
+        "use at least two: one for the router and one for the hosts' TCP",
     )
 }
 
-/// Every kernel has `reno`; if there is only one control it is `reno`, and scenarios may request others.
+/// Every kernel has `reno`, so a single control can only be `reno`; scenarios may request others.
 fn congestion_controls(names: &[String]) -> Finding {
     let finding = if names.is_empty() { "none known".into() } else { names.join(", ") };
     Finding::unless(
         names.len() == 1,
         "congestion controls",
         finding,
-        "to add another, `modprobe tcp_NAME`, such as tcp_cubic or tcp_bbr",
+        "to add another, run `modprobe tcp_NAME`, for example `modprobe tcp_cubic` or `modprobe tcp_bbr`",
     )
 }
 
@@ -215,7 +214,7 @@ fn real_time(machine: &Machine) -> Finding {
 /// that rate.
 const LATE: Span = Span::us(600);
 
-/// Returns the lateness of a thread's wake-ups after a millisecond's sleep, 200 times, ascending.
+/// Lets a thread sleep for a millisecond 200 times; returns how late it woke each time, in ascending order.
 fn late_wake_ups() -> Vec<Span> {
     let clock = Clock::start();
     let nap = Span::ms(1);
@@ -247,7 +246,8 @@ fn wake_ups(late: &[Span]) -> Finding {
     )
 }
 
-/// A slower clock is read from the hardware, and the router reads it twice per packet.
+/// A clock that takes longer than this to read is read from the hardware; the router reads the clock twice
+/// per packet.
 const SLOW_CLOCK: Span = Span::us(1);
 
 fn clock(machine: &Machine) -> Finding {
@@ -313,9 +313,10 @@ const KERNEL_QUEUES: [&str; 6] = [
     "choke limit 100 bandwidth 10mbit",
 ];
 
-/// Absent disciplines are not an error, because only arms of the kind `tc` need them.
+/// Reports the disciplines that the kernel lacks, which is not an error, because only arms of the kind `tc`
+/// need them.
 fn kernel_queues(lacking: Result<Vec<&str>, LiveError>) -> Finding {
-    const NAME: &str = "queues of the kernel";
+    const NAME: &str = "kernel queues";
     let finding = match lacking {
         Ok(lacking) if lacking.is_empty() => "htb, red, codel, pie, fq_codel, choke".into(),
         Ok(lacking) => format!(
@@ -355,7 +356,7 @@ fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
             name: NAME,
             severity: Severity::Fail,
             finding: format!(
-                "a new TUN interface has {}: packets are longer than the MTU, or without checksum",
+                "a new TUN interface has {}: packets may be longer than the MTU, or lack a checksum",
                 on.join(", ")
             ),
             remedy: "use a kernel whose new TUN interfaces have none, and report this kernel to us".into(),

@@ -29,10 +29,10 @@ pub enum LiveError {
         "this kernel has no queue discipline `{name}`; load it: `modprobe sch_{name}`, or boot a kernel built with it"
     )]
     NoDiscipline {
-        /// its name for tc
+        /// the discipline's name in tc
         name: String,
     },
-    /// tc refuses the words of a kernel's queue.
+    /// tc refuses the specification of a kernel queue.
     #[error("tc refuses `{spec}`: {words}")]
     TcRefuses {
         /// index of the link
@@ -55,7 +55,7 @@ pub enum LiveError {
     /// The machine was suspended during the run: the timers of its hosts and of the router no longer agree.
     #[error("the machine was suspended for {lost} at {at}; the run is void")]
     Suspended {
-        /// when it was noticed
+        /// when the suspension was noticed
         at: Instant,
         /// duration of the suspension
         lost: Span,
@@ -74,7 +74,8 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// The operating system refused `operation` on `object`.
+    /// Returns a function that turns an error of the operating system into a report that it refused
+    /// `operation` on `object`.
     pub fn io(operation: &'static str, object: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let object = object.into();
         move |source| LiveError::Io { operation, object, source }

@@ -1,10 +1,10 @@
 //! Captures of ports: the data plane hands frames over, and a separate thread writes them to a
 //! file.
 //!
-//! A ring of bytes, allocated at the start, connects the two (`ring.rs`). The data plane never
-//! waits for it and allocates nothing. Packets that do not fit are counted by port, and the counts are in the
-//! file and in the recording. The file has the same contents and the same meaning as for simulated ports
-//! ([`aqmlab_recording::capture`]).
+//! A ring of bytes, allocated at the start, connects the two (`ring.rs`). The data plane never waits for
+//! space in the ring and allocates nothing. Packets that do not fit are counted by port, and the counts are
+//! in the file and in the recording. The file has the same contents and the same meaning as for simulated
+//! ports ([`aqmlab_recording::capture`]).
 
 mod ring;
 mod writer;
@@ -21,17 +21,17 @@ use crate::router::{FrameAtPort, FrameBudget, Router};
 use ring::Sender;
 pub use writer::CaptureWriter;
 
-/// Size of the ring in bytes: it holds some 50,000 packets with 128 bytes of each, half a second at a gigabit
-/// per second.
+/// Size of the ring in bytes: with 128 bytes of each packet, it holds some 50,000 packets, which is half a
+/// second of traffic at a gigabit per second.
 const RING: usize = 8 << 20;
 
 /// Observer that writes the events at a router's captured ports into the ring.
 pub struct CaptureObserver {
     ring: Sender,
-    /// The number of each link's port in the capture, if it is captured.
+    /// For each link, the number of its port in the capture; `None` if the port is not captured.
     ports: Vec<Option<u32>>,
-    /// The reason for the mark of the frame in each slot, at the port where it waits: a frame is at one port
-    /// at a time.
+    /// For each slot, the reasons for which its frame has been marked at the port where it waits; a frame is
+    /// at only one port at a time.
     marked: Vec<Reasons>,
 }
 
@@ -74,8 +74,8 @@ pub(crate) fn observe(
     Ok(writer)
 }
 
-/// Starts to capture the reports of a router with this frame budget. This starts the writing thread
-/// with ordinary priority; a data plane's priority is raised only afterwards.
+/// Starts to capture the events of a router with this frame budget. The writing thread starts with ordinary
+/// priority; a data plane's priority is raised only afterwards.
 ///
 /// # Errors
 /// If the system cannot provide a thread.
@@ -83,7 +83,7 @@ pub fn start(capture: PortCapture, budget: &FrameBudget) -> io::Result<(CaptureO
     start_with(capture, budget.frames, RING)
 }
 
-/// Starts a capture for `slots` slots of frames, with a ring of `ring` bytes.
+/// Starts a capture for a router with `slots` frame slots, through a ring of `ring` bytes.
 ///
 /// # Errors
 /// If the system cannot provide a thread.

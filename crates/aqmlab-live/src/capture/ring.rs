@@ -9,8 +9,9 @@ use aqmlab_recording::capture::{PacketAtPort, Reasons};
 use aqmlab_units::{Bytes, Instant, Span};
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Number of bytes before those of the packet: port, kept and whole length (u32 each), marks and drop reason
-/// (u8 each), two unused bytes, time and waiting time (u64 each). These bytes never leave the machine.
+/// Number of bytes that precede those of the packet: port, kept length and full length (u32 each), marks and
+/// drop reason (u8 each), two unused bytes, time and waiting time (u64 each). They are in native byte order,
+/// because they never leave the machine.
 const HEAD: usize = 32;
 const NOT_DROPPED: u8 = u8::MAX;
 
@@ -21,7 +22,7 @@ pub type Missed = Arc<[AtomicU64]>;
 pub struct Sender {
     ring: Producer<u8>,
     snap: usize,
-    /// The packet that enters, assembled first.
+    /// Buffer in which a packet is assembled before it enters the ring.
     piece: Vec<u8>,
     missed: Missed,
 }
@@ -41,11 +42,11 @@ pub struct Received<'a> {
     pub packet: PacketAtPort,
     /// Its first bytes.
     pub head: &'a [u8],
-    /// Number of bytes kept.
+    /// Length of the whole packet.
     pub len: u32,
 }
 
-/// Returns both ends of a ring of `size` bytes for packets of `ports` ports, with `snap` bytes of
+/// Returns the two ends of a ring of `size` bytes, for packets of `ports` ports and at most `snap` bytes of
 /// each packet.
 pub fn of(size: usize, ports: usize, snap: usize) -> (Sender, Receiver) {
     let (mut producer, mut consumer) = RingBuffer::new(size);
@@ -56,8 +57,8 @@ pub fn of(size: usize, ports: usize, snap: usize) -> (Sender, Receiver) {
     (sender, Receiver { ring: consumer, bytes: Vec::with_capacity(snap), missed })
 }
 
-/// Writes through the whole ring: the system allocates its pages at the first write, which should not happen
-/// during the run.
+/// Writes to the whole ring once, because the system allocates each page when it is first written, which
+/// should not happen during the run.
 fn touch(producer: &mut Producer<u8>, consumer: &mut Consumer<u8>) {
     if let Ok(all) = producer.write_chunk(producer.buffer().capacity()) {
         all.commit_all();
@@ -68,7 +69,7 @@ fn touch(producer: &mut Producer<u8>, consumer: &mut Consumer<u8>) {
 }
 
 impl Sender {
-    /// Adds a packet, or counts it as missed. Both take the same time and allocate nothing.
+    /// Adds a packet, or counts it as missed. Either takes the same time and allocates nothing.
     pub fn send(&mut self, packet: &PacketAtPort, frame: &[u8]) {
         let kept = &frame[..frame.len().min(self.snap)];
         self.piece.clear();
@@ -107,7 +108,7 @@ impl Receiver {
         Some(Received { packet, head: &self.bytes, len })
     }
 
-    /// Whether no more packets will follow.
+    /// Whether no further packets will follow.
     pub fn is_over(&self) -> bool {
         // The order matters: once the other end is gone, nothing more can enter the ring.
         self.ring.is_abandoned() && self.ring.is_empty()

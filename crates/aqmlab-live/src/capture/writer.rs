@@ -33,7 +33,7 @@ impl CaptureWriter {
         Ok(CaptureWriter { thread: Some(thread), stop, missed })
     }
 
-    /// Number of packets that have not fitted so far.
+    /// Number of packets so far that did not fit into the ring.
     pub fn missed(&self) -> u64 {
         self.missed.iter().map(|port| port.load(Ordering::Relaxed)).sum()
     }
@@ -46,7 +46,7 @@ impl CaptureWriter {
     /// affect the data plane.
     ///
     /// # Panics
-    /// If the thread has.
+    /// If the writing thread has panicked.
     pub fn finish(mut self, end: Instant) -> Result<CaptureReport, Box<CaptureFailure>> {
         self.stop.store(true, Ordering::Release);
         let thread = self.thread.take().expect("a capture is finished once");
@@ -58,7 +58,7 @@ impl CaptureWriter {
 }
 
 impl Drop for CaptureWriter {
-    /// A failed run does not need the file: the thread ends, and the file is discarded with the recording.
+    /// Ends the thread: a failed run needs no capture, so the file is discarded with the recording.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
     }
@@ -66,7 +66,8 @@ impl Drop for CaptureWriter {
 
 fn write(mut file: Capture, mut ring: Receiver, stop: &AtomicBool) -> Capture {
     loop {
-        // Read before the ring is emptied, so that everything that arrived before the request is written.
+        // The request to stop is read before the ring is emptied, so that everything that arrived before it
+        // is written.
         let last = stop.load(Ordering::Acquire);
         while let Some(Received { packet, head, len }) = ring.receive() {
             file.note(&packet, Frame { head, len });

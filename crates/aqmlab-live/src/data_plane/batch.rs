@@ -1,5 +1,5 @@
-//! Packets that have left the network and are written to their hosts in one pass; with offloads, consecutive segments of
-//! a connection in one system call.
+//! Packets that have left the network and are written to their hosts in one pass; with offloads, consecutive
+//! segments of a connection are written in one system call.
 
 use aqmlab_units::Instant;
 
@@ -9,12 +9,12 @@ use crate::router::OutgoingFrame;
 /// Largest number of waiting writes.
 const MOST_WRITES: usize = 64;
 
-/// Packets that wait to be written, in the order in which their first ones left the network. Packets of one connection
-/// keep their order.
+/// Writes that wait, each of one or more packets, in the order in which their first packets left the network.
+/// Packets of one connection keep their order.
 pub struct Batch {
     writes: Vec<Write>,
     waiting: usize,
-    /// Whether segments are joined and written with their header.
+    /// Whether segments are joined, and written with an offload header.
     offload: bool,
 }
 
@@ -26,7 +26,8 @@ pub struct Write {
     offload: bool,
     /// Ideal departure times of its packets, and whether they are in the measured interval.
     pub due: Vec<(Instant, bool)>,
-    /// Equal for packets of one connection.
+    /// The four octets that hold the ports of a TCP segment; they are equal for all packets of one
+    /// connection.
     ports: [u8; 4],
 }
 
@@ -62,7 +63,7 @@ impl Batch {
         self.waiting += 1;
     }
 
-    /// Whether the next packet may find no room.
+    /// Whether there may be no room for the next packet.
     pub const fn is_full(&self) -> bool {
         self.waiting == MOST_WRITES
     }
@@ -85,14 +86,14 @@ impl Batch {
 }
 
 impl Write {
-    /// The octets as the device reads them.
+    /// Returns the octets in the form that the device expects.
     pub fn octets(&self) -> &[u8] {
         if self.offload { self.super_segment.octets() } else { &self.super_segment.octets()[HEADER..] }
     }
 }
 
-/// The ports of a TCP segment without IP options. In another packet these octets may mean anything, which is
-/// harmless because such a packet is never joined.
+/// Returns the ports of a TCP segment without IP options. In any other packet, these octets may mean
+/// anything, which is harmless because such a packet is never joined.
 fn ports(packet: &[u8]) -> [u8; 4] {
     let at = if packet.first().is_some_and(|first| first >> 4 == 6) { 40 } else { 20 };
     packet.get(at..at + 4).and_then(|ports| ports.try_into().ok()).unwrap_or_default()

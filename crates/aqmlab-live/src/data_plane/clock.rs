@@ -1,5 +1,5 @@
-//! Time and waiting for the loop, on this machine or in a test. The only clock is CLOCK_MONOTONIC, counted
-//! from an origin.
+//! Time and waiting for the event loop, on this machine or in a test. The only clock is CLOCK_MONOTONIC,
+//! counted from an origin.
 
 use std::hint::black_box;
 use std::io;
@@ -22,7 +22,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock whose [`Instant::ZERO`] is now.
+    /// Returns a clock whose [`Instant::ZERO`] is now.
     pub fn start() -> Self {
         let origin = nanoseconds(clock_gettime(ClockId::Monotonic));
         Clock { origin, boot_ahead: boot_ahead() }
@@ -50,9 +50,9 @@ impl Clock {
         Span::ns(boot_ahead().saturating_sub(self.boot_ahead))
     }
 
-    /// Returns whether the clock stands still while this thread computes, as that of a kernel in virtual time
-    /// does: it jumps when all threads wait, and advances slightly at each reading. A clock that shows only
-    /// ticks does not.
+    /// Returns whether the clock stands still while this thread computes. The clock of a kernel in virtual
+    /// time does: it jumps when all threads wait, and advances slightly at each reading. A clock that
+    /// advances only at ticks does not count as standing still.
     pub fn stands_still() -> bool {
         let clock = Clock::start();
         let mut word = 1u64;
@@ -68,10 +68,10 @@ impl Clock {
     }
 }
 
-/// Number of multiplications, each of the previous product. They take three cycles each on current
-/// processors, and no processor executes this many in [`FASTEST_WORK`].
+/// Number of multiplications, each of which needs the result of the previous one. They take three cycles each
+/// on current processors, and no processor executes this many in [`FASTEST_WORK`].
 const WORK: u32 = 2_000_000;
-/// Two million cycles of a processor of 20 GHz.
+/// Time in which a 20 GHz processor executes two million cycles.
 const FASTEST_WORK: Span = Span::us(100);
 
 /// CLOCK_BOOTTIME minus CLOCK_MONOTONIC. The thread may be interrupted between the two readings, so the
@@ -118,7 +118,7 @@ pub struct SystemPoller {
 const AT_ONCE: usize = 32;
 
 impl SystemPoller {
-    /// Waits for these devices.
+    /// Returns a poller that waits for these devices.
     ///
     /// # Errors
     /// The system's error.
@@ -131,7 +131,7 @@ impl SystemPoller {
         Ok(SystemPoller { clock, epoll })
     }
 
-    /// Polls once, for at most this long, whether any device is ready.
+    /// Polls the devices once, for at most `at_most`; returns whether any is ready.
     fn ask(&self, at_most: Span, ready: &mut [bool]) -> io::Result<bool> {
         let ns = at_most.as_ns();
         let timeout = Timeout { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };
@@ -196,7 +196,7 @@ mod tests {
         assert!(clock.suspended() < Span::ms(1), "no thread sleeps here: {}", clock.suspended());
     }
 
-    /// Tests run on clocks that never stop.
+    /// The machines that run the tests have clocks that never stop.
     #[test]
     fn it_runs_while_the_thread_computes() {
         assert!(!Clock::stands_still());

@@ -16,7 +16,7 @@ pub struct DataPlaneControl {
     ended: Ending,
     held: AtomicU64,
     lateness_max: AtomicU64,
-    /// Zero if it has none.
+    /// Zero if the data plane has no real-time priority.
     priority: AtomicI32,
 }
 
@@ -48,8 +48,8 @@ impl DataPlaneControl {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// Ends the measured interval at `at`, or when the data plane next polls, unless the interval ends
-    /// before. The first request counts.
+    /// Ends the measured interval when the data plane first polls at or after `at`, unless the interval ends
+    /// earlier. Only the first request counts.
     pub fn end_at(&self, at: Instant, why: StoppedBy) {
         self.wanted.set(at, why);
     }
@@ -59,7 +59,7 @@ impl DataPlaneControl {
         self.ended.get()
     }
 
-    /// Frames in the network, a few milliseconds ago.
+    /// Number of frames in the network a few milliseconds ago.
     pub fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
@@ -74,7 +74,7 @@ impl DataPlaneControl {
         Some(self.priority.load(Ordering::Acquire)).filter(|&priority| priority > 0)
     }
 
-    /// Requests the data plane to close its books and end.
+    /// Asks the data plane to close its books and end.
     pub fn finish(&self) {
         self.finish.store(true, Ordering::Release);
     }
@@ -97,7 +97,7 @@ impl DataPlaneControl {
         self.finish.load(Ordering::Acquire)
     }
 
-    /// The reason why the measured interval must have ended by `now`, if there is one.
+    /// Returns the reason for which the measured interval must end by `now`, if there is one.
     pub(super) fn wanted(&self, now: Instant) -> Option<StoppedBy> {
         self.wanted.get().filter(|(at, _)| *at <= now).map(|(_, why)| why)
     }

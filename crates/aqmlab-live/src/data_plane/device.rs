@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 
-/// A device that carries whole IP packets and never blocks: a TUN, or a test's replacement.
+/// A device that carries whole IP packets and never blocks: a TUN device, or a test's substitute for one.
 pub trait Device {
     /// Reads the next packet into `frame`. Returns its length, or `None` if no packet waits.
     ///
@@ -14,7 +14,7 @@ pub trait Device {
     fn read(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>>;
 
     /// Writes one packet at once or not at all: a packet that cannot be accepted now is an error, because
-    /// waiting would stop the clock.
+    /// waiting would delay all other events.
     ///
     /// # Errors
     /// The system's error.

@@ -1,4 +1,4 @@
-//! The loop: it reads arrived frames, processes due events, and waits for the next instant.
+//! The event loop: it reads arrived frames, processes due events, and waits for the next instant.
 
 use std::io;
 
@@ -19,13 +19,14 @@ use crate::router::{FrameSink, OutgoingFrame, Router};
 /// Maximum number of frames read from one device before the clock and the other devices are served: a sender
 /// that never pauses must not block the router's links.
 const READS: usize = 8;
-/// The maximum duration of a pass of the loop, so that a longer silence is a stall, and requests are noticed.
+/// The maximum time for which a pass of the loop waits, so that requests are noticed, and a much longer
+/// silence can only be a stall.
 const HEARTBEAT: Span = Span::ms(4);
-/// Length of the read buffer. It exceeds that of any packet, so that a packet longer than its class allows is
-/// recognized.
+/// Length of the read buffer. It exceeds the length of any packet, so that a packet longer than its class
+/// allows is recognized.
 const SCRATCH: usize = offload::HEADER + (1 << 16);
-/// A machine that has slept for longer than this was suspended; a shorter time may pass between the readings
-/// of the two clocks.
+/// A machine counts as suspended if it slept for longer than this; a shorter time may merely have passed
+/// between the readings of the two clocks.
 const ASLEEP: Span = Span::ms(100);
 
 /// The loop's state.
@@ -34,8 +35,8 @@ pub struct EventLoop<D, P> {
     poller: P,
     /// `spin`, `gather` and `offload`.
     settings: DataPlaneSettings,
-    /// Whether packets leave in such quick succession that the last ones were written together: the first of
-    /// them then need not wake the thread.
+    /// Whether packets leave in such quick succession that several were last written together: the first
+    /// packet of the next batch then need not wake the thread.
     dense: bool,
     scratch: Box<[u8]>,
     ready: Vec<bool>,
@@ -53,8 +54,8 @@ struct DeviceSink<D> {
     report: DataPlaneReport,
     /// Packets that wait to be written together.
     batch: Batch,
-    /// Whether packets wait for others. Once they do, they continue to do so until the end: otherwise the
-    /// load that made it necessary would return.
+    /// Whether packets wait for others, to be written together. Once they do, they do so until the end of the
+    /// run: otherwise the load that made waiting necessary would return.
     gathers: bool,
 }
 
@@ -106,16 +107,17 @@ impl<D: Device, P: Poller> TimedSink<'_, D, P> {
     }
 }
 
-/// Returns the parts of a loop that remain after it has ended.
+/// The parts of a loop that remain after it has ended.
 pub type Parts<D> = (Router, Vec<D>, DataPlaneReport);
 
 impl<D: Device, P: Poller> EventLoop<D, P> {
-    /// Creates a loop between these devices, which are the router's hosts by their numbers. Allocates all
-    /// memory that it will need.
+    /// Creates a loop between these devices, one for each of the router's hosts, in the order of the hosts'
+    /// numbers. Allocates all memory that the loop will need.
     pub fn new(router: Router, devices: Vec<D>, poller: P, settings: DataPlaneSettings) -> Self {
         let reading = Reading { now: poller.now(), used: poller.thread_time() };
         let ready = vec![true; devices.len() + router.kernel_fds().count()];
-        // Not zero: the system allocates zero pages only when they are written.
+        // The buffer is not filled with zeros, because the system allocates zero pages only when they are
+        // written.
         let scratch = vec![0xa5; SCRATCH].into_boxed_slice();
         let (batch, gathers) = (Batch::new(settings.offload), settings.offload);
         let sink = DeviceSink { devices, report: DataPlaneReport::new(), batch, gathers };
@@ -138,10 +140,10 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         &mut self.sink.report
     }
 
-    /// Runs until the control ends the run.
+    /// Runs until `control` requests the end.
     ///
     /// # Errors
-    /// If the machine was suspended, or a device or the wait fails.
+    /// If the machine was suspended, or if a device or the wait fails.
     pub fn run(mut self, control: &DataPlaneControl) -> Result<Parts<D>, LiveError> {
         self.begin();
         control.set_ready();
@@ -163,7 +165,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         TimedSink { sink: &mut self.sink, poller: &self.poller }
     }
 
-    /// Time before the loop began does not count as a stall.
+    /// Starts the measurements afresh, so that time before the loop began does not count as a stall.
     fn begin(&mut self) {
         let reading = self.reading();
         self.duty = Duty::new(reading);
@@ -217,7 +219,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         }
     }
 
-    /// Packets have left a queue of the kernel.
+    /// Collects the packets that have left the `nth` kernel queue.
     fn collect(&mut self, nth: usize) -> Result<(), LiveError> {
         let now = self.poller.now();
         let mut out = TimedSink { sink: &mut self.sink, poller: &self.poller };
@@ -244,15 +246,15 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         let counts = &mut self.sink.report.offload;
         counts.reads += 1;
         counts.packets_read += packets;
-        // Reading from all devices may take longer than packets wait.
+        // Reading from all devices may take longer than packets may wait.
         if self.sink.batch.oldest().is_some_and(|at| at + self.settings.gather <= now) {
             self.out().write_batch();
         }
         Ok(true)
     }
 
-    /// Waits for the next instant at which a frame leaves or could leave, or for an arrival; not at all if
-    /// frames are known to wait.
+    /// Waits for the next instant at which a frame leaves or could leave, or for an arrival; does not wait if
+    /// frames are known to be ready for reading.
     fn wait(&mut self, now: Instant) -> Result<(), LiveError> {
         let heartbeat = now + HEARTBEAT;
         let departure = self.router.next_leaving().unwrap_or(Instant::FAR_FUTURE);
@@ -261,7 +263,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         let inside = self.router.next_inside().unwrap_or(Instant::FAR_FUTURE);
         let due = leaving.min(inside).min(heartbeat);
         let until = if self.ready.contains(&true) { now } else { due };
-        // If no frame leaves, no frame can be late.
+        // The thread spins only if a frame leaves then: otherwise no frame can be late.
         let spin = if due == departure && !self.dense && self.duty.may_spin() {
             self.settings.spin
         } else {
@@ -271,8 +273,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         waited.map_err(|error| LiveError::io("wait for", "packets")(error))
     }
 
-    /// Returns when the waiting packets are written: when the first has waited for long enough, or at once if
-    /// no other packet leaves before then. `None` if none waits.
+    /// Returns the instant at which the waiting packets are to be written: when the first has waited for long
+    /// enough, or at once if no other packet leaves before then. `None` if no packet waits.
     fn batch_ends(&self) -> Option<Instant> {
         let first = self.sink.batch.oldest()?;
         let end = first + self.settings.gather;
@@ -280,11 +282,13 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         Some(if others { end } else { first })
     }
 
-    /// The loop runs every few milliseconds, so any longer gap is caused by the machine: frames that arrived
-    /// during the gap have a wrong arrival time, and events that were due during it were late.
+    /// Records a stall if too much time has passed since the last pass. The loop runs every few milliseconds,
+    /// so any longer gap is caused by the machine: frames that arrived during the gap have a wrong arrival
+    /// time, and events that were due during it were late.
     fn look_for_a_stall(&mut self, now: Instant) {
         let length = now.saturating_since(self.last_pass);
-        // The state before the gap does not show whether the measured interval began during it.
+        // Determined anew, because the interval may have begun during the gap, after `self.measuring` was
+        // last set.
         let measuring = self.router.ended().is_none() && now >= self.router.measured_from();
         if length > LONGEST_SILENCE && measuring {
             self.sink.report.stalled(Stall { at: self.last_pass, length });
@@ -307,7 +311,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         }
     }
 
-    /// Every tenth of a second: records how busy the machine is, and whether it has been suspended.
+    /// Ends a window, every tenth of a second: records how busy the thread was, and fails if the machine has
+    /// been suspended.
     fn end_window(&mut self, now: Instant) -> Result<(), LiveError> {
         let lost = self.poller.suspended();
         if lost > ASLEEP {
@@ -330,7 +335,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
 
 const KERNEL_QUEUE: &str = "the kernel's queue";
 
-/// A device by the name of its host.
+/// Describes a device by its host, for messages, such as *the client of class 1*.
 fn host(number: usize) -> String {
     let HostId { class, side } = HostId::of_number(number);
     format!("the {} of class {}", side.name(), class + 1)

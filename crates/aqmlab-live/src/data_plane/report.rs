@@ -9,30 +9,30 @@ use aqmlab_units::{Instant, Span};
 pub struct DataPlaneReport {
     /// Lateness of each written frame: the time just before the write minus the ideal instant, in ns.
     pub lateness: Histogram,
-    /// The largest of these.
+    /// The maximum lateness of a frame.
     pub lateness_max: Span,
     /// Number of stalls that were longer than allowed.
     pub stalls: u64,
-    /// The longest of these.
+    /// Length of the longest of these stalls.
     pub longest_stall: Span,
-    /// The first of these, at most 64; `stalls` counts all.
+    /// The first stalls, at most 64; `stalls` counts all of them.
     pub first_stalls: Vec<Stall>,
-    /// Share of the time during which the thread had a processor.
+    /// Share of the time for which the thread had a processor.
     pub duty: f64,
-    /// Time during which it was set to spin but did not, because it was too busy.
+    /// Time during which the thread may have spun by its settings but did not, because it was too busy.
     pub without_spin: Span,
-    /// Whether it ran under SCHED_FIFO.
+    /// Whether the thread ran under SCHED_FIFO.
     pub realtime: bool,
-    /// Whether its memory could be locked.
+    /// Whether the process's memory could be locked.
     pub locked: bool,
-    /// Number of frames that a device refused, from the start to the end of the drain: they are lost, and no
-    /// other books record them.
+    /// Number of frames that a device refused, from the start of the run to the end of the drain: they are
+    /// lost, and no other books record them.
     pub write_errors: u64,
-    /// With offloads, the counts of joined packets, from the start to the end of the drain.
+    /// With offloads, the counts of joined packets, from the start of the run to the end of the drain.
     pub offload: OffloadCounts,
 }
 
-/// Counts of packets that hosts and router exchanged in super-segments.
+/// Counts of the packets that the hosts and the router exchanged in super-segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OffloadCounts {
     /// Successful reads.
@@ -92,12 +92,12 @@ impl DataPlaneReport {
     }
 }
 
-/// Above this share of a window, the loop stops spinning: the kernel stops a real-time thread that has used
-/// 95 % of a second for the rest of that second (`sched_rt_runtime_us`), and all work waits. The share is
+/// Above this share of a window, the loop stops spinning: once a real-time thread has used 95 % of a second
+/// (`sched_rt_runtime_us`), the kernel stops it for the rest of that second, and all work waits. The share is
 /// below the 70 % allowed in a faithful run, because spinning alone must not make a run unfaithful.
 const MOST: f64 = 0.6;
-/// Time before the loop tries to spin again: spinning again after the next calm window would only restore the
-/// load that stopped it.
+/// Time before the loop tries to spin again: spinning again right after the first calm window would only
+/// restore the load that stopped the spinning.
 const PAUSE: Span = Span::s(5);
 /// Length of a window.
 const WINDOW: Span = Span::ms(100);
@@ -119,7 +119,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The share of the time since `before` during which the processor was used.
+    /// Returns the share of the time since `before` for which the thread used the processor.
     fn share_since(self, before: Reading) -> f64 {
         let wall = self.now.saturating_since(before.now).as_secs_f64();
         if wall > 0.0 { self.used.saturating_sub(before.used).as_secs_f64() / wall } else { 0.0 }
@@ -148,7 +148,7 @@ impl Duty {
         length
     }
 
-    /// Whether there was time to spin in the last window.
+    /// Whether the loop may spin, as judged by its last windows.
     #[inline]
     pub const fn may_spin(&self) -> bool {
         self.may_spin
@@ -159,7 +159,8 @@ impl Duty {
         self.measured = Some(reading);
     }
 
-    /// The share of the measured interval up to now; zero if there is none.
+    /// Returns the share of the measured interval, up to this reading, for which the thread used the
+    /// processor; zero if the interval has not begun.
     pub fn measured(&self, reading: Reading) -> f64 {
         self.measured.map_or(0.0, |begun| reading.share_since(begun))
     }

@@ -10,12 +10,12 @@ pub struct DataPlaneSettings {
     pub wait: Wait,
     /// Time before a departure during which [`Wait::Hybrid`] does not sleep.
     pub spin: Span,
-    /// Time for which a packet may wait for others that are written in the same pass. Packets wait once the
+    /// Time for which a packet may wait for others, to be written in the same pass. Packets wait once the
     /// thread has been too busy to spin, and always with `offload`.
     pub gather: Span,
     /// Whether packets at devices have the header of [`crate::frame::offload`], and segments are joined.
     pub offload: bool,
-    /// Whether it requests real-time scheduling and locked memory. If they are refused, it runs
+    /// Whether the data plane requests real-time scheduling and locked memory. If these are refused, it runs
     /// without them.
     pub realtime: bool,
 }

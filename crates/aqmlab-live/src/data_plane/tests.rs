@@ -1,4 +1,5 @@
-//! The loop on a scripted clock between devices in memory: punctual, late, stalled, flooded, suspended.
+//! Tests of the event loop on a scripted clock, between in-memory devices: punctual, late, stalled, flooded,
+//! suspended.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -30,7 +31,7 @@ struct Time {
     now: Cell<Instant>,
     /// Duration of one read.
     read_takes: Span,
-    /// Excess of each wait for an instant.
+    /// Time by which each wait for an instant lasts too long.
     oversleep: Span,
     /// An instant at which everything stands still once, and for how long.
     stall: Cell<Option<(Instant, Span)>>,
@@ -238,7 +239,7 @@ fn a_punctual_machine_is_never_late() {
     router.finish().unwrap();
 }
 
-/// Lateness is recorded and changes nothing else: the tables and the octets are the same.
+/// Lateness is recorded and changes nothing else: tables and octets are the same as on a punctual machine.
 #[test]
 fn a_late_machine_writes_late_and_decides_alike() {
     let red = r#"kind = "red", limit = "50p", min_th = "5p", max_th = "20p", ecn = true"#;
@@ -281,17 +282,18 @@ fn a_silence_is_a_stall_with_its_instant_and_length() {
     }
 }
 
-/// A sender that never pauses always has another packet: due events are processed between two of them.
+/// Due events are processed between two packets of a sender that never pauses, which always has another
+/// packet.
 #[test]
 fn a_flood_keeps_no_link_waiting() {
     let (plan, time) = (plan(DROPTAIL), Rc::new(Time { read_takes: Span::us(10), ..Time::new(at(1200)) }));
-    // All of them wait from the beginning; reading them takes longer than the test.
+    // All packets wait from the beginning; reading all of them would take longer than the test runs.
     let flood = (0..150_000u32).map(|n| (Instant::ZERO, datagram((n % 4) as u16, 100))).collect();
     let devices = devices(&time, flood);
     let (router, devices, report) = event_loop(&plan, &time, devices).run(&time.control).unwrap();
     assert!(time.now.get() < at(1201), "and it notices the request to end: {:?}", time.now.get());
     assert!(report.lateness_max <= Span::us(10), "{}", report.lateness_max);
-    // The link is never idle: 10 Mbit/s in packets of 100 octets, 80 us each, from about 13 ms on.
+    // From about 13 ms on, the link is never idle: at 10 Mbit/s, each packet of 100 octets takes 80 us.
     assert!(devices[1].written.len() > 14_500, "{}", devices[1].written.len());
     assert_eq!(report.stalls, 0);
     router.finish().unwrap();
@@ -329,7 +331,7 @@ fn a_thread_that_is_too_busy_does_not_spin() {
         let (plan, time) = (plan(DROPTAIL), Rc::new(Time { busy, ..Time::new(at(3000)) }));
         let devices = devices(&time, stream(1000, Span::ms(2)));
         let event_loop = event_loop(&plan, &time, devices);
-        // The thread is known to be busy after the first window.
+        // Only after the first window is it known that the thread is busy.
         let (.., report) = event_loop.run(&time.control).unwrap();
         assert!(time.spun.get(), "at first it may spin");
         assert_eq!(report.without_spin.is_zero(), spins, "{busy} %: {}", report.without_spin);
@@ -346,8 +348,9 @@ fn the_measured_interval_ends_when_somebody_wants_it() {
     let (ended, why) = time.control.ended().unwrap();
     assert!(ended >= at(1000) && ended <= at(1004), "{ended:?}");
     assert_eq!(why, StoppedBy::Completed);
-    assert!(time.control.held().abs_diff(router.held() as u64) <= 2, "as of some milliseconds before");
-    // From 500 ms on, one packet leaves every 2 ms, and packets of about 17 ms are in flight at the end.
+    assert!(time.control.held().abs_diff(router.held() as u64) <= 2, "this count is some milliseconds older");
+    // From 500 ms on, one packet leaves every 2 ms, and the packets of about the last 17 ms are still in
+    // flight at the end.
     assert!((240..=260).contains(&report.lateness.total()), "{}", report.lateness.total());
     let record = router.finish().unwrap();
     assert_eq!((record.t1, record.stopped_by), (ended, StoppedBy::Completed));
@@ -393,14 +396,15 @@ fn a_running_loop_allocates_nothing() {
     }
 }
 
-/// The same with connections that constantly open and close, and reuse the client ports of others.
+/// The same holds with connections that constantly open and close, and that reuse the client ports of earlier
+/// ones.
 #[test]
 fn connections_that_come_and_go_allocate_nothing() {
     const PORTS: u32 = 50;
     let mut plan = plan_of(4, DROPTAIL);
     plan.classes[0] = users();
     let time = Rc::new(Time { oversleep: Span::us(50), ..Time::new(at(8000)) });
-    // Each connection is a SYN and three segments with a hole between them.
+    // Each connection consists of a SYN and three segments, which arrive out of order.
     let segments = |n: u64| {
         (0..4).map(move |i| (at(7 * n) + Span::us(700) * i, segment((n % u64::from(PORTS)) as u32, n, i)))
     };
@@ -450,7 +454,8 @@ fn segment(port: u32, n: u64, i: u64) -> Vec<u8> {
     octets
 }
 
-/// Segments of one connection over 1 Gbit/s, one every `gap`, in a loop that joins those that leave within 100 us.
+/// Sends segments of one connection over 1 Gbit/s, one every `gap`, through a loop that joins segments that
+/// leave within 100 us of each other.
 fn joined(count: u64, gap: Span) -> Parts<Scripted> {
     let text = r#"
         duration = "100s"
@@ -475,7 +480,7 @@ fn joined(count: u64, gap: Span) -> Parts<Scripted> {
     assert_eq!(counts.writes, parts.1[1].written.len() as u64);
     let written: usize = parts.1[1].written.iter().map(|(_, len)| len - HEADER - 40).sum();
     assert_eq!(written as u64, 1210 * count);
-    assert_eq!(parts.2.lateness.total(), count, "each packet has its own");
+    assert_eq!(parts.2.lateness.total(), count, "each packet has its own lateness");
     parts
 }
 
@@ -495,7 +500,7 @@ fn data(n: u32) -> Vec<u8> {
 #[test]
 fn segments_that_leave_soon_after_each_other_are_written_at_once() {
     let (.., report) = joined(20_000, Span::us(10));
-    // Eleven leave within 100 us; the last ones need not wait.
+    // Eleven segments leave within 100 us; the last ones of all need not wait.
     assert!((20_000 / 12..20_000 / 10).contains(&report.offload.writes), "{:?}", report.offload);
     assert!((Span::us(90)..=Span::us(100)).contains(&report.lateness_max), "{}", report.lateness_max);
 }
@@ -514,7 +519,7 @@ fn a_segment_does_not_wait_for_one_that_leaves_much_later() {
 fn a_busy_router_writes_packets_together() {
     for busy in [50, 90] {
         let time = Rc::new(Time { busy, ..Time::new(at(3000)) });
-        // 200 octets every 200 us, which take 160 us on the link.
+        // Every 200 us, a packet of 200 octets, which takes 160 us on the link.
         let arrivals =
             (0..10_000u64).map(|n| (Instant::ZERO + Span::us(200) * n, datagram(0, 200))).collect();
         let (plan, devices) = (plan(DROPTAIL), devices(&time, arrivals));

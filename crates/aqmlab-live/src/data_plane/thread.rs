@@ -1,4 +1,4 @@
-//! A data plane and its own thread.
+//! A data plane and the thread that it has to itself.
 
 use std::num::NonZeroU64;
 
@@ -35,8 +35,8 @@ pub struct DataPlaneOutcome<D> {
 }
 
 impl<D: Device> DataPlane<D> {
-    /// A data plane whose devices are the router's hosts, by [`crate::HostId::number`]. Allocates all memory
-    /// that it will need during the measured interval.
+    /// Creates a data plane with one device for each of the router's hosts, in the order of
+    /// [`crate::HostId::number`]. Allocates all memory that it will need during the measured interval.
     ///
     /// # Errors
     /// If the system cannot wait for the devices.
@@ -62,7 +62,7 @@ impl<D: Device> DataPlane<D> {
     /// Runs on the calling thread, which belongs to the data plane until [`DataPlaneControl::finish`].
     ///
     /// # Errors
-    /// If the machine was suspended, a device fails, or a book does not balance.
+    /// If the machine was suspended, a device fails, or the books do not balance.
     pub fn run(mut self, control: &DataPlaneControl) -> Result<DataPlaneOutcome<D>, LiveError> {
         // The watching thread is notified of the end, whatever the cause.
         let _gone = Gone(control);
