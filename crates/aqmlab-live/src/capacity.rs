@@ -148,7 +148,7 @@ fn over_links(mut rates: Vec<(usize, f64)>) -> f64 {
 /// [`plan`].
 ///
 /// # Errors
-/// If the machine refuses.
+/// If the machine refuses an operation that this needs.
 pub fn measure(plan: &Plan, hosts: &Hosts, tuns: &mut [Tun]) -> Result<Capacity, LiveError> {
     let clock = Clock::start();
     let run_end = RunEnd::new(Instant::ZERO + plan.stop.at);
@@ -237,7 +237,7 @@ const ENOUGH: u64 = 10_000;
 /// least `enough` packets have passed. `count` returns the number of packets in the data of one read.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn carry(
     tuns: &mut [Tun],
     ended: &AtomicBool,

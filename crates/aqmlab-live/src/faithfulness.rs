@@ -28,17 +28,17 @@ pub struct Observed {
     pub measured: Span,
     /// Packets that left the network in the measured interval.
     pub left: u64,
-    /// 99 % of the packets that left the network were written no later than this after their instant.
+    /// 99 % of the packets that left the network were written at most this long after their instant.
     pub lateness_p99: Span,
-    /// Number of stalls of the router that were longer than allowed, and the longest of them.
+    /// Number of stalls of the router, each a silence longer than allowed.
     pub stalls: u64,
-    /// The longest.
+    /// Length of the longest stall.
     pub longest_stall: Span,
-    /// Share of the time in which the router's thread had a processor.
+    /// Share of the time for which the router's thread had a processor.
     pub duty: f64,
-    /// 99 % of datagrams and session events were no later than this, if there were any.
+    /// 99 % of datagrams and session events were at most this late; `None` if there were none.
     pub traffic_lateness_p99: Option<Span>,
-    /// Packets that hosts refused when they were written.
+    /// Packets that could not be written to their hosts.
     pub write_errors: u64,
     /// Packets larger than their interface allows, which means that offloaded segmentation is active where it
     /// should not be.
@@ -49,53 +49,54 @@ pub struct Observed {
     pub hidden_drops: Vec<(String, u64)>,
     /// Connections and datagrams that failed at their hosts' sockets, by kind of failure.
     pub at_sockets: Vec<(String, u64)>,
-    /// Packets that the router has handed to hosts, where joined segments count as one, and packets that the
-    /// hosts' interfaces have counted.
+    /// Number of packets that the router has handed to hosts, where joined segments count as one, and number
+    /// of packets that the hosts' interfaces have counted.
     pub handed_over: (u64, u64),
-    /// For each host, the packets that the router handed to it with the mark CE, and the packets with CE that
-    /// its kernel counted.
+    /// For each host, the number of packets that the router handed to it with the mark CE, and the number of
+    /// such packets that its kernel counted.
     pub marks: Vec<(u64, u64)>,
-    /// Queues of the kernel.
+    /// Measurements of the kernel queues.
     pub kernels: Vec<KernelObserved>,
 }
 
-/// Measurements of a queue of the kernel.
+/// Measurements of a kernel queue.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct KernelObserved {
     /// Name of its link.
     pub link: String,
-    /// 99 % of the packets that waited left no later than this after the link had become free.
+    /// 99 % of the packets that waited left at most this long after the link had become free.
     pub lateness_p99: Span,
-    /// Packets handed to it.
+    /// Packets handed to the queue.
     pub offered: u64,
-    /// Packets that returned from it.
+    /// Packets that returned from the queue.
     pub returned: u64,
-    /// Packets that came out without having entered.
+    /// Packets that came out of the queue without having entered it.
     pub strays: u64,
-    /// Packets that its discipline counts as dropped.
+    /// Packets that the queue's discipline counts as dropped.
     pub dropped: u64,
-    /// Packets that wait in it.
+    /// Packets that wait in the queue.
     pub waiting: u64,
 }
 
 /// Time scales with which lateness is compared.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TimeScales {
-    /// Shortest transmission time of a packet with data on a link of its path.
+    /// Shortest transmission time of a data packet on any link of its path.
     pub packet_time: Span,
     /// The name of that link.
     pub link: String,
-    /// The shortest base round-trip time of all flows.
+    /// The shortest base round-trip time of any flow.
     pub least_rtt: Span,
 }
 
-/// A longer silence of the router is a stall: frames that arrive during it have a wrong arrival time.
+/// Longest time for which the router may be silent. A longer silence is a stall: frames that arrive during it
+/// have a wrong arrival time.
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
 impl TimeScales {
-    /// Returns the time scales of a plan whose flows have at least this base round-trip time. Only
-    /// packets that carry data count, on the links where their classes have data: acknowledgments are small,
-    /// and the lateness of a single one matters to no flow.
+    /// Returns the time scales of a plan whose flows have at least this base round-trip time. Only packets
+    /// that carry data count, on the links where their classes have data: acknowledgments are small, and no
+    /// flow is sensitive to the lateness of a single one.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
         let times = plan.classes.iter().flat_map(|class| {
             let size = packet_of(&class.workload);
@@ -106,7 +107,7 @@ impl TimeScales {
         TimeScales { packet_time, link, least_rtt }
     }
 
-    /// The limit for the 99th percentile of lateness, and its basis.
+    /// Returns the limit for the 99th percentile of lateness, and the basis of that limit.
     pub fn limit(&self) -> (Span, String) {
         let (half, percent) = (self.packet_time.div(2), self.least_rtt.div(100));
         if half >= percent {
@@ -117,7 +118,8 @@ impl TimeScales {
     }
 }
 
-/// Returns the size of a full packet of a class, or its mean packet size.
+/// Returns the size of a full packet of a class of connections, or the mean packet size of a class of
+/// datagrams.
 fn packet_of(workload: &Workload) -> Bytes {
     match workload {
         Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => {
@@ -143,7 +145,7 @@ impl Faithfulness {
                 observed.oversize,
                 "larger than its interface allows, as with offloaded segmentation",
             ),
-            none("no_room", observed.no_room, "without room in the router's memory"),
+            none("no_room", observed.no_room, "lost for lack of memory in the router"),
         ];
         checks.extend(traffic(observed));
         checks.push(hidden_drops(observed));
@@ -177,7 +179,7 @@ impl fmt::Display for Faithfulness {
     }
 }
 
-/// Without any packet, all other checks would pass.
+/// Checks that packets were carried at all: without any, all other checks would pass.
 fn carried(observed: &Observed, interrupted: bool) -> Check {
     let passed = observed.left > 0;
     let sentence = if passed {
@@ -205,8 +207,8 @@ fn lateness(observed: &Observed, time_scales: &TimeScales) -> Check {
     }
 }
 
-/// The limit for the generator is the same as for the router's silence, because actions of sources are
-/// seconds apart or their lateness averages out.
+/// Checks how late the generator was. The limit is the same as for the router's silence, because the actions
+/// of sources are seconds apart, or their lateness averages out.
 fn traffic(observed: &Observed) -> Option<Check> {
     let p99 = observed.traffic_lateness_p99?;
     let passed = p99 < LONGEST_SILENCE;
@@ -252,7 +254,7 @@ fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A kind of packets that must not occur.
+/// Checks that no packet of a forbidden kind occurred.
 fn none(name: &'static str, count: u64, which: &str) -> Check {
     let passed = count == 0;
     let sentence =
@@ -273,7 +275,7 @@ fn at_sockets(observed: &Observed) -> Check {
     none_of("at_sockets", &observed.at_sockets, phrases, "flows or packets")
 }
 
-/// Checks that several counts are zero, with the text for zero and for other counts.
+/// Checks that all of several counts are zero; the two texts are for that case and for the opposite one.
 fn none_of(
     name: &'static str,
     counts: &[(String, u64)],
@@ -316,7 +318,8 @@ fn marks(observed: &Observed) -> Check {
     }
 }
 
-/// The kernel's shaper, which replaces the link's own clock, has the same limit as writing.
+/// Checks the lateness of the kernel's shaper, which replaces the link's own clock; the limit is the same as
+/// for writing.
 fn kernel_shaper(observed: &Observed, time_scales: &TimeScales) -> Option<Check> {
     let p99 = observed.kernels.iter().map(|kernel| kernel.lateness_p99).max()?;
     let (limit, why) = time_scales.limit();
@@ -331,8 +334,8 @@ fn kernel_shaper(observed: &Observed, time_scales: &TimeScales) -> Option<Check>
     Some(Check { name: "kernel_shaper", passed, sentence, value, limit, unit: "s" })
 }
 
-/// Every packet that entered a kernel queue has come out, has been dropped or waits, according to the
-/// kernel's own counts.
+/// Checks that every packet that entered a kernel queue has come out, has been dropped or waits, according to
+/// the kernel's own counts.
 fn kernel_books(observed: &Observed) -> Option<Check> {
     let amiss = |kernel: &KernelObserved| {
         kernel.strays + kernel.offered.abs_diff(kernel.returned + kernel.dropped + kernel.waiting)
@@ -456,7 +459,7 @@ mod tests {
 
     #[test]
     fn lateness_is_compared_with_the_milder_of_both_limits() {
-        // 1 % of 200 ms is more than half of 1.2 ms.
+        // 1 % of the RTT of 200 ms is more than half of the packet time of 1.2 ms.
         let time_scales = TimeScales { least_rtt: Span::ms(200), ..time_scales() };
         let late = |us| Observed { lateness_p99: Span::us(us), ..good() };
         assert!(Faithfulness::of(&late(1999), &time_scales, false).is_faithful());

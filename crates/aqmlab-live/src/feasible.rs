@@ -1,4 +1,4 @@
-//! Whether a plan can run live, as far as this can be known before the hosts are created.
+//! Checks whether a plan can run live, as far as this can be known before the hosts are created.
 
 use aqmlab_scenario::{Plan, Sessions, Workload};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -12,13 +12,13 @@ use crate::router::client_ports;
 
 /// Descriptors that a class needs besides its flows: two namespaces, two devices, a server.
 const PER_CLASS: u64 = 5;
-/// Descriptors for everything else: the standard ones, libraries, waits, a recording's files.
+/// Descriptors for everything else: standard input and output, libraries, waiting, a recording's files.
 const OTHERS: u64 = 64;
 
 /// Checks a plan, and raises the limit of descriptors to the number that the process needs.
 ///
 /// # Errors
-/// If its classes or flows exceed the available addresses, ports, memory or sockets.
+/// If the plan's classes or flows need more addresses, ports, memory or sockets than are available.
 pub fn check(plan: &Plan) -> Result<(), LiveError> {
     if plan.classes.len() > Addresses::MOST_CLASSES {
         return Err(LiveError::Unsupported(format!(
@@ -33,8 +33,8 @@ pub fn check(plan: &Plan) -> Result<(), LiveError> {
     open_connections::check_memory(plan, Machine::this().available_memory())
 }
 
-/// Refuses sources that in the long run send more than their own links carry, because their queues would
-/// outgrow any memory.
+/// Refuses sources that, in the long run, send more than their own access links carry, because their queues
+/// would outgrow any memory.
 fn check_access(plan: &Plan) -> Result<(), LiveError> {
     for class in &plan.classes {
         if let (Some(access), Some(rate)) = (&class.access, class.workload.mean_rate())
@@ -61,15 +61,15 @@ pub fn remarks(plan: &Plan) -> Vec<String> {
     }
     if plan.record.packets.is_some() {
         remarks.push(
-            "`record.packets`: there is no table `packets` of a live run; capture a port with `--pcap`"
+            "`record.packets`: a live run has no table `packets`; capture a port with `--pcap`"
                 .into(),
         );
     }
     remarks
 }
 
-/// Returns the maximum number of connections of users and arrivals that may be open at the same
-/// time: the remaining descriptors, two per connection.
+/// Returns the maximum number of connections of users and arrivals that may be open at the same time, with
+/// two of the remaining descriptors for each.
 pub fn most_connections(plan: &Plan) -> u64 {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     limit.saturating_sub(descriptors(plan)) / 2
@@ -87,7 +87,7 @@ fn descriptors(plan: &Plan) -> u64 {
     OTHERS + plan.classes.iter().map(|class| PER_CLASS + of_class(class)).sum::<u64>()
 }
 
-/// Raises the limit of open files, which belongs to the process, as far as possible.
+/// Raises the process's limit of open files as far as possible.
 fn allow_descriptors(needed: u64) -> Result<(), LiveError> {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX);
@@ -136,7 +136,7 @@ mod tests {
         };
         let refusal = source("cbr", "999kbit").unwrap_err().to_string();
         assert!(refusal.contains("`1Mbit`") && refusal.contains("`999kbit`"), "{refusal}");
-        // The source is silent half of the time, in which waiting packets are sent.
+        // The source is silent half of the time; the packets that wait are then sent.
         assert!(source("on_off_udp", "501kbit").is_ok());
         assert!(source("on_off_udp", "499kbit").is_err());
         for enough in ["1Mbit", "none"] {

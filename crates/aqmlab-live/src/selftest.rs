@@ -51,7 +51,7 @@ pub struct SelfTest {
 /// Runs it.
 ///
 /// # Errors
-/// If the machine refuses.
+/// If the machine refuses an operation that this needs.
 pub fn selftest(progress: &mut dyn FnMut(&RunProgress), cancel: &AtomicBool) -> Result<SelfTest, LiveError> {
     let machine = Machine::this();
     let before = machine.processor_time();

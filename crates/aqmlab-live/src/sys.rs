@@ -17,7 +17,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 /// it.
 ///
 /// # Errors
-/// The system's error: `EINVAL` if the process has another thread.
+/// The operating system's error: `EINVAL` if the process has another thread.
 pub fn unshare_user_and_net() -> io::Result<()> {
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET)
 }
@@ -25,7 +25,7 @@ pub fn unshare_user_and_net() -> io::Result<()> {
 /// Moves the calling thread into a new network namespace.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn unshare_net() -> io::Result<()> {
     unshare(UnshareFlags::NEWNET)
 }
@@ -41,7 +41,7 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
 /// do not.
 ///
 /// # Errors
-/// The system's error: `EPERM` without the permission.
+/// The operating system's error: `EPERM` without the permission.
 pub fn set_fifo(priority: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads a `sched_param`, which lives during the call; 0 is the calling thread.
@@ -56,7 +56,7 @@ pub fn set_fifo(priority: i32) -> io::Result<()> {
 /// privilege. Kernels before Linux 6.12 give all ordinary threads the same slice, and ignore the request.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn set_slice(slice: Duration) -> io::Result<()> {
     let attributes = libc::sched_attr {
         size: size_of::<libc::sched_attr>() as u32,
@@ -97,7 +97,7 @@ pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
 /// header of [`crate::frame::offload`], and segmentation and checksums are left to us as to a network card.
 ///
 /// # Errors
-/// The system's error: `EBUSY` if there is an interface of that name, `EPERM` without `CAP_NET_ADMIN`.
+/// The operating system's error: `EBUSY` if there is an interface of that name, `EPERM` without `CAP_NET_ADMIN`.
 ///
 /// # Panics
 /// If the name is too long for an interface.
@@ -127,7 +127,7 @@ pub fn attach_tun(file: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result
 /// namespace.
 ///
 /// # Errors
-/// The system's error: `ENODEV` if there is no such interface, `EOPNOTSUPP` if it does not report
+/// The operating system's error: `ENODEV` if there is no such interface, `EOPNOTSUPP` if it does not report
 /// them.
 ///
 /// # Panics
@@ -237,7 +237,7 @@ impl TcpInfo {
 /// Returns the kernel's information on a connection.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut info = TcpInfo { bytes: [0; TcpInfo::MOST], length: TcpInfo::MOST };
     let mut length = TcpInfo::MOST as libc::socklen_t;
@@ -260,7 +260,7 @@ pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
 /// Limits the payload and TCP options of each segment of this socket to `bytes` in total.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn set_max_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes as c_int)
 }
@@ -268,7 +268,7 @@ pub fn set_max_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
 /// Limits the receive window that the socket advertises to `bytes`.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn set_window_clamp(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as c_int)
 }
@@ -276,7 +276,7 @@ pub fn set_window_clamp(socket: impl AsFd, bytes: u32) -> io::Result<()> {
 /// Makes the socket writable only while fewer than `bytes` of its bytes are still unsent.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn set_notsent_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes as c_int)
 }
@@ -284,7 +284,7 @@ pub fn set_notsent_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
 /// Makes the socket's error queue report when all bytes of a write have been acknowledged.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn stamp_acknowledgments(socket: impl AsFd) -> io::Result<()> {
     // Without OPT_TSONLY, the message would carry the data, which requires a capability.
     let flags = libc::SOF_TIMESTAMPING_TX_ACK
@@ -298,7 +298,7 @@ pub fn stamp_acknowledgments(socket: impl AsFd) -> io::Result<()> {
 /// stream counts as one.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
     const SIOCOUTQ: u32 = libc::TIOCOUTQ as u32;
     // SAFETY: SIOCOUTQ writes one `int`.

@@ -98,7 +98,7 @@ pub trait Poller {
     /// can. It does not sleep during the last `spin` before `until`. A signal may end the wait early.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     fn wait(&mut self, until: Instant, spin: Span, ready: &mut [bool]) -> io::Result<()>;
 
     /// Processor time that this thread has used.
@@ -121,7 +121,7 @@ impl SystemPoller {
     /// Returns a poller that waits for these devices.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn new<'a>(clock: Clock, devices: impl Iterator<Item = BorrowedFd<'a>>) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (number, device) in devices.enumerate() {

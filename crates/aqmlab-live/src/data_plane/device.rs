@@ -17,7 +17,7 @@ pub trait Device {
     /// waiting would delay all other events.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     fn write(&mut self, frame: &[u8]) -> io::Result<()>;
 
     /// Returns the descriptor that becomes readable when a packet waits.

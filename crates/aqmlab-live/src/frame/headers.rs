@@ -14,9 +14,10 @@ pub struct Headers {
     pub total_len: u16,
     /// Traffic class (IPv4: type of service): DSCP in the upper six bits, ECN field in the lower two.
     pub traffic_class: u8,
-    /// The protocol above IP, to the extent that extension headers could be followed.
+    /// The protocol above IP, or the extension header beyond which the chain could not be followed.
     pub protocol: u8,
-    /// Whether it is part of a larger datagram. No part then has ports, so that all parts take the same path.
+    /// Whether the packet is a fragment of a larger datagram. No fragment has ports here, so that all of them
+    /// take the same path.
     pub fragment: bool,
     /// Source address.
     pub source: IpAddr,
@@ -24,7 +25,7 @@ pub struct Headers {
     pub destination: IpAddr,
     /// Source and destination port of an unfragmented TCP segment or UDP datagram.
     pub ports: Option<(u16, u16)>,
-    /// Its role in the connection, if it is an unfragmented TCP segment.
+    /// The packet's role in its connection, if it is an unfragmented TCP segment.
     pub kind: PacketKind,
 }
 
@@ -32,7 +33,7 @@ pub struct Headers {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Malformed {
-    /// Shorter than the header.
+    /// The bytes are shorter than the header.
     Short,
     /// Neither IPv4 nor IPv6.
     Version,
@@ -45,7 +46,7 @@ pub enum Malformed {
 }
 
 impl Malformed {
-    /// All kinds, in the order of their numbers.
+    /// All reasons, in the order of their numbers.
     pub const ALL: [Malformed; 5] = [
         Malformed::Short,
         Malformed::Version,
@@ -54,7 +55,7 @@ impl Malformed {
         Malformed::Checksum,
     ];
 
-    /// The word in messages and recordings.
+    /// Returns the word for this reason in messages and recordings.
     pub const fn name(self) -> &'static str {
         match self {
             Malformed::Short => "short",
@@ -71,10 +72,10 @@ pub(super) const UDP: u8 = 17;
 const TCP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 
-/// Reads the headers of the packet in `bytes`. Bytes beyond its total length are ignored.
+/// Reads the headers of the packet in `bytes`. Bytes beyond the packet's total length are ignored.
 ///
 /// # Errors
-/// If it is not a packet that a router may forward.
+/// If `bytes` do not hold a packet that a router may forward.
 pub fn parse(bytes: &[u8]) -> Result<Headers, Malformed> {
     match bytes.first() {
         None => Err(Malformed::Short),
@@ -86,19 +87,19 @@ pub fn parse(bytes: &[u8]) -> Result<Headers, Malformed> {
     }
 }
 
-/// A TCP segment's description of its payload.
+/// What a TCP segment states about its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpPayload {
     /// The sequence number in its header.
     pub seq: u32,
-    /// Whether it has the flag SYN.
+    /// Whether the segment has the flag SYN.
     pub syn: bool,
-    /// Octets of payload.
+    /// Number of octets of payload.
     pub len: u32,
 }
 
-/// Returns the payload of an unfragmented packet that [`parse`] accepts; `None` if it is not a
-/// whole TCP segment.
+/// Returns the sequence number and length of the payload of an unfragmented packet that [`parse`] accepts;
+/// `None` if it is not a whole TCP segment.
 pub fn tcp_payload(packet: &[u8]) -> Option<TcpPayload> {
     let segment = match packet.first()? >> 4 {
         4 if packet.get(9) == Some(&TCP) => packet.get(4 * usize::from(packet[0] & 0x0f)..)?,
@@ -156,8 +157,8 @@ fn ipv4(bytes: &[u8]) -> Result<Headers, Malformed> {
 /// RFC 8200, section 3.
 fn ipv6(bytes: &[u8]) -> Result<Headers, Malformed> {
     let fixed: &[u8; 40] = bytes.first_chunk().ok_or(Malformed::Short)?;
-    // Its payload is below 64 KiB, but together with its header it may exceed that. No link here
-    // accepts such a packet.
+    // The payload is below 64 KiB, but with its header the packet may exceed that. No link here accepts such
+    // a packet.
     let total_len = u16::from_be_bytes([fixed[4], fixed[5]]).checked_add(40).ok_or(Malformed::TotalLength)?;
     let packet = bytes.get(..usize::from(total_len)).ok_or(Malformed::TotalLength)?;
     let address = |at: usize| {
@@ -178,15 +179,15 @@ fn ipv6(bytes: &[u8]) -> Result<Headers, Malformed> {
     })
 }
 
-/// Position and protocol behind the extension headers.
+/// What follows the extension headers.
 struct Upper<'a> {
     protocol: u8,
     fragment: bool,
     payload: &'a [u8],
 }
 
-/// Maximum number of extension headers that are followed: one of each kind, destination options twice (RFC
-/// 8200, section 4.1).
+/// Maximum number of extension headers that are followed: one of each kind, but two of destination options
+/// (RFC 8200, section 4.1).
 const MOST_EXTENSIONS: usize = 8;
 
 /// Follows the chain of extension headers. If the chain is broken or too long, the last header reached counts
@@ -195,14 +196,15 @@ fn upper_layer(mut protocol: u8, mut payload: &[u8]) -> Upper<'_> {
     for _ in 0..MOST_EXTENSIONS {
         let &[next, length, ..] = payload else { break };
         let extension = match protocol {
-            // Hop-by-hop options, routing, destination options, mobility, HIP, Shim6: in units of 8 octets.
+            // Hop-by-hop options, routing, destination options, mobility, HIP, Shim6: the length is in units
+            // of 8 octets.
             0 | 43 | 60 | 135 | 139 | 140 => 8 * (usize::from(length) + 1),
-            // Authentication: in units of 4 octets, less 2 (RFC 4302, section 2.2).
+            // Authentication: the length is in units of 4 octets, minus 2 (RFC 4302, section 2.2).
             51 => 4 * (usize::from(length) + 2),
             44 => {
                 let Some(&[_, _, high, low, ..]) = payload.first_chunk::<8>() else { break };
-                // Offset in the upper 13 bits; the last bit means that more fragments follow. If
-                // both are zero it is an atomic fragment, which is the whole datagram (RFC 6946).
+                // The upper 13 bits are the offset; the last bit means that more fragments follow. If both
+                // are zero, this is an atomic fragment, which is the whole datagram (RFC 6946).
                 if u16::from_be_bytes([high, low]) & 0xfff9 != 0 {
                     return Upper { protocol: next, fragment: true, payload: &[] };
                 }
@@ -216,7 +218,7 @@ fn upper_layer(mut protocol: u8, mut payload: &[u8]) -> Upper<'_> {
     Upper { protocol, fragment: false, payload }
 }
 
-/// Returns both ports, if there is a whole header of TCP or UDP.
+/// Returns the source and destination port, if there is a whole TCP or UDP header.
 fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     let header = match protocol {
         TCP => TCP_HEADER,
@@ -231,7 +233,7 @@ fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     }
 }
 
-/// Returns the kind of a packet, from the bytes after its IP header.
+/// Determines the kind of a packet from the bytes after its IP header.
 fn kind(protocol: u8, segment: &[u8]) -> PacketKind {
     // RFC 9293, section 3.1.
     let header: Option<&[u8; TCP_HEADER]> = segment.first_chunk();
@@ -253,9 +255,8 @@ pub fn traffic_class(packet: &[u8]) -> u8 {
     }
 }
 
-/// Changes the traffic class of a packet that has been parsed, and with IPv4 also the header's
-/// checksum. IPv6 has no checksum in the header, and neither version's pseudo-header covers this
-/// octet.
+/// Changes the traffic class of a packet that has been parsed, and, in IPv4, also the header's checksum. IPv6
+/// has no checksum in the header, and neither version's pseudo-header covers this octet.
 pub fn set_traffic_class(packet: &mut [u8], class: u8) {
     match packet {
         [first, second, _, _, _, _, _, _, _, _, high, low, ..] if *first >> 4 == 4 => {
@@ -268,21 +269,23 @@ pub fn set_traffic_class(packet: &mut [u8], class: u8) {
             *first = *first & 0xf0 | class >> 4;
             *second = *second & 0x0f | class << 4;
         }
-        _ => debug_assert!(false, "only what has been parsed is changed"),
+        _ => debug_assert!(false, "only a packet that has been parsed is changed"),
     }
 }
 
-/// The one's complement of the one's complement sum of `words`, a trailing odd octet padded with zero. Zero over a
-/// header that carries its own checksum means that the checksum is right.
+/// Returns the one's complement of the one's complement sum of the 16-bit words in `octets`, with a trailing
+/// odd octet padded with zero. For a header that carries its own checksum, zero means that the checksum is
+/// right.
 pub fn internet_checksum(octets: &[u8]) -> u16 {
     !folded(ones_sum(octets))
 }
 
-/// The sum of 16-bit words, a trailing odd octet padded with zero; to be [`folded`].
+/// Returns the sum of the 16-bit words in `octets`, with a trailing odd octet padded with zero; the sum must
+/// still be [`folded`].
 pub(super) fn ones_sum(octets: &[u8]) -> u64 {
     let (chunks, rest) = octets.as_chunks::<4>();
-    // RFC 1071, section 2: words of 32 bits give the same sum, and words in the other byte order give the
-    // swapped sum.
+    // RFC 1071, section 2: words of 32 bits give the same sum, and words in the opposite byte order give the
+    // byte-swapped sum.
     let mut sum: u64 = chunks.iter().map(|chunk| u64::from(u32::from_ne_bytes(*chunk))).sum();
     let mut last = [0; 4];
     last[..rest.len()].copy_from_slice(rest);
@@ -293,8 +296,8 @@ pub(super) fn ones_sum(octets: &[u8]) -> u64 {
 /// Returns the checksum after a 16-bit word that it covers has changed from `old` to `new`.
 #[inline]
 pub const fn adjusted(checksum: u16, old: u16, new: u16) -> u16 {
-    // RFC 1624, Eqn. 3: HC' = ~(~HC + ~m + m'). Equation 2 of RFC 1141 would give 0xffff where this one gives
-    // 0.
+    // RFC 1624, Eqn. 3: HC' = ~(~HC + ~m + m'). Equation 2 of RFC 1141 would give 0xffff where this equation
+    // gives 0.
     !folded((!checksum) as u64 + (!old) as u64 + new as u64)
 }
 

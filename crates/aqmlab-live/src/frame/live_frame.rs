@@ -1,4 +1,5 @@
-//! A frame as disciplines see it, and the pool that holds its octets in slots, all allocated at the start.
+//! A frame as disciplines see it, and the pool of slots that hold the octets of frames, all allocated at the
+//! start.
 
 use std::net::IpAddr;
 
@@ -9,22 +10,21 @@ use aqmlab_units::Bytes;
 use super::headers::Headers;
 use crate::addresses::HostId;
 
-/// A packet in the router. Marks are kept here and written into its octets when it
-/// leaves.
+/// A packet in the router. Marks are kept here and written into the packet's octets when it leaves.
 #[derive(Debug)]
 pub struct LiveFrame {
-    /// The slot of its octets.
+    /// The slot that holds the frame's octets.
     pub(crate) slot: Slot,
     len: u16,
     traffic_class: u8,
-    /// The traffic class with which it arrived.
+    /// The traffic class with which the frame arrived.
     came_with: u8,
     kind: PacketKind,
-    /// The number of the host through which it arrived.
+    /// The number of the host through which the frame arrived.
     origin: u16,
-    /// Its place in the table of routes.
+    /// The frame's place in the table of routes.
     pub(crate) place: u16,
-    /// The pipe that it is in, or was in last.
+    /// The pipe that the frame is in, or was in last.
     pub(crate) pipe: u32,
     /// Its owner.
     owner: Owner,
@@ -35,18 +35,18 @@ pub struct LiveFrame {
 /// Owner of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Owner {
-    /// The row within its class.
+    /// The row within the frame's class.
     pub row: u32,
-    /// Its flow within the class, or the number after the last flow for frames without one.
+    /// The flow within the class; for frames of no flow, the number after that of the last flow.
     pub flow: u32,
-    /// Number of earlier connections with the client port.
+    /// Number of earlier connections that had the client port.
     pub tenancy: u32,
 }
 
 const ECN_BITS: u8 = 0b11;
 
 impl LiveFrame {
-    /// A frame that arrived through `origin`, at the beginning of its path.
+    /// Returns a frame that has arrived through `origin`, at the beginning of its path.
     pub(crate) fn new(slot: Slot, headers: &Headers, origin: HostId, owner: Owner, place: u16) -> Self {
         let hosts = [headers.source, headers.destination].map(folded);
         LiveFrame {
@@ -64,17 +64,17 @@ impl LiveFrame {
         }
     }
 
-    /// Its length in octets.
+    /// Returns the frame's length in octets.
     pub(crate) fn len(&self) -> usize {
         usize::from(self.len)
     }
 
-    /// The host through which it arrived.
+    /// Returns the host through which the frame arrived.
     pub(crate) fn origin(&self) -> HostId {
         HostId::of_number(usize::from(self.origin))
     }
 
-    /// Lets it enter a pipe, after which it continues to the next place on its path.
+    /// Lets the frame enter a pipe, after which it continues to the next place on its path.
     pub(crate) fn enter(&mut self, pipe: u32) {
         self.pipe = pipe;
         self.place += 1;
@@ -85,18 +85,18 @@ impl LiveFrame {
         self.owner
     }
 
-    /// Whether a queue of ours has marked it.
+    /// Whether one of the router's queues has marked the frame.
     pub(crate) fn is_marked(&self) -> bool {
         self.ecn() == Ecn::Ce && self.came_with & ECN_BITS != Ecn::Ce as u8
     }
 
-    /// The traffic class to be written into its octets, if it has changed.
+    /// Returns the traffic class to be written into the frame's octets, if it has changed.
     pub(crate) fn new_traffic_class(&self) -> Option<u8> {
         (self.traffic_class != self.came_with).then_some(self.traffic_class)
     }
 }
 
-/// An address as one word.
+/// Returns an address as one word.
 fn folded(address: IpAddr) -> u64 {
     match address {
         IpAddr::V4(address) => u64::from(u32::from(address)),
@@ -164,7 +164,8 @@ impl Classed for LiveFrame {
     }
 }
 
-/// A frame's place in its [`FramePool`]. It cannot be copied and must not be dropped: its owner returns it.
+/// A frame's place in its [`FramePool`]. A slot cannot be copied and must not be dropped: its owner must
+/// return it.
 #[derive(Debug)]
 #[must_use = "a slot that is not returned is lost to the pool"]
 pub struct Slot(u32);
@@ -180,8 +181,8 @@ pub struct FramePool {
     slots: usize,
 }
 
-/// Contents of fresh slots. Not zero: the system would allocate zero pages only at the first write, during
-/// the run.
+/// Contents of fresh slots. They are not zero, because the system would allocate zero pages only at the first
+/// write, during the run.
 const FRESH: u8 = 0xa5;
 
 impl FramePool {
@@ -200,7 +201,7 @@ impl FramePool {
         }
     }
 
-    /// Takes a slot and copies a frame into it; `None` if all are taken or the frame is too long.
+    /// Takes a slot and copies a frame into it; `None` if all slots are taken or the frame is too long.
     pub fn store(&mut self, frame: &[u8]) -> Option<Slot> {
         if frame.len() > self.slot_len {
             return None;
@@ -217,7 +218,7 @@ impl FramePool {
         self.free.push(slot.0);
     }
 
-    /// The first `len` octets of a slot.
+    /// Returns the first `len` octets of a slot.
     ///
     /// # Panics
     /// If slots are shorter.
@@ -226,7 +227,7 @@ impl FramePool {
         &self.octets[slot.start(self.slot_len)..][..self.slot_len][..len]
     }
 
-    /// The same, to change them.
+    /// Returns the first `len` octets of a slot, to be changed.
     ///
     /// # Panics
     /// If slots are shorter.
@@ -252,7 +253,7 @@ impl FramePool {
 }
 
 impl Slot {
-    /// Its number: below [`FramePool::slots`] and unique in the network.
+    /// Returns the slot's number, which is below [`FramePool::slots`] and unique in the network.
     pub const fn number(&self) -> u32 {
         self.0
     }

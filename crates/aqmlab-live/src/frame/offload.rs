@@ -1,9 +1,9 @@
 //! Super-segments: several TCP segments of a connection that a host's kernel exchanges with the router as one
-//! packet, as with a network card that splits segments (TSO) and a driver that joins them (GRO).
+//! packet, just as a network card splits segments (TSO) and a driver joins them (GRO).
 //!
-//! In front of each packet is a header of the Virtual I/O Device specification, version 1.2, section 5.1.6. Segments
-//! inside the router are as on a wire: [`split`] completes headers and checksums, and [`SuperSegment`] joins only
-//! segments that `split` would restore bit by bit.
+//! Each packet is preceded by the header that section 5.1.6 of the Virtual I/O Device specification, version
+//! 1.2, defines. Inside the router, segments look as they would on a wire: [`split`] completes headers and
+//! checksums, and [`SuperSegment`] joins only segments that `split` would restore bit by bit.
 
 use std::ops::Range;
 
@@ -13,9 +13,9 @@ use super::headers::{TCP, UDP, folded, internet_checksum, ones_sum, traffic_clas
 
 /// Length of the header in front of each packet.
 pub const HEADER: usize = 10;
-/// Length of the longest super-segment without that header.
+/// Length of the longest super-segment, without that header.
 pub const LONGEST: usize = 65_535;
-/// Largest number of joined segments; the kernel counts them in 16 bits.
+/// Maximum number of segments in a super-segment; the kernel counts them in 16 bits.
 pub const MOST_SEGMENTS: usize = 64;
 
 /// The checksum field still covers only the pseudo-header.
@@ -34,10 +34,11 @@ const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
-/// The longest headers of IPv4 and TCP; those of IPv6 and TCP are shorter without extension headers.
+/// Total length of the longest IPv4 and TCP headers; IPv6 and TCP headers are shorter, without extension
+/// headers.
 const LONGEST_HEADERS: usize = 120;
 
-/// The header in front of a packet, in the byte order of this machine.
+/// The header in front of a packet, with its fields in native byte order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OffloadHeader {
     flags: u8,
@@ -46,7 +47,7 @@ pub struct OffloadHeader {
     /// Payload of each segment except the last.
     gso_size: u16,
     checksum_from: u16,
-    /// Place of the checksum, counted from there.
+    /// Position of the checksum, counted from `checksum_from`.
     checksum_at: u16,
 }
 
@@ -64,7 +65,7 @@ impl OffloadHeader {
         }
     }
 
-    /// Returns its octets.
+    /// Returns the header's octets.
     pub fn octets(self) -> [u8; HEADER] {
         let mut octets = [self.flags, self.gso_type, 0, 0, 0, 0, 0, 0, 0, 0];
         let words = [self.header_len, self.gso_size, self.checksum_from, self.checksum_at];
@@ -76,8 +77,8 @@ impl OffloadHeader {
 }
 
 /// Calls `each` for every packet in `read`, which is a header and a packet or super-segment. A super-segment
-/// that cannot be split is passed on as a whole: it is longer than any packet of its class, and the router
-/// refuses it.
+/// that cannot be split is passed on as a whole; the router refuses it, because it is longer than any packet
+/// of its class.
 pub fn split(read: &mut [u8], mut each: impl FnMut(&[u8])) {
     let Some((header, packet)) = read.split_first_chunk_mut::<HEADER>() else { return each(&[]) };
     let header = OffloadHeader::parse(header);
@@ -140,12 +141,12 @@ impl Layout {
         u32::from_be_bytes([packet[at], packet[at + 1], packet[at + 2], packet[at + 3]])
     }
 
-    /// The identification of IPv4; zero with IPv6.
+    /// Returns the identification of an IPv4 packet; zero for IPv6.
     fn id(self, packet: &[u8]) -> u16 {
         if self.is_ipv6 { 0 } else { u16::from_be_bytes([packet[4], packet[5]]) }
     }
 
-    /// Returns whether a segment may be joined with others: it has data, no IP options and no flag that
+    /// Returns whether a segment may be joined with others: it must have data, no IP options and no flag that
     /// applies to it alone. Packets with CE stay alone because a kernel counts a super-segment from a device
     /// as one packet with CE.
     fn may_be_joined(self, packet: &[u8]) -> bool {
@@ -171,13 +172,13 @@ impl Layout {
             && equal(tcp + 18..payload)
     }
 
-    /// The sum over the pseudo-header of a packet (RFC 9293, section 3.1; RFC 8200, section 8.1).
+    /// Returns the sum over the pseudo-header of a packet (RFC 9293, section 3.1; RFC 8200, section 8.1).
     fn pseudo_sum(self, packet: &[u8]) -> u64 {
         let addresses = if self.is_ipv6 { &packet[8..40] } else { &packet[12..20] };
         ones_sum(addresses) + u64::from(TCP) + (packet.len() - self.tcp) as u64
     }
 
-    /// Writes the packet's length into its IP header, with the checksum of IPv4.
+    /// Writes the packet's length into its IP header, and updates the checksum of an IPv4 header.
     fn set_length(self, packet: &mut [u8]) {
         let len = packet.len() as u16;
         if self.is_ipv6 {
@@ -201,7 +202,7 @@ fn split_tcp(packet: &mut [u8], layout: Layout, size: usize, mut each: impl FnMu
     let end = packet.len();
     for (number, at) in (payload..end).step_by(size).enumerate() {
         let until = (at + size).min(end);
-        // Its headers overwrite the end of the previous segment, which is no longer needed.
+        // The segment's headers overwrite the end of the previous segment, which is no longer needed.
         let segment = &mut packet[at - payload..until];
         let first = if number == 0 { 0 } else { CWR };
         let last = if until == end { 0 } else { FIN | PSH };
@@ -220,22 +221,23 @@ fn split_tcp(packet: &mut [u8], layout: Layout, size: usize, mut each: impl FnMu
     }
 }
 
-/// Completes the checksum of a packet that was left to the device. A position outside of the packet is ignored.
+/// Completes the checksum of a packet whose sender left it to the device. A position outside the packet is
+/// ignored.
 fn complete_checksum(packet: &mut [u8], header: OffloadHeader) {
     let from = usize::from(header.checksum_from);
     let at = from + usize::from(header.checksum_at);
     if at + 2 > packet.len() {
         return;
     }
-    // The checksum field holds the sum over the pseudo-header.
+    // The checksum field already holds the sum over the pseudo-header.
     let checksum = internet_checksum(&packet[from..]);
     let protocol = if packet[0] >> 4 == 6 { packet.get(6) } else { packet.get(9) };
-    // RFC 768: a datagram's checksum that is zero is sent as all ones.
+    // RFC 768: if a datagram's checksum is zero, it is sent as all ones.
     let checksum = if checksum == 0 && protocol == Some(&UDP) { 0xffff } else { checksum };
     packet[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// A packet, or consecutive segments of one connection, to be written to a host at once.
+/// A packet, or consecutive segments of one connection, to be written to a host in one call.
 #[derive(Debug)]
 pub struct SuperSegment {
     octets: Box<[u8]>,
@@ -255,21 +257,21 @@ struct Open {
     next_id: u16,
 }
 
-/// Contents of a new one. Not zero: the system would allocate zero pages only at the first write, during the
-/// run.
+/// Contents of a new super-segment. They are not zero, because the system would allocate zero pages only at
+/// the first write, during the run.
 const FRESH: u8 = 0xa5;
 
 impl SuperSegment {
-    /// Returns an empty one.
+    /// Returns an empty super-segment.
     pub fn new() -> Self {
         let octets = vec![FRESH; HEADER + LONGEST].into_boxed_slice();
         SuperSegment { octets, len: 0, segments: 0, open: None }
     }
 
-    /// Replaces the contents by one packet.
+    /// Replaces the contents with one packet.
     ///
     /// # Panics
-    /// If the packet is longer than any IP packet.
+    /// If the packet is longer than an IP packet can be.
     pub fn begin(&mut self, packet: &[u8]) {
         self.octets[..HEADER].fill(0);
         self.octets[HEADER..HEADER + packet.len()].copy_from_slice(packet);
@@ -282,7 +284,7 @@ impl SuperSegment {
         self.close_behind(packet);
     }
 
-    /// Adds a segment if it continues the contents, and returns whether it does.
+    /// Adds a segment if it continues the contents; returns whether it was added.
     pub fn append(&mut self, packet: &[u8]) -> bool {
         let Some(Open { layout, size, next_seq, next_id }) = self.open else { return false };
         let payload = packet.len().saturating_sub(layout.payload);
@@ -309,22 +311,22 @@ impl SuperSegment {
         true
     }
 
-    /// Number of packets in it.
+    /// Returns the number of packets in the super-segment.
     pub const fn segments(&self) -> usize {
         self.segments
     }
 
-    /// The octets to be written: the header, and the packet or super-segment.
+    /// Returns the octets to be written: the header, and the packet or super-segment.
     pub fn octets(&self) -> &[u8] {
         &self.octets[..HEADER + self.len]
     }
 
-    /// Nothing follows a segment with PSH, as in a kernel.
+    /// Lets nothing follow a segment with PSH, as in a kernel.
     fn close_behind(&mut self, packet: &[u8]) {
         self.open = self.open.filter(|open| packet[open.layout.tcp + FLAGS] & PSH == 0);
     }
 
-    /// Writes the headers of several segments as one.
+    /// Writes the headers that describe the joined segments as one packet.
     fn complete(&mut self, layout: Layout, size: usize) {
         let (header, packet) = self.octets.split_at_mut(HEADER);
         let packet = &mut packet[..self.len];

@@ -1,4 +1,4 @@
-//! Counters of a kernel in a namespace since its creation.
+//! The kernel's counters for a namespace, since the namespace was created.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::error::LiveError;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters(BTreeMap<String, u64>);
 
-/// Places at which a host loses packets without any report.
+/// Places where a host loses packets without any report.
 const HIDDEN_DROPS: &[&str] = &[
     "dev.tx_dropped",
     "dev.rx_dropped",
@@ -32,17 +32,18 @@ const HIDDEN_DROPS: &[&str] = &[
     "TcpExt.ListenDrops",
     "TcpExt.TCPBacklogDrop",
     "TcpExt.TCPRcvQDrop",
-    // `PruneCalled` is not among them: a receiver that is short of memory first packs its data more densely.
+    // `PruneCalled` is not listed, because a receiver that is short of memory first packs its data more
+    // densely and may lose nothing.
     "TcpExt.RcvPruned",
     "TcpExt.OfoPruned",
     "TcpExt.TCPMinTTLDrop",
 ];
 
 impl Counters {
-    /// Returns the counters of the calling thread's namespace, and of its interface.
+    /// Returns the counters of the calling thread's namespace, and of its interface `interface`.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn read(interface: &str) -> Result<Self, LiveError> {
         let text = |name: &str| {
             let path = format!("/proc/thread-self/net/{name}");
@@ -57,27 +58,27 @@ impl Counters {
         Ok(counters)
     }
 
-    /// A counter; zero if this kernel does not have it.
+    /// Returns a counter; zero if this kernel does not have it.
     pub fn get(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// Arrived packets with the mark CE, of both versions of IP.
+    /// Returns the number of packets that arrived with the mark CE, in both versions of IP.
     pub fn marked_in(&self) -> u64 {
         self.get("IpExt.InCEPkts") + self.get("Ip6.InCEPkts")
     }
 
-    /// Returns the packets lost without any report, by place.
+    /// Returns the numbers of packets lost without any report, by place.
     pub fn hidden_drops(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         HIDDEN_DROPS.iter().map(|&name| (name, self.get(name))).filter(|&(_, count)| count > 0)
     }
 
-    /// All that are above zero.
+    /// Returns all counters that are above zero.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().filter(|&(_, &count)| count > 0).map(|(name, &count)| (name.as_str(), count))
     }
 
-    /// Pairs of lines: names, then values, each behind the table's name.
+    /// Adds the counters in pairs of lines, which hold names and then values, each after the table's name.
     fn add_tables(&mut self, text: &str) {
         let lines: Vec<&str> = text.lines().collect();
         for pair in lines.chunks_exact(2) {
@@ -92,7 +93,8 @@ impl Counters {
         }
     }
 
-    /// A name and a value in each line; the table's name is the first part of the name: `Ip6InCEPkts`.
+    /// Adds the counters in lines of a name and a value; the table's name is the first part of the name, as
+    /// in `Ip6InCEPkts`.
     fn add_list(&mut self, text: &str) {
         for line in text.lines() {
             let mut words = line.split_whitespace();
@@ -105,7 +107,7 @@ impl Counters {
         }
     }
 
-    /// The line of one interface.
+    /// Adds the counters in the line of one interface.
     fn add_device(&mut self, text: &str, interface: &str) {
         const NAMES: [&str; 12] = [
             "rx_bytes",

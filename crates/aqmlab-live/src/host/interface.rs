@@ -20,24 +20,24 @@ use crate::sys;
 /// Our end of a host's interface.
 pub type Tun = FdDevice<OwnedFd>;
 
-/// Its name, in each namespace.
+/// The interface's name, in each namespace.
 pub const NAME: &str = "aqmlab0";
 
-/// Packets that wait for us to read them. The router reads at once, so hardly any do; if it cannot, a short
-/// queue would drop them unnoticed.
+/// Maximum number of packets that wait for us to read them. The router reads at once, so hardly any wait;
+/// whenever it cannot, a short queue would drop packets unnoticed.
 const QUEUE: u32 = 20_000;
 
-/// The loopback interface is always the first of its namespace.
+/// Index of the loopback interface, which is always the first in its namespace.
 const LOOPBACK: u32 = 1;
 
-/// A process that has just ended may still hold a device: retry for this long.
+/// Number of retries for a device that a process that has just ended may still hold.
 const RETRIES: u32 = 40;
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 /// Creates the interface in the namespace of the calling thread, with addresses and a route.
 ///
 /// # Errors
-/// If the machine refuses.
+/// If the machine refuses an operation that this needs.
 pub fn make(
     addresses: impl Iterator<Item = IpAddr>,
     stack: &Stack,
@@ -51,8 +51,8 @@ pub fn make(
     let mut ask =
         |operation, request: Request| netlink.ask(&request).map_err(LiveError::io(operation, object()));
     ask("switch on", Request::set_link(LOOPBACK, &Link::default()))?;
-    // Without offloads, each segment arrives as TCP releases it, not in bursts that the kernel splits on the
-    // way out.
+    // Without offloads, segments arrive one by one, as TCP releases them, and not in bursts that the kernel
+    // splits on the way out.
     let gso_segments = if live.offload { None } else { Some(1) };
     let link = Link { mtu: Some(stack.mtu), queue: Some(QUEUE), gso_segments };
     ask("switch on", Request::set_link(index, &link)).map_err(|error| match error {
@@ -61,9 +61,9 @@ pub fn make(
         }
         other => other,
     })?;
-    // The discipline named by `net.core.default_qdisc` may drop and mark: it would be a second discipline, in
+    // The discipline named by `net.core.default_qdisc` may drop and mark: it would be a second discipline in
     // front of ours.
-    ask("take the queue from", Request::no_queue(index)).or_else(unless_without_traffic_control)?;
+    ask("remove the queue of", Request::no_queue(index)).or_else(unless_without_traffic_control)?;
     for &address in &addresses {
         ask("give an address to", Request::add_address(index, address))?;
     }
@@ -74,14 +74,14 @@ pub fn make(
 /// Creates an interface without an address in the namespace of the calling thread, and switches it on.
 ///
 /// # Errors
-/// If the machine refuses.
+/// If the machine refuses an operation that this needs.
 pub fn make_plain(name: &str, mtu: u32) -> Result<Tun, LiveError> {
     let tun = open(name, false)?;
     let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
     let index = netlink.index_of(name).map_err(LiveError::io("find", name))?;
     let link = Link { mtu: Some(mtu), queue: Some(QUEUE), gso_segments: None };
     netlink.ask(&Request::set_link(index, &link)).map_err(LiveError::io("switch on", name))?;
-    let without = netlink.ask(&Request::no_queue(index)).map_err(LiveError::io("take the queue from", name));
+    let without = netlink.ask(&Request::no_queue(index)).map_err(LiveError::io("remove the queue of", name));
     without.or_else(unless_without_traffic_control)?;
     Ok(tun)
 }
@@ -89,7 +89,7 @@ pub fn make_plain(name: &str, mtu: u32) -> Result<Tun, LiveError> {
 /// Routes all packets of the calling thread's namespace through an interface.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn route_all(name: &str) -> Result<(), LiveError> {
     let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
     let index = netlink.index_of(name).map_err(LiveError::io("find", name))?;
@@ -97,9 +97,9 @@ pub fn route_all(name: &str) -> Result<(), LiveError> {
     netlink.ask(&route).map_err(LiveError::io("route to", name))
 }
 
-/// A kernel without traffic control (`CONFIG_NET_SCHED`) does not support this request; its interfaces have
-/// a FIFO, `pfifo_fast`, of the length set here. After any other error an unknown queue remains
-/// there.
+/// Accepts the error of a kernel without traffic control (`CONFIG_NET_SCHED`), which does not support this
+/// request: its interfaces have a FIFO, `pfifo_fast`, of the length set here. After any other error, an
+/// unknown queue would remain there.
 fn unless_without_traffic_control(error: LiveError) -> Result<(), LiveError> {
     match error {
         LiveError::Io { source, .. } if source.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
@@ -132,14 +132,14 @@ mod tests {
     #[test]
     fn a_queue_may_stay_only_where_there_is_no_traffic_control() {
         let answered = |errno| {
-            unless_without_traffic_control(LiveError::io("take the queue from", "it")(
+            unless_without_traffic_control(LiveError::io("remove the queue of", "it")(
                 io::Error::from_raw_os_error(errno),
             ))
         };
         assert!(answered(libc::EOPNOTSUPP).is_ok());
         for errno in [libc::ENOENT, libc::EPERM, libc::EINVAL, libc::EBUSY] {
             let refusal = answered(errno).unwrap_err().to_string();
-            assert!(refusal.starts_with("cannot take the queue from it: "), "{refusal}");
+            assert!(refusal.starts_with("cannot remove the queue of it: "), "{refusal}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! A queue of the kernel at a link: a namespace with two interfaces, between which the kernel forwards, and
-//! tc's discipline behind a shaper at the outgoing one. Like all namespaces of a run, it has no name and ends
-//! with the process.
+//! A kernel queue at a link: a namespace with two interfaces, between which the kernel forwards packets, and
+//! tc's discipline inside a shaper at the outgoing interface. Like all namespaces of a run, it has no name
+//! and ends with the process.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -18,13 +18,14 @@ use crate::error::LiveError;
 use crate::kernel_queue::{KernelPath, KernelState};
 use crate::sys;
 
-/// The interface through which packets enter the kernel, and the one with the discipline.
+/// The interface through which packets enter the kernel.
 const ENTRANCE: &str = "aqmlab1";
+/// The interface with the discipline.
 const EXIT: &str = "aqmlab2";
-/// The class of the shaper, whose only queue is the discipline: `1:1`.
+/// The only class of the shaper, `1:1`, whose queue is the discipline.
 const CLASS: u32 = 0x0001_0001;
 
-/// A queue of the kernel.
+/// A kernel queue.
 pub struct LinuxQueue {
     entrance: Tun,
     exit: Tun,
@@ -32,7 +33,7 @@ pub struct LinuxQueue {
     index: u32,
 }
 
-/// The data kept for the queue while the router owns it.
+/// The data kept about a kernel queue while the router owns the queue itself.
 #[derive(Debug)]
 pub struct KernelHost {
     /// Index of its link.
@@ -40,11 +41,11 @@ pub struct KernelHost {
     /// Its specification.
     pub spec: String,
     namespace: Namespace,
-    /// Keeps the interface with the discipline after the router has ended.
+    /// Keeps the interface with the discipline alive after the router has ended.
     _exit: OwnedFd,
 }
 
-/// Creates the kernel queues of a plan; the calling thread returns to its namespace.
+/// Creates the kernel queues of a plan; the calling thread then returns to its namespace.
 ///
 /// # Errors
 /// If tc refuses a specification, the plan cannot be carried out, or the machine lacks something.
@@ -96,7 +97,8 @@ fn make(
     let mtu = mtu.to_string();
     tc(&["qdisc", "replace", "dev", EXIT, "root", "handle", "1:", "htb", "default", "1"])
         .and_then(|output| accepted(&output).map_err(|words| lacking("htb", &words)))?;
-    // The smallest bursts: a packet leaves when its predecessor has been sent, to the microsecond.
+    // With the smallest bursts, each packet leaves when its predecessor has been sent, to within a
+    // microsecond.
     let mut class = vec!["class", "add", "dev", EXIT, "parent", "1:", "classid", "1:1", "htb", "rate", &rate];
     class.extend(["burst", "15", "cburst", "15", "quantum", &mtu, "mtu", &mtu]);
     if plan.overhead.get() > 0 {
@@ -118,12 +120,13 @@ fn make(
     Ok((host, LinuxQueue { entrance, exit, netlink, index }))
 }
 
-/// The discipline that a specification names.
+/// Returns the discipline that a specification names.
 fn discipline(spec: &str) -> &str {
     spec_words(spec).next().unwrap_or_default()
 }
 
-/// tc has refused a specification: because the kernel lacks the discipline, or because of its words.
+/// Returns the error for a specification that tc has refused, either because the kernel lacks the discipline
+/// or because of the specification's words.
 fn refused(link: usize, spec: &str, words: &str) -> LiveError {
     if is_lack(words) {
         return lacking(discipline(spec), words);
@@ -131,12 +134,14 @@ fn refused(link: usize, spec: &str, words: &str) -> LiveError {
     LiveError::TcRefuses { link, spec: spec.to_owned(), words: words.to_owned() }
 }
 
-/// The kernel's message for a discipline that it does not have: its own, and that of older kernels (ENOENT).
+/// Returns whether tc's message means that the kernel lacks the discipline: it is the kernel's own message,
+/// or ENOENT from an older kernel.
 fn is_lack(words: &str) -> bool {
     ["qdisc kind is unknown", "No such file or directory"].iter().any(|lack| words.contains(lack))
 }
 
-/// This kernel has no such discipline.
+/// Returns the error for a discipline that could not be set up: either this kernel does not have it, or tc's
+/// message gives another reason.
 fn lacking(discipline: &str, words: &str) -> LiveError {
     match is_lack(words) {
         true => LiveError::NoDiscipline { name: discipline.to_owned() },
@@ -159,7 +164,7 @@ fn tc(words: &[&str]) -> Result<Output, LiveError> {
     })
 }
 
-/// Returns tc's message if it has failed.
+/// Returns tc's message as the error if tc has failed.
 fn accepted(output: &Output) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
@@ -170,12 +175,12 @@ fn accepted(output: &Output) -> Result<(), String> {
     Err(if lines.is_empty() { output.status.to_string() } else { lines.join("; ") })
 }
 
-/// Returns the disciplines of these specifications that this kernel lacks, tested in a separate namespace;
-/// the calling thread stays there. Each specification must have all options that tc requires; otherwise tc
-/// refuses it before it sends the request.
+/// Returns those disciplines of the specifications that this kernel lacks. They are tested in a separate
+/// namespace, in which the calling thread stays. Each specification must have all options that tc requires;
+/// otherwise tc refuses it before the kernel is asked.
 ///
 /// # Errors
-/// If there is no tc, or no interface for the test.
+/// If there is no tc, or if the interface for the test cannot be created.
 pub fn lacks<'a>(specs: &[&'a str]) -> Result<Vec<&'a str>, LiveError> {
     let _namespace = Namespace::new()?;
     let _exit = interface::make_plain(EXIT, 1500)?;
@@ -190,7 +195,7 @@ pub fn lacks<'a>(specs: &[&'a str]) -> Result<Vec<&'a str>, LiveError> {
     Ok(lacking)
 }
 
-/// The kernel's statistics of its queue after a run.
+/// The kernel's statistics of a queue after a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelCounts {
     /// Index of the queue's link.
@@ -199,18 +204,18 @@ pub struct KernelCounts {
     pub spec: String,
     /// The discipline and its counts as `tc -s` prints them.
     pub shown: String,
-    /// Packets that it has dropped.
+    /// Packets that the discipline has dropped.
     pub dropped: u32,
     /// Packets that still wait.
     pub waiting: u32,
-    /// Counters of its namespace and of its outgoing interface.
+    /// Counters of the queue's namespace and of its outgoing interface.
     pub counters: Counters,
 }
 
-/// Reads the counts of the kernel queues. The calling thread returns to its namespace.
+/// Reads the counts of the kernel queues. The calling thread then returns to its namespace.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn look_at_queues(queues: Vec<KernelHost>, home: &Namespace) -> Result<Vec<KernelCounts>, LiveError> {
     let looked = !queues.is_empty();
     let counts = queues.into_iter().map(KernelHost::look).collect::<Result<Vec<_>, _>>()?;
@@ -238,7 +243,8 @@ impl KernelHost {
     }
 }
 
-/// The part of the output of `tc -s qdisc show` that describes the shaper's only queue: the second one.
+/// Returns the part of the output of `tc -s qdisc show` that describes the shaper's only queue, which comes
+/// second.
 fn leaf_of(text: &str) -> &str {
     let second = text.match_indices("qdisc ").map(|(at, _)| at).nth(1);
     second.map_or(text, |at| &text[at..]).trim()

@@ -1,5 +1,5 @@
-//! Network namespaces, held by descriptors, and their settings. `/proc/sys/net` shows the settings of the
-//! calling thread's namespace.
+//! Network namespaces, which descriptors keep alive, and their settings. `/proc/sys/net` shows the settings
+//! of the calling thread's namespace.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,37 +20,37 @@ impl Namespace {
     /// Returns the namespace of the calling thread.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn current() -> Result<Self, LiveError> {
         let path = "/proc/thread-self/ns/net";
         File::open(path).map(Namespace).map_err(LiveError::io("open", path))
     }
 
-    /// Returns a new namespace, into which the calling thread has moved.
+    /// Creates a namespace and moves the calling thread into it.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn new() -> Result<Self, LiveError> {
         sys::unshare_net().map_err(LiveError::io("make", "a network namespace"))?;
         Namespace::current()
     }
 
-    /// Moves the calling thread into it. Descriptors that the thread opens from then on belong
-    /// there; those already open stay where they are.
+    /// Moves the calling thread into this namespace. Descriptors that the thread opens from then on belong to
+    /// it; those already open stay where they are.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn enter(&self) -> Result<(), LiveError> {
         move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(|error| LiveError::io("enter", "a network namespace")(error.into()))
     }
 }
 
-/// Moves the process from its initial network namespace into a new, empty one. If it lacks
-/// the privilege, it also enters a user namespace in which it is root.
+/// Moves the process from its initial network namespace into a new, empty one. If the process lacks the
+/// privilege, it also enters a user namespace in which it is root.
 ///
 /// # Errors
-/// If the machine refuses. The error names a remedy.
+/// If the machine refuses an operation that this needs. The error names a remedy.
 pub fn leave_host_namespace() -> Result<(), LiveError> {
     match sys::unshare_net() {
         Ok(()) => Ok(()),
@@ -61,7 +61,8 @@ pub fn leave_host_namespace() -> Result<(), LiveError> {
     }
 }
 
-/// user_namespaces(7): an ordinary user may map only itself, and must give up setting groups.
+/// Moves the process into new user and network namespaces. See user_namespaces(7): an ordinary user may map
+/// only itself, and must first give up the right to set groups.
 fn become_root_of_a_namespace() -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     sys::unshare_user_and_net()?;
@@ -73,17 +74,17 @@ fn become_root_of_a_namespace() -> io::Result<()> {
 /// A setting and its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sysctl {
-    /// Below `/proc/sys/net`: `"ipv4/tcp_sack"`.
+    /// Name below `/proc/sys/net`: `"ipv4/tcp_sack"`.
     pub name: &'static str,
     /// The value to set.
     pub value: String,
-    /// The consequence of a missing setting, if that is worth reporting: a kernel that does not know the
-    /// setting usually lacks the feature, too.
+    /// The consequence if the kernel lacks the setting, where that is worth reporting: a kernel that does not
+    /// know the setting usually lacks the feature, too.
     pub without: Option<&'static str>,
 }
 
 impl Sysctl {
-    /// Returns a setting that a kernel may lack.
+    /// Returns a setting that a kernel may lack without any remark.
     pub fn new(name: &'static str, value: impl ToString) -> Self {
         Sysctl { name, value: value.to_string(), without: None }
     }
@@ -99,7 +100,8 @@ impl Sysctl {
     }
 }
 
-/// Settings of a namespace as the kernel shows them, and remarks about those that could not be set.
+/// Settings of a namespace, as the kernel shows them afterwards, and remarks about those that could not be
+/// set.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
     /// Values by name.
@@ -108,7 +110,7 @@ pub struct Applied {
     pub remarks: Vec<String>,
 }
 
-/// Sets the namespace of the calling thread.
+/// Applies settings to the namespace of the calling thread.
 ///
 /// # Errors
 /// If `/proc/sys` cannot be written.
@@ -130,7 +132,7 @@ pub fn apply(settings: &[Sysctl]) -> Result<Applied, LiveError> {
     Ok(applied)
 }
 
-/// The kernel lacks the setting, or this value of it.
+/// Returns whether the error means that the kernel lacks the setting, or does not accept this value for it.
 fn is_unknown(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidInput)
 }

@@ -1,5 +1,6 @@
-//! Routing netlink: the few requests that set up a host (rtnetlink(7)), and their messages as bytes: a
-//! header, a fixed part and attributes, all in the machine's byte order and padded to multiples of four.
+//! Routing netlink (rtnetlink(7)): the few requests that set up a host, and their encoding in bytes. A
+//! message has a header, a fixed part and attributes, all in native byte order and padded to multiples of
+//! four.
 
 use std::io;
 use std::net::IpAddr;
@@ -18,21 +19,21 @@ impl Netlink {
     /// Opens a connection in the namespace of the calling thread.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn open() -> io::Result<Self> {
-        // Netlink's protocol number 0 is that of routing.
+        // Protocol 0 of netlink is routing.
         let socket =
             rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         rustix::net::bind(&socket, &netlink::SocketAddrNetlink::new(0, 0))?;
         Ok(Netlink { socket, sequence: 0 })
     }
 
-    /// The number of the interface `name`.
+    /// Returns the index of the interface `name`.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn index_of(&self, name: &str) -> io::Result<u32> {
-        // Any socket can be used to ask.
+        // Any socket will do for this request.
         Ok(rustix::net::netdevice::name_to_index(&self.socket, name)?)
     }
 
@@ -54,10 +55,11 @@ impl Netlink {
 }
 
 impl Netlink {
-    /// Returns the packets that wait in the queue discipline of a class of an interface, and those that it has dropped.
+    /// Returns the number of packets that wait in the queue discipline at a class of an interface, and the
+    /// number that it has dropped.
     ///
     /// # Errors
-    /// The kernel's error, or `InvalidData` if it answers something else.
+    /// The kernel's error, or `InvalidData` if the answer is not such a description.
     pub fn queue_counts(&mut self, index: u32, class: u32) -> io::Result<(u32, u32)> {
         self.sequence += 1;
         let request = Request::queue_of(index, class);
@@ -71,8 +73,8 @@ impl Netlink {
     }
 }
 
-/// The counts in the kernel's description of a discipline: `TCA_STATS_QUEUE` within `TCA_STATS2`, a struct
-/// gnet_stats_queue with waiting packets, their bytes, drops.
+/// Reads the counts in the kernel's description of a discipline: `TCA_STATS_QUEUE` within `TCA_STATS2` is a
+/// struct gnet_stats_queue, which begins with the waiting packets, their bytes and the drops.
 fn counts_of(answer: &[u8]) -> Option<(u32, u32)> {
     const TCA_STATS2: u16 = 7;
     const TCA_STATS_QUEUE: u16 = 3;
@@ -85,7 +87,8 @@ fn counts_of(answer: &[u8]) -> Option<(u32, u32)> {
     Some((word(0)?, word(8)?))
 }
 
-/// The value of the first attribute of a kind; its two upper bits are flags.
+/// Returns the value of the first attribute of a kind; the two upper bits of the kind in the message are
+/// flags.
 fn attribute(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
     loop {
         let length = usize::from(u16::from_ne_bytes(attributes.get(..2)?.try_into().ok()?));
@@ -109,7 +112,7 @@ pub struct Request {
 /// Settings of an interface; `None` leaves a value unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Link {
-    /// Largest packet.
+    /// Size of the largest packet, in bytes.
     pub mtu: Option<u32>,
     /// Number of packets that may wait for the reader of the device.
     pub queue: Option<u32>,
@@ -117,18 +120,19 @@ pub struct Link {
     pub gso_segments: Option<u32>,
 }
 
-/// Metrics of a route; `None` is the kernel's default.
+/// Metrics of a route; `None` means the kernel's default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Metrics {
-    /// Initial congestion window, segments.
+    /// Initial congestion window, in segments.
     pub initial_window: Option<u32>,
-    /// Initial receive window, segments.
+    /// Initial receive window, in segments.
     pub initial_receive_window: Option<u32>,
-    /// Largest receive window, bytes.
+    /// Largest receive window, in bytes.
     pub receive_window: Option<u32>,
-    /// Minimum retransmission timeout, milliseconds; locked because the kernel would otherwise ignore it.
+    /// Minimum retransmission timeout, in milliseconds; the metric is locked, because the kernel would
+    /// otherwise ignore it.
     pub min_rto_ms: Option<u32>,
-    /// Each segment is acknowledged at once.
+    /// Whether each segment is acknowledged at once.
     pub quick_ack: bool,
 }
 
@@ -152,7 +156,7 @@ impl Request {
         Request { kind, flags, body: Vec::new() }
     }
 
-    /// Sets an interface and switches it on.
+    /// Returns a request to configure an interface and switch it on.
     pub fn set_link(index: u32, link: &Link) -> Self {
         let mut request = Request::new(libc::RTM_NEWLINK, 0);
         let up = libc::IFF_UP as u32;
@@ -167,7 +171,8 @@ impl Request {
         request
     }
 
-    /// Removes the queue discipline of an interface, so that packets go straight to the device.
+    /// Returns a request to remove the queue discipline of an interface, so that packets go straight to the
+    /// device.
     pub fn no_queue(index: u32) -> Self {
         let mut request = Request::new(libc::RTM_NEWQDISC, libc::NLM_F_CREATE | libc::NLM_F_REPLACE);
         // struct tcmsg: family, index, handle, parent, info
@@ -178,8 +183,8 @@ impl Request {
         request
     }
 
-    /// Requests the queue discipline of a class, with its counts; the answer is its description, and no other
-    /// follows.
+    /// Returns a request for the queue discipline of a class, with its counts; the answer is one message that
+    /// describes it.
     pub fn queue_of(index: u32, class: u32) -> Self {
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ECHO) as u16;
         let mut request = Request { kind: libc::RTM_GETQDISC, flags, body: Vec::new() };
@@ -190,12 +195,12 @@ impl Request {
         request
     }
 
-    /// Gives an interface an address in a network without any other address.
+    /// Returns a request to give an interface an address in a network without any other address.
     pub fn add_address(index: u32, address: IpAddr) -> Self {
         let mut request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
         let octets = octets(address);
-        // struct ifaddrmsg: family, prefix length, flags, scope, index. No other host can have the
-        // address, so duplicates are not detected (NODAD).
+        // struct ifaddrmsg: family, prefix length, flags, scope, index. No other host can have the address,
+        // so the detection of duplicates is switched off (NODAD).
         let flags = if address.is_ipv6() { libc::IFA_F_NODAD as u8 } else { 0 };
         request.fixed(&[family(address), (octets.len() * 8) as u8, flags, libc::RT_SCOPE_UNIVERSE]);
         request.fixed(&index.to_ne_bytes());
@@ -204,7 +209,7 @@ impl Request {
         request
     }
 
-    /// Routes all packets through an interface.
+    /// Returns a request to route all packets through an interface.
     pub fn add_default_route(index: u32, version: IpVersion, metrics: &Metrics) -> Self {
         let mut request = Request::new(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
         let (family, scope) = match version {
@@ -230,7 +235,7 @@ impl Request {
         bytes.extend(self.kind.to_ne_bytes());
         bytes.extend(self.flags.to_ne_bytes());
         bytes.extend(sequence.to_ne_bytes());
-        // Port 0: from this socket, regardless of its number, to the kernel.
+        // Port 0 means the kernel; the sender is this socket, whatever its port.
         bytes.extend(0u32.to_ne_bytes());
         bytes.extend(&self.body);
         bytes
@@ -271,7 +276,7 @@ impl Metrics {
     }
 }
 
-/// Length and kind, the value, and zeros up to the next multiple of four.
+/// Appends an attribute: length and kind, the value, and zeros up to the next multiple of four.
 fn put_attribute(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
     let length = 4 + value.len();
     bytes.extend((length as u16).to_ne_bytes());
@@ -302,7 +307,7 @@ pub fn answer_to(bytes: &[u8], sequence: u32) -> Option<io::Result<()>> {
     if i32::from(kind) != libc::NLMSG_ERROR || word(8)? != sequence {
         return None;
     }
-    // struct nlmsgerr begins with zero, or with an error number below zero.
+    // struct nlmsgerr begins with zero or with a negative error number.
     Some(match word(HEADER)?.cast_signed() {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(-error)),
@@ -346,7 +351,7 @@ mod tests {
         request.attribute(7, &stats);
         let bytes = request.bytes(1);
         assert_eq!(counts_of(&bytes), Some((7, 3)));
-        // Wherever it is cut, it is read to its end or not at all.
+        // A truncated message is never read, wherever it is cut.
         for length in 0..bytes.len() {
             assert_eq!(counts_of(&bytes[..length]), None);
         }

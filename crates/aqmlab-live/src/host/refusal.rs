@@ -1,4 +1,4 @@
-//! Refusals of a machine, and remedies.
+//! Reasons why a machine refuses what a live run needs, and what to do about each.
 
 use std::fs;
 use std::io;
@@ -10,16 +10,16 @@ use crate::error::LiveError;
 pub struct Policy {
     /// `kernel.apparmor_restrict_unprivileged_userns` (Ubuntu 23.10 and later)
     pub apparmor_restricts: bool,
-    /// `kernel.unprivileged_userns_clone` (Debian's patch); true without this switch
+    /// `kernel.unprivileged_userns_clone` (Debian's patch); true if there is no such switch
     pub unprivileged_allowed: bool,
     /// `user.max_user_namespaces`
     pub any_allowed: bool,
-    /// Whether the process has other threads. A process with other threads cannot create a user namespace.
+    /// Whether the process has more than one thread. Such a process cannot create a user namespace.
     pub several_threads: bool,
 }
 
 impl Policy {
-    /// This machine's.
+    /// Returns this machine's policy.
     pub fn of_machine() -> Self {
         let is = |name: &str, value: &str| {
             fs::read_to_string(format!("/proc/sys/{name}")).is_ok_and(|text| text.trim() == value)
@@ -37,7 +37,8 @@ fn machine(what: impl Into<String>, remedy: impl Into<String>) -> LiveError {
     LiveError::Machine { what: what.into(), remedy: remedy.into() }
 }
 
-/// Returns the error for a root process that may not have its own network namespace: `unshare` failed.
+/// Returns the error for a root process that could not get its own network namespace, because `unshare`
+/// failed.
 pub fn network_namespaces(error: &io::Error, policy: Policy) -> LiveError {
     if error.raw_os_error() == Some(libc::EINVAL) {
         return without("network", "CONFIG_NET_NS", error);
@@ -45,8 +46,8 @@ pub fn network_namespaces(error: &io::Error, policy: Policy) -> LiveError {
     namespaces(error, policy)
 }
 
-/// Returns the error for a process that may not have its own user namespace: `unshare` failed, or the new
-/// namespace could not be given a user.
+/// Returns the error for a process that could not get its own user namespace: either `unshare` failed, or the
+/// new namespace could not be given a user.
 pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     let what = format!("it refuses user namespaces ({error})");
     if error.raw_os_error() == Some(libc::EINVAL) && !policy.several_threads {
@@ -78,14 +79,14 @@ pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     )
 }
 
-/// The kernel was built without this kind of namespace.
+/// Returns the error for a kernel that was built without this kind of namespace.
 fn without(kind: &str, option: &str, error: &io::Error) -> LiveError {
     let what = format!("its kernel has no {kind} namespaces ({error})");
     let root = if kind == "user" { ", or run as root" } else { "" };
     machine(what, format!("boot a kernel built with `{option}`{root}"))
 }
 
-/// A thread cannot be started.
+/// Returns the error for a thread that cannot be started.
 pub fn thread(what: &str, error: &io::Error) -> LiveError {
     machine(
         format!("it cannot start a thread for {what} ({error})"),
@@ -93,12 +94,12 @@ pub fn thread(what: &str, error: &io::Error) -> LiveError {
     )
 }
 
-/// There is no tc.
+/// Returns the error for a machine without tc.
 pub fn no_tc() -> LiveError {
-    machine("there is no `tc` for queues of the kernel", "install iproute2")
+    machine("there is no `tc`, which kernel queues need", "install iproute2")
 }
 
-/// `/dev/net/tun` cannot be opened.
+/// Returns the error for a `/dev/net/tun` that cannot be opened.
 pub fn tun_file(error: &io::Error) -> LiveError {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => machine(
@@ -112,7 +113,7 @@ pub fn tun_file(error: &io::Error) -> LiveError {
     }
 }
 
-/// No TUN interface can be created.
+/// Returns the error for a TUN interface that cannot be created.
 pub fn tun_interface(error: &io::Error) -> LiveError {
     match error.raw_os_error() {
         Some(libc::EBUSY) => machine(
@@ -127,7 +128,7 @@ pub fn tun_interface(error: &io::Error) -> LiveError {
     }
 }
 
-/// A setting of a namespace cannot be written.
+/// Returns the error for a setting of a namespace that cannot be written.
 pub fn sysctl(path: &str, error: io::Error) -> LiveError {
     match error.raw_os_error() {
         Some(libc::EROFS | libc::EACCES | libc::EPERM) => machine(
@@ -138,7 +139,7 @@ pub fn sysctl(path: &str, error: io::Error) -> LiveError {
     }
 }
 
-/// The kernel has no congestion control of that name.
+/// Returns the error for a congestion control that the kernel does not have.
 pub fn congestion_control(name: &str, class: &str, available: &str) -> LiveError {
     machine(
         format!(
@@ -148,7 +149,7 @@ pub fn congestion_control(name: &str, class: &str, available: &str) -> LiveError
     )
 }
 
-/// A device does not accept packets of that size.
+/// Returns the error for a device that does not accept packets of this size.
 pub fn mtu(mtu: u32, error: &io::Error) -> LiveError {
     machine(
         format!("its TUN interfaces accept no packets of {mtu} bytes ({error})"),
@@ -156,7 +157,7 @@ pub fn mtu(mtu: u32, error: &io::Error) -> LiveError {
     )
 }
 
-/// Returns the error for more sockets than the process may have.
+/// Returns the error for a plan that needs more sockets than the process may have.
 pub fn descriptors(needed: u64, allowed: u64) -> LiveError {
     machine(
         format!(

@@ -29,11 +29,11 @@ pub struct Host {
 pub struct Hosts {
     /// Their addresses.
     pub addresses: Addresses,
-    /// Namespace of the process itself, which is empty.
+    /// Namespace of the process itself, which contains nothing.
     pub home: Namespace,
-    /// In the order of [`HostId::number`].
+    /// The hosts, in the order of [`HostId::number`].
     pub hosts: Vec<Host>,
-    /// By class.
+    /// The stacks, by class.
     pub stacks: Vec<Stack>,
 }
 
@@ -67,7 +67,7 @@ pub fn set_up(plan: &Plan) -> Result<(Hosts, Vec<Tun>), LiveError> {
 }
 
 impl Hosts {
-    /// A host.
+    /// Returns a host.
     pub fn of(&self, id: HostId) -> &Host {
         &self.hosts[id.number()]
     }
@@ -85,11 +85,11 @@ impl Hosts {
         remarks
     }
 
-    /// Returns the counters of each host's kernel, in the order of [`HostId::number`]. Its
-    /// namespace is as old as the run.
+    /// Returns the kernel's counters for each host, in the order of [`HostId::number`]. They cover the whole
+    /// run, because each host's namespace is as old as the run.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn counters(&self) -> Result<Vec<Counters>, LiveError> {
         let read = |host: &Host| {
             host.namespace.enter()?;
@@ -126,11 +126,11 @@ impl Hosts {
 fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
     let without_ipv6 = u8::from(ip == IpVersion::V4);
     vec![
-        // Otherwise the next flow would inherit the ssthresh and RTT of one flow.
+        // Otherwise a flow would inherit the ssthresh and RTT of an earlier one.
         Sysctl::wanted("ipv4/tcp_no_metrics_save", 1, "flows may inherit ssthresh and RTT from earlier ones"),
         Sysctl::new("ipv4/ip_local_port_range", "1024 65535"),
-        // A client port is used again after its rest. If a TIME-WAIT ends too early, late packets are
-        // answered with a RST.
+        // A client port is reused after a rest. If a TIME-WAIT ends too early, late packets are answered with
+        // a RST.
         Sysctl::new("ipv4/tcp_tw_reuse", 1),
         Sysctl::new("ipv4/tcp_max_tw_buckets", 1 << 20),
         // A thousand flows may start at once.
@@ -141,10 +141,10 @@ fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
         Sysctl::new("ipv4/tcp_wmem", "4096 65536 67108864"),
         Sysctl::new("ipv4/tcp_mtu_probing", 0),
         Sysctl::new("ipv4/tcp_fastopen", 0),
-        // Acknowledgments are delayed only as the plan states, and writes are not held back.
+        // Acknowledgments are delayed only as the plan specifies, and writes are not held back.
         Sysctl::new("ipv4/tcp_backlog_ack_defer", 0),
         Sysctl::new("ipv4/tcp_autocorking", 0),
-        // RFC 6298, 5.5: a SYN's timeout doubles from the first one on.
+        // RFC 6298, 5.5: the timeout of a SYN doubles from the first expiry on.
         Sysctl::new("ipv4/tcp_syn_linear_timeouts", 0),
         Sysctl::new("ipv6/conf/all/disable_ipv6", without_ipv6),
         Sysctl::new("ipv6/conf/default/disable_ipv6", without_ipv6),

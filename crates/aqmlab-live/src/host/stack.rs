@@ -1,8 +1,8 @@
 //! Settings of a class's hosts: a TCP profile translated into settings of a kernel's stack.
 //!
-//! The simulator has a parameter for each decision of an endpoint; a kernel has settings for some
-//! of them and decides the rest itself. [`SETTABLE`] lists the former. The profile `linux` describes the
-//! kernel's decisions. If the plan differs from one of them, a remark in the result reports it.
+//! The simulator has a parameter for each decision of an endpoint; a kernel has settings for some of them and
+//! decides the rest itself. [`SETTABLE`] lists the parameters that it can set. The profile `linux` describes
+//! the kernel's own decisions. If the plan differs from one of them, a remark in the result says so.
 
 use aqmlab_params::{Origin, Settings};
 use aqmlab_qdisc::Dscp;
@@ -20,9 +20,9 @@ use crate::error::LiveError;
 /// Settings of a class's hosts and their sockets.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    /// Largest packet.
+    /// Size of the largest packet, in bytes.
     pub mtu: u32,
-    /// Settings of the namespaces, besides those of every class.
+    /// Settings of the hosts' namespaces, in addition to those of every host.
     pub sysctls: Vec<Sysctl>,
     /// Metrics of the routes.
     pub metrics: Metrics,
@@ -37,14 +37,14 @@ pub struct Stack {
 pub struct TcpSockets {
     /// Name of the congestion control.
     pub congestion: String,
-    /// Largest payload of a segment with TCP options, if the MTU alone does not determine it.
+    /// Maximum size of a segment's payload and TCP options together, if the MTU alone does not determine it.
     pub max_segment: Option<u32>,
-    /// Largest receive window, if it is limited. The route also sets it, but since Linux 6.6 connections
+    /// Largest receive window, if it is limited. The route also sets it, but since Linux 6.6, connections
     /// forget that value.
     pub receive_window: Option<u32>,
-    /// Partial segments do not wait for acknowledgments.
+    /// Whether partial segments are sent without waiting for acknowledgments.
     pub no_delay: bool,
-    /// Code point of their packets.
+    /// Code point of the connections' packets.
     pub dscp: Dscp,
 }
 
@@ -53,33 +53,34 @@ pub struct TcpSockets {
 pub struct Datagrams {
     /// Bytes of IP and UDP header.
     pub header: u32,
-    /// Largest packet.
+    /// Size of the largest packet, in bytes.
     pub most: u32,
 }
 
 impl Datagrams {
-    /// Returns the payload of a packet of `size`: packets cannot be smaller than their headers, nor
-    /// larger than the MTU.
+    /// Returns the payload of a packet of `size`, limited so that the packet is neither smaller than its
+    /// headers nor larger than the MTU.
     pub fn payload(&self, size: Bytes) -> usize {
         (size.get().clamp(self.header.into(), self.most.into()) - u64::from(self.header)) as usize
     }
 }
 
-/// IPv4 and TCP without options.
+/// Length of the IPv4 and TCP headers without options.
 const TCP_IPV4: u32 = 40;
-/// The option with which segments carry time stamps, padded (RFC 7323, appendix A).
+/// Length of the time stamps option, padding included (RFC 7323, appendix A).
 const TIMESTAMPS: u32 = 12;
-/// RFC 8200, 5: no link with IPv6 has a smaller MTU, and Linux does not run IPv6 over such a link.
+/// RFC 8200, 5: no link that carries IPv6 has a smaller MTU, and Linux does not run IPv6 over a link that
+/// has.
 const LEAST_MTU_IPV6: u32 = 1280;
 /// RFC 791, 3.1: every link carries this size, and Linux does not run IPv4 over other links.
 const LEAST_MTU_IPV4: u32 = 68;
 /// The largest IPv4 packet.
 const MOST_MTU: u64 = 65_535;
-/// Packet sizes may be exponential; one packet in nine million exceeds this multiple of the mean, and is
-/// truncated to it.
+/// Maximum packet size, as a multiple of the mean, if sizes are exponential; one packet in nine million would
+/// be larger, and is truncated to this size.
 const MOST_MEANS: u64 = 16;
 
-/// Parameters for which a kernel has settings, by the names of the profile's table.
+/// Parameters for which a kernel has settings, by their names in the profile's table.
 const SETTABLE: &[&str] = &[
     "mss",
     "header",
@@ -110,23 +111,23 @@ const SETTABLE: &[&str] = &[
 /// handles them.
 const SET_WITH_OTHERS: &[&str] = &["granularity", "ack_every", "sack_blocks", "abc_limit"];
 
-/// Parameters for which the kernel's behaviour does not matter: nothing that is measured depends on
+/// Parameters for which the kernel's behaviour does not matter, because nothing that is measured depends on
 /// them.
 const WITHOUT_EFFECT: &[&str] =
     &["initial_sequence", "time_wait", "tick_phase", "sack_overhead", "syn_fallback_rto"];
 
-/// Value of a profile that sets no limit.
+/// The value of `abc_limit` in a profile that sets no limit.
 const NO_ABC_LIMIT: u32 = u32::MAX;
-/// No window of this many segments is ever reached: the profile's default.
+/// The profile's default window in segments, which is never reached.
 const ANY_WINDOW: u32 = 1 << 20;
-/// No receive window is larger (RFC 7323, 2.3): the profile's default.
+/// The profile's default receive window in bytes; no receive window can be larger (RFC 7323, 2.3).
 const ANY_RECEIVE_WINDOW: u32 = 1 << 30;
 
 impl Stack {
-    /// Returns the translation for a class.
+    /// Returns the settings into which a class's profile is translated.
     ///
     /// # Errors
-    /// If its packets cannot be carried.
+    /// If the class's packets cannot be carried.
     pub fn of(class: &ClassPlan, ip: IpVersion) -> Result<Self, LiveError> {
         match &class.workload {
             Workload::Bulk { tcp, tcp_settings, .. } | Workload::Sessions { tcp, tcp_settings, .. } => {
@@ -177,7 +178,7 @@ impl Stack {
         let mut remarks = kernels_own(class, settings);
         if tcp.header != header {
             remarks.push(format!(
-                "class `{}`: segments have headers of {header} bytes, not of the {} in `header`",
+                "class `{}`: segments have headers of {header} bytes, not of {} as `header` states",
                 class.name, tcp.header
             ));
         }
@@ -218,7 +219,7 @@ impl Translation<'_> {
                 flag(tcp.recovery == Recovery::Sack),
                 "SACK follows the kernel's setting",
             ),
-            // Can be switched off only before Linux 6.17.
+            // RACK can be switched off only before Linux 6.17.
             Sysctl::new("ipv4/tcp_recovery", flag(tcp.rack)),
             Sysctl::new("ipv4/tcp_early_retrans", 3 * flag(tcp.tail_loss_probe)),
             Sysctl::new("ipv4/tcp_frto", 2 * flag(tcp.frto)),
@@ -238,7 +239,7 @@ impl Translation<'_> {
             Sysctl::new("ipv4/tcp_max_reordering", tcp.dupthresh.max(1)),
             Sysctl::new("ipv4/tcp_syn_retries", tcp.syn_retries.clamp(1, 127)),
             Sysctl::new("ipv4/tcp_retries2", tcp.data_retries.clamp(1, 255)),
-            // A growing buffer increases the window, whatever the route's setting.
+            // A buffer that grows also increases the window, whatever the route's metric.
             Sysctl::new("ipv4/tcp_moderate_rcvbuf", flag(window(tcp) >= ANY_RECEIVE_WINDOW)),
             Sysctl::wanted(
                 "ipv4/tcp_rmem",
@@ -259,19 +260,20 @@ impl Translation<'_> {
         (sysctls, metrics)
     }
 
-    /// From Linux 6.15 on, the longest timeout can be set to a value from 1 to 120 s.
+    /// Returns the setting of the maximum timeout, which since Linux 6.15 can be set to a value from 1 to 120
+    /// s.
     fn max_rto(&mut self) -> Option<Sysctl> {
         let ms = self.tcp.max_rto.as_ns().div_ceil(1_000_000);
         if ms > 120_000 {
             self.remark(format!("`max_rto` is {}, but kernels allow at most 120s", self.tcp.max_rto));
         }
         let value = ms.clamp(1_000, 120_000);
-        // Kernels without the setting have this value.
+        // Kernels without the setting use 120 s.
         (value != 120_000)
             .then(|| Sysctl::wanted("ipv4/tcp_rto_max_ms", value, "timeouts are backed off up to 120s"))
     }
 
-    /// Values of settable parameters without an equivalent in a kernel.
+    /// Adds remarks on values of settable parameters that have no equivalent in a kernel.
     fn variants(&mut self, timestamps: bool) {
         let tcp = self.tcp;
         let blocks = if timestamps { 3 } else { 4 };
@@ -316,16 +318,17 @@ impl Translation<'_> {
     }
 }
 
-/// Returns the maximum number of bytes in flight: the lesser of both windows, enforced by the
-/// receiver. (The route's metric for the congestion window is useless: the kernel applies it only with stored
-/// metrics of earlier connections.)
+/// Returns the maximum number of bytes in flight: the smaller of the congestion window's limit and the
+/// receive window, enforced by the receiver. (The route's metric for the congestion window is useless: the
+/// kernel applies it only with stored metrics of earlier connections.)
 fn window(tcp: &Profile) -> u32 {
     let senders = if tcp.max_window < ANY_WINDOW { tcp.max_window.saturating_mul(tcp.mss) } else { u32::MAX };
     tcp.receive_window.min(senders)
 }
 
-/// Returns the default and the largest buffer, twice the receive window because a kernel counts its own
-/// overhead. A class without its own window has the kernel's usual default, which grows.
+/// Returns the minimum, default and maximum size of receive buffers. The default is a multiple of the receive
+/// window, because a kernel counts its own overhead. A class without a window of its own has the kernel's
+/// usual default, which grows.
 fn receive_buffers(tcp: &Profile) -> String {
     const USUAL: u64 = 131_072;
     const LARGEST: u64 = 64 << 20;
@@ -355,7 +358,7 @@ fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
     differ.collect()
 }
 
-/// Whether a parameter applies to the congestion control in use.
+/// Returns whether a parameter applies to the congestion control in use.
 fn is_used(name: &str, settings: &Settings) -> bool {
     let control = settings.get("congestion").expect("the plan has every parameter").to_string();
     ["cubic", "dctcp"].iter().all(|owner| !name.starts_with(owner) || control == *owner)
@@ -507,7 +510,7 @@ mod tests {
         let class = class("kind = \"bulk\"\ntcp = { profile = \"linux\", mss = \"500B\" }");
         let stack = Stack::of(&class, IpVersion::V6).unwrap();
         assert_eq!(stack.mtu, 1280);
-        // With time stamps, whose bytes the kernel subtracts again.
+        // This includes the time stamps, whose bytes the kernel subtracts again.
         assert_eq!(stack.tcp.unwrap().max_segment, Some(512));
     }
 

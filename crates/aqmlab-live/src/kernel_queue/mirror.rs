@@ -1,4 +1,4 @@
-//! The packets of a kernel's queue, represented as a discipline at the router's port.
+//! The packets of a kernel queue, represented as a discipline at the router's port.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,22 +8,23 @@ use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
 use crate::frame::LiveFrame;
 
-/// Maximum number of packets that have a number at the same time.
+/// Number of packets that can have numbers at the same time.
 const NUMBERS: usize = 1 << 16;
 
 /// The properties of a kernel discipline, which follow from its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Habits {
-    /// All packets leave in the order of arrival; otherwise only those of each flow do.
+    /// Whether all packets leave in the order of arrival; otherwise only the packets of each flow do.
     pub one_line: bool,
-    /// Only arriving packets are dropped, and at once.
+    /// Whether a packet can be dropped only when it arrives.
     pub at_arrival: bool,
-    /// A drop means a full buffer.
+    /// Whether every drop means that the buffer is full.
     pub only_overflow: bool,
 }
 
 impl Habits {
-    /// The properties of the discipline that tc calls `name`, by its source in Linux 6.1 (net/sched).
+    /// Returns the properties of the discipline that tc calls `name`, according to its source in Linux 6.1
+    /// (net/sched).
     pub fn of(name: &str) -> Self {
         Habits {
             one_line: matches!(
@@ -43,7 +44,7 @@ impl Habits {
     }
 }
 
-/// The packets that the kernel has forwarded.
+/// A copy that the kernel has forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Returned {
     pub number: u16,
@@ -54,18 +55,19 @@ pub(super) struct Returned {
 pub(super) struct Held {
     /// The packets in the kernel, by number.
     packets: Vec<Option<Stamped<LiveFrame>>>,
-    /// Their numbers in the order of arrival.
+    /// The numbers of these packets, in the order of arrival.
     order: VecDeque<u16>,
     backlog: Backlog,
-    /// Returned copies whose packets have not left, in order.
+    /// Copies that have returned and whose packets have not left yet, in the order of their return.
     returned: VecDeque<Returned>,
     /// The number of the packet that arrives next, and whether the kernel has already dropped it.
     pub coming: Option<(u16, bool)>,
     last: u16,
     /// The properties of the discipline.
     pub habits: Habits,
-    /// Packets found to be dropped, and marked.
+    /// Number of packets found to have been dropped.
     pub dropped: u64,
+    /// Number of packets found to have been marked.
     pub marked: u64,
 }
 
@@ -84,7 +86,7 @@ impl Held {
         }
     }
 
-    /// Returns a number that no packet has; `None` if all have one.
+    /// Returns a number that no packet has; `None` if all numbers are taken.
     pub fn free_number(&mut self) -> Option<u16> {
         let mut number = self.last;
         for _ in 0..NUMBERS {
@@ -97,7 +99,7 @@ impl Held {
         None
     }
 
-    /// Records that a copy has returned; returns whether it was awaited.
+    /// Records that a copy has returned; returns whether its packet is known.
     pub fn come_back(&mut self, returned: Returned) -> bool {
         let known = self.packets[usize::from(returned.number)].is_some()
             || self.coming.is_some_and(|(number, _)| number == returned.number);
@@ -107,7 +109,8 @@ impl Held {
         known
     }
 
-    /// The arrival time of the packet whose copy returned first among those that have not left.
+    /// Returns the arrival time of the packet that leaves next: of those that have not left, the one whose
+    /// copy returned first.
     pub fn arrived(&self) -> Option<Instant> {
         let first = self.returned.front()?;
         self.packets[usize::from(first.number)].as_ref().map(|packet| packet.arrived)
@@ -124,15 +127,15 @@ impl Held {
         let packet = self.packets[usize::from(number)].take()?;
         self.backlog.packets -= Packets::new(1);
         self.backlog.bytes -= packet.wire_len();
-        // The search begins at the front, where most packets leave. A number that remained would eventually
-        // be that of a later packet.
+        // The search begins at the front, where most packets leave. The number must be removed, because it
+        // will eventually be given to a later packet.
         let place = self.order.iter().position(|&other| other == number).expect("it is in the order");
         self.order.remove(place);
         Some(packet)
     }
 
-    /// Returns the number of a packet that `number` has overtaken although their order is fixed: the kernel
-    /// has dropped that packet.
+    /// Returns the number of a packet that the kernel must have dropped, because `number` has overtaken it
+    /// although their order is fixed.
     fn overtaken(&self, number: u16) -> Option<u16> {
         let flow = |packet: &Stamped<LiveFrame>| packet.flow_hash(0);
         let own = flow(self.packets[usize::from(number)].as_ref()?);
@@ -142,7 +145,7 @@ impl Held {
     }
 }
 
-/// Packets that are in the kernel's queue.
+/// The packets that are in the kernel queue.
 pub struct Mirror(Arc<Mutex<Held>>);
 
 impl Mirror {
@@ -157,7 +160,7 @@ impl Mirror {
     }
 }
 
-/// Both sides are on one thread, so neither waits here.
+/// Locks the shared state. Both sides are on one thread, so neither ever waits here.
 pub(super) fn locked(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -172,7 +175,7 @@ impl Qdisc<Stamped<LiveFrame>> for Mirror {
         let mut held = self.held();
         match held.coming.take() {
             Some((number, false)) => held.put(number, packet),
-            // The kernel dropped it, or it could not be handed over.
+            // The kernel has dropped the packet, or it could not be handed over.
             Some((_, true)) | None => {
                 held.dropped += 1;
                 observer.dropped(now, packet, Cause::of(held.habits.reason()));

@@ -1,4 +1,4 @@
-//! The path into a kernel's queue and out of it.
+//! The path into a kernel queue and out of it.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -6,30 +6,31 @@ use std::os::fd::BorrowedFd;
 /// The statistics of a kernel discipline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KernelState {
-    /// Packets that wait in it.
+    /// Packets that wait in the discipline.
     pub waiting: u32,
-    /// Packets that it has dropped since its creation.
+    /// Packets that the discipline has dropped since its creation.
     pub drops: u32,
 }
 
-/// A queue of the kernel between two interfaces. Nothing here blocks.
+/// A kernel queue between two interfaces. No method blocks.
 pub trait KernelPath: Send {
-    /// Hands over a packet. When it returns, the discipline has queued or dropped it.
+    /// Hands over a packet. When this method returns, the discipline has queued or dropped the packet.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     fn offer(&mut self, packet: &[u8]) -> io::Result<()>;
 
-    /// Takes the next packet that has left the queue. Returns its length, or `None` if there is none.
+    /// Takes the next packet that has left the queue. Returns the packet's length, or `None` if there is no
+    /// packet.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     fn take(&mut self, packet: &mut [u8]) -> io::Result<Option<usize>>;
 
     /// Asks the discipline for its counts.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     fn state(&mut self) -> io::Result<KernelState>;
 
     /// Returns the descriptor that becomes readable when a packet has left.

@@ -1,4 +1,4 @@
-//! A kernel's queue as the router drives it: copies enter and leave, and reveal drops and marks.
+//! A kernel queue as the router drives it: copies enter and leave it, and thereby reveal drops and marks.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -11,45 +11,46 @@ use super::mirror::{Habits, Held, Mirror, Returned, locked};
 use super::path::KernelPath;
 use crate::frame::internet_checksum;
 
-/// Largest packet that a queue returns.
+/// Size of the largest packet that a queue returns.
 const LONGEST: usize = 1 << 16;
-/// The initial time to live of a copy; the kernel decrements it only in the copy.
+/// The initial time to live of a copy; the kernel decrements it in the copy, not in the packet itself.
 const TIME_TO_LIVE: u8 = 64;
 /// Length of the shortest IPv4 header.
 const HEADER: usize = 20;
 
-/// A queue of the kernel at a link.
+/// A kernel queue at a link.
 pub struct KernelQueue {
     path: Option<Box<dyn KernelPath>>,
     held: Arc<Mutex<Held>>,
     copy: Vec<u8>,
-    /// Drops that the kernel has reported.
+    /// Number of drops that the kernel has reported so far.
     drops: u32,
     /// The time since which the link has been idle.
     idle_since: Instant,
     books: KernelQueueBooks,
 }
 
-/// The observations about a kernel's queue in a run, besides its port's books, from the start to the end of
-/// the drain.
+/// The observations of a kernel queue in a run, in addition to its port's books, from the start of the run to
+/// the end of the drain.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KernelQueueBooks {
     /// Packets handed to the kernel.
     pub offered: u64,
     /// Packets that returned.
     pub returned: u64,
-    /// Packets that were found to be dropped.
+    /// Packets found to have been dropped.
     pub dropped: u64,
     /// Packets that returned with a new mark.
     pub marked: u64,
-    /// Packets that came out without having entered.
+    /// Packets that came out of the queue without having entered it.
     pub strays: u64,
-    /// Each period in which the link was idle although a packet waited: the lateness of the kernel's shaper.
+    /// The length of each period in which the link was idle although a packet waited, which is the lateness
+    /// of the kernel's shaper.
     pub lateness: Histogram,
 }
 
 impl KernelQueue {
-    /// Returns a queue that is not connected, and the discipline for its port.
+    /// Returns a queue that is not yet connected, and the discipline for its port.
     pub fn new(habits: Habits) -> (Self, Mirror) {
         let (mirror, held) = Mirror::new();
         locked(&held).habits = habits;
@@ -72,15 +73,16 @@ impl KernelQueue {
         self.path = Some(path);
     }
 
-    /// Returns the descriptor that becomes readable when a packet has left, if it is connected.
+    /// Returns the descriptor that becomes readable when a packet has left; `None` if the queue is not
+    /// connected.
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.path.as_ref().map(|path| path.fd())
     }
 
-    /// Passes on a copy of the packet that arrives next at the port.
+    /// Passes a copy of the packet that arrives next at the port on to the kernel.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn offer(&mut self, packet: &[u8]) -> io::Result<()> {
         let Some(path) = &mut self.path else { return Ok(()) };
         let mut held = locked(&self.held);
@@ -102,7 +104,7 @@ impl KernelQueue {
     /// Receives the packets that the kernel has forwarded.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn collect(&mut self) -> io::Result<()> {
         let Some(path) = &mut self.path else { return Ok(()) };
         let mut held = locked(&self.held);
@@ -116,12 +118,13 @@ impl KernelQueue {
         Ok(())
     }
 
-    /// The link has become idle.
+    /// Records that the link has become idle.
     pub fn has_become_idle(&mut self, now: Instant) {
         self.idle_since = now;
     }
 
-    /// A packet is about to leave for a link that has been idle; `measured`: whether the idle time counts.
+    /// Records the end of the link's idle time, because a packet is about to leave; `measured` is whether the
+    /// idle time counts.
     pub fn ends_idle_time(&mut self, now: Instant, measured: bool) {
         if let Some(arrived) = locked(&self.held).arrived()
             && measured
@@ -149,7 +152,7 @@ fn set_number(packet: &mut [u8], number: u16) {
     packet[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Returns the number of a copy, with its traffic class; `None` if it cannot be a copy.
+/// Returns the number and the traffic class of a copy; `None` if `packet` cannot be a copy.
 fn number_of(packet: &[u8]) -> Option<Returned> {
     if packet.len() < HEADER || packet[0] >> 4 != 4 {
         return None;

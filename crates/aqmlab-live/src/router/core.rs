@@ -287,7 +287,7 @@ impl Router {
     /// A packet has left the n-th queue of the kernel by `now`. Everything due earlier is done first.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn collect(&mut self, now: Instant, nth: usize, out: &mut dyn FrameSink) -> io::Result<()> {
         let now = now.max(self.now);
         self.advance(now, out);

@@ -181,7 +181,7 @@ impl Connection {
     /// Reads the data that has arrived at an end. An application closes after its peer.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn read(&mut self, end: End, scratch: &mut [u8]) -> io::Result<()> {
         let Some(stream) = self.end(end) else { return Ok(()) };
         stream.read(scratch)?;
@@ -194,7 +194,7 @@ impl Connection {
     /// Writes the pending data of both ends.
     ///
     /// # Errors
-    /// The system's error.
+    /// Any error from the operating system.
     pub fn write(&mut self) -> io::Result<()> {
         self.client.write()?;
         self.server.as_mut().map_or(Ok(()), Stream::write)

@@ -29,7 +29,7 @@ fn open(host: &Host, address: SocketAddr, kind: SocketType) -> io::Result<OwnedF
 /// Opens a socket that accepts connections, with the options of its class, which the connections inherit.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn listener(host: &Host, at: SocketAddr, options: &TcpSockets) -> io::Result<OwnedFd> {
     let socket = open(host, at, SocketType::STREAM)?;
     set(&socket, at, options)?;
@@ -41,7 +41,7 @@ pub fn listener(host: &Host, at: SocketAddr, options: &TcpSockets) -> io::Result
 /// Opens a client's socket at `from`, for a connection with the options of its class.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn client(host: &Host, from: SocketAddr, options: &TcpSockets) -> io::Result<OwnedFd> {
     let socket = open(host, from, SocketType::STREAM)?;
     set(&socket, from, options)?;
@@ -52,7 +52,7 @@ pub fn client(host: &Host, from: SocketAddr, options: &TcpSockets) -> io::Result
 /// Begins to open the client's connection to `to`.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn connect(client: &OwnedFd, to: SocketAddr) -> io::Result<()> {
     match rustix::net::connect(client, &to) {
         Ok(()) | Err(rustix::io::Errno::INPROGRESS) => Ok(()),
@@ -78,7 +78,7 @@ fn set(socket: &OwnedFd, at: SocketAddr, options: &TcpSockets) -> io::Result<()>
 /// Opens the socket at which the datagrams of a class arrive.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
     /// The maximum that the machine allows: except for root, the kernel limits it to `net.core.rmem_max`.
     const BUFFER: usize = 4 << 20;
@@ -92,7 +92,7 @@ pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
 /// Sets the code point and the ECN field of this socket's packets from now on.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn set_traffic_class(socket: &OwnedFd, ip: IpVersion, dscp: Dscp, ecn: Ecn) -> io::Result<()> {
     // RFC 3168, section 5: the last two bits of the former type of service, in either version.
     let class = dscp.0 << 2 | ecn as u8;
@@ -106,7 +106,7 @@ pub fn set_traffic_class(socket: &OwnedFd, ip: IpVersion, dscp: Dscp, ecn: Ecn) 
 /// Opens the socket that sends the datagrams of one flow.
 ///
 /// # Errors
-/// The system's error.
+/// Any error from the operating system.
 pub fn datagram_client(host: &Host, from: SocketAddr, to: SocketAddr) -> io::Result<OwnedFd> {
     let socket = open(host, from, SocketType::DGRAM)?;
     rustix::net::bind(&socket, &from)?;
