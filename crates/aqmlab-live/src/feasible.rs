@@ -60,10 +60,8 @@ pub fn remarks(plan: &Plan) -> Vec<String> {
         );
     }
     if plan.record.packets.is_some() {
-        remarks.push(
-            "`record.packets`: a live run has no table `packets`; capture a port with `--pcap`"
-                .into(),
-        );
+        remarks
+            .push("`record.packets`: a live run has no table `packets`; capture a port with `--pcap`".into());
     }
     remarks
 }

@@ -1,17 +1,17 @@
 //! The live host: the same disciplines, ports and delay stages that the simulator drives, between
 //! real TCP stacks.
 //!
-//! - [`capture`]: writes the packets that pass the ports to a file, in a thread for which the data plane
+//! - [`capture`]: writes the packets that pass through ports to a file, in a thread for which the data plane
 //!   never waits.
 //! - [`frame`]: IP packets as bytes: a total parser, the ECN field, a pool of reusable slots.
 //! - [`router`]: the network of a plan in virtual time, without a socket or a clock: frames in,
 //!   frames out, each at its ideal instant.
-//! - [`kernel_queue`]: a queue of the kernel in place of one of ours.
+//! - [`kernel_queue`]: a kernel queue in place of one of ours.
 //! - [`data_plane`]: the loop that drives a network of ports on this machine's clock, and measures
 //!   how late it is.
 //!
-//! - [`host`]: the hosts at its edges, each a separate network namespace with settings from the
-//!   plan's TCP profile.
+//! - [`host`]: the hosts at the edges of this network, each a separate network namespace with settings from
+//!   the plan's TCP profile.
 //! - [`traffic`]: the plan's traffic through real sockets in these hosts, with the simulator's draws.
 //! - [`live`]: a complete run, with checks of its faithfulness.
 //!

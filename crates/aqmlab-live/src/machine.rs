@@ -22,8 +22,8 @@ pub struct ProcessorTime {
 }
 
 impl ProcessorTime {
-    /// The first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal (proc(5)). Guest
-    /// time is already part of user time.
+    /// Reads the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal (proc(5)).
+    /// Guest time is already part of user time.
     fn of_stat(stat: &str) -> Option<Self> {
         const STEAL: usize = 7;
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
@@ -32,21 +32,22 @@ impl ProcessorTime {
         Some(ProcessorTime { total: ticks[..=STEAL].iter().sum(), stolen })
     }
 
-    /// Share of the time since `before` that was stolen, in percent; `None` if no tick has passed.
+    /// Returns the share of the time since `before` that was stolen, in percent; `None` if no tick has
+    /// passed.
     pub fn stolen_percent_since(self, before: ProcessorTime) -> Option<f64> {
         let total = self.total.checked_sub(before.total).filter(|ticks| *ticks > 0)?;
         Some(100.0 * self.stolen.saturating_sub(before.stolen) as f64 / total as f64)
     }
 }
 
-/// A machine, by its `/proc` and `/sys`.
+/// A machine, as its `/proc` and `/sys` describe it.
 #[derive(Clone, Debug)]
 pub struct Machine {
     root: PathBuf,
 }
 
 impl Machine {
-    /// This one.
+    /// Returns this machine.
     pub fn this() -> Self {
         Machine::below("/")
     }
@@ -111,22 +112,22 @@ impl Machine {
         names.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Returns the part of each second of a processor that real-time threads may use: beyond it
-    /// they are stopped. `None` if there is no such limit.
+    /// Returns the share of a processor's time that real-time threads may use, in percent; beyond it, the
+    /// kernel stops them. `None` if there is no such limit.
     pub fn real_time_share_percent(&self) -> Option<f64> {
         let runtime: i64 = self.number("proc/sys/kernel/sched_rt_runtime_us")?;
         let period: i64 = self.number("proc/sys/kernel/sched_rt_period_us")?;
         (runtime >= 0 && period > 0).then(|| 100.0 * runtime as f64 / period as f64)
     }
 
-    /// The kernel runs on a hypervisor, which takes processors away without notice.
+    /// Returns whether the kernel runs on a hypervisor, which may take processors away without notice.
     pub fn is_guest(&self) -> Option<bool> {
         let flags = self.text("proc/cpuinfo")?;
         let flags = flags.lines().find(|line| line.starts_with("flags"))?;
         Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
     }
 
-    /// The facts that a manifest keeps. `before` is the processor time when the run began.
+    /// Returns the facts that a manifest keeps. `before` is the processor time at the beginning of the run.
     pub fn facts(&self, before: Option<ProcessorTime>) -> MachineFacts {
         let stolen = before.zip(self.processor_time()).and_then(|(then, now)| now.stolen_percent_since(then));
         MachineFacts {
@@ -145,12 +146,12 @@ impl Machine {
     }
 }
 
-/// Processors that this process may use.
+/// Returns the number of processors that this process may use.
 pub fn processors() -> Option<usize> {
     std::thread::available_parallelism().ok().map(Into::into)
 }
 
-/// The kernel's tick, 1/HZ: by definition the resolution of its coarse clocks.
+/// Returns the kernel's tick, 1/HZ, which is by definition the resolution of its coarse clocks.
 pub fn tick() -> Span {
     let resolution = clock_getres(ClockId::MonotonicCoarse);
     Span::ns(resolution.tv_sec as u64 * 1_000_000_000 + resolution.tv_nsec as u64)

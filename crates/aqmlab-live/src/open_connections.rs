@@ -7,14 +7,14 @@ use aqmlab_traffic::{Distribution, Gaps};
 use crate::error::LiveError;
 use crate::router::{client_ports, own_round_trip};
 
-/// Memory of a client port in the router.
+/// Memory that a client port takes in the router.
 const PER_PORT: u64 = 3 << 10;
 /// The kernel's memory for both ends of a connection: 7 KiB without data, 26 KiB with 10 kB of waiting data
 /// (Linux 6.18).
 const PER_CONNECTION: u64 = 16 << 10;
 
-/// The mean number of open connections of users and arrivals, if nothing waits in queues. Each is open for
-/// two round trips: one for its set-up and one for an exchange. In congestion there are more.
+/// Returns the mean number of open connections of users and arrivals, if nothing waits in queues. Each is
+/// open for two round trips: one for its set-up and one for an exchange. In congestion, more are open.
 pub fn expected(plan: &Plan) -> u64 {
     (0..plan.classes.len()).map(|class| expected_of(plan, class)).sum::<f64>().round() as u64
 }
@@ -39,7 +39,7 @@ fn expected_of(plan: &Plan, number: usize) -> f64 {
 /// Checks that open connections fit into the memory that is `available`, if that is known.
 ///
 /// # Errors
-/// If not, with both figures.
+/// If they do not fit; the error states the memory needed and the memory available.
 pub fn check_memory(plan: &Plan, available: Option<u64>) -> Result<(), LiveError> {
     let ports: u64 = client_ports(plan)?.into_iter().map(u64::from).sum();
     let needed = ports * PER_PORT + expected(plan) * PER_CONNECTION;

@@ -1,4 +1,4 @@
-//! Results of a live run: tables, its faithfulness, and its entries in the manifest.
+//! Results of a live run: its tables, the verdict on its faithfulness, and its entries in the manifest.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ use crate::quantiles::{distribution, quantile};
 use crate::router::{FlowBooks, HostBooks, RouterRecord};
 use crate::traffic::{FlowRow, OPTIONAL, Outcome};
 
-/// Description of the live host: everything beyond the parts of its plans.
+/// The live host and its version, which cover everything except the parts that a plan names.
 pub const ENGINE: Engine = Engine { host: Host::Live, version: 1 };
 
 /// Result of a live run.
@@ -34,14 +34,15 @@ pub struct LiveRun {
     /// The same tables as those of a simulated run, as far as kernels report the data; the verdict and its
     /// reasons are in the manifest.
     pub recording: Recording,
-    /// Whether it can be trusted.
+    /// Whether the run can be trusted.
     pub faithfulness: Faithfulness,
-    /// Contents of the file of captured packets, if there is one.
+    /// Report on the file of captured packets, if there is one.
     pub captured: Option<CaptureReport>,
 }
 
 impl LiveRun {
-    /// Discards the capture: `error` is the reason why the tables did not fit next to its packets.
+    /// Discards the capture, because the tables did not fit on the disk next to its packets, as `error`
+    /// states.
     pub fn give_up_capture(&mut self, error: &RecordingError) {
         let manifest = &mut self.recording.manifest;
         let (Some(report), Some(live)) = (self.captured.take(), &mut manifest.live) else { return };
@@ -53,7 +54,7 @@ impl LiveRun {
             CapturedPackets { port, written: 0, missed: written + missed }
         };
         let ports: Vec<_> = report.ports.into_iter().map(lost).collect();
-        let reason = format!("{}, and the tables needed its space", error.reason());
+        let reason = format!("{}, and the tables needed the space of the capture", error.reason());
         capture_report::add_failure(live, &ports, manifest.t1, &reason);
     }
 }
@@ -66,7 +67,7 @@ pub struct Ran<'a> {
     pub seed: u64,
     /// The hosts.
     pub hosts: &'a Hosts,
-    /// Best performance of the machine just before the run.
+    /// Best performance of the machine, measured just before the run.
     pub calibration: Calibration,
     /// How the router waited.
     pub wait: Wait,
@@ -78,7 +79,7 @@ pub struct Ran<'a> {
     pub traffic: Outcome,
     /// Counters of the hosts' kernels, in the order of [`HostId::number`].
     pub counters: Vec<Counters>,
-    /// Counts of the kernel's queues.
+    /// Counts of the kernel queues.
     pub kernels: Vec<KernelCounts>,
     /// Outcome of the capture, if there was one.
     pub captured: Option<Result<CaptureReport, Box<CaptureFailure>>>,
@@ -174,7 +175,7 @@ impl Ran<'_> {
             t0: self.record.t0,
             t1: self.record.t1,
             stopped_by: self.record.stopped_by,
-            // Its events are packets that arrived.
+            // The events of a live run are the packets that arrived.
             events: self.record.hosts.iter().map(|host| host.read.packets).sum(),
             wall_s: self.wall.as_secs_f64(),
             live: Some(Box::new(self.live(faithfulness))),
@@ -276,7 +277,7 @@ impl Ran<'_> {
         }
     }
 
-    /// Packets that the disciplines did not drop but that did not arrive.
+    /// Counts the packets that no discipline dropped but that did not arrive.
     fn drops(&self) -> LiveDrops {
         let hosts = &self.record.hosts;
         let sum = |of: fn(&HostBooks) -> u64| hosts.iter().map(of).sum();
@@ -305,7 +306,7 @@ impl Ran<'_> {
     }
 }
 
-/// Packets that all hosts sent into the network, and anomalies among them.
+/// Counts the packets that all hosts sent into the network, and the anomalies among them.
 fn frames(hosts: &[HostBooks]) -> Frames {
     let sum = |of: fn(&HostBooks) -> u64| hosts.iter().map(of).sum();
     let malformed = |kind: &Malformed| (kind.name(), hosts.iter().map(|host| host.malformed_as(*kind)).sum());
@@ -318,7 +319,7 @@ fn frames(hosts: &[HostBooks]) -> Frames {
     }
 }
 
-/// Settings given to the interfaces and routes of a class's hosts.
+/// Returns the settings of the interfaces and routes of a class's hosts.
 fn route(stack: &Stack) -> RouteMetrics {
     let metrics = &stack.metrics;
     RouteMetrics {
@@ -331,7 +332,7 @@ fn route(stack: &Stack) -> RouteMetrics {
     }
 }
 
-/// The percentage of the measured interval in which the loop should have spun but did not.
+/// Returns the percentage of the measured interval for which the loop should have spun but did not.
 fn percent_without_spin(wait: Wait, without: Span, measured: Span) -> f64 {
     if wait != Wait::Hybrid || measured.is_zero() {
         return 0.0;

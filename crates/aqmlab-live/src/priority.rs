@@ -12,20 +12,21 @@ const TRAFFIC: i32 = 10;
 /// The shortest slice that Linux accepts; its usual slice is 3 ms with two or more processors.
 const SHORTEST_SLICE: Duration = Duration::from_micros(100);
 
-/// Gives the calling thread, the router's, real-time scheduling with the highest permitted priority,
+/// Gives the calling thread, which is the router's, real-time scheduling with the highest permitted priority,
 /// up to 50. Returns that priority, or `None` if none is permitted.
 pub fn favour_router() -> Option<i32> {
     for_router(machine::real_time_priority_limit()).find(|&priority| sys::set_fifo(priority).is_ok())
 }
 
 /// Makes the calling thread, which has no real-time scheduling, run as soon after it wakes as an ordinary
-/// thread can. Its work for a packet takes a few microseconds.
+/// thread can. Such a thread needs only a few microseconds for a packet.
 pub fn favour_ordinary() {
     // If the request fails, the thread continues unchanged; its lateness is recorded.
     let _ = sys::set_slice(SHORTEST_SLICE);
 }
 
-/// Gives the calling thread, the traffic's, the next priority below that of the router, if possible.
+/// Gives the calling thread, which is the traffic's, a real-time priority below that of the router, if
+/// possible.
 pub fn favour_traffic(router: i32) {
     if let Some(priority) = below(router) {
         // A thread without the permission continues unchanged; the sources' lateness is recorded.
@@ -40,7 +41,8 @@ fn for_router(limit: Option<u64>) -> impl Iterator<Item = i32> {
     [ROUTER, permitted].into_iter().filter(|&priority| priority > 0)
 }
 
-/// Below the lowest real-time priority, 1, there is only ordinary scheduling.
+/// Returns the traffic's priority; `None` if the router's is 1, because only ordinary scheduling is below
+/// that.
 fn below(router: i32) -> Option<i32> {
     Some(TRAFFIC.min(router - 1)).filter(|&priority| priority > 0)
 }

@@ -1,10 +1,10 @@
-//! Quantiles of a live run's own times.
+//! Quantiles of times that are measured in live runs.
 
 use aqmlab_qdisc::Histogram;
 use aqmlab_recording::live::TimeDistribution;
 use aqmlab_units::Span;
 
-/// The smallest value that a given share of all values does not exceed, to within 1 %.
+/// Returns the smallest value that a given share of all values does not exceed, to within 1 %.
 pub fn quantile(histogram: &Histogram, share: f64) -> Span {
     let wanted = share * histogram.total() as f64;
     let mut below = 0;
@@ -17,7 +17,7 @@ pub fn quantile(histogram: &Histogram, share: f64) -> Span {
     Span::ZERO
 }
 
-/// Count and quantiles of times in nanoseconds, and the bins from which they are computed.
+/// Returns the count and the quantiles of times in nanoseconds, and the bins from which they are computed.
 pub fn distribution(histogram: &Histogram) -> TimeDistribution {
     let at = |share| quantile(histogram, share).as_ns();
     TimeDistribution {

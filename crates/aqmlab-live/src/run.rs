@@ -54,7 +54,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// A word for programs.
+    /// Returns the phase as a word, for programs.
     pub const fn name(self) -> &'static str {
         match self {
             Phase::Begin => "begin",
@@ -77,8 +77,8 @@ pub struct RunProgress {
     pub lateness_max: Span,
 }
 
-/// The ratio of the limit of lateness to the time for which packets of a busy router wait for others: most of
-/// the limit remains for the machine's own delays.
+/// The ratio of the limit of lateness to the time for which packets in a busy router wait for others, so that
+/// most of the limit remains for the machine's own delays.
 const SHARE: u64 = 4;
 /// Time for the threads to start before the run's clock starts.
 const TO_GET_READY: Span = Span::ms(50);
@@ -86,15 +86,15 @@ const TO_GET_READY: Span = Span::ms(50);
 const LONGEST_LAST_DRAIN: Span = Span::s(1);
 /// Interval between checks of the run's progress and of its cancellation.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The network counts as empty after this many consecutive checks that found it empty: a host may
-/// still be about to answer.
+/// The network counts as empty only after this many consecutive checks have found it empty, because a host
+/// may still be about to answer.
 const LOOKS_EMPTY: u32 = 2;
 /// Number of checks from one report of progress to the next.
 const LOOKS_PER_REPORT: u32 = 4;
 
-/// Runs `plan` with `seed` live, on the built-in disciplines. `cancel` ends it early; the part that
-/// was run is returned. The process must have a single thread unless it may make network namespaces
-/// without a user namespace.
+/// Runs `plan` live with `seed` and the built-in disciplines. `cancel` ends the run early; the part up to
+/// then is returned. The process must have a single thread, unless it may create network namespaces without a
+/// user namespace.
 ///
 /// # Errors
 /// See [`LiveError`]. Nothing ever remains on the machine: all namespaces, interfaces and settings belong to
@@ -127,7 +127,7 @@ pub fn live_captured(
     run_live(plan, seed, options, &Registry::builtin(), Some(capture), progress, cancel)
 }
 
-/// The same on the disciplines of `registry`.
+/// Runs `plan` like [`live`], but with the disciplines of `registry`.
 ///
 /// # Errors
 /// See [`live`].
@@ -175,14 +175,14 @@ fn run_live(
         kernels.push(kernel);
     }
     let writer = capture.map(|capture| capture::observe(&mut router, capture, &budget)).transpose()?;
-    // Spinning passes no time if the clock waits for this thread.
+    // If the clock waits for this thread, no time passes while it spins.
     let wait = if calibration.in_virtual_time() { Wait::Epoll } else { plan.live.wait };
     let run = Run { plan, seed, options, hosts: &hosts, wait, gather, cancel };
     let begun = Clock::start();
     let (data_plane, mut traffic) = run.run(router, tuns, progress)?;
     let counters = hosts.counters()?;
     let kernels = host::look_at_queues(kernels, &hosts.home)?;
-    // The sockets stay open until then, so that packets in flight find a receiver.
+    // The sockets have stayed open until now, so that packets in flight found a receiver.
     traffic.still_open.clear();
     let wall = begun.now().saturating_since(Instant::ZERO);
     let DataPlaneOutcome { router: record, report, .. } = data_plane;
@@ -218,7 +218,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The run itself: the router and the traffic have their own threads, and this one supervises them.
+    /// Executes the run itself: the router and the traffic have their own threads, and this one supervises
+    /// them.
     fn run(
         &self,
         mut router: Router,
@@ -262,10 +263,10 @@ impl Run<'_> {
     }
 }
 
-/// Gives the traffic the priority just below that of the router, where that is permitted, because hosts that
-/// wait for a processor differ from those of the plan. Traffic never spins, so it uses only the time that its
-/// packets need; on a single processor, spinning would delay the router. If the router is an ordinary thread,
-/// the traffic is one, too.
+/// Gives the traffic a real-time priority below that of the router, where that is permitted, because hosts
+/// that wait for a processor differ from those of the plan. Traffic never spins, so it uses only the time
+/// that its packets need; on a single processor, spinning would delay the router. If the router is an
+/// ordinary thread, the traffic is one, too.
 fn favour_this_thread(control: &DataPlaneControl) {
     match control.priority() {
         Some(router) if machine::processors().is_some_and(|processors| processors > 1) => {
@@ -285,7 +286,7 @@ impl Drop for Finish<'_> {
     }
 }
 
-/// Work of this thread while the others run.
+/// The work of the supervising thread while the others run.
 struct Watch<'a> {
     run: &'a Run<'a>,
     clock: Clock,
@@ -320,8 +321,8 @@ impl Watch<'_> {
         Ok(outcome)
     }
 
-    /// Passes on the cause of the end of the run: a user, or the router (a count at a queue, its own
-    /// failure).
+    /// Passes on a request to end the run, which comes either from a user or from the router, because of a
+    /// count at a queue or its own failure.
     fn pass_on_endings(&self) {
         if self.run.cancel.load(Ordering::Relaxed) {
             let now = self.clock.now();

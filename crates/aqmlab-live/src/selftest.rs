@@ -11,8 +11,8 @@ use crate::outcome::LiveRun;
 use crate::quantiles::distribution;
 use crate::run::{Options, RunProgress, live};
 
-/// Full packets at the rate of a fast access link, with marks: 8,000 packets per second, half as
-/// many acknowledgments.
+/// Full packets at the rate of a fast access link, with marks: 8,000 packets per second, and half as many
+/// acknowledgments.
 const PLAN: &str = r#"
 title = "selftest"
 duration = "1500ms"
@@ -37,7 +37,7 @@ tcp = { profile = "linux", ecn = true }
 pub struct SelfTest {
     /// The built-in run with real-time scheduling, if that is permitted.
     pub realtime: LiveRun,
-    /// The same run without it.
+    /// The same run without real-time scheduling.
     pub ordinary: LiveRun,
     /// Best performance of the machine.
     pub calibration: Calibration,
@@ -48,7 +48,7 @@ pub struct SelfTest {
     pub real_time_share_percent: Option<f64>,
 }
 
-/// Runs it.
+/// Runs the test.
 ///
 /// # Errors
 /// If the machine refuses an operation that this needs.

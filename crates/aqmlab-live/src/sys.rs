@@ -32,13 +32,13 @@ pub fn unshare_net() -> io::Result<()> {
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES));
-    // SAFETY: the call is unsafe because of `FILES`, which would give this thread a different table of
-    // descriptors from that of descriptors' owners elsewhere; no set of flags here contains it.
+    // SAFETY: the call is unsafe because of `FILES`, which would give this thread a table of descriptors
+    // other than that of the threads that own descriptors; no set of flags here contains it.
     unsafe { unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
-/// Lets the calling thread run whenever it is ready, before all ordinary threads. Threads that it starts
-/// do not.
+/// Lets the calling thread run whenever it is ready, before all ordinary threads. Threads that it starts do
+/// not inherit this.
 ///
 /// # Errors
 /// The operating system's error: `EPERM` without the permission.
@@ -74,8 +74,8 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Makes the kernel end a program together with the thread that starts it: a program that hangs would hold
-/// the namespaces in which it was started.
+/// Makes the kernel end a program together with the thread that starts it: otherwise, a program that hangs
+/// would keep alive the namespaces in which it was started.
 pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
     let parent = rustix::process::getpid().as_raw_nonzero().get();
     let ask = move || {
@@ -84,17 +84,18 @@ pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
         // SAFETY: getppid(2) has no conditions.
         if unsafe { libc::getppid() } == parent { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     };
-    // SAFETY: between fork and exec `ask` makes two system calls and builds an error of a constant kind: it takes no
-    // lock and no memory.
+    // SAFETY: between fork and exec, `ask` makes two system calls and builds an error of a constant kind: it
+    // takes no lock and allocates no memory.
     unsafe { command.pre_exec(ask) }
 }
 
 /// Makes an opened `/dev/net/tun` the other end of a new interface `name`, which carries bare IP packets.
 ///
 /// The interface is made in the network namespace in which the file was opened, and disappears with the file.
-/// It has no packet information. Without `offload` it has no header for offloads either, so the kernel passes on each
-/// packet as it would leave a machine, segmented and with its checksum. With `offload`, each packet has the
-/// header of [`crate::frame::offload`], and segmentation and checksums are left to us as to a network card.
+/// Its packets are not preceded by packet information. Without `offload`, they have no header for offloads
+/// either, so the kernel passes on each packet as it would leave a machine, segmented and with its checksum.
+/// With `offload`, each packet has the header of [`crate::frame::offload`], and segmentation and checksums
+/// are left to us, as if to a network card.
 ///
 /// # Errors
 /// The operating system's error: `EBUSY` if there is an interface of that name, `EPERM` without `CAP_NET_ADMIN`.
@@ -104,9 +105,10 @@ pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
 pub fn attach_tun(file: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result<()> {
     /// `_IOW('T', 202, int)` by its definition; the kernel nevertheless reads a `struct ifreq`.
     const TUNSETIFF: Opcode = opcode::write::<c_int>(b'T', 202);
-    /// `_IOW('T', 208, unsigned int)`; the kernel reads no memory, the argument is the number.
+    /// `_IOW('T', 208, unsigned int)`; the argument is the number itself, so the kernel reads no memory.
     const TUNSETOFFLOAD: Opcode = opcode::write::<c_uint>(b'T', 208);
-    /// Checksums, segmentation over IPv4 and over IPv6, and of segments with CWR (linux/if_tun.h).
+    /// Checksums, segmentation over IPv4, segmentation over IPv6, and segmentation of segments with CWR
+    /// (linux/if_tun.h).
     const OFFLOADS: usize = 0x01 | 0x02 | 0x04 | 0x08;
     let header = if offload { IFF_VNET_HDR } else { 0 };
     let request = InterfaceRequest {
@@ -169,7 +171,7 @@ pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
     Ok(on)
 }
 
-/// The name as a `struct ifreq` begins with it.
+/// Returns the name in the form in which it begins a `struct ifreq`.
 fn interface_name(name: &str) -> [c_char; IFNAMSIZ] {
     assert!(name.len() < IFNAMSIZ, "the name of an interface ends in a zero within {IFNAMSIZ} bytes");
     let mut octets = [0; IFNAMSIZ];
@@ -189,8 +191,8 @@ struct InterfaceRequest {
 
 const _: () = assert!(size_of::<InterfaceRequest>() == size_of::<libc::ifreq>());
 
-/// The kernel's `struct tcp_info`, in the length that this kernel has. It grows with new kernels
-/// and never changes; fields that a kernel does not know are absent.
+/// The kernel's `struct tcp_info`, in the length that this kernel has. Newer kernels add fields but never
+/// change existing ones; fields that a kernel does not know are absent.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo {
     bytes: [u8; Self::MOST],
@@ -198,10 +200,10 @@ pub struct TcpInfo {
 }
 
 impl TcpInfo {
-    /// Longer than the structure of any kernel so far (280 bytes in Linux 6.18).
+    /// A length that exceeds that of the structure in any kernel so far (280 bytes in Linux 6.18).
     const MOST: usize = 512;
 
-    /// Returns the answer of a kernel that consists of these bytes.
+    /// Returns these bytes as if they were a kernel's answer.
     #[cfg(test)]
     pub fn of_bytes(answer: &[u8]) -> Self {
         let mut bytes = [0; Self::MOST];
@@ -213,22 +215,22 @@ impl TcpInfo {
         self.bytes[..self.length].get(at..at + N)?.try_into().ok()
     }
 
-    /// The byte at `at`.
+    /// Returns the byte at `at`.
     pub fn u8(&self, at: usize) -> Option<u8> {
         self.field::<1>(at).map(|[byte]| byte)
     }
 
-    /// The field of two bytes at `at`.
+    /// Returns the two-byte field at `at`.
     pub fn u16(&self, at: usize) -> Option<u16> {
         self.field(at).map(u16::from_ne_bytes)
     }
 
-    /// The field of four bytes at `at`.
+    /// Returns the four-byte field at `at`.
     pub fn u32(&self, at: usize) -> Option<u32> {
         self.field(at).map(u32::from_ne_bytes)
     }
 
-    /// The field of eight bytes at `at`.
+    /// Returns the eight-byte field at `at`.
     pub fn u64(&self, at: usize) -> Option<u64> {
         self.field(at).map(u64::from_ne_bytes)
     }
@@ -294,8 +296,8 @@ pub fn stamp_acknowledgments(socket: impl AsFd) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as c_int)
 }
 
-/// Bytes that a connection's application has written and the other side has not acknowledged; the end of the
-/// stream counts as one.
+/// Returns the number of bytes that a connection's application has written and the other side has not
+/// acknowledged; the end of the stream counts as one byte.
 ///
 /// # Errors
 /// Any error from the operating system.

@@ -1,11 +1,12 @@
-//! Threads of a run. If the system cannot start a thread, the machine lacks resources; it is not a defect.
+//! Threads of a run. A thread that the system cannot start means that the machine lacks resources, not that
+//! the program has a defect.
 
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::error::LiveError;
 use crate::host::no_thread;
 
-/// Starts a thread that does `work`; `what` is its name, such as `"the router"`.
+/// Starts a thread that does `work`; `what` is its name in messages, such as `"the router"`.
 ///
 /// # Errors
 /// If the system cannot provide a thread.

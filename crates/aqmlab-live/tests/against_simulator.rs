@@ -40,7 +40,8 @@ const DISCIPLINES: [&str; 13] = [
     NESTED,
 ];
 
-/// A policer that re-marks, in front of classes by code point; one of these has classes by traffic.
+/// A policer that re-marks packets, in front of classes by code point, one of which in turn has classes by
+/// traffic.
 const NESTED: &str = r#"kind = "policer", rate = "2Mbit", burst = "20kB", exceed = "remark", dscp = "AF12", queue = {
     kind = "classes", scheduler = "wrr", class = [
         { name = "out", dscp = ["AF12"], queue = { kind = "red", limit = "30p", min_th = "3p" } },
@@ -129,7 +130,7 @@ impl Senders {
         Senders { flows }
     }
 
-    /// The packets up to `end`, in order.
+    /// Calls `each` for every packet up to `end`, in order.
     fn send(mut self, plan: &Plan, seed: u64, end: Instant, mut each: impl FnMut(Instant, HostId, Vec<u8>)) {
         loop {
             let next = self.flows.iter_mut().min_by_key(|(at, number, ..)| (*at, *number)).unwrap();
@@ -274,7 +275,8 @@ fn so_they_do_behind_delay_stages_and_losses() {
         "#;
     let routed = compare_network(DISCIPLINES[1], exit, 3);
     assert!(routed.flows.iter().map(|f| f.all[0].lost).sum::<u64>() > 100);
-    // If both hosts are at routers, a stage has no links next to it; if one host is, the other end has links.
+    // If both hosts are at routers, a stage has no access links next to it; if only one host is, there are
+    // access links at the other end.
     let bare = compare_network(
         DISCIPLINES[1],
         "[[delay]]\nclass = \"back\"\nat = \"exit\"\ndelay = \"9ms\"\nloss = 0.1\n",
@@ -288,7 +290,7 @@ fn so_they_do_behind_delay_stages_and_losses() {
         );
         compare_network(DISCIPLINES[2], &more, 6);
     }
-    // In routers: one stage that only delays, followed by one that loses.
+    // Stages in routers: one that only delays packets, followed by one that also loses some.
     let routers = compare_network(
         DISCIPLINES[3],
         "[[delay]]\nat = \"r1\"\ndelay = { uniform = [\"0ms\", \"30ms\"] }\njitter = \"3ms\"\n\
@@ -337,8 +339,7 @@ fn code_points_lead_to_the_same_queues() {
     assert_eq!(sum, arrived("hop1", "*"));
 }
 
-// --- connections: the router's queues receive what the simulated ones received
-// -----------------------------------------
+// --- connections: the router's queues receive what the simulated ones received -----------------------------
 
 fn connections(queue: &str) -> Plan {
     let queue = queue.replace("CLASS", "ftp");
@@ -375,8 +376,8 @@ fn connections(queue: &str) -> Plan {
     ))
 }
 
-/// Every packet that reached a queue of the simulator, in order: its time, its host (as if nothing lay
-/// between host and queue) and its octets.
+/// Returns every packet that reached a queue of the simulator, in order, with its time, its host (as if
+/// nothing lay between host and queue) and its octets.
 fn arrivals(plan: &Plan, simulated: &Recording) -> Vec<(Instant, HostId, Vec<u8>)> {
     let packets = simulated.table("packets").unwrap();
     let (times, flows, sizes) =
@@ -450,8 +451,7 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
     }
 }
 
-// --- connections that open and close: users, arrivals
-// -----------------------------------------------------------------
+// --- connections that open and close: users, arrivals ------------------------------------------------------
 
 /// Requests of users or arrivals, over access links that lose packets.
 fn requests(population: &str) -> String {
@@ -512,9 +512,9 @@ fn web(traffic: &str, more: &str) -> Plan {
     plan
 }
 
-/// The user and the serial number of each connection in the order in which they opened.
+/// Returns the user and the serial number of each connection, in the order in which the connections opened.
 fn opened(plan: &Plan, seed: u64) -> Vec<Identity> {
-    // Requests of the warm-up are not recorded.
+    // Requests during a warm-up would not be recorded.
     let simulated = run(&Plan { warmup: Span::ZERO, ..plan.clone() }, seed, &Control::default()).unwrap();
     let held = simulated.streamed[0].held().expect("rows are held in memory").to_vec();
     let reader = SerializedFileReader::new(bytes::Bytes::from(held)).unwrap();
@@ -529,7 +529,8 @@ fn opened(plan: &Plan, seed: u64) -> Vec<Identity> {
     opened.into_iter().map(|(_, of)| of).collect()
 }
 
-/// The properties that a cloud gives its first connections, by serial number; nothing for other populations.
+/// Returns the properties that a cloud gives its first connections, by serial number; none for other
+/// populations.
 fn carried(plan: &Plan, seed: u64, connections: usize) -> Vec<Carried> {
     let mut population = plan.classes[1].population(seed);
     if !matches!(population, Population::Cloud(_)) {
@@ -582,8 +583,8 @@ fn sent(plan: &Plan, simulated: &Recording) -> Vec<Sent> {
     (0..packets.rows()).map(one).collect()
 }
 
-/// The router receives the packets of the simulator's hosts. Connections share `ports` client ports: the next
-/// connection uses the port whose last packet was sent longest ago.
+/// Passes the packets of the simulator's hosts through the router. Connections share `ports` client ports:
+/// the next connection uses the port whose last packet was sent longest ago.
 fn route_connections(plan: &Plan, seed: u64, packets: &[Sent], ports: u32) -> RouterRecord {
     let opened = opened(plan, seed);
     assert!(opened.len() > 3 * ports as usize, "{} connections use client ports repeatedly", opened.len());

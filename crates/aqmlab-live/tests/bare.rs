@@ -1,4 +1,5 @@
-//! The hosts and the traffic of a plan, without a router: packets are carried from device to device at once.
+//! The hosts and the traffic of a plan without a router: packets are carried from device to device
+//! immediately.
 
 mod alone;
 
@@ -44,8 +45,8 @@ impl Files for Web {
     }
 }
 
-/// Two hosts per class; a separate thread carries the packets of each class. Returns the longest time for
-/// which one of these threads did not poll its devices.
+/// Runs a plan with two hosts per class and a separate thread that carries the packets of each class. Also
+/// returns the longest time for which one of these threads did not poll its devices.
 fn run(plan: &Plan, carried: bool) -> Result<(Outcome, Vec<Counters>, Span), LiveError> {
     host::leave_host_namespace()?;
     let (hosts, mut tuns) = host::set_up(plan)?;
@@ -131,7 +132,7 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
         assert_eq!(row.start, Instant::from_ns(100_000_000));
     }
     for row in &rows["cbr"] {
-        // Everything that is sent is received.
+        // All packets that are sent are received.
         let (sent, delivered) = (row.counts.sent_segments.unwrap(), row.counts.delivered_bytes.unwrap());
         assert!((1..=161).contains(&sent), "{sent}");
         assert_eq!(delivered, sent * 500);
@@ -158,12 +159,12 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// If the machine is at most this late, events are on time.
+/// Lateness of the machine up to which the times of events are checked.
 const PUNCTUAL: Span = Span::ms(10);
-/// Packets delayed no longer than this arrive within the 50 ms between two samples.
+/// Packets that are delayed for no longer than this arrive within the 50 ms between two samples.
 const SHORT: Span = Span::ms(25);
 
-/// The times of events on a machine that is not late.
+/// Checks the times of events on a machine that is not late.
 fn in_time(outcome: &Outcome, rows: &BTreeMap<&str, Vec<&FlowRow>>) {
     for row in &rows["endless"] {
         assert!(row.counts.delivered_bytes.unwrap() > 1_000_000, "{:?}", row.counts);
@@ -182,13 +183,13 @@ fn in_time(outcome: &Outcome, rows: &BTreeMap<&str, Vec<&FlowRow>>) {
     }
     let samples = samples(outcome, "delivered_bytes", rows["greedy"][0].number);
     let gained = |from: u64, to: u64| samples[&to] - samples[&from];
-    // On, off, on, off. Data that the socket has accepted before an off period still leaves, within the first
-    // half of that period.
+    // The source is on, off, on, off. Data that the socket has accepted before an off period still leaves,
+    // within the first half of that period.
     assert!(gained(50, 100) > 100_000 && gained(200, 300) > 100_000, "{samples:?}");
     assert_eq!((gained(150, 200), gained(350, 400)), (0, 0), "{samples:?}");
 }
 
-/// A column of a flow's samples, by milliseconds.
+/// Returns a column of a flow's samples, by their times in milliseconds.
 fn samples(outcome: &Outcome, name: &str, flow: u32) -> BTreeMap<u64, u64> {
     let column = |name| match outcome.series.column(name) {
         Some(ColumnData::U64(values)) => values,
@@ -198,7 +199,7 @@ fn samples(outcome: &Outcome, name: &str, flow: u32) -> BTreeMap<u64, u64> {
     of_flow.filter(|(of, _)| **of == u64::from(flow)).map(|(_, (t, bytes))| (t / 1_000_000, *bytes)).collect()
 }
 
-/// Packets are not delivered: the SYN is sent and retransmitted once, and then the host gives up.
+/// If packets are not delivered, the SYN is sent and retransmitted once, and then the host gives up.
 fn silent_host() -> Result<(), LiveError> {
     let class = "[[traffic]]\nname = \"lost\"\nkind = \"bulk\"\ncount = 3\ntcp = { profile = \"rfc\", syn_retries = 1 }\n";
     let (outcome, ..) = run(&plan(4, "4s", class), false)?;

@@ -38,7 +38,7 @@ fn file(sink: Box<dyn Write + Send>) -> Capture {
     Capture::on(sink, Path::new("packets.pcapng"), &[port("a"), port("b")], SNAP).unwrap()
 }
 
-/// Slots of the script.
+/// Number of slots that the script uses.
 const SLOTS: u32 = 7;
 /// Links 3 and 1 of some plan are ports 0 and 1 of the capture.
 const LINKS: [usize; 2] = [3, 1];
@@ -48,7 +48,7 @@ fn start(sink: Box<dyn Write + Send>, ring: usize) -> (CaptureObserver, CaptureW
     capture::start_with(capture, SLOTS as usize, ring).unwrap()
 }
 
-/// An observer is notified of a packet and its bytes from its arrival on.
+/// Notifies an observer of a packet and its bytes, from the packet's arrival on.
 fn observe(observer: &mut CaptureObserver, (packet, octets): &(PacketAtPort, Vec<u8>), n: u64) {
     let arrived = Instant::from_ns(packet.at.as_ns() - packet.waited.as_ns());
     let (link, slot) = (LINKS[packet.port as usize], n as u32 % SLOTS);
@@ -63,7 +63,7 @@ fn observe(observer: &mut CaptureObserver, (packet, octets): &(PacketAtPort, Vec
     }
 }
 
-/// Packet number `n` of a script, and its bytes.
+/// Returns packet number `n` of a script, and its bytes.
 fn scripted(n: u64, len: usize) -> (PacketAtPort, Vec<u8>) {
     let mut marked = Reasons::NONE;
     if n.is_multiple_of(3) {
@@ -80,7 +80,7 @@ fn scripted(n: u64, len: usize) -> (PacketAtPort, Vec<u8>) {
     (packet, (0..len).map(|i| (n as usize * 31 + i) as u8).collect())
 }
 
-/// Packets in the file.
+/// Returns the number of packets in the file.
 fn written(report: &CaptureReport) -> u64 {
     report.ports.iter().map(|port| port.written).sum()
 }
@@ -98,7 +98,7 @@ fn direct(script: &[(PacketAtPort, Vec<u8>)]) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// The file equals the one written without a thread in between.
+    /// The file equals one that is written without a thread in between.
     #[test]
     fn what_goes_in_comes_out_in_order(lengths in prop::collection::vec(0usize..200, 0..400)) {
         let script: Vec<_> = (0..).zip(&lengths).map(|(n, &len)| scripted(n, len)).collect();
@@ -150,8 +150,8 @@ fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
     let (release, wait): (SyncSender<()>, _) = mpsc::sync_channel(0);
     let sink = Sink::default();
     let (mut observer, writer) = start(Box::new(Stuck(wait, sink.clone())), 1 << 16);
-    // More than half a megabyte, and more than the buffer in front of the disk holds: a writer would wait
-    // there.
+    // More than half a megabyte, and more than the buffer in front of the disk holds: a thread that wrote
+    // directly would have to wait.
     const PACKETS: u64 = 20_000;
     for n in 0..PACKETS {
         observe(&mut observer, &scripted(n, 100), n);
@@ -169,7 +169,7 @@ fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
     assert_eq!(found, written(&report));
 }
 
-/// All packets handed over count as missed because there is no file.
+/// All packets handed over count as missed, because there is no file.
 #[test]
 fn a_full_disk_is_told_at_the_end() {
     let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
@@ -200,7 +200,7 @@ fn to_hand_over_allocates_nothing() {
     assert_eq!(written(&report) + report.missed(), 1000);
 }
 
-/// A router's capture agrees with its ports' books, and has packets in the form in which they left.
+/// A router's capture agrees with its ports' books, and contains the packets in the form in which they left.
 #[test]
 fn the_packets_of_a_port_are_its_books() {
     let mut plan = plan(
@@ -230,7 +230,7 @@ fn the_packets_of_a_port_are_its_books() {
     router.observe_ports(Box::new(observer));
     let (mut out, mut draws, mut at) = (Kept::default(), Stream::new(3, "arrivals"), 0);
     for n in 0u64.. {
-        // Occasionally a train arrives at once, before the average reflects it.
+        // Occasionally, a train of packets arrives all at once, before the average reflects it.
         at += if n % 400 < 25 { 0 } else { draws.below(1_400_000) };
         if at > 7_000_000_000 {
             break;
@@ -248,7 +248,7 @@ fn the_packets_of_a_port_are_its_books() {
     assert_eq!(report.missed(), 0);
     let record = router.finish().unwrap();
     let packets = read(&sink.0.lock().unwrap());
-    // Each queue has a row for all classes and one for the class.
+    // Each queue has a row for all classes and one for the only class.
     for (port, row) in [(0, 0), (1, 2)] {
         let book = |column: &str| total(&record.ports.summary, column, row);
         let here: Vec<_> = packets.iter().filter(|packet| packet.interface == port).collect();
@@ -262,7 +262,7 @@ fn the_packets_of_a_port_are_its_books() {
         let left: Vec<_> = here.iter().filter(|packet| packet.leaves()).collect();
         assert_eq!(left.len() as u128, book("departures_packets"));
         assert_eq!(left.iter().map(|packet| packet.waited_ns()).sum::<u128>(), book("sojourn_sum_ns"));
-        // A millisecond for sending and five for propagation; not a bit of the header changes in between.
+        // Sending takes a millisecond and propagation five; not a bit of the header changes in between.
         let to = if port == 0 { End::Server } else { End::Client };
         let arrived: Vec<_> = out.0.iter().filter(|(_, host, ..)| host.side == to).collect();
         assert_eq!(arrived.len(), left.len());

@@ -25,7 +25,7 @@ fn pair() -> (FdDevice<UnixDatagram>, UnixDatagram) {
     (FdDevice(ours), theirs)
 }
 
-/// The times at which the packets of an echo return; each is sent after the previous one has returned.
+/// Returns the round-trip times of echoed packets, each of which is sent after the previous one has returned.
 fn echoes(wait: Wait, realtime: bool, packets: u16) -> Vec<Span> {
     let plan = plan(
         r#"

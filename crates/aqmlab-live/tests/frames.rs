@@ -27,8 +27,8 @@ struct Recipe {
     options: usize,
     /// Hop-by-hop, destination options, routing, authentication, final destination options.
     extensions: [bool; 5],
-    /// Offset in units of 8 octets, and whether more fragments follow; an IPv6 packet then has a fragment
-    /// header.
+    /// Offset in units of 8 octets, and whether more fragments follow; if this is given, an IPv6 packet has a
+    /// fragment header.
     fragment: Option<(u16, bool)>,
     payload: Vec<u8>,
 }
@@ -64,7 +64,7 @@ impl Recipe {
         self.fragment.is_some_and(|(offset, more)| offset != 0 || more)
     }
 
-    /// The header above IP and its payload.
+    /// Returns the header above IP and its payload.
     fn datagram(&self) -> Vec<u8> {
         let mut octets = match self.protocol {
             6 => {
@@ -147,7 +147,7 @@ impl Recipe {
     }
 }
 
-/// The result of the other reader for a packet; `None` if it reports an error.
+/// Returns what the other reader finds in a packet; `None` if it reports an error.
 fn read_by_the_other(packet: &[u8]) -> Option<Headers> {
     let sliced = SlicedPacket::from_ip(packet).ok()?;
     let (ports, kind) = match &sliced.transport {
@@ -175,7 +175,7 @@ fn read_by_the_other(packet: &[u8]) -> Option<Headers> {
     Some(Headers { total_len, traffic_class, protocol, fragment, source, destination, ports, kind })
 }
 
-/// The kind of a TCP segment, by its flags one by one.
+/// Returns the kind of a TCP segment, determined from its individual flags.
 fn kind_of(tcp: &TcpSlice<'_>) -> PacketKind {
     match (tcp.rst(), tcp.syn(), tcp.payload().is_empty(), tcp.fin()) {
         (true, ..) => PacketKind::Other,
@@ -186,12 +186,14 @@ fn kind_of(tcp: &TcpSlice<'_>) -> PacketKind {
     }
 }
 
-/// The sum over an unmodified header, by independent arithmetic; zero if its checksum is right.
+/// Returns the sum over an unmodified header, by independent arithmetic; zero if the header's checksum is
+/// right.
 fn sum_over(header: &[u8]) -> u16 {
     Sum16BitWords::new().add_slice(header).ones_complement()
 }
 
-/// Whether a router may forward the packet, according to the other parser's reading of the fixed header.
+/// Returns whether a router may forward the packet, according to the other reader's interpretation of the
+/// fixed header.
 fn is_acceptable(octets: &[u8]) -> bool {
     match octets.first().map(|first| first >> 4) {
         Some(4) => Ipv4HeaderSlice::from_slice(octets).is_ok_and(|slice| {
@@ -223,10 +225,10 @@ proptest! {
             let payload = TcpPayload { seq: 7, syn: recipe.flags[1], len: recipe.payload.len() as u32 };
             prop_assert_eq!(tcp_payload(&packet), (recipe.protocol == 6).then_some(payload));
         }
-        // Behind a fragment header other extension headers are payload of the fragment.
+        // After a fragment header, other extension headers are part of the fragment's payload.
         if !recipe.is_fragment() {
             prop_assert_eq!(headers.protocol, recipe.protocol);
-            // The other reader continues into ICMP, and rejects a packet with less than its header.
+            // The other reader also parses ICMP, and rejects a packet that is shorter than the ICMP header.
             let cut_icmp = matches!(recipe.protocol, 1 | 58) && recipe.payload.len() < 8;
             if !cut_icmp {
                 prop_assert_eq!(Some(headers), read_by_the_other(&packet));
@@ -238,7 +240,7 @@ proptest! {
         }
     }
 
-    /// All parts of a datagram belong to one flow: same addresses, same protocol, no ports.
+    /// All fragments of a datagram belong to one flow: same addresses, same protocol, no ports.
     #[test]
     fn fragments_of_one_datagram_are_alike(recipe in recipe(), offset in 1u16..0x2000) {
         let part = |offset, more| {
@@ -251,7 +253,7 @@ proptest! {
         prop_assert!(first.fragment && first.ports.is_none());
     }
 
-    /// A mark changes the traffic class and, with IPv4, leaves the same checksum as computing it anew.
+    /// A mark changes the traffic class and, in IPv4, results in the same checksum as a new computation.
     #[test]
     fn a_changed_class_leaves_a_right_checksum(recipe in recipe(), class: u8) {
         let before = recipe.packet();
@@ -275,8 +277,8 @@ proptest! {
         prop_assert!(tcp_payload(&octets).is_none_or(|payload| (payload.len as usize) < octets.len()));
     }
 
-    /// Damaged packets are refused for faults that the other reader also finds, and parsed equally if it
-    /// finds none.
+    /// Damaged packets are refused for faults that the other reader also finds, and are parsed with the same
+    /// result if it finds none.
     #[test]
     fn damaged_packets_have_an_answer(
         recipe in recipe(),
@@ -293,7 +295,7 @@ proptest! {
         octets.truncate(cut);
         if repair && let Ok(length) = Ipv4HeaderSlice::from_slice(&octets).map(|slice| slice.slice().len()) {
             octets[10..12].fill(0);
-            // The other reader's sum takes words in the order of the machine, so the sum is also written in
+            // The other reader takes the sum of words in native byte order, so the sum is also written in
             // that order.
             let checksum = sum_over(&octets[..length]).to_ne_bytes();
             octets[10..12].copy_from_slice(&checksum);
@@ -306,15 +308,15 @@ proptest! {
             && !matches!(theirs.protocol, 135 | 139 | 140)
             && !goes_on_without_us(&octets)
         {
-            // It follows any number of extension headers.
+            // The other reader follows any number of extension headers.
             prop_assert_eq!(ours, theirs);
         }
     }
 }
 
-/// Cases in which the other reader finds more than our parser does; damage seldom causes them. It continues
-/// after authentication headers over IPv4, which no flow here has, and takes a payload length of zero for
-/// that of a jumbogram, which none of our links carries.
+/// Returns whether the other reader finds more in a packet than our parser does, which damage seldom causes.
+/// It continues after authentication headers over IPv4, which no flow here has, and takes a payload length of
+/// zero for that of a jumbogram, which none of our links carries.
 fn goes_on_without_us(octets: &[u8]) -> bool {
     match octets[0] >> 4 {
         4 => octets[9] == IpNumber::AUTHENTICATION_HEADER.0,
@@ -342,7 +344,7 @@ fn where_the_other_reader_goes_on_without_us_we_say_what_the_header_says() {
     let headers = parse(&six).unwrap();
     assert_eq!((headers.total_len, headers.protocol, headers.ports), (40, 17, None));
     assert_eq!(read_by_the_other(&six).unwrap().ports, Some((1, 2)));
-    // The next header is UDP, with six words of four octets in total.
+    // An authentication header of six words of four octets in total; the next header is UDP.
     let payload = [&[17, 4, 0, 0][..], &[0; 20], &recipe.datagram()].concat();
     let four = Recipe { ipv6: false, protocol: 51, payload, ..recipe }.packet();
     let headers = parse(&four).unwrap();
@@ -392,7 +394,7 @@ fn each_fault_has_its_name() {
 #[test]
 fn an_endless_chain_of_extension_headers_ends() {
     let mut octets = Ipv6Header { payload_length: 8 * 1000, ..Ipv6Header::default() }.to_bytes().to_vec();
-    // A thousand destination options behind each other, each of 8 octets.
+    // A thousand headers of destination options in a row, each of 8 octets.
     octets[6] = 60;
     octets.extend([60, 0, 0, 0, 0, 0, 0, 0].repeat(1000));
     let headers = parse(&octets).unwrap();

@@ -1,4 +1,5 @@
-//! A kernel queue at a port, played by a script: the packets detected as dropped, marked or late.
+//! A kernel queue at a port, with a script in the role of the kernel: which packets are detected as dropped,
+//! marked or late.
 mod support;
 
 use std::collections::VecDeque;
@@ -24,9 +25,9 @@ struct Kernel {
     waiting: VecDeque<Vec<u8>>,
     gone: VecDeque<Vec<u8>>,
     drops: u32,
-    /// The next packets that it drops when they arrive.
+    /// Number of packets that the kernel still drops when they arrive.
     refuse: u32,
-    /// Whether its link is free: an arriving packet then leaves at once.
+    /// Whether the kernel's link is free: an arriving packet then leaves at once.
     free: bool,
 }
 
@@ -46,7 +47,7 @@ impl Script {
         change(&mut self.kernel.lock().unwrap())
     }
 
-    /// The n-th waiting packet leaves, with or without a mark.
+    /// Lets the n-th waiting packet leave, with or without a mark.
     fn release(&self, nth: usize, mark: bool) {
         self.with(|kernel| {
             let mut packet = kernel.waiting.remove(nth).expect("it waits");
@@ -56,7 +57,7 @@ impl Script {
         });
     }
 
-    /// The n-th packet that waits is dropped.
+    /// Drops the n-th waiting packet.
     fn lose(&self, nth: usize) {
         self.with(|kernel| {
             kernel.waiting.remove(nth).expect("it waits");
@@ -149,8 +150,8 @@ fn packets_leave_when_the_kernel_lets_them_go_and_as_they_came() {
     for flow in 0..3 {
         router.accept(ms(10), CLIENT, &packet(flow), &mut out).unwrap();
     }
-    // The first leaves at once. The second is released a little before the link is free, the third 50 us
-    // after.
+    // The first packet leaves at once. The second is released a little before the link is free, and the third
+    // 50 us after the link is free.
     assert_eq!(router.next_due(), Some(ms(11)));
     script.release(0, false);
     router.collect(Instant::from_ns(10_999_000), 0, &mut out).unwrap();
@@ -192,7 +193,7 @@ fn a_drop_at_arrival_is_known_at_once() {
 }
 
 /// CoDel drops the next packet to leave: the drop becomes known when a later packet leaves. fq_codel lets
-/// flows overtake each other, and only those of one flow keep their order.
+/// flows overtake each other, and only the packets of one flow keep their order.
 #[test]
 fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
     for (spec, held) in [("codel", 1), ("fq_codel", 3)] {
@@ -205,7 +206,7 @@ fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
             script.lose(0);
             script.lose(0);
         }
-        // Either flow 0 is next again, or the last flow is before all others.
+        // With CoDel, flow 0 is next again; with fq_codel, the last flow leaves before all others.
         script.release(if spec == "codel" { 0 } else { 3 }, false);
         router.collect(ms(11), 0, &mut out).unwrap();
         router.advance(ms(12), &mut out);
@@ -232,7 +233,7 @@ fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
 }
 
 /// A packet that the kernel has dropped stays in the mirror until a later one of its flow leaves, even after
-/// all packet numbers have been used: the numbers of packets that have left are used again.
+/// all packet numbers have been used: the numbers of packets that have left are reused.
 #[test]
 fn packets_keep_their_order_when_numbers_are_used_again() {
     let plan = of_spec("fq_codel");

@@ -1,4 +1,4 @@
-//! Whole live runs: between real TCP stacks, in namespaces. Nothing here depends on the speed of the machine.
+//! Whole live runs between real TCP stacks, in namespaces. Nothing here depends on the speed of the machine.
 
 mod alone;
 mod support;
@@ -64,7 +64,7 @@ fn run(plan: &Plan, cancel_when: impl Fn(f64) -> bool) -> Result<LiveRun, LiveEr
     Ok(run)
 }
 
-/// The sum of a column of numbers; absent values count as zero.
+/// Returns the sum of a column of numbers; absent values count as zero.
 fn sum(run: &LiveRun, table: &str, column: &str) -> u64 {
     let table = run.recording.tables.iter().find(|t| t.name == table).expect("the table is there");
     match table.column(column) {
@@ -105,7 +105,7 @@ fn marked(ip: u32, offload: bool) -> Result<(), LiveError> {
     assert_eq!(frames.read, frames.let_in);
     assert_eq!((frames.fragments, frames.malformed["checksum"]), (0, 0));
     assert!(live.most_held > 5, "{live:#?}");
-    // The limit of the machine: no round trip takes less than a microsecond.
+    // On no machine does a round trip take less than a microsecond.
     let ping = &live.ping;
     assert!((1..=100).contains(&ping.count), "{ping:#?}");
     assert!(ping.p50_ns > 1_000 && ping.p50_ns <= ping.p99_ns, "{ping:#?}");
@@ -114,8 +114,8 @@ fn marked(ip: u32, offload: bool) -> Result<(), LiveError> {
     let route = &live.routes["tcp"];
     assert_eq!((route.mtu, route.quick_ack), (stack.mtu, stack.metrics.quick_ack));
     // Four connections share 10 Mbit/s with the datagrams. Even a busy machine carries a tenth of this rate,
-    // and no machine carries more than leaves in 3 s: data that waited for a reader is measured when it is
-    // read.
+    // and no machine carries more than leaves the link in 3 s: data that waited for a reader is measured when
+    // it is read.
     let delivered = sum(&run, "flows", "measured_delivered_bytes");
     assert!((300_000..=3_750_000).contains(&delivered), "{delivered} bytes in 2.5 s");
     assert!(sum(&run, "flows", "ce_received") <= marks.ce_delivered, "some arrive in the drain");
@@ -182,7 +182,8 @@ fn captured(ip: u32, offload: bool) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// If packets do not fit next to the tables, all are missing, and the recording states why.
+/// If the captured packets do not fit on the disk next to the tables, all count as missing, and the recording
+/// states why.
 fn given_up(mut run: LiveRun, packets: u64) {
     let (operation, path, source) = ("write", "run.parquet".into(), io::ErrorKind::StorageFull.into());
     run.give_up_capture(&RecordingError::Io { operation, path, source });
@@ -191,12 +192,12 @@ fn given_up(mut run: LiveRun, packets: u64) {
     assert!(ports.values().all(|port| port.packets == 0), "{ports:?}");
     assert_eq!(ports.values().map(|port| port.missed).sum::<u64>(), packets);
     let stopped = live.capture_failure.expect("it gives the reason");
-    assert_eq!(stopped.reason, "the disk is full, and the tables needed its space");
+    assert_eq!(stopped.reason, "the disk is full, and the tables needed the space of the capture");
     assert_eq!(stopped.at_ns, run.recording.manifest.t1.as_ns());
     assert_eq!(run.captured, None);
 }
 
-/// A complete packet from a kernel has correct checksums, which a mark updates.
+/// Checks that a packet from a kernel is complete and has correct checksums, which a mark updates.
 fn is_right(octets: &[u8], ip: u32) {
     let headers = PacketHeaders::from_ip_slice(octets).expect("an IP packet");
     let (net, transport) = (headers.net.expect("an IP header"), headers.transport.expect("TCP or UDP"));
@@ -222,8 +223,8 @@ fn is_right(octets: &[u8], ip: u32) {
 }
 
 /// One's complement has two zeros, and a receiver's sum (RFC 1071) accepts either. A kernel that computes the
-/// sum late writes 0xffff for every protocol, as only UDP requires (RFC 768); this affects one TCP segment in
-/// 65,536.
+/// sum late writes 0xffff instead of zero for every protocol, although only UDP requires this (RFC 768); this
+/// affects one TCP segment in 65,536.
 fn plus_zero(checksum: u16) -> u16 {
     if checksum == 0xffff { 0 } else { checksum }
 }
@@ -248,7 +249,7 @@ fn completed() -> Result<(), LiveError> {
     assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Completed);
     let flows = run.recording.tables.iter().find(|t| t.name == "flows").expect("there are flows");
     let Some(ColumnData::NullableU64(ends)) = flows.column("end_ns") else { panic!() };
-    // The generator learns of the twentieth at once, and opens no more.
+    // The generator learns of the twentieth completion at once, and opens no more flows.
     assert_eq!(ends.iter().flatten().count(), 20, "{ends:?}");
     Ok(())
 }
@@ -310,7 +311,7 @@ fn pages() -> Result<(), LiveError> {
     let run = run(&plan(head, "{ kind = \"droptail\", limit = \"400p\" }", &traffic), |_| false)?;
     let [completed, failed] = ["completed", "failed"].map(|column| sum(&run, "page_summary", column));
     // Sixty kilobytes at 10 Mbit/s take 48 ms per page: all users together fetch at most 20 pages per second;
-    // a busy machine completes a few.
+    // even a busy machine completes a few.
     assert!((20..130).contains(&completed) && failed == 0, "{completed} completed, {failed} failed");
     assert_eq!(sum(&run, "page_sample", "objects"), 20 * completed);
     assert_eq!(sum(&run, "page_sample", "page_bytes"), 60_000 * completed);
@@ -341,7 +342,7 @@ fn clouds() -> Result<(), LiveError> {
     // A page takes at least two round trips, and 300 ms to read: 10 users fetch at most 150 pages in five
     // seconds.
     assert!((20..150).contains(&pages), "{pages} pages");
-    // The document and its objects, and the further requests of the cloud.
+    // Each page has requests for its document and its objects; the cloud makes further requests.
     assert!(requests > pages + 50, "{requests} requests, {pages} pages");
     let live = run.recording.manifest.live.as_ref().expect("a live run has a report");
     let trouble: Vec<_> = live.generator.trouble.iter().filter(|(_, count)| **count > 0).collect();
@@ -371,7 +372,8 @@ fn condition() -> Result<(), LiveError> {
         2 * 300,
         "for all classes, and for the only one"
     );
-    // Twice the rate of the link: half of it is dropped once the queue is full.
+    // The source sends at twice the rate of the link, so half of its packets are dropped once the queue is
+    // full.
     let end = run.recording.manifest.t1.as_secs_f64();
     assert!((0.2..10.0).contains(&end), "{end}");
     // A count that the kernel does not report is zero for datagrams, not unknown.
@@ -389,7 +391,7 @@ fn refused() -> Result<(), LiveError> {
     let error = refusal(head, tcp);
     let text = error.to_string();
     if !text.contains("nonesuch") {
-        // There are no namespaces here, which is refused first.
+        // There are no namespaces on this machine, and the run is refused for that reason first.
         return Err(error);
     }
     assert!(text.contains("modprobe tcp_nonesuch") && text.contains("reno"), "{text}");

@@ -38,7 +38,7 @@ fn connection() -> impl Strategy<Value = Connection> {
 }
 
 impl Connection {
-    /// The headers of a packet that carries this TCP segment or datagram.
+    /// Returns the IP header of a packet that carries this TCP segment or datagram.
     fn ip(&self, protocol: IpNumber, upper: &[u8]) -> Vec<u8> {
         let [source, destination] = self.addresses;
         if self.ipv6 {
@@ -73,21 +73,21 @@ impl Connection {
         }
     }
 
-    /// The packet that carries `payload`, with its checksum.
+    /// Returns the packet that carries `payload`, with its checksum.
     fn packet(&self, payload: &[u8]) -> Vec<u8> {
         let tcp = TcpHeader { checksum: self.tcp_checksum(payload), ..self.tcp.clone() };
         let segment = [tcp.to_bytes().to_vec(), payload.to_vec()].concat();
         [self.ip(IpNumber::TCP, &segment), segment].concat()
     }
 
-    /// Records that it has sent a packet with this payload.
+    /// Records that the connection has sent a packet with this payload.
     fn advance(&mut self, payload: usize) {
         self.tcp.sequence_number = self.tcp.sequence_number.wrapping_add(payload as u32);
         self.id = self.id.wrapping_add(1);
     }
 }
 
-/// The header that a kernel puts in front of a super-segment.
+/// Returns the header that a kernel puts in front of a super-segment.
 fn header(ipv6: bool, size: u16, cwr: bool) -> [u8; HEADER] {
     let mut octets = [0; HEADER];
     octets[0] = 1;
@@ -104,7 +104,8 @@ fn split_all(read: &[u8]) -> Vec<Vec<u8>> {
     packets
 }
 
-/// The packets that arrive when these are written, joined as far as possible.
+/// Returns the packets that arrive when `packets` are written, joined as far as possible, and the number of
+/// packets in each write.
 fn joined_and_split(packets: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<usize>) {
     let (mut arrived, mut joined) = (Vec::new(), Vec::new());
     let mut waiting = SuperSegment::new();

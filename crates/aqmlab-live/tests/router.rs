@@ -69,7 +69,7 @@ fn a_train_leaves_a_packet_time_apart_after_the_delay() {
         router.accept(ms(10), CLIENT, &packet, &mut out).unwrap();
     }
     assert_eq!(router.next_due(), Some(ms(11)), "the first has been sent");
-    // The way back has its own link.
+    // The reverse path has its own link.
     let answer = datagram(SERVER, Some(2), Ecn::NotEct, 625);
     router.accept(ms(10), SERVER, &answer, &mut out).unwrap();
     router.advance(ms(50), &mut out);
@@ -90,18 +90,19 @@ fn only_what_leaves_must_be_punctual() {
     let mut bare = router(&plan);
     bare.accept(ms(10), CLIENT, &packet, &mut out).unwrap();
     assert_eq!((bare.next_due(), bare.next_leaving()), (Some(ms(11)), None));
-    // Sent at 11 ms, then 5 ms on the link.
+    // The packet has been sent at 11 ms, and is then on the link for 5 ms.
     assert_eq!(bare.next_inside(), Some(ms(11) + Span::us(2_500)));
     bare.advance(ms(11), &mut out);
     assert_eq!((bare.next_inside(), bare.next_leaving()), (None, Some(ms(16))));
 
-    // 22 ms there and back, 10 of them on the path: 3 ms on each access link, the last of which ends the way.
+    // Of the 22 ms there and back, 10 ms are on the path, which leaves 3 ms for each access link. The last
+    // access link is the end of the way.
     let mut with_access = router(&droptail("access_rate = \"1Gbit\"\nrtt = \"22ms\""));
     with_access.accept(ms(0), CLIENT, &packet, &mut out).unwrap();
     let entered = ms(3) + Span::us(10);
     assert_eq!(with_access.next_inside(), Some(entered + Span::us(1_500)));
 
-    // No delay remains, so everything is urgent.
+    // There is no delay after the queue, so everything is urgent.
     let mut near = plan.clone();
     near.links.iter_mut().for_each(|link| link.delay = Span::ZERO);
     let mut near = router(&near);
@@ -217,8 +218,8 @@ fn packets_of_no_flow_are_forwarded_with_the_mean_delay() {
         router.accept(ms(0), CLIENT, &octets, &mut out).unwrap();
     }
     router.advance(ms(500), &mut out);
-    // Base RTT 70 ms on average: 35 ms, a microsecond on each access link, and 100 us at the queue. They
-    // arrive as a train.
+    // The base RTT is 70 ms on average, so the first packet takes 35 ms, a microsecond on each access link,
+    // and 100 us at the queue. The others follow it as a train.
     let first = ms(35) + Span::us(102);
     assert_eq!(instants(&out), [0, 1, 2, 3].map(|n| first + Span::us(100) * n));
     assert!(out.0.iter().all(|(_, to, flow, _)| *to == SERVER && flow.is_none()));
@@ -246,7 +247,7 @@ fn ipv6_is_marked_and_knows_its_flow() {
     router.finish().unwrap();
 }
 
-/// The event of a frame at a port.
+/// An event of a frame at a port.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum What {
     Enqueued,
@@ -318,7 +319,7 @@ fn an_observer_hears_of_everything_at_ports_in_order() {
     router.finish().unwrap();
 }
 
-/// A queue of this kind; inner queues are also small enough to overflow.
+/// Returns a queue of this kind; its inner queues are also small enough to overflow.
 fn queue_of(kind: &str) -> String {
     let more = match kind {
         "classes" => {
@@ -383,8 +384,8 @@ fn after_the_end_frames_go_on_and_are_not_measured() {
     let record = router.finish().unwrap();
     assert_eq!((record.t0, record.t1), (ms(100), ms(204)));
     let flow = record.flows[0];
-    // The second has been sent by the end of the warm-up, and leaves at 105 ms; those sent at 200 and 201 ms
-    // are in flight at the end.
+    // The second packet has been sent by the end of the warm-up, and leaves at 105 ms; those sent at 200 and
+    // 201 ms are in flight at the end.
     assert_eq!((flow.all[0].sent.packets, flow.all[0].delivered.packets), (5, 3));
     assert_eq!((flow.measured[0].sent.packets, flow.measured[0].delivered.packets), (3, 2));
     assert_eq!(flow.drained[0].delivered.packets, 6);
@@ -457,7 +458,7 @@ fn a_run_ends_early_by_its_condition_or_by_command() {
     plan.stop.condition = Some(QueueStop { link: 0, quantity: QueueCount::Drops, count: 2 });
     let packet = datagram(CLIENT, Some(0), Ecn::NotEct, 1250);
     let (mut by_condition, mut out) = (router(&plan), Counted::default());
-    // One in transmission and four waiting; the sixth and the seventh are lost.
+    // One packet is in transmission and four wait; the sixth and the seventh are lost.
     for n in 0..8 {
         by_condition.accept(Instant::from_ns(n), CLIENT, &packet, &mut out).unwrap();
     }
@@ -472,11 +473,10 @@ fn a_run_ends_early_by_its_condition_or_by_command() {
     assert_eq!((record.t1, record.stopped_by), (ms(30), StoppedBy::Completed));
 }
 
-// --- client ports that several connections use in turn
-// -------------------------------------------------------------------
+// --- client ports that several connections use in turn -----------------------------------------------------
 
-/// Two users on a link of 10 Mbit/s, 5 ms long. Users have their own access links at their end: the first is
-/// 10 ms away from the network and the second 20 ms, 15 ms on average.
+/// Two users on a link of 10 Mbit/s, 5 ms long. Each user has an access link of its own: the first user is 10
+/// ms away from the network and the second 20 ms, so their average is 15 ms.
 fn users() -> Plan {
     plan(
         r#"
@@ -502,7 +502,7 @@ fn users() -> Plan {
 
 const PORT: u32 = 7;
 
-/// A segment of 1000 octets with 960 of payload from the client, or a SYN.
+/// Returns a SYN, or a segment of 1000 octets with 960 octets of payload, from the client.
 fn of_client(seq: u32, syn: bool) -> Vec<u8> {
     let (len, payload) = if syn { (40, 0) } else { (1000, 960) };
     tcp_segment(
@@ -529,8 +529,8 @@ fn a_client_port_goes_from_one_connection_to_the_next() {
     // The next connection is announced, but its SYN has not arrived: the port still belongs to the first one.
     announce(0);
     router.accept(ms(200), CLIENT, &of_client(966, false), &mut out).unwrap();
-    // A segment of the first is on the link when the second's SYN arrives; later segments belong to the
-    // second.
+    // A segment of the first connection is on the link when the SYN of the second arrives; later segments
+    // belong to the second.
     router.accept(ms(300), CLIENT, &of_client(1926, false), &mut out).unwrap();
     router.accept(ms(300), CLIENT, &of_client(1000, true), &mut out).unwrap();
     router.accept(ms(308), CLIENT, &of_client(1001, false), &mut out).unwrap();
@@ -544,7 +544,7 @@ fn a_client_port_goes_from_one_connection_to_the_next() {
         (gone(101, 20) + data, Some(1)),
         (gone(200, 20) + data, Some(1)),
         (gone(300, 10) + Span::us(800) + syn, Some(0)),
-        // By then the second's SYN has left.
+        // By then, the SYN of the second connection has left.
         (gone(300, 15) + data, Some(1)),
         (gone(308, 10) + data, Some(0)),
     ];

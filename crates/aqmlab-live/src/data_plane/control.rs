@@ -36,7 +36,7 @@ impl Default for DataPlaneControl {
 }
 
 impl DataPlaneControl {
-    // --- for those who watch --------------------------------------------------------------------------
+    // --- for the watching threads -----------------------------------------------------------------------
 
     /// Whether the data plane is running.
     pub fn is_ready(&self) -> bool {

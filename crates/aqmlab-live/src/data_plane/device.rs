@@ -10,7 +10,7 @@ pub trait Device {
     /// Reads the next packet into `frame`. Returns its length, or `None` if no packet waits.
     ///
     /// # Errors
-    /// The system's error, except for "would block" and "interrupted".
+    /// Any error from the operating system, except for "would block" and "interrupted".
     fn read(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>>;
 
     /// Writes one packet at once or not at all: a packet that cannot be accepted now is an error, because

@@ -1,5 +1,5 @@
-//! Announcements of connections: the router must know the new owner of a client port before its first frame
-//! arrives.
+//! Announcements of connections: the router must know the new owner of a client port before the owner's first
+//! frame arrives.
 //!
 //! The opening side announces each connection before its SYN leaves; the router reads the announcements when
 //! it sees a SYN. The two share a ring without locks: neither ever waits for the other, and neither
@@ -12,7 +12,8 @@ use rtrb::{Consumer, Producer, RingBuffer};
 /// Maximum number of pipes of a row: access links and delay stages, in both directions.
 pub const MOST_PIPES: usize = 16;
 
-/// Number of announcements that may wait for the router. It reads them at each SYN, so few do.
+/// Number of announcements that may wait for the router. The router reads them at each SYN, so only a few
+/// ever wait.
 const WAITING: usize = 1024;
 
 /// A connection that is about to open.
@@ -20,30 +21,30 @@ pub struct Announcement {
     pub class: u16,
     /// Its client port.
     pub row: u32,
-    /// Its flow: the index of its user.
+    /// Its flow, which is the index of its user.
     pub flow: u32,
-    /// Its own pipes, in the order in which its class has them.
+    /// Its own pipes, in the order in which its class lists them.
     pub pipes: [Option<Pipe>; MOST_PIPES],
 }
 
 /// Announces connections to a router.
 pub struct Announcer {
     ring: Producer<Announcement>,
-    /// The own pipes of each class.
+    /// For each class, the pipes that each of its connections has of its own.
     pipes: Vec<Vec<OwnPipe>>,
 }
 
-/// The router is busy, and the ring is full.
+/// The error of a full ring, because the router is too busy to read it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoRoom;
 
 impl Announcer {
-    /// A connection of `class` that counts as `flow` is about to open from the client port `row`,
-    /// over `path`.
+    /// Announces that a connection of `class`, which counts as `flow`, is about to open from the client port
+    /// `row` over `path`.
     ///
     /// # Errors
-    /// [`NoRoom`] if the router has not yet read the earlier announcements. The connection must
-    /// not be opened.
+    /// [`NoRoom`] if the router has not yet read the earlier announcements. The connection must then not be
+    /// opened.
     pub fn announce(&mut self, class: usize, row: u32, flow: u32, path: &FlowPath<'_>) -> Result<(), NoRoom> {
         let mut pipes = [const { None }; MOST_PIPES];
         for (pipe, &which) in pipes.iter_mut().zip(&self.pipes[class]) {
@@ -53,7 +54,7 @@ impl Announcer {
     }
 }
 
-/// Returns both ends, for classes whose rows have these pipes.
+/// Returns the two ends of a ring, for classes whose rows have these pipes.
 pub fn ring(pipes: Vec<Vec<OwnPipe>>) -> (Announcer, Consumer<Announcement>) {
     debug_assert!(pipes.iter().all(|pipes| pipes.len() <= MOST_PIPES), "{pipes:?}");
     let (producer, consumer) = RingBuffer::new(WAITING);

@@ -14,42 +14,43 @@ pub enum Refused {
     Malformed(Malformed),
     /// It is longer than the class's largest packet: some sender does not segment (GSO), and the run is void.
     Oversize,
-    /// All slots for frames are taken. (There are more slots than the plan's queues and delays hold.)
+    /// All slots for frames are taken. (There are more slots than the frames that the plan's queues and
+    /// delays can hold.)
     NoSlot,
 }
 
-/// State at the end of the measured interval. Frames that follow are not measured.
+/// State at the end of the measured interval. Later frames are not measured.
 pub struct Frozen {
     pub books: Vec<Books>,
     pub fates: Fates,
     pub resident: aqmlab_recording::Tally,
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
-    /// The first port whose books did not balance at that time.
+    /// The error of the first port whose books did not balance at that time.
     pub fault: Option<LiveError>,
 }
 
 /// The books of one host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HostBooks {
-    /// Arrived packets, accepted or not; lengths as read.
+    /// Packets that arrived, accepted or not, with their lengths as read.
     pub read: Tally,
-    /// Accepted packets; lengths as given in their headers.
+    /// Accepted packets, with their lengths as given in their headers.
     pub accepted: Tally,
     /// Fragments among the accepted packets.
     pub fragments: u64,
     /// Accepted packets that belong to none of the class's flows: fragments, ICMP, other ports.
     pub of_no_flow: u64,
-    /// Refused as malformed, by kind (`kind as usize`).
+    /// Packets refused as malformed, by kind (`kind as usize`).
     pub malformed: [u64; Malformed::ALL.len()],
-    /// Refused because they were too long.
+    /// Packets refused because they were too long.
     pub oversize: u64,
-    /// Refused because no slot was free.
+    /// Packets refused because no slot was free.
     pub no_slot: u64,
-    /// Handed out by this host.
+    /// Packets that left the network through this host.
     pub left: Tally,
-    /// Those with CE among them.
+    /// Packets with CE among those that left.
     pub left_ce: u64,
-    /// Those marked by a queue of ours.
+    /// Packets marked by one of the router's queues among those that left.
     pub left_marked: u64,
 }
 
@@ -62,17 +63,17 @@ impl HostBooks {
         }
     }
 
-    /// Refused, for any reason.
+    /// Returns the number of packets refused for any reason.
     pub fn refused(&self) -> u64 {
         self.malformed() + self.oversize + self.no_slot
     }
 
-    /// Refused as malformed, of all kinds.
+    /// Returns the number of packets refused as malformed, for all kinds together.
     pub fn malformed(&self) -> u64 {
         self.malformed.iter().sum()
     }
 
-    /// Refused as malformed in this way.
+    /// Returns the number of packets refused as malformed in this way.
     pub const fn malformed_as(&self, kind: Malformed) -> u64 {
         self.malformed[kind as usize]
     }
@@ -81,18 +82,18 @@ impl HostBooks {
 /// Counts of a flow's packets in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlowBooks {
-    /// Came in.
+    /// Packets that came in.
     pub sent: Tally,
-    /// Left through the other host.
+    /// Packets that left through the other host.
     pub delivered: Tally,
     /// Bytes that a receiver counts as new: TCP payload the first time it leaves, in order or not,
     /// and whole datagrams.
     pub received_bytes: u64,
     /// Delivered packets with CE.
     pub delivered_ce: u64,
-    /// Dropped at queues.
+    /// Packets dropped at queues.
     pub dropped: u64,
-    /// Lost outside the queues.
+    /// Packets lost outside the queues.
     pub lost: u64,
 }
 

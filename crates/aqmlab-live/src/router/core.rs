@@ -22,9 +22,9 @@ use crate::error::LiveError;
 use crate::frame::{FramePool, LiveFrame, parse, tcp_payload};
 use crate::kernel_queue::{Habits, KernelPath, KernelQueue};
 
-/// Number of holes in the delivered data of a connection for which memory is reserved from the start; a few
-/// dozen are common after slow start has filled a queue. A connection with more holes allocates memory for
-/// twice as many.
+/// Number of holes, in the delivered data of a connection, for which memory is reserved from the start; a few
+/// dozen holes are common after slow start has filled a queue. A connection with more holes allocates memory
+/// for twice as many.
 const HOLES: usize = 64;
 
 /// A network of ports in virtual time.
@@ -46,13 +46,14 @@ pub struct Router {
     announced: Option<Consumer<Announcement>>,
     largest: Vec<usize>,
     condition: Option<QueueStop>,
-    /// Time for which events inside the router may wait, because none of their consequences leaves earlier.
+    /// Time for which events inside the router may wait, because no frame leaves within that time as a
+    /// consequence.
     slack: Span,
     least_round_trip: Span,
     now: Instant,
-    /// Queues of the kernel, by link.
+    /// Kernel queues, by link.
     pub(super) kernels: Vec<Option<KernelQueue>>,
-    /// The error of one of them.
+    /// The first error of a kernel queue since the last call of [`Router::take_fault`].
     fault: Option<io::Error>,
 }
 
@@ -60,7 +61,8 @@ pub struct Router {
 pub(super) type Stage = DelayStage<LiveFrame, fn(&LiveFrame) -> usize>;
 
 impl Router {
-    /// The network of `plan` at time zero, with the disciplines of `registry` and all draws from `seed`.
+    /// Returns the network of `plan` at time zero, with the disciplines of `registry` and all draws from
+    /// `seed`.
     ///
     /// # Errors
     /// If a discipline refuses its parameters, or the plan is too large.
@@ -99,10 +101,11 @@ impl Router {
             let pipe = routes.pipes(class)[usize::from(which)];
             flow_table.least_delay(plan, class, (which, pipe), &pipes)
         };
-        // Half of that time, which leaves time for the events that have waited.
+        // Half of the shortest time that a frame still needs, so that the events that have waited can be
+        // executed in the other half.
         let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
         let least_round_trip = routes.least_round_trip(own, |link| plan.links[link].delay);
-        // Packets must reach a kernel's queue at their own instants.
+        // Packets must reach a kernel queue at their own instants.
         let slack = if kernels.iter().any(Option::is_some) { Span::ZERO } else { slack };
         let [inside, leaving] = pipes.map(|pipes| stage(pipes, budget));
         let link_names: Vec<String> = plan.links.iter().map(|l| l.name.clone()).collect();
@@ -152,13 +155,13 @@ impl Router {
         self.store.observer = Some(observer);
     }
 
-    /// Returns the observer of ports, which receives no further events.
+    /// Returns the observer of ports, which then receives no further events.
     pub fn take_observer(&mut self) -> Option<Box<dyn FrameObserver>> {
         self.store.observer.take()
     }
 
-    /// Sets the source of announcements to this router. Connections of a list need not be
-    /// announced; a frame of any other connection that has not been announced belongs to no flow.
+    /// Returns the means to announce connections to this router. Connections of a list need not be announced;
+    /// a frame of any other connection that has not been announced belongs to no flow.
     pub fn announcer(&mut self) -> Announcer {
         let classes = 0..self.store.hosts.len() / 2;
         let pipes = classes.map(|class| self.store.routes.pipes(class).to_vec()).collect();
@@ -171,7 +174,7 @@ impl Router {
     /// first.
     ///
     /// # Errors
-    /// The reason of a refusal, which is on the host's books.
+    /// The reason why the packet is refused, which is also on the host's books.
     pub fn accept(
         &mut self,
         now: Instant,
@@ -180,7 +183,7 @@ impl Router {
         out: &mut dyn FrameSink,
     ) -> Result<(), Refused> {
         let now = now.max(self.now);
-        // A sample at an instant is taken after all events of that instant.
+        // A sample at an instant is taken after all other events of that instant.
         while let Some(at) = self.next_event().filter(|at| *at <= now) {
             self.reach_before(at);
             self.happen(at, out);
@@ -226,15 +229,15 @@ impl Router {
         self.leaving.deadline()
     }
 
-    /// Returns the latest time to call again for events inside the router, so that they delay no
-    /// frame's departure. An event that is executed late has the same effect as at its own instant; only
-    /// departures depend on real time.
+    /// Returns the instant by which the router must be called again to execute events inside it, so that they
+    /// delay no frame's departure. An event that is executed late has the same effect as at its own instant;
+    /// only departures depend on real time.
     pub fn next_inside(&self) -> Option<Instant> {
         self.next_inner_event().map(|at| at.saturating_add(self.slack))
     }
 
-    /// Ends the measured interval at `now`, if it has not ended: a user has stopped the run, or enough flows
-    /// have completed. Frames continue.
+    /// Ends the measured interval at `now`, if it has not ended yet, because a user has stopped the run or
+    /// enough flows have completed. Frames continue on their way.
     pub fn end(&mut self, now: Instant, why: StoppedBy, out: &mut dyn FrameSink) {
         let now = now.max(self.now);
         self.advance(now, out);
@@ -243,7 +246,7 @@ impl Router {
         }
     }
 
-    /// Returns when and why the measured interval ended.
+    /// Returns when and why the measured interval ended, if it has ended.
     pub const fn ended(&self) -> Option<(Instant, StoppedBy)> {
         self.schedule.ended()
     }
@@ -253,24 +256,24 @@ impl Router {
         self.schedule.t0()
     }
 
-    /// Returns the shortest time in which any flow's packets reach the server and return, without queueing.
+    /// Returns the shortest time that the packets of any flow need to the server and back, without queueing.
     pub const fn least_round_trip(&self) -> Span {
         self.least_round_trip
     }
 
-    /// Frames in the network.
+    /// Returns the number of frames in the network.
     pub fn held(&self) -> usize {
         self.store.pool.taken()
     }
 
-    /// The books of all hosts, by [`HostId::number`].
+    /// Returns the books of all hosts, by [`HostId::number`].
     pub fn hosts(&self) -> &[HostBooks] {
         &self.store.hosts
     }
 
-    // --- queues of the kernel ---------------------------------------------------------------------------
+    // --- kernel queues ----------------------------------------------------------------------------------
 
-    /// Connects a link's queue that is the kernel's.
+    /// Connects the kernel queue of a link to the kernel.
     ///
     /// # Panics
     /// If the link's queue is one of ours.
@@ -278,13 +281,14 @@ impl Router {
         self.kernels[link].as_mut().expect("the link's queue is the kernel's").connect(path);
     }
 
-    /// Returns the descriptors that become readable when a packet has left a queue of the kernel, in the
-    /// order of their links; [`Router::collect`] numbers them in this order.
+    /// Returns the descriptors that become readable when a packet has left a kernel queue, in the order of
+    /// the links; [`Router::collect`] numbers the queues in this order.
     pub fn kernel_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.kernels.iter().flatten().filter_map(KernelQueue::fd)
     }
 
-    /// A packet has left the n-th queue of the kernel by `now`. Everything due earlier is done first.
+    /// Collects the packets that have left the n-th kernel queue by `now`. Everything due earlier is done
+    /// first.
     ///
     /// # Errors
     /// Any error from the operating system.
@@ -304,7 +308,7 @@ impl Router {
         Ok(())
     }
 
-    /// Returns the errors of kernel queues since the last call.
+    /// Returns the first error of a kernel queue since the last call, if there was one.
     pub fn take_fault(&mut self) -> Option<io::Error> {
         self.fault.take()
     }
@@ -381,7 +385,7 @@ impl Router {
         }
     }
 
-    /// A frame enters a pipe.
+    /// Lets a frame enter a pipe.
     fn enter(&mut self, now: Instant, mut frame: LiveFrame, pipe: u32) {
         frame.enter(pipe);
         let is_last = self.store.routes.step(frame.place) == Step::Leave;
@@ -391,12 +395,13 @@ impl Router {
 
     // --- time -----------------------------------------------------------------------------------------
 
-    /// Returns when a transmission ends, a shaper wakes or a frame comes out of a pipe.
+    /// Returns the instant at which the next event occurs: a transmission ends, a shaper wakes or a frame
+    /// comes out of a pipe.
     fn next_event(&self) -> Option<Instant> {
         [self.next_inner_event(), self.leaving.deadline()].into_iter().flatten().min()
     }
 
-    /// The same, except for frames that leave the last pipe of their path.
+    /// Returns the instant of the next event, except for frames that come out of the last pipe of their path.
     fn next_inner_event(&self) -> Option<Instant> {
         let ports = self.ports.iter().filter_map(Port::next_event).min();
         [ports, self.inside.deadline()].into_iter().flatten().min()
@@ -415,7 +420,7 @@ impl Router {
         }
     }
 
-    /// A link has sent a frame, or its shaper wakes.
+    /// Executes an event at a link: it has sent a frame, or its shaper wakes.
     fn serve(&mut self, now: Instant, link: usize) {
         let port = &mut self.ports[link];
         if !port.is_sending() {
@@ -428,7 +433,7 @@ impl Router {
         {
             kernel.has_become_idle(now);
         }
-        // The first pipes are the links'.
+        // The first pipes belong to the links.
         self.enter(now, departure.packet, link as u32);
         self.look_at(now, link);
     }
@@ -443,7 +448,7 @@ impl Router {
 
     // --- samplers -------------------------------------------------------------------------------------
 
-    /// Executes the schedule of the run before `at`.
+    /// Executes what the schedule of the run contains before `at`.
     fn reach_before(&mut self, at: Instant) {
         while let Some((due, milestone)) = self.schedule.next().filter(|(due, _)| *due < at) {
             self.reach(due, milestone);
@@ -453,7 +458,7 @@ impl Router {
     fn reach(&mut self, at: Instant, milestone: Milestone) {
         match milestone {
             Milestone::SampleQueues => self.tables.sample(at, self.ports.iter()),
-            Milestone::SampleFlows => {} // the traffic's to take
+            Milestone::SampleFlows => {} // taken by the traffic
             Milestone::WarmupEnd => {
                 self.tables.warmup_ended(self.ports.iter());
                 self.ports.iter_mut().for_each(|port| port.measure_from(at));
@@ -466,7 +471,7 @@ impl Router {
         self.schedule.pass(milestone);
     }
 
-    /// Ends the run: the present state is the one recorded.
+    /// Ends the measured interval: the present state is the one recorded.
     fn freeze(&mut self, at: Instant, why: StoppedBy) {
         if at < self.schedule.t0() {
             // The run ended in the warm-up, so nothing is measured.
@@ -493,13 +498,13 @@ impl Router {
         tally
     }
 
-    /// The present.
+    /// Returns the present instant.
     pub(super) const fn now(&self) -> Instant {
         self.now
     }
 }
 
-/// Whether each row's pipes fit into an announcement.
+/// Checks that the pipes of each row fit into an announcement.
 fn check_pipes(plan: &Plan, routes: &Routes) -> Result<(), LiveError> {
     let pipes = |class| routes.pipes(class).len();
     let Some(class) = (0..plan.classes.len()).find(|&class| pipes(class) > MOST_PIPES) else { return Ok(()) };

@@ -12,8 +12,8 @@ use super::routes::Routes;
 use crate::addresses::{HostId, client_port};
 use crate::frame::{Headers, Owner};
 
-/// The rows of all classes: one for each client port, and after them one, with the mean delay, for
-/// packets that belong to the class but to no connection (ICMP, fragments, other ports).
+/// The rows of all classes. Each class has a row for each client port, and then one more, with the mean
+/// delay, for packets that belong to the class but to no connection (ICMP, fragments, other ports).
 pub struct FlowTable {
     classes: Vec<ClassRows>,
 }
@@ -21,18 +21,19 @@ pub struct FlowTable {
 struct ClassRows {
     /// Number of client ports, which is also the number of the row for packets of no connection.
     rows: u32,
-    /// Address at which its server listens.
+    /// Port at which the class's server listens.
     server_port: u16,
     /// Number of flows of the class, which is also the number of the books for packets of no flow.
     flows: u32,
-    /// The number of the first flow in the run.
+    /// The number, in the run, of the class's first flow.
     first_number: u32,
-    /// Location of a row's pipes: for each, its stage and its place among the row's pipes there.
+    /// For each pipe of a row, its stage and its place among the row's pipes in that stage.
     pipes: Vec<(usize, u32)>,
-    /// By stage: the number of the class's first pipe, and the number of pipes per row.
+    /// The number of the class's first pipe in each stage.
     first_pipe: [u32; 2],
+    /// Number of pipes per row in each stage.
     pipes_per_row: [u32; 2],
-    /// Owner of each client port; empty if flow `i` always has port `i`.
+    /// The owner of each client port; empty if flow `i` always has port `i`.
     tenants: Vec<Option<Tenant>>,
 }
 
@@ -44,16 +45,17 @@ struct Tenant {
     tenancy: u32,
 }
 
-/// The stages with the pipes: [inside the network, the last of a frame's path](super::core::Router).
+/// Index of the stage with the pipes inside the network; see [`Router`](super::core::Router).
 pub const INSIDE: usize = 0;
-/// See [`INSIDE`].
+/// Index of the stage with the pipes that are the last on a frame's path.
 pub const LEAVING: usize = 1;
 
 impl FlowTable {
-    /// The rows of `plan`, this many per class, and the pipes of both stages: first one for each link, its
-    /// propagation delay; then those of the rows, by class, row, and place on the path. The pipes of lists
-    /// are drawn from the seed as the simulator draws its links; those of other populations are drawn when
-    /// their connections are announced. `None` if there are 2^32 or more.
+    /// Returns the table for `plan`, with `rows` client ports per class, and the pipes of the two stages. In
+    /// each stage, the pipes of the links come first, with their propagation delays; those of the rows
+    /// follow, by class, row, and place on the path. The pipes of lists are drawn from the seed as the
+    /// simulator draws its links; those of other populations are drawn when their connections are announced.
+    /// `None` if there are 2^32 pipes or flows, or more.
     pub fn new(plan: &Plan, routes: &Routes, rows: &[u32], seed: u64) -> Option<(Self, [Vec<Pipe>; 2])> {
         let of_links: Vec<Pipe> = plan.links.iter().map(|link| Pipe::new(link.delay)).collect();
         let mut pipes = [of_links.clone(), of_links];
@@ -82,8 +84,8 @@ impl FlowTable {
         Some((FlowTable { classes }, pipes))
     }
 
-    /// Returns the owner of a frame from `host`. A connection has its own port at the client; the port of the
-    /// server is the same for all.
+    /// Returns the owner of a frame from `host`. Each connection has its own client port; the server's port
+    /// is the same for all.
     pub fn owner(&self, host: HostId, headers: &Headers) -> Owner {
         let class = &self.classes[host.class];
         class.row(host.side, headers).and_then(|row| class.owner(row)).unwrap_or(class.nobody())
@@ -94,7 +96,7 @@ impl FlowTable {
         !self.classes[class].tenants.is_empty()
     }
 
-    /// Assigns a client port to another connection. Frames of the previous connection are stale.
+    /// Assigns a client port to another connection. Frames of the previous connection are then stale.
     pub fn move_in(&mut self, announcement: &Announcement) {
         let Announcement { class, row, flow, .. } = *announcement;
         let tenant = &mut self.classes[usize::from(class)].tenants[row as usize];
@@ -109,15 +111,15 @@ impl FlowTable {
         tenant.is_some_and(|tenant| tenant.tenancy != owner.tenancy)
     }
 
-    /// The number, within its stage, of the n-th pipe of an owner's row; if the owner has left, of the row
-    /// for packets of no connection.
+    /// Returns the number, within its stage, of the n-th pipe of an owner's row. If the owner has left, the
+    /// row for packets of no connection takes its place.
     #[inline]
     pub fn pipe(&self, class: usize, owner: Owner, which: u8) -> u32 {
         let row = if self.is_stale(class, owner) { self.classes[class].rows } else { owner.row };
         self.classes[class].pipe(row, which).1
     }
 
-    /// Returns the stage and the number there of the n-th pipe of a row.
+    /// Returns the stage of the n-th pipe of a row, and the pipe's number in that stage.
     pub fn place(&self, class: usize, row: u32, which: u8) -> (usize, u32) {
         self.classes[class].pipe(row, which)
     }
@@ -141,7 +143,7 @@ impl FlowTable {
         (0..=class.rows).map(delay).min().unwrap_or(Span::ZERO)
     }
 
-    /// The flow of these books; `None` for the books of packets of no flow.
+    /// Returns the flow whose books have the number `flow`; `None` for the books of packets of no flow.
     pub fn flow(&self, class: usize, flow: u32) -> Option<u32> {
         (flow < self.classes[class].flows).then_some(flow)
     }
@@ -172,7 +174,7 @@ impl FlowTable {
 }
 
 impl ClassRows {
-    /// Returns the row of a frame by its headers; `None` if it belongs to no connection.
+    /// Returns the row of a frame with these headers; `None` if it belongs to no connection.
     fn row(&self, side: End, headers: &Headers) -> Option<u32> {
         let (from, to) = headers.ports?;
         let (address, client, server) = match side {
@@ -182,7 +184,7 @@ impl ClassRows {
         client_port(address, client).filter(|&row| row < self.rows && server == self.server_port)
     }
 
-    /// Returns the owner of a client port; `None` if it has had none yet.
+    /// Returns the owner of a client port; `None` if the port has had no owner yet.
     fn owner(&self, row: u32) -> Option<Owner> {
         if self.tenants.is_empty() {
             return Some(Owner { row, flow: row, tenancy: 0 });
@@ -199,7 +201,7 @@ impl ClassRows {
         (stage, self.first_pipe[stage] + row * self.pipes_per_row[stage] + place)
     }
 
-    /// The last pipe of a path is in the stage of leaving frames; the others are in the inner stage.
+    /// Assigns the last pipe of each path to the stage of leaving frames, and the others to the inner stage.
     fn place_pipes(&mut self, routes: &Routes, class: usize) {
         for which in 0..routes.pipes(class).len() {
             let stage = if routes.is_last(class, which as u8) { LEAVING } else { INSIDE };
@@ -228,7 +230,7 @@ impl ClassRows {
     }
 }
 
-/// The smallest delay that may be drawn for a pipe of a connection.
+/// Returns the smallest delay that may be drawn for a pipe of a connection.
 fn least_delay_drawn(plan: &Plan, class: usize, which: OwnPipe) -> Span {
     match which {
         OwnPipe::Stage(direction, place) => plan

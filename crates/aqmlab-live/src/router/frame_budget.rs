@@ -10,17 +10,17 @@ use aqmlab_units::{Bytes, Span};
 use crate::addresses::MOST_CLIENT_PORTS;
 use crate::error::LiveError;
 
-/// Number of frames that a router has memory for, and their maximum length.
+/// Number of frames for which a router has memory, and their maximum lengths.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FrameBudget {
-    /// Largest number of frames in the network at the same time.
+    /// Maximum number of frames in the network at the same time.
     pub frames: usize,
     /// The largest packet of each class, in octets.
     pub largest: Vec<usize>,
 }
 
-/// Number of slots for frames if their size permits it, which is also the maximum: 96 MiB with packets of
-/// 1500 octets.
+/// Minimum and maximum number of slots for frames, as far as their size permits; the maximum takes 94 MiB
+/// with packets of 1500 octets.
 const FRAMES: std::ops::RangeInclusive<u64> = 8_192..=65_536;
 
 /// Memory for frames that any machine can spare. All of it is touched and locked: a router uses more only if
@@ -30,22 +30,21 @@ const AMPLE: u64 = 256 << 20;
 const MOST: u64 = 1 << 30;
 
 impl FrameBudget {
-    /// Returns slots for the packets that the queues of a plan hold and twice those that its links
-    /// carry in the longest mean round-trip time, in packets of the mean size; at least 8,192
-    /// frames and at most 65,536. If that takes more than 256 MiB, as with an MTU of 65,535, there
-    /// are fewer, but never fewer than the queues hold and the links carry once. The books show
-    /// whether it was enough.
+    /// Returns a budget of at least 8,192 and at most 65,536 frames: as many packets of the mean size as the
+    /// plan's queues hold, plus twice as many as its links carry in the longest mean round-trip time. If that
+    /// takes more than 256 MiB, as with an MTU of 65,535, the budget is smaller, but never smaller than what
+    /// the queues hold plus what the links carry in one such time. The books show whether it was enough.
     ///
     /// # Errors
-    /// If even these take more than 1 GiB.
+    /// If even that takes more than 1 GiB.
     pub fn of(plan: &Plan, largest: Vec<usize>) -> Result<Self, LiveError> {
         let slot = largest.iter().copied().max().unwrap_or(0) as u64;
         let (needed, wanted) = frames(plan);
         let frames = wanted.min(needed.max(AMPLE / slot.max(1)));
         if frames * slot > MOST {
             return Err(LiveError::Unsupported(format!(
-                "its queues and links hold {frames} packets, and room for that many of up to {slot} bytes takes {} MiB, of at most \
-                 {}; choose shorter queues or smaller segments",
+                "its queues and links hold {frames} packets; memory for that many packets of up to {slot} bytes is {} MiB, but at \
+                 most {} MiB are allowed; choose shorter queues or smaller segments",
                 (frames * slot).div_ceil(1 << 20),
                 MOST >> 20
             )));
@@ -54,18 +53,18 @@ impl FrameBudget {
     }
 }
 
-/// Maximum number of client ports of a class of users or arrivals, unless it has more users: twice the number
-/// for which most machines have descriptors.
+/// Maximum number of client ports of a class of users or arrivals, unless its users need more: twice the
+/// number for which most machines have descriptors.
 const AMPLE_PORTS: u64 = 1 << 17;
 /// Maximum number of client ports of all classes: a connection takes about 3 KiB in the router.
 const MOST_PORTS: u64 = 1 << 20;
 
 /// Returns the number of client ports of each class, which is the number of connections that it may have open
-/// at the same time. A flow of a list has its own port. Other connections share ports if more are expected
-/// than the limit. Each user then has at least two ports, one in use and one at rest.
+/// at the same time. A flow of a list has its own port. Other connections share ports if more connections are
+/// expected than the limit permits ports. Each user then has at least two ports, one in use and one at rest.
 ///
 /// # Errors
-/// If there are too many.
+/// If there are too many client ports.
 pub fn client_ports(plan: &Plan) -> Result<Vec<u32>, LiveError> {
     let rows: Vec<u64> = plan.classes.iter().enumerate().map(|class| ports_of(plan, class)).collect();
     let sum = rows.iter().copied().fold(0, u64::saturating_add);
@@ -87,7 +86,7 @@ fn ports_of(plan: &Plan, (number, class): (usize, &ClassPlan)) -> u64 {
             let mean = per_s * opens_until;
             ((mean + 6.0 * mean.sqrt()) as u64 + 16).min(AMPLE_PORTS)
         }
-        // A cloud opens in bursts over all time scales.
+        // A cloud opens connections in bursts, on all time scales.
         PopulationPlan::Cloud(cloud) => ((4.0 * cloud.per_s * opens_until) as u64 + 64).min(AMPLE_PORTS),
         PopulationPlan::Users(think) => opened_by_users(plan, number, think, 1),
         PopulationPlan::Pages(pages) => {
@@ -99,7 +98,7 @@ fn ports_of(plan: &Plan, (number, class): (usize, &ClassPlan)) -> u64 {
     }
 }
 
-/// Returns the number of connections of users who open `at_a_time` of them after each think time.
+/// Returns the number of client ports of users who open `at_a_time` connections after each think time.
 fn opened_by_users(plan: &Plan, number: usize, think: &Distribution, at_a_time: u64) -> u64 {
     let class = &plan.classes[number];
     let opens_until = class.stop_at.map_or(plan.stop.at, |at| at.min(plan.stop.at)).as_secs_f64();
@@ -109,7 +108,7 @@ fn opened_by_users(plan: &Plan, number: usize, think: &Distribution, at_a_time: 
     expected.min(AMPLE_PORTS).max((class.count * at_a_time).saturating_mul(2))
 }
 
-/// The minimum number of frames that a plan needs, and the number reserved if they are small.
+/// Returns the minimum number of frames that a plan needs, and the number reserved if frames are small.
 fn frames(plan: &Plan) -> (u64, u64) {
     let rtt = (0..plan.classes.len()).map(|class| own_round_trip(plan, class)).max();
     let rtt = rtt.map_or(0.0, |rtt| rtt.as_secs_f64());
@@ -127,8 +126,8 @@ fn frames(plan: &Plan) -> (u64, u64) {
     (with(1.0).min(*FRAMES.end()), with(2.0).clamp(*FRAMES.start(), *FRAMES.end()))
 }
 
-/// Returns the mean round-trip time of a class: path, own links, and the addition of its delay
-/// stages.
+/// Returns the mean round-trip time of a class: that over its path and access links, plus what its delay
+/// stages add.
 pub fn own_round_trip(plan: &Plan, class: usize) -> Span {
     let access = plan.classes[class].access.as_ref().map_or(Span::ZERO, |access| access.rtt.mean());
     let places = [0, 1]
@@ -166,9 +165,9 @@ fn inner_limit(value: &Value, mean_packet: Bytes) -> u64 {
 mod tests {
     use super::*;
 
-    /// A thousand data packets of 1500 bytes per second, and as many acknowledgments of 40 bytes
-    /// back: 125 of each are in flight for 124 ms of the flow and 1 ms of the link. Queues of `limit`
-    /// and 10 packets.
+    /// A thousand data packets of 1500 bytes per second, and as many acknowledgments of 40 bytes back: 125 of
+    /// each are in flight, for 124 ms of the flow's own and 1 ms on the link. The queues hold `limit` and 10
+    /// packets.
     fn room(limit: u64, largest: usize) -> Result<FrameBudget, LiveError> {
         room_with(limit, largest, "rtt = \"124ms\"")
     }

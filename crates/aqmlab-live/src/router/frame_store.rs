@@ -1,4 +1,4 @@
-//! Storage of frames and of the records about them: pool, books, and the observer of ports.
+//! Storage of frames and of the records about them: the pool, the books, and the observer of ports.
 
 use aqmlab_qdisc::{Cause, Ecn, Observer, Packet, Stamped};
 use aqmlab_recording::Fates;
@@ -16,11 +16,11 @@ use crate::frame::{FramePool, LiveFrame, set_traffic_class, tcp_payload};
 pub struct OutgoingFrame<'a> {
     /// Ideal time of departure.
     pub at: Instant,
-    /// The host by which it leaves.
+    /// The host through which the frame leaves.
     pub to: HostId,
     /// The index of its flow within the class, if it belongs to one.
     pub flow: Option<u32>,
-    /// Its ECN field as it leaves.
+    /// The frame's ECN field as it leaves.
     pub ecn: Ecn,
     /// Whether it leaves in the measured interval.
     pub measured: bool,
@@ -30,7 +30,7 @@ pub struct OutgoingFrame<'a> {
 
 /// Receives the frames that leave the network, in the order of time.
 pub trait FrameSink {
-    /// A frame leaves.
+    /// Receives a frame that leaves.
     fn leave(&mut self, leaving: OutgoingFrame<'_>);
 }
 
@@ -39,7 +39,7 @@ pub trait FrameSink {
 pub struct FrameAtPort<'a> {
     /// The port's link: an index into the plan's links.
     pub link: usize,
-    /// Time at which it arrived at the port.
+    /// Time at which the frame arrived at the port.
     pub arrived: Instant,
     /// The number of the frame's slot, which belongs to the frame from the first queue to the last.
     pub slot: u32,
@@ -47,22 +47,22 @@ pub struct FrameAtPort<'a> {
     pub octets: &'a [u8],
 }
 
-/// An observer, notified of every frame at every port, in the order of time. It is called during the run and
-/// therefore must not block; it may allocate.
+/// An observer that is notified of every frame at every port, in the order of time. It is called during the
+/// run and therefore must not block; it may allocate.
 pub trait FrameObserver: for<'a> Observer<FrameAtPort<'a>> + Send {}
 
 impl<O: for<'a> Observer<FrameAtPort<'a>> + Send> FrameObserver for O {}
 
-/// Everything in which frames are recorded.
+/// Everything that holds or counts frames.
 pub struct FrameStore {
     pub pool: FramePool,
     pub routes: Routes,
     pub flow_table: FlowTable,
     pub fates: Fates,
     pub hosts: Vec<HostBooks>,
-    /// For each class, by flow and direction.
+    /// The books of each class, by flow and direction.
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
-    /// Data that has left for each connection, by row and direction; empty for classes of
+    /// The data of each connection that has left the network, by row and direction; empty for classes of
     /// datagrams.
     pub streams: Vec<Vec<[UniqueBytes; 2]>>,
     /// The observer of frames at ports, if there is one.
@@ -70,13 +70,13 @@ pub struct FrameStore {
 }
 
 impl FrameStore {
-    /// The books of a frame's flow in its direction.
+    /// Returns the books of a frame's flow, in the frame's direction.
     pub fn books(&mut self, frame: &LiveFrame) -> &mut FlowBooks {
         let host = frame.origin();
         &mut self.flows[host.class][frame.owner().flow as usize][host.side as usize]
     }
 
-    /// A frame leaves the network.
+    /// Records that a frame leaves the network, and passes it to `out`.
     pub fn leave(&mut self, at: Instant, frame: LiveFrame, measured: bool, out: &mut dyn FrameSink) {
         let size = frame.wire_len();
         self.fates.delivered.count(size);
@@ -107,7 +107,7 @@ impl FrameStore {
             return frame.wire_len().get();
         };
         match tcp_payload(self.pool.frame(&frame.slot, frame.len())).filter(|_| !is_stale) {
-            // Segments before the SYN belong to a connection that had the client port before.
+            // Segments that leave before the SYN belong to an earlier connection with the client port.
             Some(segment) if segment.syn || streams[host.side as usize].has_begun() => {
                 streams[host.side as usize].pass(segment.seq, segment.syn, segment.len).into()
             }
@@ -122,12 +122,12 @@ impl FrameStore {
         }
     }
 
-    /// Records a frame's event at the port of `link`.
+    /// Returns the observer of the port of `link`.
     pub const fn at_port(&mut self, link: usize) -> AtPort<'_> {
         AtPort { store: self, link }
     }
 
-    /// Records a frame's event between ports.
+    /// Returns the observer of the pipes between ports.
     pub const fn in_pipes(&mut self) -> InPipes<'_> {
         InPipes { store: self }
     }

@@ -1,10 +1,10 @@
-//! The network of a plan in virtual time: frames in, frames out, each at its ideal instant. No
-//! socket, no clock.
+//! The network of a plan in virtual time: frames in, frames out, each at its ideal instant. It needs no
+//! socket and no clock.
 //!
 //! Frames enter at the host of their class's client or server ([`HostId`](crate::HostId)), and take the same
 //! path as the simulator's packets: over their flow's own link, through its delay stages, through the queues
-//! of the class's path, and out by the opposite host. Ports, pipes, draws and books are the simulator's. So
-//! is the order of events at one instant: departures come before arrivals, each ordered by the numbers of
+//! of the class's path, and out through the opposite host. Ports, pipes, draws and books are the simulator's.
+//! So is the order of simultaneous events: departures come before arrivals, each ordered by the numbers of
 //! their links and flows; samplers come last.
 //!
 //! DEVIATES from a router (RFC 1812, section 5.3.1): the time to live does not change. A plan's node is not a

@@ -16,21 +16,21 @@ pub struct RouterRecord {
     pub t0: Instant,
     /// Its end.
     pub t1: Instant,
-    /// Cause of its end.
+    /// The reason why the interval ended.
     pub stopped_by: StoppedBy,
     /// Tables of the ports.
     pub ports: PortRecord,
-    /// The only row of `run`.
+    /// The table `run`, which has a single row.
     pub run: Table,
-    /// Every flow, in the order of their numbers.
+    /// All flows, in the order of their numbers.
     pub flows: Vec<FlowRecord>,
-    /// Every host by its number, from the start to the end of the drain.
+    /// The books of all hosts, by their numbers, from the start of the run to the end of the drain.
     pub hosts: Vec<HostBooks>,
-    /// Queues of the kernel, with the indices of their links.
+    /// The books of the kernel queues, with the indices of their links.
     pub kernels: Vec<(usize, KernelQueueBooks)>,
-    /// Maximum number of frames in the network.
+    /// Maximum number of frames in the network at the same time.
     pub most_held: usize,
-    /// Frames in the network when the drain was over.
+    /// Number of frames in the network when the drain was over.
     pub still_held: u64,
 }
 
@@ -43,16 +43,16 @@ pub struct FlowRecord {
     pub class: usize,
     /// Its index within the class.
     pub index: u32,
-    /// From the start to the end of the measured interval.
+    /// Counts from the start of the run to the end of the measured interval.
     pub all: [FlowBooks; 2],
-    /// Over the measured interval.
+    /// Counts over the measured interval.
     pub measured: [FlowBooks; 2],
-    /// From the start to the end of the drain.
+    /// Counts from the start of the run to the end of the drain.
     pub drained: [FlowBooks; 2],
 }
 
 impl Router {
-    /// The present state.
+    /// Returns the present state.
     pub(super) fn as_it_is(&self) -> Frozen {
         Frozen {
             books: self.ports.iter().map(|port| port.books().clone()).collect(),
@@ -63,7 +63,7 @@ impl Router {
         }
     }
 
-    /// The first port whose books do not balance.
+    /// Returns the error of the first port whose books do not balance, if there is one.
     fn faulty_port(&self) -> Option<LiveError> {
         let fault = |(port, queue): (&Port<_>, &String)| {
             let source = port.check_books().err()?;
@@ -75,9 +75,9 @@ impl Router {
     /// Ends the run for good. If the measured interval has not ended, it ends now.
     ///
     /// # Errors
-    /// If any book does not balance: that of a port, of a host or of the pipes, or that from end to end (read
-    /// = refused + left + dropped + lost + held). Each is checked in packets and bytes, both as of the end of
-    /// the measured interval and now.
+    /// If any books do not balance: those of a port, of a host or of the pipes, or the end-to-end books (read
+    /// = refused + left + dropped + lost + held). They are checked in packets and in bytes, both for the end
+    /// of the measured interval and for now.
     pub fn finish(mut self) -> Result<RouterRecord, LiveError> {
         let now = self.now();
         if self.schedule.ended().is_none() {
@@ -104,7 +104,7 @@ impl Router {
         }
         if store.pool.taken() as u64 != resident.packets.get() {
             return wrong(format!(
-                "{} slots are taken, and {} frames held",
+                "{} slots are taken, but {} frames are held",
                 store.pool.taken(),
                 resident.packets
             ));
@@ -113,7 +113,7 @@ impl Router {
         let (read, refused) = (sum(|host| host.read.packets), sum(HostBooks::refused));
         if read != refused + store.fates.sent.packets.get() {
             return wrong(format!(
-                "read {read} is not refused {refused} + let in {}",
+                "{read} packets were read, but {refused} were refused and {} let in",
                 store.fates.sent.packets
             ));
         }
@@ -122,7 +122,7 @@ impl Router {
             ("bytes", sum(|host| host.left.bytes), store.fates.delivered.bytes.get()),
         ] {
             if left != delivered {
-                return wrong(format!("{left} {what} left by hosts, and {delivered} were delivered"));
+                return wrong(format!("{left} {what} left through hosts, but {delivered} were delivered"));
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::addresses::HostId;
 /// Next step of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Through a pipe of its row: the n-th of its class's pipes.
+    /// Through a pipe of the frame's row: the n-th of its class's pipes.
     Own(u8),
     /// Into the queue of this link.
     Queue(u16),
@@ -25,12 +25,12 @@ pub struct Routes {
     passed: Vec<u8>,
     /// First step of each host's path, by the host's number.
     begins: Vec<u16>,
-    /// The pipes of each row of each class, in the order in which a frame may meet them.
+    /// For each class, the pipes of each of its rows, in the order in which a frame may meet them.
     pipes: Vec<Vec<OwnPipe>>,
 }
 
 impl Routes {
-    /// The routes of `plan`; `None` if they have more steps than a frame can number.
+    /// Returns the routes of `plan`; `None` if they have more steps than a frame's place can number.
     pub fn new(plan: &Plan) -> Option<Self> {
         let mut routes = Routes { steps: vec![], passed: vec![], begins: vec![], pipes: vec![] };
         for class in 0..plan.classes.len() {
@@ -69,7 +69,7 @@ impl Routes {
         self.begins[host.number()]
     }
 
-    /// Returns the next step of a frame at `place`. The place after it is the next one on its path.
+    /// Returns the next step of a frame at `place`. The next place on the frame's path is `place + 1`.
     #[inline]
     pub fn step(&self, place: u16) -> Step {
         self.steps[usize::from(place)]
@@ -83,7 +83,7 @@ impl Routes {
 
     /// Returns the shortest time from any event inside the network (a frame comes out of a queue, or of a
     /// pipe that is not its last) until that frame can leave. `own` returns the smallest delay of a class's
-    /// n-th pipe, and `link` that of a link.
+    /// n-th pipe, and `link` returns the delay of a link.
     pub fn least_ahead(&self, own: impl Fn(usize, u8) -> Span, link: impl Fn(usize) -> Span) -> Span {
         let mut least = Span::MAX;
         for (number, &begin) in self.begins.iter().enumerate() {
@@ -102,7 +102,7 @@ impl Routes {
     }
 
     /// Returns the shortest time that packets of any class take to the server and back, without queueing.
-    /// `own` and `link` are those of [`Routes::least_ahead`].
+    /// `own` and `link` have the same meaning as for [`Routes::least_ahead`].
     pub fn least_round_trip(&self, own: impl Fn(usize, u8) -> Span, link: impl Fn(usize) -> Span) -> Span {
         let of_host = |number: usize| {
             let begin = usize::from(self.begins[number]);
@@ -119,7 +119,7 @@ impl Routes {
         classes.map(round_trip).min().unwrap_or(Span::ZERO)
     }
 
-    /// Whether a frame leaves the network after the n-th pipe of its row.
+    /// Returns whether a frame leaves the network after the n-th pipe of its row.
     pub fn is_last(&self, class: usize, which: u8) -> bool {
         let begin = usize::from(self.begin(HostId { class, side: End::Client }));
         let place = self.steps[begin..].iter().position(|&step| step == Step::Own(which));

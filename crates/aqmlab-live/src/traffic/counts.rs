@@ -1,5 +1,5 @@
-//! Counts taken at sockets: those of a flow, as far as its kernel reports them (TCP_INFO, by the positions of
-//! the fields in `struct tcp_info` of linux/tcp.h), and those of errors.
+//! Counts taken at sockets: the counts of a flow, as far as its kernel reports them (TCP_INFO, read by the
+//! positions of the fields of `struct tcp_info` in linux/tcp.h), and the counts of errors.
 
 use aqmlab_network::FlowCounts;
 use aqmlab_units::{Bytes, Span};
@@ -9,11 +9,11 @@ use crate::sys::TcpInfo;
 /// Cumulative counts of a flow, as far as kernels report them.
 pub type KernelCounts = FlowCounts<Option<u64>>;
 
-/// The counts of a connection that a kernel may not report.
+/// Names of those counts of a connection that a kernel does not necessarily report.
 pub const OPTIONAL: &[&str] =
     &["timeouts", "fast_retransmits", "ecn_reductions", "spurious_retransmissions", "multiple_loss_windows"];
 
-/// Errors at sockets, as numbers of flows or datagrams. No such error ends a run.
+/// Errors at sockets, counted in flows or datagrams. No such error ends a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SocketErrors {
     /// Connections that could not be opened within the stack's number of attempts.
@@ -26,14 +26,14 @@ pub struct SocketErrors {
     pub failed: u64,
     /// Datagrams that their host refused.
     pub unsent: u64,
-    /// Connections and datagrams that reached a server and belong to no flow.
+    /// Connections and datagrams that reached a server but belong to no flow.
     pub strays: u64,
     /// Connections that were not opened for lack of a client port or a descriptor.
     pub no_port: u64,
 }
 
 impl SocketErrors {
-    /// A connection ended with this error of the system.
+    /// Counts a connection that ended with this error from the operating system.
     pub fn count(&mut self, error: i32) {
         match error {
             libc::ETIMEDOUT | libc::EHOSTUNREACH | libc::ENETUNREACH => self.timed_out += 1,
@@ -49,7 +49,7 @@ impl SocketErrors {
         self.iter().filter(|&(name, count)| name != "timed_out" && count > 0)
     }
 
-    /// All counts, each with its name.
+    /// Returns all counts, each with its name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
         [
             ("timed_out", self.timed_out),
@@ -77,21 +77,21 @@ const BYTES_SENT: usize = 200;
 const DSACK_DUPS: usize = 216;
 const TOTAL_RTO: usize = 240;
 
-/// `tcpi_options`: the other side may send SACK, and therefore DSACK.
+/// Flag in `tcpi_options`: the other side may send SACK, and therefore DSACK.
 const HAS_SACK: u8 = 2;
-/// A slow-start threshold that has not been set (net/tcp.h, TCP_INFINITE_SSTHRESH).
+/// Value of a slow-start threshold that has not been set (net/tcp.h, TCP_INFINITE_SSTHRESH).
 const INFINITE: u32 = 0x7fff_ffff;
 
-/// A sending end at an instant, in the words of `flow_series`.
+/// The state of a sending end at an instant, in the terms of the table `flow_series`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
-    /// Congestion window, segments.
+    /// Congestion window, in segments.
     pub cwnd: f64,
-    /// Slow-start threshold, segments; `None` while it is unlimited.
+    /// Slow-start threshold, in segments; `None` while it is unlimited.
     pub ssthresh: Option<f64>,
-    /// Smoothed round-trip time; `None` before the first.
+    /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt: Option<Span>,
-    /// Data sent and not acknowledged.
+    /// Data sent but not acknowledged.
     pub flight: Bytes,
     /// Data acknowledged.
     pub acked: Bytes,
@@ -113,9 +113,9 @@ impl Sample {
     }
 }
 
-/// Returns an end's sent amounts, as far as this answer reports them. Counts that a kernel of this age, or
-/// one without SACK, does not report are unknown. So are those that no kernel reports, such as entries into
-/// fast recovery.
+/// Returns what an end has sent, as far as this answer reports it. Counts that an older kernel, or a
+/// connection without SACK, does not report are unknown. So are the counts that no kernel reports, such as
+/// entries into fast recovery.
 pub fn sent_by(info: &TcpInfo) -> KernelCounts {
     let has_sack = info.u8(OPTIONS).is_some_and(|options| options & HAS_SACK != 0);
     KernelCounts {
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(TOTAL_RTO, offset_of!(tcp_info, tcpi_total_rto));
     }
 
-    /// An answer of 256 bytes with these fields.
+    /// Returns an answer of 256 bytes with these fields.
     fn answer(fields: &[(usize, u64, usize)]) -> [u8; 256] {
         let mut bytes = [0; 256];
         for &(at, value, length) in fields {
@@ -205,7 +205,8 @@ mod tests {
         assert_eq!((sample.flight, sample.acked), (Bytes::new(14_480), Bytes::new(14_480)));
         let sent = sent_by(&whole);
         assert_eq!((sent.timeouts, sent.spurious_retransmissions), (Some(3), Some(4)));
-        // A kernel of 2018 ends before `tcpi_total_rto`, and one of 2014 before `tcpi_bytes_acked`.
+        // The answer of a kernel from 2018 ends before `tcpi_total_rto`, and that of one from 2014 before
+        // `tcpi_bytes_acked`.
         let older = sent_by(&TcpInfo::of_bytes(&bytes[..224]));
         assert_eq!((older.timeouts, older.spurious_retransmissions), (None, Some(4)));
         assert_eq!(Sample::of(&TcpInfo::of_bytes(&bytes[..104])), None);

@@ -21,9 +21,9 @@ pub struct Datagrams {
     source: DatagramSource,
     sizes: host::Datagrams,
     ip: IpVersion,
-    /// Code point of its packets.
+    /// Code point that the flow's packets are to have.
     dscp: Dscp,
-    /// Code point and ECN field of the socket's packets.
+    /// Code point and ECN field that the socket now gives its packets.
     marking: (Dscp, Ecn),
     sent_packets: u64,
     sent_bytes: u64,
@@ -32,7 +32,7 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// A source that sends through `socket`.
+    /// Returns a source that sends through `socket`.
     pub fn new(
         socket: OwnedFd,
         source: DatagramSource,
@@ -61,7 +61,7 @@ impl Datagrams {
         if self.stopped { None } else { self.source.next_at() }
     }
 
-    /// Sends the datagram that is due. Returns whether the host accepted it.
+    /// Sends the datagram that is due; returns whether the host accepted it.
     pub fn emit(&mut self) -> bool {
         let (size, ecn) = self.source.emit();
         let payload = self.sizes.payload(size);
@@ -71,7 +71,7 @@ impl Datagrams {
         if marked {
             self.marking = class;
         }
-        // A packet whose ECN field could not be set as planned is not sent: it would be a different
+        // A packet whose ECN field could not be set as planned is not sent, because it would be a different
         // packet.
         let taken = marked && rustix::net::send(&self.socket, &ZEROS[..payload], SendFlags::empty()).is_ok();
         if taken {

@@ -1,4 +1,4 @@
-//! Flows: each is a connection with both its ends, or a stream of datagrams.
+//! Flows, each of which is a connection with both its ends, or a stream of datagrams.
 
 use std::io;
 
@@ -12,23 +12,24 @@ use super::datagrams::Datagrams;
 use super::populations::FlowRow;
 use super::stream::Stream;
 
-/// Key of a flow. A client port has many flows, one after another; the key identifies one of them.
+/// Key of a flow. A client port carries many flows, one after another; the key identifies one of them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FlowKey {
     /// The class.
     pub class: u16,
     /// The client port.
     pub row: u32,
-    /// Number of flows opened before it, modulo 2^30.
+    /// Number of flows opened before this one, modulo 2^30.
     pub opened: u32,
 }
 
-/// A flow that has started and not ended.
+/// A flow that has started but not ended.
 #[derive(Debug)]
 pub struct Flow {
     /// Its own key.
     pub key: FlowKey,
-    /// Its number in the run, or that of its user: classes in the plan's order, flows in the class's order.
+    /// The flow's number in the run, or its user's: classes are numbered in the plan's order, and flows in
+    /// the class's order.
     pub number: u32,
     /// Its identity among the connections of its class.
     pub of: Identity,
@@ -36,7 +37,7 @@ pub struct Flow {
     pub start: Instant,
     /// Propagation delay in both directions together.
     pub base_rtt: Span,
-    /// Time at which its receiver had all data.
+    /// Time at which the flow's receiver had received all data.
     pub completed: Option<Instant>,
     /// Its sender.
     pub body: Body,
@@ -59,7 +60,7 @@ pub struct Connection {
     client: Stream,
     /// The server's end, once the connection has been accepted.
     server: Option<Stream>,
-    /// Actions of the server's application, delayed until it exists.
+    /// Actions of the server's application, delayed until the server's end exists.
     waiting: Vec<Act>,
     session: Option<Session>,
     /// The end at which the last of the data arrives.
@@ -67,13 +68,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// A connection opened by `client` that its server has not yet accepted.
+    /// Returns a connection that `client` opens, and that its server has not yet accepted.
     pub fn new(client: Stream, session: Option<Session>) -> Self {
         let last = session.as_ref().map_or(End::Server, Session::last_arrives_at);
         Connection { client, server: None, waiting: Vec::new(), session, last }
     }
 
-    /// The applications' first actions; returns when the session wants to be woken.
+    /// Executes the applications' first actions; returns when the session wants to be woken.
     pub fn begin(&mut self, plan: &ClassPlan, now: Instant) -> Option<Instant> {
         match (&mut self.session, &plan.workload) {
             (Some(session), _) => {
@@ -94,18 +95,18 @@ impl Connection {
         self.server = Some(server);
     }
 
-    /// Whether the server has accepted it.
+    /// Whether the server has accepted the connection.
     pub fn is_accepted(&self) -> bool {
         self.server.is_some()
     }
 
-    /// Handles the instant that its session requested; returns when the session wants to be woken again.
+    /// Handles an instant that the session has requested; returns when the session wants to be woken again.
     pub fn wake(&mut self, at: Instant) -> Option<Instant> {
         let step = self.session.as_mut()?.on_timer(at);
         self.act(&step)
     }
 
-    /// Handles its user's request for more objects; the connection closes if nothing is requested.
+    /// Handles the user's request for more objects; closes the connection if nothing is requested.
     pub fn ask(&mut self, now: Instant, objects: &[PageObject]) {
         match &mut self.session {
             Some(session) if !objects.is_empty() => {
@@ -116,8 +117,8 @@ impl Connection {
         }
     }
 
-    /// Lets the session read the progress of the streams at both ends. Returns when it wants to be woken, and
-    /// the finished exchanges.
+    /// Lets the session read the progress of the streams at both ends. Returns when the session wants to be
+    /// woken, and the exchanges that have finished.
     pub fn look(&mut self, now: Instant) -> (Option<Instant>, Vec<ExchangeDone>) {
         let Some(session) = &mut self.session else { return (None, Vec::new()) };
         let acked = match session {
@@ -141,7 +142,7 @@ impl Connection {
         (wake_at, done)
     }
 
-    /// The exchanges that have begun and not ended.
+    /// Returns the exchanges that have begun but not ended.
     pub fn under_way(&self) -> Vec<ExchangeDone> {
         self.session.iter().flat_map(Session::under_way).collect()
     }
@@ -178,7 +179,7 @@ impl Connection {
         }
     }
 
-    /// Reads the data that has arrived at an end. An application closes after its peer.
+    /// Reads the data that has arrived at an end. An application closes its end once its peer has closed.
     ///
     /// # Errors
     /// Any error from the operating system.
@@ -213,17 +214,17 @@ impl Connection {
         self.client.is_done() && self.server.as_ref().is_some_and(Stream::is_done)
     }
 
-    /// The sending end.
+    /// Returns the sending end.
     pub fn sender(&self) -> &Stream {
         &self.client
     }
 
-    /// Bytes that the receiving application has received.
+    /// Returns the number of bytes that the receiving application has received.
     pub fn delivered(&self) -> Bytes {
         Bytes::new(self.server.as_ref().map_or(0, Stream::read_bytes))
     }
 
-    /// Returns the counts so far, as in the simulator: of both ends if the server responds.
+    /// Returns the counts so far. As in the simulator, they cover both ends if the server responds.
     pub fn counts(&self) -> KernelCounts {
         let delivered_bytes = Some(self.delivered().get());
         let toward_server = KernelCounts { delivered_bytes, ..self.client.sent() };
@@ -260,7 +261,7 @@ impl Flow {
         }
     }
 
-    /// The exchanges that its applications have begun and not finished.
+    /// Returns the exchanges that the flow's applications have begun but not finished.
     pub fn requests_under_way(&self) -> Vec<ExchangeDone> {
         match &self.body {
             Body::Tcp(connection) => connection.under_way(),

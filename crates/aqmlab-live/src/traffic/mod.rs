@@ -1,8 +1,8 @@
 //! The traffic of a plan through real sockets: the same populations, sessions, sources and draws as
 //! in the simulator.
 //!
-//! One thread has all sockets of all hosts, including both ends of each connection. An application at one end
-//! can thus react to an event at the other end, such as a request, without messages between processes.
+//! One thread owns all sockets of all hosts, including both ends of each connection. An application at one
+//! end can thus react to an event at the other end, such as a request, without messages between processes.
 //! [`populations`] decides, without sockets, which connection opens when; the generator opens it.
 
 mod counts;

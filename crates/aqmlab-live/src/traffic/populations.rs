@@ -13,14 +13,16 @@ use aqmlab_units::Instant;
 
 use super::port_pool::PortPool;
 
-/// A flow that has ended, or was open at the end of the run. The router adds the events on its path.
+/// The row of a flow that has ended, or that was open at the end of the run. The router adds the counts from
+/// the flow's path.
 pub type FlowRow = aqmlab_network::FlowRow<Option<u64>>;
 
 /// See the module.
 pub struct Populations {
     classes: Vec<ClassPopulation>,
-    /// Number of open connections that are not flows of a list, and its limit.
+    /// Number of open connections that are not flows of a list.
     open: u64,
+    /// Limit of that number.
     most_open: u64,
     completions: Completions,
     ended: Vec<FlowRow>,
@@ -30,17 +32,17 @@ pub struct Populations {
 
 struct ClassPopulation {
     population: Population,
-    /// From this instant on, nothing opens.
+    /// Instant from which on nothing opens.
     until: Instant,
-    /// The number of its first flow in the run.
+    /// The number, in the run, of the class's first flow.
     first_number: u32,
-    /// `None` if flow `i` has client port `i`.
+    /// The pool of client ports; `None` if flow `i` has client port `i`.
     ports: Option<PortPool>,
 }
 
 impl Populations {
-    /// Returns the populations of `plan`, with `client_ports` client ports for each class. Besides
-    /// flows of lists there may be `most_open` connections at the same time.
+    /// Returns the populations of `plan`, with `client_ports` client ports for each class. In addition to the
+    /// flows of lists, at most `most_open` connections may be open at the same time.
     pub fn new(plan: &Plan, seed: u64, client_ports: &[u32], most_open: u64) -> Self {
         let mut first_number = 0;
         let class = |(class, &ports): (&ClassPlan, &u32)| {
@@ -63,7 +65,8 @@ impl Populations {
             completions: Completions::new(plan),
             ended: Vec::new(),
             users: UserRows::new(plan),
-            // Rows are held as the bytes of their file, because the run's directory is created after the run.
+            // Rows are held in memory as the bytes of their file, because the run's directory is created
+            // after the run.
             requests: request_recorder(plan, seed, None),
         }
     }
@@ -103,8 +106,7 @@ impl Populations {
         }
     }
 
-    /// Notifies a class of a connection's event. Returns when the class wants to be woken because
-    /// of it.
+    /// Notifies a class of a connection's event. Returns when the class wants to be woken as a result.
     pub fn on_event(
         &mut self,
         class: usize,
@@ -126,12 +128,13 @@ impl Populations {
         }
     }
 
-    /// Returns the number in the run of a flow of a list, or of a connection's user.
+    /// Returns the number, in the run, of a flow of a list or of a connection's user.
     pub fn number(&self, class: usize, of: Identity) -> u32 {
         self.classes[class].first_number + of.user
     }
 
-    /// Returns whether connections of a class are themselves flows, rather than those of users.
+    /// Returns whether the connections of a class are themselves flows, rather than parts of their users'
+    /// flows.
     pub fn is_list(&self, class: usize) -> bool {
         self.classes[class].ports.is_none()
     }
@@ -169,7 +172,7 @@ impl Populations {
         }
     }
 
-    /// Ends the warm-up: the counts of ended flows are not measured.
+    /// Ends the warm-up: the counts of flows that have already ended are not measured.
     pub fn warmup_ended(&mut self) {
         for row in &mut self.ended {
             row.at_warmup = row.counts;
@@ -177,8 +180,8 @@ impl Populations {
         self.users.warmup_ended();
     }
 
-    /// The run has ended at `end`: returns the rows of `flows` in the order of their numbers, and the
-    /// outcomes of requests and pages.
+    /// Ends the run at `end`; returns the rows of `flows` in the order of their numbers, and the outcomes of
+    /// requests and pages.
     pub fn finish(mut self, end: Instant) -> (Vec<FlowRow>, Option<RequestRecord>) {
         for class in 0..self.classes.len() {
             let ClassPopulation { population, until, .. } = &mut self.classes[class];
@@ -251,8 +254,8 @@ mod tests {
         }
     }
 
-    /// Simulates hosts that take `took` for each connection, and sockets that never fail. Returns the opened
-    /// connections with port and time.
+    /// Simulated hosts, whose sockets never fail, and the connections that have been opened, with their times
+    /// and ports.
     struct Hosts {
         populations: Populations,
         opened: Vec<(Instant, Identity, u32)>,

@@ -24,7 +24,8 @@ impl PortPool {
         PortPool { fresh: 0..ports, freed: VecDeque::new() }
     }
 
-    /// Returns a port that has been free at `now` for at least [`REST`]; `None` if there is none.
+    /// Returns a port that has never been used, or that has been free for at least [`REST`] at `now`; `None`
+    /// if there is no such port.
     pub fn take(&mut self, now: Instant) -> Option<u32> {
         if let Some(fresh) = self.fresh.next() {
             return Some(fresh);
@@ -37,7 +38,7 @@ impl PortPool {
         Some(port)
     }
 
-    /// A port is free again.
+    /// Records that a port is free again.
     pub fn give_back(&mut self, port: u32, now: Instant) {
         self.freed.push_back((now, port));
     }

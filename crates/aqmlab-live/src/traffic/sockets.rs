@@ -1,4 +1,4 @@
-//! Sockets of hosts: each is opened in its host's namespace, and never blocks.
+//! Sockets of hosts, each of which is opened in its host's namespace and never blocks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,11 +11,11 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use crate::host::{Host, TcpSockets};
 use crate::sys;
 
-/// Number of written but unsent bytes above which a socket accepts no more. Little data is then left when a
-/// source withdraws or stops, but enough for a burst of forty segments before the generator wakes.
+/// Number of written but unsent bytes above which a socket accepts no more. This leaves little data to send
+/// when a source withdraws or stops, but enough for a burst of forty segments before the generator wakes.
 const LOW_WATER: u32 = 65_536;
 
-/// Opens a socket in the host's namespace. The calling thread stays there.
+/// Opens a socket in the host's namespace. The calling thread stays in that namespace.
 fn open(host: &Host, address: SocketAddr, kind: SocketType) -> io::Result<OwnedFd> {
     host.namespace.enter().map_err(io::Error::other)?;
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -80,7 +80,7 @@ fn set(socket: &OwnedFd, at: SocketAddr, options: &TcpSockets) -> io::Result<()>
 /// # Errors
 /// Any error from the operating system.
 pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
-    /// The maximum that the machine allows: except for root, the kernel limits it to `net.core.rmem_max`.
+    /// Requested size of the receive buffer; except for root, the kernel limits it to `net.core.rmem_max`.
     const BUFFER: usize = 4 << 20;
     let socket = open(host, at, SocketType::DGRAM)?;
     sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER)

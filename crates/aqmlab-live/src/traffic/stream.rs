@@ -15,10 +15,10 @@ use crate::sys;
 /// Payload of flows: zeros.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
-/// Number of writing or reading calls before other sockets are served.
+/// Maximum number of write or read calls before other sockets are served.
 const TURNS: usize = 4;
 
-/// Number of reads after which the largest receive window is set again.
+/// Number of reads after each of which the maximum receive window is set again.
 const WINDOW_SAID: u32 = 16;
 
 /// Data that an application still has to write.
@@ -37,23 +37,23 @@ pub struct Stream {
     to_write: ToWrite,
     /// Whether the end of the stream follows the pending data.
     closes: bool,
-    /// The end of the stream has been sent.
+    /// Whether the end of the stream has been sent.
     closed: bool,
     written: u64,
     read: u64,
-    /// The other side has finished writing, and everything has been read.
+    /// Whether the other side has finished writing, and everything has been read.
     peer_closed: bool,
-    /// The connection is not open yet.
+    /// Whether the connection is still opening.
     opening: bool,
-    /// Largest receive window, and the number of times that it must still be set.
+    /// Maximum receive window, and the number of times that it must still be set.
     window: Option<(u32, u32)>,
     /// Events that the generator waits for at this socket.
     interest: EventFlags,
 }
 
 impl Stream {
-    /// Returns an application without data to write yet, at the end that opens the connection or at
-    /// the other. `window` is the largest receive window.
+    /// Returns an end whose application has no data to write yet. `opening` is whether this end opens the
+    /// connection, and `window` is the maximum receive window.
     pub fn new(socket: OwnedFd, opening: bool, window: Option<u32>) -> Self {
         Stream {
             socket,
@@ -87,7 +87,7 @@ impl Stream {
         }
     }
 
-    /// Closes the stream after the pending data. Data without end counts as written.
+    /// Closes the stream after the pending data. Endless data counts as written.
     pub fn close(&mut self) {
         self.withdraw();
         self.closes = true;
@@ -99,8 +99,8 @@ impl Stream {
         }
     }
 
-    /// DEVIATES from the simulator: data that the socket has accepted will be sent, because a kernel returns
-    /// no accepted data. The low-water mark keeps this amount small.
+    /// DEVIATES from the simulator: data that the socket has already accepted is still sent, because a kernel
+    /// does not give accepted data back. The low-water mark keeps the amount of such data small.
     fn withdraw(&mut self) {
         if self.to_write == ToWrite::Endless {
             self.to_write = ToWrite::Bytes(0);
@@ -110,7 +110,7 @@ impl Stream {
     /// Writes as much as the socket accepts now.
     ///
     /// # Errors
-    /// The system's error, except for "would block".
+    /// Any error from the operating system, except for "would block".
     pub fn write(&mut self) -> io::Result<()> {
         for _ in 0..TURNS {
             let most = match self.to_write {
@@ -140,7 +140,7 @@ impl Stream {
         if self.closes && !self.closed {
             match rustix::net::shutdown(&self.socket, Shutdown::Write) {
                 Ok(()) => self.closed = true,
-                // Not open yet: the write is repeated once it is.
+                // The connection is not open yet; this call is repeated once it is.
                 Err(Errno::NOTCONN) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -151,7 +151,7 @@ impl Stream {
     /// Reads and discards the data that has arrived.
     ///
     /// # Errors
-    /// The system's error, except for "would block".
+    /// Any error from the operating system, except for "would block".
     pub fn read(&mut self, scratch: &mut [u8]) -> io::Result<()> {
         for _ in 0..TURNS {
             // TRUNC: the kernel discards the bytes and returns their number (tcp(7)).
@@ -171,8 +171,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Since version 6.6, Linux recomputes the clamp whenever a segment is longer than all earlier ones,
-    /// which happens only for the first few.
+    /// Sets the clamp of the receive window again, because, since version 6.6, Linux recomputes it whenever a
+    /// segment is longer than all earlier ones. This happens only for the first few segments.
     fn say_window(&mut self) {
         if let Some((bytes, times)) = &mut self.window {
             // A connection that ends at this moment needs no clamp.
@@ -198,14 +198,14 @@ impl Stream {
         while rustix::net::recv(&self.socket, &mut nothing[..], RecvFlags::ERRQUEUE).is_ok() {}
     }
 
-    /// Acknowledged bytes of the application.
+    /// Returns the number of the application's bytes that have been acknowledged.
     pub fn acked(&self) -> u64 {
         // The end of the stream counts as one byte, which the application has not written.
         let outstanding = sys::unacknowledged(&self.socket).unwrap_or(0);
         (self.written + u64::from(self.closed)).saturating_sub(outstanding).min(self.written)
     }
 
-    /// Bytes that the application has read.
+    /// Returns the number of bytes that the application has read.
     pub fn read_bytes(&self) -> u64 {
         self.read
     }
@@ -246,14 +246,14 @@ impl Stream {
         sys::tcp_info(&self.socket).map_or(NOTHING_SENT, |info| sent_by(&info))
     }
 
-    /// Returns its present state; `None` if the kernel does not report it.
+    /// Returns the end's present state; `None` if the kernel does not report it.
     pub fn sample(&self) -> Option<Sample> {
         Sample::of(&sys::tcp_info(&self.socket).ok()?)
     }
 
     /// Discards unsent data, and ends the connection with a RST.
     pub fn abort(self) {
-        // If the request is refused, the connection closes in order, which takes longer.
+        // If the request is refused, the connection closes in the orderly way, which takes longer.
         let _ = sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO));
     }
 

@@ -39,7 +39,7 @@ impl Timers {
         self.0.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The next event due by `now`, with its instant.
+    /// Takes the next event that is due by `now`, with its instant.
     pub fn take(&mut self, now: Instant) -> Option<(Instant, TimerEvent)> {
         if self.next_at()? > now {
             return None;

@@ -1,7 +1,8 @@
-//! Cases that need a separate process: a user namespace requires one with a single thread.
+//! Cases that each need a separate process, because only a process with a single thread can create a user
+//! namespace.
 //!
-//! The test binary calls itself once for each case and user. A machine that refuses namespaces skips the
-//! cases and reports the reason.
+//! The test binary calls itself once for each case and user. On a machine that refuses namespaces, the cases
+//! are skipped and the reason is reported.
 
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
@@ -17,8 +18,8 @@ const SKIPPED: i32 = 77;
 /// An ordinary user without privileges.
 const NOBODY: u32 = 65_534;
 
-/// Runs the cases whose name contains the command line's argument, or all; or the one for which this process
-/// was started.
+/// Runs the one case for which this process was started. If it was started for no particular case, runs all
+/// cases whose names contain the arguments of the command line.
 pub fn main(cases: &[Case]) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [flag, name] = &arguments[..]
@@ -30,7 +31,8 @@ pub fn main(cases: &[Case]) -> ExitCode {
     let is_root = rustix::process::geteuid().is_root();
     let mut failed = 0;
     for (number, (name, _)) in cases.iter().enumerate().filter(|(_, (name, _))| wanted(name)) {
-        // All tests run as ordinary users; those without a user namespace differ only in that.
+        // All cases run as an ordinary user. Only the first also runs as root, because a run as root differs
+        // only in that it needs no user namespace.
         let users: &[Option<u32>] = match (is_root, number) {
             (true, 0) => &[None, Some(NOBODY)],
             (true, _) => &[Some(NOBODY)],

@@ -35,19 +35,19 @@ impl Packet {
         self.comment.split(", ").any(|part| part == words)
     }
 
-    /// Whether it enters the link.
+    /// Whether the packet enters the link.
     pub fn leaves(&self) -> bool {
         !self.comment.contains("dropped")
     }
 
-    /// Nanoseconds that it has waited.
+    /// Returns for how many nanoseconds the packet has waited.
     pub fn waited_ns(&self) -> u128 {
         let rest = self.comment.strip_prefix("queueing delay ").expect("the delay comes first");
         rest.split(' ').next().and_then(|n| n.parse().ok()).expect("a number")
     }
 }
 
-/// All packets of a file.
+/// Returns all packets of a file.
 pub fn read(bytes: &[u8]) -> Vec<Packet> {
     let blocks = PcapNGSlice::from_slice(bytes).expect("a section comes first");
     let packets = blocks.filter_map(|block| match block.expect("every block is whole") {
@@ -65,7 +65,7 @@ pub fn read(bytes: &[u8]) -> Vec<Packet> {
     packets.collect()
 }
 
-/// A number from the row of the summary for all classes together.
+/// Returns a number from a row of the summary.
 pub fn total(table: &Table, column: &str, row: usize) -> u128 {
     match table.column(column) {
         Some(ColumnData::U64(values)) => u128::from(values[row]),

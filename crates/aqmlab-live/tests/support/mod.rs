@@ -21,18 +21,18 @@ pub fn plans(text: &str) -> Vec<Plan> {
     }
 }
 
-/// The only plan of a scenario text.
+/// Returns the only plan of a scenario text.
 pub fn plan(text: &str) -> Plan {
     plans(text).remove(0)
 }
 
-/// Slots for packets of up to 1500 octets.
+/// Returns a budget of slots for packets of up to 1500 octets.
 pub fn frame_budget(plan: &Plan, frames: usize) -> FrameBudget {
     FrameBudget { frames, largest: vec![1500; plan.classes.len()] }
 }
 
-/// A UDP datagram over IPv4 of `len` octets in total, from the host at `from` of flow `index`, or from a port
-/// of no flow.
+/// Returns a UDP datagram over IPv4, of `len` octets in total, that the host `from` sends in flow `index`, or
+/// from or to a port of no flow.
 pub fn datagram(from: HostId, index: Option<u16>, ecn: Ecn, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     octets[0] = 0x45;
@@ -58,15 +58,16 @@ pub fn datagram(from: HostId, index: Option<u16>, ecn: Ecn, len: usize) -> Vec<u
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     pub ecn: Ecn,
-    /// Octets of the packet, and those of its payload.
+    /// Octets of the whole packet.
     pub len: usize,
+    /// Octets of its payload.
     pub payload: usize,
     pub seq: u32,
     /// As in the header (RFC 9293, section 3.1).
     pub flags: u8,
 }
 
-/// The packet of a segment from the host at `from`, to or from this client port.
+/// Returns the packet of a segment that the host `from` sends, to or from this client port.
 pub fn segment(from: HostId, client_port: u32, segment: Segment) -> Vec<u8> {
     let Segment { ecn, len, payload, seq, flags } = segment;
     let client = Addresses(IpVersion::V4).client(from.class, client_port);
@@ -80,7 +81,7 @@ pub fn segment(from: HostId, client_port: u32, segment: Segment) -> Vec<u8> {
     as_tcp(octets, payload, flags)
 }
 
-/// A datagram as a TCP segment with the same ports and this much payload.
+/// Turns a datagram into a TCP segment with the same ports and this much payload.
 pub fn as_tcp(mut octets: Vec<u8>, payload: usize, flags: u8) -> Vec<u8> {
     let (header, ecn) = (octets.len() - 20 - payload, octets[1]);
     assert!(header.is_multiple_of(4) && (20..=60).contains(&header), "a TCP header of {header} octets");
@@ -90,7 +91,7 @@ pub fn as_tcp(mut octets: Vec<u8>, payload: usize, flags: u8) -> Vec<u8> {
     with_dscp(octets, Dscp(ecn >> 2))
 }
 
-/// The flags of a segment by their letters in `packets`.
+/// Returns the flags of a segment, given their letters in the table `packets`.
 pub fn flags_of(letters: &str) -> u8 {
     [('F', 1), ('S', 2), ('R', 4), ('A', 16)]
         .iter()
@@ -99,7 +100,7 @@ pub fn flags_of(letters: &str) -> u8 {
         .sum()
 }
 
-/// The same packet over IPv4 with another code point.
+/// Returns the same IPv4 packet with another code point.
 pub fn with_dscp(mut octets: Vec<u8>, dscp: Dscp) -> Vec<u8> {
     octets[1] = dscp.0 << 2 | octets[1] & 3;
     octets[10..12].fill(0);

@@ -43,9 +43,10 @@ pub struct Outcome {
     pub socket_errors: SocketErrors,
     /// Lateness of flows' starts, datagrams' departures and sessions' wake-ups, in nanoseconds.
     pub lateness_ns: Histogram,
-    /// Processor time of the generator, including the kernel's on its behalf.
+    /// Processor time of the generator, including what the kernel has spent on its behalf.
     pub processor_time: Span,
-    /// Sockets that are still open: if closed, they would answer packets in flight with errors.
+    /// Sockets that are kept open: if they were closed, the kernel would answer packets in flight with
+    /// errors.
     pub still_open: Vec<OwnedFd>,
 }
 
@@ -64,14 +65,14 @@ pub struct Generator<'a> {
     run_end: &'a RunEnd,
     epoll: OwnedFd,
     timers: Timers,
-    /// Samples of flows, the end of the warm-up and that of the run.
+    /// Samples of flows, the end of the warm-up, and the end of the run.
     schedule: Schedule,
     populations: Populations,
     /// By class: sockets that accept connections or receive datagrams.
     servers: Vec<OwnedFd>,
     /// By class and client port: open flows.
     flows: Vec<Vec<Option<Box<Flow>>>>,
-    /// Flows opened so far.
+    /// Number of flows opened so far.
     opened: u32,
     /// By class: the connections on which users send request after request.
     asked_on: BTreeMap<(u16, Identity), FlowKey>,
@@ -83,11 +84,12 @@ pub struct Generator<'a> {
 
 /// Maximum sleep of the generator, so that it soon notices the end of the run.
 const LONGEST_WAIT: Span = Span::ms(10);
-/// Number of instants handled before the sockets are served, and of socket events before instants are.
+/// Maximum number of due events that are handled before the sockets are served, and of socket events before
+/// due events are.
 const PER_PASS: usize = 256;
 
 impl<'a> Generator<'a> {
-    /// Does everything that can be done before the run begins: the servers' sockets are open when this
+    /// Does everything that can be done before the run begins; the servers' sockets are open when this
     /// returns.
     ///
     /// # Errors
@@ -152,10 +154,10 @@ impl<'a> Generator<'a> {
         Ok(())
     }
 
-    /// Runs to the end of the run.
+    /// Generates the traffic until the run ends.
     ///
     /// # Errors
-    /// If a socket cannot be opened, or the system refuses to wait.
+    /// If a socket cannot be opened, or if waiting for sockets fails.
     pub fn run(mut self) -> Result<Outcome, LiveError> {
         std::thread::sleep(std::time::Duration::from_nanos(self.clock.until_start().as_ns()));
         let used = Clock::thread_time();
@@ -164,8 +166,8 @@ impl<'a> Generator<'a> {
         while self.catch_up()?.is_some() {
             self.wait(&mut events)?;
             for event in events.drain(..) {
-                // A burst of events takes milliseconds. Anything due in the meantime does not wait for the
-                // end of the burst, and events after the run's end are ignored.
+                // Handling a burst of events takes milliseconds. Anything due in the meantime does not wait
+                // for the end of the burst, and events after the run's end are ignored.
                 let Some(now) = self.catch_up()? else { break };
                 self.on_event(EventSource::of(event.data), event.flags, now, &mut scratch)?;
             }
@@ -236,7 +238,7 @@ fn series_table() -> Table {
     Table::partial(&schema::FLOW_SERIES, &known)
 }
 
-/// Source of an event, as encoded in the word that the kernel returns with it.
+/// Source of an event, as encoded in the word that the kernel returns with the event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum EventSource {
     /// This end of a flow.
@@ -246,8 +248,8 @@ enum EventSource {
 }
 
 impl EventSource {
-    /// From the lowest bit: two for the kind, eight for the class, 24 for the client port, 30 for
-    /// the number of the flow.
+    /// Encodes the source. From the lowest bit, there are two bits for the kind, eight for the class, 24 for
+    /// the client port and 30 for the number of the flow.
     fn data(self) -> EventData {
         let word = |class: u16, kind: u64| u64::from(class) << 2 | kind;
         EventData::new_u64(match self {

@@ -18,7 +18,7 @@ use crate::error::LiveError;
 use crate::traffic::flow::{Body, Flow, FlowKey};
 use crate::traffic::stream::Stream;
 
-/// Number of datagrams or connections that a server accepts before the next socket is served.
+/// Maximum number of datagrams or connections that a server accepts before the next socket is served.
 const PER_SERVER: usize = 64;
 
 impl Generator<'_> {
@@ -39,7 +39,7 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// Connections have reached a server.
+    /// Accepts connections that have reached a server.
     fn accept(&mut self, class: usize, now: Instant) -> Result<(), LiveError> {
         for _ in 0..PER_SERVER {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -60,13 +60,13 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// The flow with this address and port at its client.
+    /// Returns the flow whose client has this address and port.
     fn flow_from(&mut self, class: usize, from: Option<SocketAddr>) -> Option<&mut Flow> {
         let from = from?;
         self.flows[class].get_mut(client_port(from.ip(), from.port())? as usize)?.as_deref_mut()
     }
 
-    /// Datagrams have reached a server.
+    /// Receives datagrams that have reached a server.
     fn receive(&mut self, class: usize, scratch: &mut [u8]) {
         for _ in 0..PER_SERVER {
             let received = rustix::net::recvfrom(&self.servers[class], &mut *scratch, RecvFlags::TRUNC);
@@ -84,7 +84,7 @@ impl Generator<'_> {
         let Some(Flow { body: Body::Tcp(connection), .. }) = self.flow(key) else { return };
         let Some(stream) = connection.end(end) else { return };
         if flags.contains(EventFlags::ERR) {
-            // Most often this reports an acknowledgment.
+            // Most often, this flag reports an acknowledgment.
             stream.forget_stamps();
             if let Some(error) = stream.error() {
                 return self.fail(key, error, now);
@@ -113,8 +113,8 @@ impl Generator<'_> {
         self.see_to(key, now);
     }
 
-    /// Updates a connection after each change: its ends write, the kernel watches for the events that they
-    /// await, and its end is detected.
+    /// Updates a connection after each change: both ends write, the kernel is asked to watch for the events
+    /// that they await, and the completion and the end of the connection are detected.
     pub(super) fn see_to(&mut self, key: FlowKey, now: Instant) {
         let Some(Flow { body: Body::Tcp(connection), completed, .. }) = self.flow(key) else { return };
         if let Err(error) = connection.write() {
@@ -134,7 +134,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Lets the kernel report the events for which both ends of a connection now wait, if these have changed.
+    /// Asks the kernel to report the events for which the two ends of a connection now wait, if these have
+    /// changed.
     fn watch(&mut self, key: FlowKey) {
         let flow = self.flows[usize::from(key.class)][key.row as usize].as_deref_mut();
         let Some(Flow { body: Body::Tcp(connection), .. }) = flow else { return };
@@ -143,8 +144,8 @@ impl Generator<'_> {
             let (was_watched, data) = (stream.is_watched(), EventSource::End(key, end).data());
             let Some(interest) = stream.new_interest() else { continue };
             // The descriptor is open and belongs to this process, so the call can fail only for lack of
-            // memory; the flow then stands still. A socket that waits for nothing would keep reporting its
-            // end, so it is not watched.
+            // memory; the flow then stands still. A socket that waits for nothing would keep reporting that
+            // it has been closed, so it is not watched.
             let _ = match (was_watched, interest.is_empty()) {
                 (true, true) => epoll::delete(&self.epoll, stream.fd()),
                 (true, false) => epoll::modify(&self.epoll, stream.fd(), data, interest),
@@ -178,7 +179,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Notifies the class of a connection of its event, unless its applications have been stopped.
+    /// Notifies a connection's class of an event of the connection, unless its applications have been
+    /// stopped.
     fn notify_population(&mut self, key: FlowKey, now: Instant, event: ConnectionEvent) {
         let Some(Flow { body: Body::Tcp(connection), of, .. }) = self.flow(key) else { return };
         if connection.has_session() {
@@ -196,7 +198,7 @@ impl Generator<'_> {
         self.populations.flow_ended(flow.row());
         self.populations.give_back(key.class.into(), key.row, now);
         if let (Body::Tcp(connection), ConnectionEvent::Failed) = (flow.body, how) {
-            // Later packets of this end would reach the next connection of this client port.
+            // Otherwise, later packets of this end would reach the next connection of the client port.
             connection.abort();
         }
     }

@@ -19,13 +19,13 @@ use crate::traffic::sockets;
 use crate::traffic::stream::Stream;
 use crate::traffic::timers::TimerEvent;
 
-/// Number of client ports that are tried for a connection: one may still be in TIME-WAIT if its client closed
-/// first.
+/// Number of client ports that are tried for a connection, because a port may still be in TIME-WAIT if its
+/// client closed first.
 const PORTS_TRIED: usize = 8;
 
 impl Generator<'_> {
-    /// Executes the events due by `now`, for as long as sockets can wait. At any one instant, milestones come
-    /// last.
+    /// Executes the events due by `now`, but only as many as the sockets can wait for. At any one instant,
+    /// milestones come last.
     pub(super) fn do_what_is_due(&mut self, now: Instant) -> Result<(), LiveError> {
         for _ in 0..PER_PASS {
             let milestone = self.schedule.next().filter(|(at, _)| *at <= now);
@@ -81,7 +81,7 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// A user requests more on a connection, or closes it if nothing is requested.
+    /// Passes on a user's request for more objects on a connection, which closes if nothing is requested.
     fn ask(&mut self, class: usize, of: Identity, objects: &[PageObject], at: Instant) {
         let Some(&key) = self.asked_on.get(&(class as u16, of)) else { return };
         if let Some(Flow { body: Body::Tcp(connection), .. }) = self.flow(key) {
@@ -90,11 +90,11 @@ impl Generator<'_> {
         }
     }
 
-    /// Gives a flow its client port and its sockets. Returns `None`, and counts it, if none are
+    /// Gives a flow its client port and its sockets. Returns `None`, and counts the failure, if none are
     /// available.
     ///
     /// # Errors
-    /// The system's error, if the flow belongs to a list: the obstacle would remain.
+    /// Any error from the operating system if the flow belongs to a list, because the obstacle would remain.
     fn start(
         &mut self,
         class: usize,
@@ -218,8 +218,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Handles the instant of a session or a datagram. The next instant is computed from the time
-    /// that was due, so that lateness does not accumulate.
+    /// Handles the instant of a session or a datagram. The next instant is computed from the one that was
+    /// due, not from the present, so that lateness does not accumulate.
     fn wake(&mut self, key: FlowKey, at: Instant) {
         let late = self.clock.now().saturating_since(at).as_ns();
         let Some(flow) = self.flow(key) else { return };
@@ -252,7 +252,7 @@ impl Generator<'_> {
 
     fn reach(&mut self, at: Instant, milestone: Milestone) {
         match milestone {
-            Milestone::SampleQueues => {} // the router's to take
+            Milestone::SampleQueues => {} // taken by the router
             Milestone::SampleFlows => self.sample(at),
             Milestone::WarmupEnd => self.end_warmup(),
             // The loop ends at the same instant.
