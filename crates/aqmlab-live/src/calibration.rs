@@ -26,8 +26,8 @@ use crate::traffic::sockets;
 /// Best performance of this machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Calibration {
-    /// The rate at which it can carry packets; `None` if the kernel runs in virtual time, in which work takes
-    /// no time.
+    /// The rate at which the machine can carry packets; `None` if the kernel runs in virtual time, in which
+    /// work takes no time.
     pub capacity: Option<Capacity>,
     /// Round-trip times of small datagrams between two hosts without any router, in nanoseconds.
     pub ping_ns: Histogram,
@@ -42,8 +42,8 @@ impl Calibration {
     pub fn measure(offload: bool) -> Result<Self, LiveError> {
         let plan = capacity::plan(offload);
         let (hosts, mut tuns) = host::set_up(&plan)?;
-        // The pings are measured first, because what remains of connections, such as an ordinary timer, would
-        // wake a thread.
+        // The pings are measured first, because leftovers of connections, such as pending timers, would wake
+        // a thread.
         let ping_ns = measure_pings(&hosts, &mut tuns)?;
         let capacity = match Clock::stands_still() {
             true => None,

@@ -171,7 +171,7 @@ pub fn measure(plan: &Plan, hosts: &Hosts, tuns: &mut [Tun]) -> Result<Capacity,
     })
 }
 
-/// Measures the processor time that a short sleep takes: the mean of a few hundred.
+/// Measures the processor time that a short sleep takes, as the mean over a few hundred sleeps.
 fn wake() -> Result<Span, LiveError> {
     const SLEEPS: u64 = 300;
     const A_MOMENT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
@@ -197,7 +197,8 @@ pub fn plan(offload: bool) -> Plan {
     plan
 }
 
-/// Ends [`carry`] when it is dropped, which happens when the traffic has ended, even by a panic.
+/// Ends [`carry`] when it is dropped, which happens when the traffic has ended, whether normally or by a
+/// panic.
 #[derive(Debug)]
 pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);
 
@@ -308,7 +309,7 @@ tcp = { profile = "rfc", mss = "1460B", ack_every = 2 }
 
     #[test]
     fn all_connections_together_fill_the_link_and_acknowledge_every_second_segment() {
-        // 12 Mbit/s are 1000 packets of 1500 bytes per second.
+        // 12 Mbit/s is 1000 packets of 1500 bytes per second.
         assert!((demand(&plan(DUMBBELL)) - 1500.0).abs() < 1e-6, "{}", demand(&plan(DUMBBELL)));
     }
 

@@ -66,7 +66,8 @@ impl Finding {
         Finding { name, severity: Severity::Warning, finding: finding.into(), remedy: remedy.into() }
     }
 
-    /// Returns a warning if `bad`, otherwise an `ok` finding; its text is the same in both cases.
+    /// Returns a warning if `bad`, otherwise an `ok` finding; the text of the finding is the same in both
+    /// cases.
     fn unless(bad: bool, name: &'static str, finding: String, remedy: &str) -> Self {
         if bad { Finding::warning(name, finding, remedy) } else { Finding::ok(name, finding) }
     }
@@ -344,8 +345,8 @@ fn tun(file: &File) -> Vec<Finding> {
     }
 }
 
-/// Offloads that the interface leaves to the program at its other end: with any of them the router would read
-/// packets that cannot occur on a wire.
+/// Offloads that the interface leaves to the program at its other end: with any of them, the router would
+/// read packets that cannot occur on a wire.
 fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
     const NAME: &str = "offloads";
     match on {

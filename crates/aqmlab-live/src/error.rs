@@ -1,4 +1,4 @@
-//! Why a live run gave no recording.
+//! Reasons why a live run produces no recording.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use aqmlab_params::ParamError;
 use aqmlab_qdisc::books;
 use aqmlab_units::{Instant, Span};
 
-/// Why a live run gave no recording.
+/// A reason why a live run produces no recording.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
@@ -24,7 +24,7 @@ pub enum LiveError {
         /// remedy
         remedy: String,
     },
-    /// The kernel lacks a queue discipline: other arms may run.
+    /// The kernel lacks a queue discipline; other arms may still run.
     #[error(
         "this kernel has no queue discipline `{name}`; load it: `modprobe sch_{name}`, or boot a kernel built with it"
     )]
@@ -74,8 +74,8 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// Returns a function that turns an error of the operating system into a report that it refused
-    /// `operation` on `object`.
+    /// Returns a function that wraps the operating system's error, which it gave when it refused `operation`
+    /// on `object`.
     pub fn io(operation: &'static str, object: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let object = object.into();
         move |source| LiveError::Io { operation, object, source }

@@ -28,7 +28,7 @@ pub struct Observed {
     pub measured: Span,
     /// Packets that left the network in the measured interval.
     pub left: u64,
-    /// 99 % of the packets that left the network were written at most this long after their instant.
+    /// 99 % of the packets that left the network were written at most this long after their ideal instants.
     pub lateness_p99: Span,
     /// Number of stalls of the router, each a silence longer than allowed.
     pub stalls: u64,

@@ -12,7 +12,8 @@ use crate::router::client_ports;
 
 /// Descriptors that a class needs besides its flows: two namespaces, two devices, a server.
 const PER_CLASS: u64 = 5;
-/// Descriptors for everything else: standard input and output, libraries, waiting, a recording's files.
+/// Descriptors for everything else: standard input and output, libraries, epoll instances, a recording's
+/// files.
 const OTHERS: u64 = 64;
 
 /// Checks a plan, and raises the limit of descriptors to the number that the process needs.

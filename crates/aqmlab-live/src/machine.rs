@@ -17,7 +17,7 @@ use rustix::time::{ClockId, clock_getres};
 pub struct ProcessorTime {
     /// Total time, including idle time.
     pub total: u64,
-    /// Time taken by other guests of the same hypervisor while this one was ready to run.
+    /// Time taken by other guests of the same hypervisor while this guest was ready to run.
     pub stolen: u64,
 }
 
@@ -66,7 +66,7 @@ impl Machine {
         self.text(path)?.parse().ok()
     }
 
-    /// The kernel's release: `6.18.5`.
+    /// Returns the kernel's release, such as `6.18.5`.
     pub fn kernel(&self) -> Option<String> {
         self.text("proc/sys/kernel/osrelease")
     }
@@ -85,13 +85,13 @@ impl Machine {
         line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
     }
 
-    /// Returns the kernel's clock source: `tsc`.
+    /// Returns the kernel's clock source, such as `tsc`.
     pub fn clocksource(&self) -> Option<String> {
         self.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
     }
 
-    /// Returns the governor of the first processor's frequency: `performance`. A guest has no governor if its
-    /// host controls the frequency.
+    /// Returns the governor of the first processor's frequency, such as `performance`. A guest has no
+    /// governor if its host controls the frequency.
     pub fn governor(&self) -> Option<String> {
         self.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     }

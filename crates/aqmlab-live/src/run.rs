@@ -256,7 +256,7 @@ impl Run<'_> {
                 traffic.and_then(|traffic| watch.watch(traffic, progress))
             };
             let data_plane = joined(data_plane);
-            // If both have failed, the router failed first, because without it no host can do anything.
+            // If both have failed, the router failed first, because, without it, no host can do anything.
             let data_plane = data_plane?;
             Ok((data_plane, traffic?))
         })
@@ -277,7 +277,7 @@ fn favour_this_thread(control: &DataPlaneControl) {
     }
 }
 
-/// Ends the router's thread when it is dropped.
+/// When dropped, ends the router's thread.
 struct Finish<'a>(&'a DataPlaneControl);
 
 impl Drop for Finish<'_> {

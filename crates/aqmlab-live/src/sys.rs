@@ -52,7 +52,7 @@ pub fn set_fifo(priority: i32) -> io::Result<()> {
 }
 
 /// Asks the kernel to let the calling thread, an ordinary one, run for no longer than `slice` at a time: in
-/// return it runs sooner after it wakes, with the same share of the processor. The request needs no
+/// return, it runs sooner after it wakes, with the same share of the processor. The request needs no
 /// privilege. Kernels before Linux 6.12 give all ordinary threads the same slice, and ignore the request.
 ///
 /// # Errors
@@ -243,8 +243,8 @@ impl TcpInfo {
 pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut info = TcpInfo { bytes: [0; TcpInfo::MOST], length: TcpInfo::MOST };
     let mut length = TcpInfo::MOST as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `bytes`, which has that many, and any bytes are valid there;
-    // it writes their number to `length`.
+    // SAFETY: the kernel writes at most `length` bytes to `bytes`, which has room for that many, and any
+    // bytes are valid there; it writes their number to `length`.
     let answer = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),

@@ -1,5 +1,4 @@
-//! Threads of a run. A thread that the system cannot start means that the machine lacks resources, not that
-//! the program has a defect.
+//! Threads of a run. If a thread cannot be started, the machine lacks resources; the program has no defect.
 
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 

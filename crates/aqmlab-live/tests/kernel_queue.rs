@@ -25,7 +25,7 @@ struct Kernel {
     waiting: VecDeque<Vec<u8>>,
     gone: VecDeque<Vec<u8>>,
     drops: u32,
-    /// Number of packets that the kernel still drops when they arrive.
+    /// How many of the next arriving packets the kernel drops.
     refuse: u32,
     /// Whether the kernel's link is free: an arriving packet then leaves at once.
     free: bool,

@@ -96,7 +96,7 @@ fn only_what_leaves_must_be_punctual() {
     assert_eq!((bare.next_inside(), bare.next_leaving()), (None, Some(ms(16))));
 
     // Of the 22 ms there and back, 10 ms are on the path, which leaves 3 ms for each access link. The last
-    // access link is the end of the way.
+    // access link is the last part of the path.
     let mut with_access = router(&droptail("access_rate = \"1Gbit\"\nrtt = \"22ms\""));
     with_access.accept(ms(0), CLIENT, &packet, &mut out).unwrap();
     let entered = ms(3) + Span::us(10);

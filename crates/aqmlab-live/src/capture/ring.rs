@@ -10,8 +10,8 @@ use aqmlab_units::{Bytes, Instant, Span};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 /// Number of bytes that precede those of the packet: port, kept length and full length (u32 each), marks and
-/// drop reason (u8 each), two unused bytes, time and waiting time (u64 each). They are in native byte order,
-/// because they never leave the machine.
+/// drop reason (u8 each), two unused bytes, time and waiting time (u64 each). These fields are in native byte
+/// order, because they never leave the machine.
 const HEAD: usize = 32;
 const NOT_DROPPED: u8 = u8::MAX;
 
@@ -69,7 +69,7 @@ fn touch(producer: &mut Producer<u8>, consumer: &mut Consumer<u8>) {
 }
 
 impl Sender {
-    /// Adds a packet, or counts it as missed. Either takes the same time and allocates nothing.
+    /// Adds a packet, or counts it as missed. Both cases take the same time and allocate nothing.
     pub fn send(&mut self, packet: &PacketAtPort, frame: &[u8]) {
         let kept = &frame[..frame.len().min(self.snap)];
         self.piece.clear();

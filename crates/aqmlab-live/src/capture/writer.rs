@@ -18,7 +18,7 @@ const NAP: Duration = Duration::from_millis(2);
 
 /// A capture in progress.
 pub struct CaptureWriter {
-    /// `None` once it has been joined.
+    /// `None` once the thread has been joined.
     thread: Option<JoinHandle<Capture>>,
     stop: Arc<AtomicBool>,
     missed: Missed,

@@ -6,10 +6,10 @@ use aqmlab_units::Instant;
 use crate::frame::offload::{HEADER, MOST_SEGMENTS, SuperSegment};
 use crate::router::OutgoingFrame;
 
-/// Largest number of waiting writes.
+/// Maximum number of pending writes.
 const MOST_WRITES: usize = 64;
 
-/// Writes that wait, each of one or more packets, in the order in which their first packets left the network.
+/// Pending writes, each of one or more packets, in the order in which their first packets left the network.
 /// Packets of one connection keep their order.
 pub struct Batch {
     writes: Vec<Write>,

@@ -1,5 +1,5 @@
-//! Time and waiting for the event loop, on this machine or in a test. The only clock is CLOCK_MONOTONIC,
-//! counted from an origin.
+//! Clocks for the event loop, which also wait for it, on this machine or in a test. The only clock of the
+//! machine that is used is CLOCK_MONOTONIC, counted from an origin.
 
 use std::hint::black_box;
 use std::io;
@@ -95,7 +95,7 @@ pub trait Poller {
     fn now(&self) -> Instant;
 
     /// Waits until `until` or until a device can be read, whichever is first, and sets `ready` for those that
-    /// can. It does not sleep during the last `spin` before `until`. A signal may end the wait early.
+    /// can. The thread does not sleep during the last `spin` before `until`. A signal may end the wait early.
     ///
     /// # Errors
     /// Any error from the operating system.

@@ -19,7 +19,7 @@ pub struct DataPlaneReport {
     pub first_stalls: Vec<Stall>,
     /// Share of the time for which the thread had a processor.
     pub duty: f64,
-    /// Time during which the thread may have spun by its settings but did not, because it was too busy.
+    /// Time during which the settings allowed the thread to spin, but it did not, because it was too busy.
     pub without_spin: Span,
     /// Whether the thread ran under SCHED_FIFO.
     pub realtime: bool,

@@ -282,8 +282,8 @@ fn a_silence_is_a_stall_with_its_instant_and_length() {
     }
 }
 
-/// Due events are processed between two packets of a sender that never pauses, which always has another
-/// packet.
+/// Due events are processed between packets, even if a sender never pauses and always has another packet
+/// waiting.
 #[test]
 fn a_flood_keeps_no_link_waiting() {
     let (plan, time) = (plan(DROPTAIL), Rc::new(Time { read_takes: Span::us(10), ..Time::new(at(1200)) }));
@@ -500,7 +500,7 @@ fn data(n: u32) -> Vec<u8> {
 #[test]
 fn segments_that_leave_soon_after_each_other_are_written_at_once() {
     let (.., report) = joined(20_000, Span::us(10));
-    // Eleven segments leave within 100 us; the last ones of all need not wait.
+    // Eleven segments leave within 100 us; the very last segments need not wait.
     assert!((20_000 / 12..20_000 / 10).contains(&report.offload.writes), "{:?}", report.offload);
     assert!((Span::us(90)..=Span::us(100)).contains(&report.lateness_max), "{}", report.lateness_max);
 }

@@ -72,7 +72,7 @@ impl<D: Device> DataPlane<D> {
     }
 
     fn prepare_thread(&mut self, control: &DataPlaneControl) {
-        // Without this call the kernel may delay timers of ordinary threads by 50 us, to save wake-ups. The
+        // Without this call, the kernel may delay timers of ordinary threads by 50 us, to save wake-ups. The
         // call needs no privilege.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let report = self.event_loop.report_mut();

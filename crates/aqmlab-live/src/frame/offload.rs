@@ -1,5 +1,6 @@
 //! Super-segments: several TCP segments of a connection that a host's kernel exchanges with the router as one
-//! packet, just as a network card splits segments (TSO) and a driver joins them (GRO).
+//! packet, in the same way as with a network card that splits segments (TSO) and a driver that joins them
+//! (GRO).
 //!
 //! Each packet is preceded by the header that section 5.1.6 of the Virtual I/O Device specification, version
 //! 1.2, defines. Inside the router, segments look as they would on a wire: [`split`] completes headers and

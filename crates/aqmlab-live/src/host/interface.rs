@@ -61,8 +61,8 @@ pub fn make(
         }
         other => other,
     })?;
-    // The discipline named by `net.core.default_qdisc` may drop and mark: it would be a second discipline in
-    // front of ours.
+    // The discipline named by `net.core.default_qdisc` may drop and mark packets: it would be a second
+    // discipline in front of ours.
     ask("remove the queue of", Request::no_queue(index)).or_else(unless_without_traffic_control)?;
     for &address in &addresses {
         ask("give an address to", Request::add_address(index, address))?;

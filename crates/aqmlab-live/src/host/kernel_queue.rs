@@ -126,7 +126,7 @@ fn discipline(spec: &str) -> &str {
 }
 
 /// Returns the error for a specification that tc has refused, either because the kernel lacks the discipline
-/// or because of the specification's words.
+/// or because the specification itself is wrong.
 fn refused(link: usize, spec: &str, words: &str) -> LiveError {
     if is_lack(words) {
         return lacking(discipline(spec), words);

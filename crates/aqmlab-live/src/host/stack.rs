@@ -22,7 +22,7 @@ use crate::error::LiveError;
 pub struct Stack {
     /// Size of the largest packet, in bytes.
     pub mtu: u32,
-    /// Settings of the hosts' namespaces, in addition to those of every host.
+    /// Settings of the hosts' namespaces, in addition to those that every host has.
     pub sysctls: Vec<Sysctl>,
     /// Metrics of the routes.
     pub metrics: Metrics,
@@ -51,7 +51,7 @@ pub struct TcpSockets {
 /// The parts of a datagram packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagrams {
-    /// Bytes of IP and UDP header.
+    /// Number of bytes of the IP and UDP headers.
     pub header: u32,
     /// Size of the largest packet, in bytes.
     pub most: u32,
@@ -69,10 +69,10 @@ impl Datagrams {
 const TCP_IPV4: u32 = 40;
 /// Length of the time stamps option, padding included (RFC 7323, appendix A).
 const TIMESTAMPS: u32 = 12;
-/// RFC 8200, 5: no link that carries IPv6 has a smaller MTU, and Linux does not run IPv6 over a link that
-/// has.
+/// RFC 8200, 5: no link that carries IPv6 has a smaller MTU, and Linux does not run IPv6 over a link with a
+/// smaller one.
 const LEAST_MTU_IPV6: u32 = 1280;
-/// RFC 791, 3.1: every link carries this size, and Linux does not run IPv4 over other links.
+/// RFC 791, 3.1: every link carries packets of this size, and Linux does not run IPv4 over other links.
 const LEAST_MTU_IPV4: u32 = 68;
 /// The largest IPv4 packet.
 const MOST_MTU: u64 = 65_535;
@@ -118,7 +118,7 @@ const WITHOUT_EFFECT: &[&str] =
 
 /// The value of `abc_limit` in a profile that sets no limit.
 const NO_ABC_LIMIT: u32 = u32::MAX;
-/// The profile's default window in segments, which is never reached.
+/// The profile's default for the maximum window, in segments, which no window ever reaches.
 const ANY_WINDOW: u32 = 1 << 20;
 /// The profile's default receive window in bytes; no receive window can be larger (RFC 7323, 2.3).
 const ANY_RECEIVE_WINDOW: u32 = 1 << 30;

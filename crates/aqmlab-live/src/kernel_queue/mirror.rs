@@ -14,7 +14,7 @@ const NUMBERS: usize = 1 << 16;
 /// The properties of a kernel discipline, which follow from its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Habits {
-    /// Whether all packets leave in the order of arrival; otherwise only the packets of each flow do.
+    /// Whether all packets leave in the order of arrival; otherwise, only packets of the same flow do.
     pub one_line: bool,
     /// Whether a packet can be dropped only when it arrives.
     pub at_arrival: bool,

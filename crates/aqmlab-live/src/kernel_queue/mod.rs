@@ -3,8 +3,8 @@
 //! The kernel's discipline is inside a shaper at the link's rate. The router writes a copy of each arriving
 //! packet to the kernel, with a number in place of the IP identification, and keeps the packet itself
 //! ([`Mirror`], a discipline like any other at the link's port). When the copy returns, the packet leaves the
-//! mirror: the port sends it, and books, pipes and tables are as for other queues. A copy that does not
-//! return has been dropped; one that returns with CE has been marked.
+//! mirror: the port sends it, and books, pipes and tables are the same as for other queues. A copy that does
+//! not return has been dropped; one that returns with CE has been marked.
 //!
 //! The kernel works in real time. Packets therefore reach the kernel only when their instants have come, and
 //! leave it when they are read; the router's times before and after the kernel queue remain ideal.

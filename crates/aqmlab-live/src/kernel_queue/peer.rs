@@ -123,8 +123,8 @@ impl KernelQueue {
         self.idle_since = now;
     }
 
-    /// Records the end of the link's idle time, because a packet is about to leave; `measured` is whether the
-    /// idle time counts.
+    /// Records the end of the link's idle time, because a packet is about to leave; `measured` says whether
+    /// the idle time counts.
     pub fn ends_idle_time(&mut self, now: Instant, measured: bool) {
         if let Some(arrived) = locked(&self.held).arrived()
             && measured

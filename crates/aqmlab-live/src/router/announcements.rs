@@ -34,7 +34,7 @@ pub struct Announcer {
     pipes: Vec<Vec<OwnPipe>>,
 }
 
-/// The error of a full ring, because the router is too busy to read it.
+/// The error that the ring is full because the router is too busy to read it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoRoom;
 

@@ -14,8 +14,7 @@ pub enum Refused {
     Malformed(Malformed),
     /// It is longer than the class's largest packet: some sender does not segment (GSO), and the run is void.
     Oversize,
-    /// All slots for frames are taken. (There are more slots than the frames that the plan's queues and
-    /// delays can hold.)
+    /// All slots for frames are taken. (The plan's queues and delays hold fewer frames than there are slots.)
     NoSlot,
 }
 

@@ -401,7 +401,7 @@ impl Router {
         [self.next_inner_event(), self.leaving.deadline()].into_iter().flatten().min()
     }
 
-    /// Returns the instant of the next event, except for frames that come out of the last pipe of their path.
+    /// Returns the instant of the next event other than a frame's exit from the last pipe of its path.
     fn next_inner_event(&self) -> Option<Instant> {
         let ports = self.ports.iter().filter_map(Port::next_event).min();
         [ports, self.inside.deadline()].into_iter().flatten().min()
@@ -448,7 +448,7 @@ impl Router {
 
     // --- samplers -------------------------------------------------------------------------------------
 
-    /// Executes what the schedule of the run contains before `at`.
+    /// Executes the milestones of the run's schedule that come before `at`.
     fn reach_before(&mut self, at: Instant) {
         while let Some((due, milestone)) = self.schedule.next().filter(|(due, _)| *due < at) {
             self.reach(due, milestone);

@@ -1,5 +1,5 @@
-//! The rows of each class: the connection with a client port, its own pipes, and the assignment of frames to
-//! rows.
+//! The rows of each class: the connection that has a client port, its own pipes, and the assignment of frames
+//! to rows.
 
 use aqmlab_network::{End, FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;

@@ -60,8 +60,8 @@ const AMPLE_PORTS: u64 = 1 << 17;
 const MOST_PORTS: u64 = 1 << 20;
 
 /// Returns the number of client ports of each class, which is the number of connections that it may have open
-/// at the same time. A flow of a list has its own port. Other connections share ports if more connections are
-/// expected than the limit permits ports. Each user then has at least two ports, one in use and one at rest.
+/// at the same time. A flow of a list has its own port. Other connections share ports if more of them are
+/// expected than there can be ports. Each user then has at least two ports, one in use and one at rest.
 ///
 /// # Errors
 /// If there are too many client ports.
@@ -166,8 +166,7 @@ mod tests {
     use super::*;
 
     /// A thousand data packets of 1500 bytes per second, and as many acknowledgments of 40 bytes back: 125 of
-    /// each are in flight, for 124 ms of the flow's own and 1 ms on the link. The queues hold `limit` and 10
-    /// packets.
+    /// each are in flight, for the flow's 124 ms and the link's 1 ms. The queues hold `limit` and 10 packets.
     fn room(limit: u64, largest: usize) -> Result<FrameBudget, LiveError> {
         room_with(limit, largest, "rtt = \"124ms\"")
     }

@@ -62,7 +62,7 @@ pub struct FrameStore {
     pub hosts: Vec<HostBooks>,
     /// The books of each class, by flow and direction.
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
-    /// The data of each connection that has left the network, by row and direction; empty for classes of
+    /// For each connection, the data that has left the network, by row and direction; empty for classes of
     /// datagrams.
     pub streams: Vec<Vec<[UniqueBytes; 2]>>,
     /// The observer of frames at ports, if there is one.

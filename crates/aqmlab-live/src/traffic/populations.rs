@@ -351,8 +351,8 @@ mod tests {
             }
         }
         assert!(last.iter().all(Option::is_some), "all of them are used");
-        // Only the population decides which connection opens when: driven in the same way, the simulator's
-        // population decides the same.
+        // Only the population decides which connection opens when: if it is driven in the same way, the
+        // simulator's population makes the same decisions.
         let serials =
             |user| hosts.opened.iter().filter(move |(_, of, _)| of.user == user).map(|(_, of, _)| of.serial);
         for user in 0..5 {

@@ -52,7 +52,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Returns an end whose application has no data to write yet. `opening` is whether this end opens the
+    /// Returns an end whose application has no data to write yet. `opening` says whether this end opens the
     /// connection, and `window` is the maximum receive window.
     pub fn new(socket: OwnedFd, opening: bool, window: Option<u32>) -> Self {
         Stream {

@@ -84,8 +84,8 @@ pub struct Generator<'a> {
 
 /// Maximum sleep of the generator, so that it soon notices the end of the run.
 const LONGEST_WAIT: Span = Span::ms(10);
-/// Maximum number of due events that are handled before the sockets are served, and of socket events before
-/// due events are.
+/// Maximum number of due events that are handled before the sockets are served, and of socket events that are
+/// handled before the next due events.
 const PER_PASS: usize = 256;
 
 impl<'a> Generator<'a> {

@@ -144,8 +144,8 @@ impl Generator<'_> {
             let (was_watched, data) = (stream.is_watched(), EventSource::End(key, end).data());
             let Some(interest) = stream.new_interest() else { continue };
             // The descriptor is open and belongs to this process, so the call can fail only for lack of
-            // memory; the flow then stands still. A socket that waits for nothing would keep reporting that
-            // it has been closed, so it is not watched.
+            // memory, in which case the flow makes no further progress. A socket that waits for nothing would
+            // keep reporting that it has been closed, so it is not watched.
             let _ = match (was_watched, interest.is_empty()) {
                 (true, true) => epoll::delete(&self.epoll, stream.fd()),
                 (true, false) => epoll::modify(&self.epoll, stream.fd(), data, interest),
