@@ -321,7 +321,7 @@ fn kernel_queues(lacking: Result<Vec<&str>, LiveError>) -> Finding {
     let finding = match lacking {
         Ok(lacking) if lacking.is_empty() => "htb, red, codel, pie, fq_codel, choke".into(),
         Ok(lacking) => format!(
-            "arms of the kind `tc` lack {}; `modprobe -a sch_{}`",
+            "arms of the kind `tc` lack {}; load them with `modprobe -a sch_{}`",
             lacking.join(", "),
             lacking.join(" sch_")
         ),
@@ -385,7 +385,10 @@ mod tests {
         let none = kernel_queues(Ok(Vec::new()));
         assert_eq!(none.finding, "htb, red, codel, pie, fq_codel, choke");
         let some = kernel_queues(Ok(vec!["htb", "red"]));
-        assert_eq!(some.finding, "arms of the kind `tc` lack htb, red; `modprobe -a sch_htb sch_red`");
+        assert_eq!(
+            some.finding,
+            "arms of the kind `tc` lack htb, red; load them with `modprobe -a sch_htb sch_red`"
+        );
         let unknown = kernel_queues(Err(LiveError::Machine { what: "no tc".into(), remedy: String::new() }));
         assert!(unknown.finding.contains("no tc") && unknown.finding.contains("not known"), "{unknown:?}");
     }

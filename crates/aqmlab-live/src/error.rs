@@ -74,8 +74,8 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// Returns a function that wraps the operating system's error, which it gave when it refused `operation`
-    /// on `object`.
+    /// Returns a function that wraps the error with which the operating system refused `operation` on
+    /// `object`.
     pub fn io(operation: &'static str, object: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let object = object.into();
         move |source| LiveError::Io { operation, object, source }

@@ -139,11 +139,11 @@ impl Faithfulness {
             lateness(observed, time_scales),
             stalls(observed),
             duty(observed),
-            none("write_errors", observed.write_errors, "refused by its destination host"),
+            none("write_errors", observed.write_errors, "refused by the destination host"),
             none(
                 "oversize",
                 observed.oversize,
-                "larger than its interface allows, as with offloaded segmentation",
+                "larger than the interface allows, as with offloaded segmentation",
             ),
             none("no_room", observed.no_room, "lost for lack of memory in the router"),
         ];
@@ -185,7 +185,7 @@ fn carried(observed: &Observed, interrupted: bool) -> Check {
     let sentence = if passed {
         format!("{} packets were carried in the measured interval", observed.left)
     } else if interrupted && observed.measured.is_zero() {
-        "interrupted in the warm-up, nothing was measured".to_owned()
+        "interrupted in the warm-up, so nothing was measured".to_owned()
     } else {
         "no packet was carried in the measured interval".to_owned()
     };
@@ -407,7 +407,7 @@ mod tests {
         };
         assert_eq!(
             verdict(Span::ZERO, true),
-            "NOT FAITHFUL: interrupted in the warm-up, nothing was measured (interrupted)"
+            "NOT FAITHFUL: interrupted in the warm-up, so nothing was measured (interrupted)"
         );
         for (measured, interrupted) in [(Span::s(1), true), (Span::ZERO, false)] {
             assert!(verdict(measured, interrupted).contains("no packet was carried"));

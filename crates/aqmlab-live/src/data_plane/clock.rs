@@ -1,5 +1,5 @@
-//! Clocks for the event loop, which also wait for it, on this machine or in a test. The only clock of the
-//! machine that is used is CLOCK_MONOTONIC, counted from an origin.
+//! The event loop's clock, which can also wait, on this machine or in a test. Time is that of
+//! CLOCK_MONOTONIC, counted from an origin.
 
 use std::hint::black_box;
 use std::io;
