@@ -3,8 +3,8 @@
 //!
 //! The structure is that of the UNC model of HTTP traffic: F. D. Smith, F. Hernandez Campos, K.
 //! Jeffay, D. Ott, "What TCP/IP Protocol Headers Can Tell Us About the Web", SIGMETRICS 2001. Its
-//! variables are draws of [`BrowserPlan`]; the bytes of requests and responses are draws of each
-//! connection ([`crate::ExchangePlan`]).
+//! variables are drawn from the distributions of a [`BrowserPlan`]; each connection draws the bytes
+//! of its requests and responses separately ([`crate::ExchangePlan`]).
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -23,27 +23,27 @@ use crate::step::ExchangeDone;
 /// The contents of the pages of a class, and the way in which browsers fetch them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BrowserPlan {
-    /// Objects of a page besides its document.
+    /// Number of objects of a page, not counting its document.
     pub embedded: Distribution<Count>,
-    /// Servers of a page, which share its objects evenly.
+    /// Number of servers of a page; its objects are divided evenly among them.
     pub servers: Distribution<Count>,
     /// Largest number of connections that a page has open at the same time.
     pub parallel: Distribution<Count>,
     /// The share of connections that are persistent; each of the others carries one object, as in HTTP/1.0.
     pub persistent: f64,
-    /// Objects on a persistent connection, unless its server has fewer left.
+    /// Number of objects on a persistent connection, unless its server has fewer left.
     pub per_persistent: Distribution<Count>,
     /// Time from the end of a user's page to the next page.
     pub think: Distribution,
 }
 
-/// The numbers of a page's draws.
+/// The position of each of a page's draws in the page's stream.
 #[derive(Clone, Copy)]
 enum OfPage {
     Embedded = 0,
     Servers = 1,
     Parallel = 2,
-    /// The first two draws of its first connection; each connection has two.
+    /// The first draw of the page's first connection; each connection has two draws.
     Connections = 3,
 }
 
@@ -51,9 +51,9 @@ impl BrowserPlan {
     /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Draws page number `page` of a user whose family of draws is `draws`. Writes the number of
-    /// objects on each of its connections, in the order in which they open, to `connections`, and
-    /// returns how many are open at the same time.
+    /// Draws page number `page` of the user whose family of draws is `draws`. Writes the number of
+    /// objects on each of the page's connections to `connections`, in the order in which they open,
+    /// and returns how many may be open at the same time.
     ///
     /// The connections to one server are consecutive. The document is the first object of the first
     /// server.
@@ -85,9 +85,10 @@ impl BrowserPlan {
 }
 
 /// Users who fetch one page after another and think in between. The document comes first, alone. Then the
-/// page's connections open in parallel. Connection `i` of `n` parallel ones opens when the last response on
-/// connection `i - n` has arrived or that connection has failed. The page ends with its last object, and has
-/// failed if one of its connections has; without the document it ends at once.
+/// page's connections open in parallel. With `n` connections in parallel, connection `i` opens when
+/// the last response on connection `i - n` has arrived or that connection has failed. The page ends
+/// with its last object, and counts as failed if one of its connections has failed; if the document
+/// does not arrive, the page ends at once.
 ///
 /// Apart from the document, events on one of the parallel connections never depend on the others. A
 /// host may therefore report the events of a user's connections in any order without affecting the
@@ -96,22 +97,22 @@ impl BrowserPlan {
 pub struct Browsers {
     firsts: Starts,
     plan: Arc<BrowserPlan>,
-    /// Member i: the pages of user i.
+    /// Member i of this family draws the pages of user i.
     pages: Stream,
-    /// Member i: the thinking times of user i.
+    /// Member i of this family draws the thinking times of user i.
     thoughts: Stream,
     users: Vec<User>,
-    /// The memory of ended pages, for later ones.
-    #[expect(clippy::vec_box, reason = "a user keeps a pointer, and only the pointer is moved")]
+    /// Memory of pages that have ended, reused for later pages.
+    #[expect(clippy::vec_box, reason = "each user holds a pointer, so only the pointer is moved")]
     spare: Vec<Box<UnderWay>>,
 }
 
-/// Sixteen bytes when idle because there may be many.
+/// Kept to sixteen bytes while the user is idle because there may be many users.
 #[derive(Clone, Default, Debug)]
 struct User {
-    /// Connections of all pages begun so far, opened or not.
+    /// Number of connections of all pages begun so far, whether opened or not.
     connections: u32,
-    /// Pages begun so far.
+    /// Number of pages begun so far.
     pages: u32,
     page: Option<Box<UnderWay>>,
 }
@@ -127,7 +128,7 @@ struct UnderWay {
     lanes: Vec<Lane>,
     /// Number of wake-ups still to be requested, each by the previous one, all for the same instant.
     further_wakes: u32,
-    /// Objects that have neither arrived nor failed.
+    /// Number of objects that have neither arrived nor failed.
     left: u32,
     began: Instant,
     /// The time of the latest arrival or failure.
@@ -138,22 +139,22 @@ struct UnderWay {
     failed: bool,
 }
 
-/// One of a page's parallel connections, with its successors.
+/// One of a page's parallel connections, and in turn the connections that replace it.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
-    /// The connection that is open or opens next, by its number in the page; a number beyond the last means
-    /// none.
+    /// The number, within the page, of the connection that is open or opens next; a number beyond
+    /// the last means none.
     connection: usize,
     /// When it opens; `None` once it has opened.
     opens: Option<Instant>,
-    /// Objects that have arrived on it.
+    /// Number of objects that have arrived on it.
     arrived: u32,
 }
 
 impl Browsers {
-    /// Creates users whose first pages begin at these times (latest first, one for each). The pages
-    /// that they fetch, and their thinking times, are draws of the user's member of these two
-    /// families.
+    /// Creates users whose first pages begin at these times (one for each user, latest first). Each
+    /// user's pages and thinking times are drawn from the user's members of the families `pages`
+    /// and `thoughts`.
     pub fn new(starts: Vec<(Instant, u32)>, plan: Arc<BrowserPlan>, pages: Stream, thoughts: Stream) -> Self {
         let users = alloc::vec![User::default(); starts.len()];
         Browsers { firsts: Starts::new(starts), plan, pages, thoughts, users, spare: Vec::new() }
@@ -163,7 +164,7 @@ impl Browsers {
         self.firsts.next()
     }
 
-    /// Opens a connection: the first of a page, or one that is due.
+    /// Opens a connection: either the first of a page, or one that is due.
     pub(crate) fn on_wake(&mut self, wake: Wake) -> Opening {
         let user = &mut self.users[wake.user as usize];
         let mut next = None;
@@ -172,7 +173,7 @@ impl Browsers {
             let draws = self.pages.member(wake.user.into());
             let parallel = self.plan.draw(wake.user, user.pages, &draws, &mut page.connections);
             page.begin(user.connections, parallel, wake.at);
-            // First pages form a list, in which each requests the next.
+            // The first pages of all users form a list: each requests the wake-up for the next.
             if user.pages == 0 {
                 next = self.firsts.on_wake(wake).wake;
             }
@@ -186,7 +187,7 @@ impl Browsers {
             next = Some(wake);
         }
         let due = page.lanes.iter_mut().find(|lane| lane.opens == Some(wake.at));
-        let lane = due.expect("a wake is for a connection that is due");
+        let lane = due.expect("a wake-up belongs to a connection that is due");
         (lane.opens, lane.arrived) = (None, 0);
         let open = Identity { user: wake.user, serial: page.first.wrapping_add(lane.connection as u32) };
         Opening { exchanges: Some(page.connections[lane.connection]), ..Opening::of(open, next) }
@@ -197,7 +198,7 @@ impl Browsers {
         let Some(page) = user.page.as_mut() else { return Reaction::default() };
         let connection = of.serial.wrapping_sub(page.first) as usize;
         let lanes = page.lanes.len();
-        // A connection that is over still reports that both ends have closed.
+        // A connection whose exchanges are over still reports that both ends have closed.
         let lane = connection % lanes;
         if page.lanes[lane].connection != connection || page.lanes[lane].opens.is_some() {
             return Reaction::default();
@@ -233,7 +234,7 @@ impl Browsers {
         Reaction { wake: (due > 0).then_some(Wake { at: now, user: of.user }), page: None }
     }
 
-    /// Ends the page: the user thinks.
+    /// Ends the page; the user then thinks.
     fn page_over(&mut self, of: u32) -> Reaction {
         let user = &mut self.users[of as usize];
         let page = user.page.take().expect("a page is over");
@@ -267,7 +268,7 @@ impl Browsers {
 }
 
 impl UnderWay {
-    /// Creates memory with room for almost every page, which then need not grow.
+    /// Allocates enough memory for almost any page, so that it rarely has to grow.
     fn with_room_for(plan: &BrowserPlan) -> Self {
         let room = |of: &Distribution<Count>, factor: u64| {
             (of.mean().0.saturating_add(1) * factor).min(1000) as usize
@@ -279,8 +280,8 @@ impl UnderWay {
         }
     }
 
-    /// Opens the page's first connection now, with this serial. The page's connections have already been
-    /// drawn.
+    /// Schedules the page's first connection, whose serial is `first`, for `now`. The page's
+    /// connections must already have been drawn.
     fn begin(&mut self, first: u32, parallel: usize, now: Instant) {
         let lane = |connection| Lane { connection, opens: None, arrived: 0 };
         self.lanes.clear();
@@ -300,7 +301,8 @@ impl UnderWay {
         self.response += done.response;
     }
 
-    /// Schedules the opening of a lane's connection at `at`, if it exists. Returns how many open.
+    /// Schedules the opening of a lane's next connection at `at`, if there is one. Returns the
+    /// number of connections scheduled (0 or 1).
     fn open_at(&mut self, lane: usize, connection: usize, at: Instant) -> u32 {
         let opens = (connection < self.connections.len()).then_some(at);
         self.lanes[lane] = Lane { connection, opens, arrived: 0 };

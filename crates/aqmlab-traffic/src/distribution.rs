@@ -13,14 +13,14 @@ use crate::quantity::Quantity;
 pub enum Distribution<T = Span> {
     /// Always the same value.
     Constant(T),
-    /// Uniform on the whole units of `[low, high]`.
+    /// Uniform over the whole units in `[low, high]`.
     Uniform {
         /// smallest value
         low: T,
         /// largest value
         high: T,
     },
-    /// Evenly spread: flow i of n has `low + i (high - low) / (n - 1)`; no draw.
+    /// Evenly spread, without a draw: flow i of n has `low + i (high - low) / (n - 1)`.
     Spread {
         /// the first flow's
         low: T,
@@ -43,17 +43,17 @@ pub enum Distribution<T = Span> {
         /// upper bound; the distribution is conditional on values not exceeding it
         max: Option<T>,
     },
-    /// Number i is entry `i mod len`; never empty, no draw.
+    /// Values from a list, without a draw: value i is entry `i mod len`. The list is never empty.
     List(Vec<T>),
-    /// Given by points of a distribution function, joined by straight lines: increasing values, each with the
-    /// share of draws that do not exceed it. The first share is the probability of the first value itself;
-    /// the last share is 1.
+    /// A distribution function given by points joined by straight lines: increasing values, each
+    /// with the share of draws that do not exceed it. The first share is the probability of the
+    /// first value itself; the last share is 1.
     Empirical(Vec<(T, f64)>),
 }
 
 impl<T: Quantity> Distribution<T> {
     /// Returns the value of flow `index` of `count`. `stream` belongs to that flow, and at most its
-    /// first draw is used, so another flow never changes this one's value (except under
+    /// first draw is used. The value therefore never depends on other flows (except with
     /// [`Distribution::Spread`], by definition).
     pub fn value(&self, index: u64, count: u64, mut stream: Stream) -> T {
         match self {
@@ -66,7 +66,8 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Draws number `index` of a sequence, with one draw of `stream`, whatever the distribution.
+    /// Returns value `index` of a sequence; this takes one draw from `stream`, whatever the
+    /// distribution.
     ///
     /// # Panics
     /// For [`Distribution::Spread`], which requires a known number of flows.
@@ -74,7 +75,8 @@ impl<T: Quantity> Distribution<T> {
         match self {
             Distribution::Uniform { low, high } => {
                 let width = high.units().saturating_sub(low.units());
-                // Both ends are included; a width of u64::MAX would overflow by one and is truncated.
+                // Both ends are included. With a width of u64::MAX, the number of values would
+                // overflow, so it is one less.
                 T::of_units(low.units() + stream.below(width.saturating_add(1)))
             }
             Distribution::Exponential { mean, offset } => offset.plus(mean.times(stream.exponential())),
@@ -82,7 +84,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Computes the value by inversion, where that is the definition.
+    /// Computes the value by inversion, for the distributions that are defined that way.
     fn quantile(&self, index: u64, u: f64) -> T {
         match self {
             Distribution::Constant(v) => *v,
@@ -97,8 +99,9 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Draws the remainder of a value of this distribution at a random instant, as in a process of
-    /// infinite age, with one draw. Returns `None` where there is no formula for it.
+    /// Draws, with one draw, what is left at a random instant of the period then in progress, if
+    /// the lengths of periods have this distribution and the process has run forever. Returns
+    /// `None` if no formula is implemented.
     pub fn residual(&self, stream: &mut Stream) -> Option<T> {
         let u = stream.unit();
         match self {
@@ -111,12 +114,12 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Returns whether [`Distribution::residual`] has a formula for it.
+    /// Returns whether [`Distribution::residual`] has a formula for this distribution.
     pub fn has_residual(&self) -> bool {
         self.residual(&mut Stream::new(0, "")).is_some()
     }
 
-    /// Returns the Pareto distribution in units of the mean.
+    /// Returns this Pareto distribution in units of its mean.
     fn pareto(&self) -> Pareto {
         let Distribution::Pareto { mean, shape, max } = self else {
             unreachable!("only for a Pareto distribution")
@@ -156,7 +159,7 @@ impl<T: Quantity> Distribution<T> {
     }
 }
 
-/// Returns the quantile `u`, by linear interpolation between the points.
+/// Returns the `u` quantile by linear interpolation between the points.
 fn interpolated<T: Quantity>(points: &[(T, f64)], u: f64) -> T {
     let next = points.partition_point(|&(_, share)| share <= u).min(points.len() - 1);
     let (high, above) = points[next];
@@ -165,7 +168,8 @@ fn interpolated<T: Quantity>(points: &[(T, f64)], u: f64) -> T {
     T::of_units(low.units() + (width * (u - below) / (above - below) + 0.5) as u64)
 }
 
-/// The first value with its share, then the middle of each line with the line's share.
+/// Returns the mean: the sum of the first value times its share, and of the midpoint of each line
+/// times the share that the line covers.
 fn empirical_mean<T: Quantity>(points: &[(T, f64)]) -> T {
     let first = points.first().map_or(0.0, |&(v, share)| v.units() as f64 * share);
     let lines = points.windows(2).map(|w| (w[0].0.units() + w[1].0.units()) as f64 / 2.0 * (w[1].1 - w[0].1));

@@ -1,17 +1,17 @@
 //! Workloads as state machines: what to send next, and when.
 //!
-//! A workload knows neither TCP nor sockets, so a simulator and a live generator can drive the same
-//! code. There are two layers above the byte streams of TCP. A [`Population`] decides when the
+//! A workload depends on neither TCP nor sockets, so a simulator and a live generator can drive the
+//! same code. There are two layers above the byte streams of TCP. A [`Population`] decides when the
 //! connections of a class open, and is notified of their outcome. A [`Session`] decides what the
 //! applications at both ends of one connection write, and when. A [`PacketSource`] decides when its
 //! next packet leaves, and its size. A [`Distribution`] spreads starts and round-trip times over
 //! the flows of a class, and provides the lengths of periods ([`OnOff`]), thinking times and sizes.
-//! There is no clock, no thread and no global.
+//! The crate uses no clock, no threads and no global state.
 #![no_std]
 extern crate alloc;
 
 /// The version of distributions and of the parts that populations and sessions share; each kind of population
-/// and session has its own version. Incremented whenever a change here changes a result.
+/// and session has its own version. It is incremented whenever a change to them changes a result.
 pub const VERSION: u32 = 1;
 
 mod browsers;

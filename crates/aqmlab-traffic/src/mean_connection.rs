@@ -3,9 +3,9 @@
 /// The average of many similar connections.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MeanConnection {
-    /// Number of requests with responses.
+    /// Number of exchanges, each a request with its response.
     pub exchanges: f64,
-    /// Total bytes of its requests, and of its responses.
+    /// Total bytes of its requests, and total bytes of its responses.
     pub bytes: [f64; 2],
     /// Total pauses of its client and delays of its server, in seconds.
     pub waits_s: f64,

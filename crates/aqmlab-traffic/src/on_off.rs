@@ -14,9 +14,9 @@ pub enum Begin {
     On,
     /// A whole off period, as ns-2's generators do.
     Off,
-    /// Stationary: on with probability `mean on / (mean on + mean off)`; the first period is what remains of
-    /// such a period after a random instant in it. With heavy-tailed periods, a different beginning has a
-    /// long-lasting effect.
+    /// Stationary: the source is on with probability `mean on / (mean on + mean off)`, and the
+    /// first period is what remains of an on or off period after a random instant in it. With
+    /// heavy-tailed periods, any other beginning has a long-lasting effect.
     Stationary,
 }
 
@@ -35,14 +35,14 @@ impl OnOff {
     /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Returns the long-run share of time that a source is on.
+    /// Returns the share of time for which a source is on in the long run.
     pub fn duty(&self) -> f64 {
         let (on, off) = (self.on.mean().as_secs_f64(), self.off.mean().as_secs_f64());
         on / (on + off)
     }
 }
 
-/// One source's periods. Each kind has its own stream of draws.
+/// One source's periods. On periods and off periods have separate streams of draws.
 #[derive(Clone, Debug)]
 pub(crate) struct Periods {
     times: Arc<OnOff>,
@@ -64,10 +64,11 @@ impl Periods {
         Periods { times, on_draws, off_draws, ons: 0, offs: 0 }
     }
 
-    /// Draws the first period. Its draws come before all others of the streams.
+    /// Draws the first period. Its draws come before all other draws from the two streams.
     ///
     /// # Panics
-    /// If it has to be stationary and a distribution has no formula for the remainder of a value.
+    /// If the beginning is stationary and [`Distribution::residual`] has no formula for the
+    /// distribution.
     pub(crate) fn first(&mut self) -> Period {
         match self.times.begin {
             Begin::On => Period::On(self.next_on()),
@@ -91,5 +92,5 @@ impl Periods {
 }
 
 fn left_of(of: &Distribution, draws: &mut Stream) -> Span {
-    of.residual(draws).expect("only distributions with a formula may begin in the middle")
+    of.residual(draws).expect("a stationary beginning needs a distribution with a formula for what remains")
 }

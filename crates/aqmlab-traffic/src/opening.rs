@@ -14,8 +14,8 @@ use crate::step::ExchangeDone;
 /// before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Identity {
-    /// Index within the class: of the flow in a list, or of the user; 0 for all connections of an
-    /// arrival process.
+    /// Index within the class, of either the flow in a list or the user; 0 for all connections of
+    /// an arrival process.
     pub user: u32,
     /// Number among the user's connections, from 0.
     pub serial: u32,
@@ -27,14 +27,14 @@ impl Identity {
         Identity { user, serial: 0 }
     }
 
-    /// Returns the index for draws, different for any two connections of a class. That of a user's
-    /// first connection is the user's index.
+    /// Returns the index that selects the connection's draws; it is unique among the connections of
+    /// a class. For a user's first connection, it is the user's index.
     pub const fn index(self) -> u64 {
         (self.serial as u64) << 32 | self.user as u64
     }
 }
 
-/// A requested wake-up of a population, with its user.
+/// A wake-up that a population has requested for one of its users.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wake {
     /// The instant.
@@ -43,12 +43,12 @@ pub struct Wake {
     pub user: u32,
 }
 
-/// The action of a population that has been woken.
+/// The action that a population takes when it is woken.
 #[derive(Clone, Debug)]
 pub enum Woken {
     /// It opens a connection.
     Opens(Opening),
-    /// A user requests more on an open connection.
+    /// A user requests more objects on an open connection.
     Asks {
         /// The connection.
         of: Identity,
@@ -67,7 +67,7 @@ pub enum Woken {
 }
 
 impl Woken {
-    /// Returns the same action with this request for the next wake-up.
+    /// Returns the same action with `next` as the next wake-up requested.
     pub fn waking(mut self, next: Option<Wake>) -> Self {
         match &mut self {
             Woken::Opens(Opening { wake, .. }) | Woken::Asks { wake, .. } | Woken::Closes { wake, .. } => {
@@ -101,14 +101,15 @@ pub struct Reaction {
 pub struct Opening {
     /// The connection, which opens now.
     pub open: Identity,
-    /// The next wake-up requested, now or later.
+    /// The next wake-up requested, for this instant or a later one.
     pub wake: Option<Wake>,
-    /// The connection's values from its cloud, if a cloud opens it; otherwise its draws follow from its
-    /// identity.
+    /// The values that the connection gets from its cloud, if a cloud opens it; otherwise its
+    /// identity determines its draws.
     pub carried: Option<Box<Carried>>,
-    /// The objects that it requests at once, if it opens for a page; otherwise empty.
+    /// The objects that it requests at once, if it is opened to fetch a page; otherwise empty.
     pub objects: Vec<PageObject>,
-    /// Number of exchanges that it carries, if its user determines it; otherwise a separate draw.
+    /// Number of exchanges that it carries, if its user determines that number; otherwise the
+    /// number is drawn separately.
     pub exchanges: Option<u32>,
 }
 
@@ -121,12 +122,12 @@ impl Opening {
 /// An event of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionEvent {
-    /// The handshake is complete at the end that opened.
+    /// The handshake is complete at the end that opened the connection.
     Opened,
     /// An exchange has ended.
     ExchangeDone(ExchangeDone),
-    /// Both ends have closed, in order.
+    /// Both ends have closed normally.
     Closed,
-    /// It was reset or given up early.
+    /// The connection was reset, or given up before its end.
     Failed,
 }

@@ -13,8 +13,8 @@ use crate::on_off::{Begin, OnOff, Period, Periods};
 pub enum PacketSizes {
     /// All the same.
     Fixed(Bytes),
-    /// Exponential with this mean, rounded up to whole bytes, at least one byte: the service times of an
-    /// M/M/1 queue. Not limited by any MTU.
+    /// Exponential with this mean, rounded up to whole bytes, at least one byte: packets of these
+    /// sizes have the service times of an M/M/1 queue. No MTU limits them.
     Exponential(Bytes),
 }
 
@@ -30,18 +30,18 @@ impl PacketSizes {
 /// When the packets of a source leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spacing {
-    /// Constant bit rate: each packet takes its transmission time at this rate, so the rate is correct for
-    /// mixed sizes too.
+    /// Constant bit rate: each gap is the packet's transmission time at the source's rate, so the
+    /// rate is also correct for mixed sizes.
     Constant,
-    /// Like [`Spacing::Constant`], with gaps drawn separately for each packet: uniform from 0.5 to 1.5 times
-    /// the constant gap, and independent, so the mean rate is correct. ns-2's `Application/Traffic/CBR` with
-    /// `random_` does the same.
+    /// Like [`Spacing::Constant`], but each gap is drawn independently and uniformly from 0.5 to
+    /// 1.5 times the constant gap, so the mean rate is correct. ns-2's `Application/Traffic/CBR`
+    /// with `random_` does the same.
     Random,
-    /// Poisson: exponential gaps, mean packet size over rate.
+    /// Poisson: exponential gaps whose mean is the mean packet size divided by the rate.
     Poisson,
 }
 
-/// A source of packets at a rate.
+/// A source that sends packets at a given rate.
 #[derive(Clone, Debug)]
 pub struct PacketSource {
     sizes: PacketSizes,
@@ -55,11 +55,11 @@ pub struct PacketSource {
     bursts: Option<Box<Bursts>>,
 }
 
-/// On periods in whole packets.
+/// On and off periods, where each on period is a whole number of packets.
 #[derive(Clone, Debug)]
 struct Bursts {
     periods: Periods,
-    /// Packets left in this on period.
+    /// Number of packets left in this on period.
     left: u64,
 }
 
@@ -99,14 +99,15 @@ impl PacketSource {
         source
     }
 
-    /// Creates a source that sends packets of `size` at `rate` while it is on, beginning at
-    /// `start`.
+    /// Creates a source that sends packets of `size` at `rate` while it is on. Its first period
+    /// begins at `start`.
     ///
-    /// An on period is a whole number of packets, at least one: the number nearest to its length at this
-    /// rate. It lasts as long as their transmission; then the off period begins. ns-2's
-    /// `Application/Traffic/Exponential` and `Application/Traffic/Pareto` do the same, with `Begin::Off`.
-    /// DEVIATES from them in the source of draws, and in that the first off period is not preceded by the
-    /// time of one packet.
+    /// In an on period, the source sends the whole number of packets, at least one, that comes
+    /// nearest to the period's drawn length at this rate. The off period begins after the
+    /// transmission time of these packets. ns-2's `Application/Traffic/Exponential` and
+    /// `Application/Traffic/Pareto` do the same, with `Begin::Off`. DEVIATES from them in the
+    /// random numbers, and in that the transmission time of one packet does not precede the first
+    /// off period.
     ///
     /// # Panics
     /// If the rate or the size is zero.
@@ -123,7 +124,7 @@ impl PacketSource {
         let begin = times.begin;
         let mut bursts = Box::new(Bursts { periods: Periods::new(times, on_draws, off_draws), left: 0 });
         match bursts.periods.first() {
-            // The remainder of an on period may be less than half a packet.
+            // What remains of an on period may be shorter than half a packet.
             Period::On(span)
                 if begin == Begin::Stationary && span.as_secs_f64() < 0.5 * source.mean_gap_s =>
             {
@@ -144,7 +145,8 @@ impl PacketSource {
         self.next_at
     }
 
-    /// Emits the packet due at [`PacketSource::next_at`], moves on, and returns its size.
+    /// Emits the packet due at [`PacketSource::next_at`], advances to the next packet, and returns
+    /// the size of the one emitted.
     pub fn emit(&mut self) -> Bytes {
         let size = match self.sizes {
             PacketSizes::Fixed(b) => b,
@@ -173,7 +175,7 @@ impl PacketSource {
 
     fn draw_gap(&mut self) -> Span {
         Span::try_from_secs_f64(self.mean_gap_s * self.gap_draws.exponential())
-            .expect("a gap is finite: the rate is above zero")
+            .expect("a gap is finite because the rate is above zero")
     }
 }
 
@@ -192,7 +194,8 @@ impl Bursts {
     }
 }
 
-/// Returns the number of packets of an on period: the nearest whole number, at least one.
+/// Returns the number of packets sent in an on period of length `on`: the nearest whole number, at
+/// least one.
 fn packets_of(on: Span, gap_s: f64) -> u64 {
     ((on.as_secs_f64() / gap_s + 0.5) as u64).max(1)
 }
@@ -264,7 +267,7 @@ mod tests {
             let bytes: Bytes = (0..n).map(|_| s.emit()).sum();
             let seconds = s.next_at().as_secs_f64();
             assert!((seconds / (n as f64 * 0.008) - 1.0).abs() < 4.0 / (n as f64).sqrt(), "{seconds}");
-            // Rounding up adds half a byte on average.
+            // On average, rounding up adds half a byte.
             assert!(
                 (bytes.as_f64() / (n as f64 * 1000.5) - 1.0).abs() < 4.0 / (n as f64).sqrt(),
                 "{bytes:?}"

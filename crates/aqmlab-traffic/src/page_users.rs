@@ -12,29 +12,29 @@ use crate::pages::{Page, PageEnded, PageObject, PagePlan};
 use crate::starts::Starts;
 
 /// Users who fetch one page after another and think in between. A user opens a connection to each origin of
-/// the page when the page first needs it. A wave of objects begins when all of the previous wave have arrived
-/// and the client has parsed them. The page ends with its last object. If a connection fails, the page has
-/// failed and ends when nothing more is in progress.
+/// the page when the page first needs it. A wave of objects begins when all objects of the previous
+/// wave have arrived and the client has parsed them. The page ends with its last object. If a
+/// connection fails, the page counts as failed and ends as soon as nothing more is in progress.
 ///
-/// Each user has at most one pending wake-up: simultaneous events on several connections are
-/// several wake-ups at that instant. The order in which a host reports the events of a user's
-/// connections does not affect the user.
+/// Each user has at most one pending wake-up: to act on several connections at one instant, the
+/// user is woken several times at that instant. The order in which a host reports the events of a
+/// user's connections does not affect the user.
 #[derive(Clone, Debug)]
 pub struct PageUsers {
     firsts: Starts,
     plan: Arc<PagePlan>,
-    /// Member i: the pages of user i.
+    /// Member i of this family draws the pages of user i.
     pages: Stream,
-    /// Member i: the thinking times of user i.
+    /// Member i of this family draws the thinking times of user i.
     thoughts: Stream,
     users: Vec<User>,
 }
 
 #[derive(Clone, Default, Debug)]
 struct User {
-    /// Connections opened so far.
+    /// Number of connections opened so far.
     opened: u32,
-    /// Pages begun so far.
+    /// Number of pages begun so far.
     pages: u32,
     /// The open connections, by origin.
     connections: Vec<Option<Open>>,
@@ -45,7 +45,7 @@ struct User {
 #[derive(Clone, Copy, Debug)]
 struct Open {
     serial: u32,
-    /// Objects of the wave that have not arrived.
+    /// Number of objects of the wave that have not yet arrived on this connection.
     under_way: u32,
 }
 
@@ -55,9 +55,9 @@ struct UnderWay {
     page: Page,
     /// Number of objects requested so far, from the first of the page.
     asked: usize,
-    /// Number of these that have neither arrived nor failed.
+    /// Number of objects of the wave that have neither arrived nor failed.
     under_way: u32,
-    /// Connections still to be closed, by origin; the page is then over.
+    /// Once the page is over: connections from this origin on are still to be closed.
     closing: Option<usize>,
     began: Instant,
     /// The time of the latest arrival or failure.
@@ -67,9 +67,9 @@ struct UnderWay {
 }
 
 impl PageUsers {
-    /// Creates users whose first pages begin at these times (latest first, one for each). The pages
-    /// that they fetch, and their thinking times, are draws of the user's member of these two
-    /// families.
+    /// Creates users whose first pages begin at these times (one for each user, latest first). Each
+    /// user's pages and thinking times are drawn from the user's members of the families `pages`
+    /// and `thoughts`.
     pub fn new(starts: Vec<(Instant, u32)>, plan: Arc<PagePlan>, pages: Stream, thoughts: Stream) -> Self {
         let users = alloc::vec![User::default(); starts.len()];
         PageUsers { firsts: Starts::new(starts), plan, pages, thoughts, users }
@@ -93,14 +93,15 @@ impl PageUsers {
         let (woken, wave_is_asked_for) = user.ask_next(wake.user);
         let next = match wave_is_asked_for {
             false => Some(wake),
-            // First pages form a list, in which each requests the next.
+            // The first pages of all users form a list: each requests the wake-up for the next.
             true if is_first_page && user.is_in_first_wave() => self.firsts.on_wake(wake).wake,
             true => None,
         };
         woken.waking(next)
     }
 
-    /// Closes the next connection of a page that is over; after the last one the user thinks.
+    /// Closes the next connection of a page that is over; after closing the last one, the user
+    /// thinks.
     fn close_next(&mut self, wake: Wake) -> Woken {
         let user = &mut self.users[wake.user as usize];
         let from = user.page.as_ref().and_then(|page| page.closing).unwrap_or_default();
@@ -155,7 +156,7 @@ impl PageUsers {
         }
     }
 
-    /// Ends a wave: nothing that has been requested is in progress.
+    /// Ends a wave, now that nothing requested is still in progress.
     fn wave_over(&mut self, of: u32) -> Reaction {
         let user = &mut self.users[of as usize];
         let page = user.page.as_mut().expect("a wave is over");
@@ -198,8 +199,8 @@ impl PageUsers {
 }
 
 impl User {
-    /// Requests the next objects of the wave, all of one origin, and returns whether that completes
-    /// the wave.
+    /// Requests the next objects of the wave, all from one origin, and returns whether the whole
+    /// wave has then been requested.
     fn ask_next(&mut self, index: u32) -> (Woken, bool) {
         let page = self.page.as_mut().expect("a page is under way");
         let to_come = &page.page.objects[page.asked..];
@@ -252,7 +253,7 @@ impl UnderWay {
         }
     }
 
-    /// Returns the ended page; `pages` is the number of pages that the user has begun.
+    /// Returns the page's outcome; `pages` is the number of pages that the user has begun.
     fn as_ended(&self, user: u32, pages: u32) -> PageEnded {
         let sum = |of: fn(&PageObject) -> u64| Bytes::new(self.page.objects.iter().map(of).sum());
         PageEnded {

@@ -1,4 +1,4 @@
-//! The Pareto distribution, by mean and shape.
+//! The Pareto distribution, given its mean and shape.
 
 /// `P(X > x) = (least / x)^shape` for `x >= least`: heavy-tailed, with infinite variance for shapes
 /// up to 2.
@@ -9,17 +9,18 @@
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pareto {
     shape: f64,
-    /// Smallest value, from the mean of the whole distribution.
+    /// Smallest value, computed from the mean of the whole distribution.
     least: f64,
     /// `P(X > bound)` of the whole distribution; zero without a bound.
     beyond: f64,
 }
 
 impl Pareto {
-    /// Creates the distribution with mean 1; `bound` is in units of that mean.
+    /// Creates the distribution whose mean without the bound is 1; `bound` is in units of that
+    /// mean.
     ///
     /// # Panics
-    /// If the shape is not above 1, or the bound not above the smallest value.
+    /// If the shape is not above 1, or if the bound is not above the smallest value.
     pub fn new(shape: f64, bound: Option<f64>) -> Self {
         assert!(shape > 1.0, "the mean of a Pareto distribution is finite only for shapes above 1");
         let least = (shape - 1.0) / shape;
@@ -30,7 +31,7 @@ impl Pareto {
         Pareto { shape, least, beyond }
     }
 
-    /// Returns the value that the share `u` of all values do not exceed, `0 <= u < 1`.
+    /// Returns the value that a share `u` of all values does not exceed, for `0 <= u < 1`.
     pub fn quantile(&self, u: f64) -> f64 {
         let above = 1.0 - u * (1.0 - self.beyond);
         self.least * libm::pow(above, -1.0 / self.shape)
@@ -41,7 +42,7 @@ impl Pareto {
         self.least
     }
 
-    /// Returns the mean: 1 minus the part cut off by a bound.
+    /// Returns the mean: 1 without a bound, and less with one.
     pub fn mean(&self) -> f64 {
         if self.beyond == 0.0 {
             return 1.0;
@@ -51,9 +52,9 @@ impl Pareto {
         kept / (1.0 - self.beyond)
     }
 
-    /// Returns the remainder of a value at a random instant in it (the equilibrium distribution of
-    /// a renewal process): the quantile `u` of `P(R > r) = integral of P(X > x) from r on / mean`.
-    /// Returns `None` with a bound.
+    /// Returns what is left of a period at a random instant in it (the equilibrium distribution of
+    /// a renewal process): the `u` quantile of the distribution with `P(R > r) = (integral of P(X >
+    /// x) from r to infinity) / mean`. Returns `None` with a bound.
     pub fn residual(&self, u: f64) -> Option<f64> {
         if self.beyond > 0.0 {
             return None;
@@ -88,7 +89,8 @@ mod tests {
 
     #[test]
     fn the_mean_of_quantiles_is_the_mean() {
-        // The tail beyond the last midpoint of 10^6 carries 10^-6(1 - 1/a) of the mean: little for shape 3.
+        // The tail beyond the last of 10^6 midpoints carries about 10^(-6 (1 - 1/a)) of the mean,
+        // which is little for shape 3.
         assert!((mean_of(|u| Pareto::new(3.0, None).quantile(u), 1_000_000) - 1.0).abs() < 1e-3);
         let cut = Pareto::new(1.5, Some(20.0));
         assert!((mean_of(|u| cut.quantile(u), 1_000_000) - cut.mean()).abs() < 1e-4);
@@ -100,8 +102,8 @@ mod tests {
     fn what_is_left_follows_the_integral_of_the_tail() {
         let p = Pareto::new(1.5, None);
         for r in [0.1, 0.3, 1.0, 5.0] {
-            // P(R > r) by the trapezoidal rule over P(X > x), in steps of log x up to 10^9, and the closed
-            // form of the tail beyond.
+            // Computes P(R > r) by the trapezoidal rule over P(X > x), in equal steps of log x up
+            // to 10^9, and adds the closed form of the tail beyond.
             let tail = |x: f64| if x < p.least() { 1.0 } else { libm::pow(p.least() / x, 1.5) };
             let (steps, top) = (200_000, 1e9f64);
             let ratio = libm::pow(top / r, 1.0 / f64::from(steps));

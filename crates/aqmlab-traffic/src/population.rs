@@ -1,8 +1,9 @@
 //! Populations, which open connections.
 //!
-//! A population is driven by its host: it is woken at instants that it has requested, opens connections, and
-//! is notified of their events. Its actions for one user depend only on the events reported for that user. A
-//! host may therefore serve users in any order, but must report the events of each user in order of time.
+//! A population is driven by its host: it is woken at instants that it has requested, opens
+//! connections, and is notified of the events of these connections. Its actions for one user depend
+//! only on the events reported for that user. A host may therefore serve users in any order, but
+//! must report the events of each user in the order in which they occur.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -22,7 +23,7 @@ use crate::starts::Starts;
 /// The users of a class.
 #[derive(Clone, Debug)]
 pub enum Population {
-    /// Connections whose starts are all known.
+    /// Connections whose start times are all known in advance.
     List(Starts),
     /// Connections that arrive regardless of earlier ones.
     Arrivals(Arrivals),
@@ -30,15 +31,15 @@ pub enum Population {
     Users(Users),
     /// A cloud of web users, as in PackMime-HTTP.
     Cloud(Box<Cloud>),
-    /// Users who fetch pages, each over several connections at a time.
+    /// Users who fetch pages, each page over several connections at a time.
     Pages(Box<PageUsers>),
     /// Users who fetch pages with one request at a time on each connection.
     Browsers(Box<Browsers>),
 }
 
 impl Population {
-    /// Draws in advance, for all clouds together, the values for their first `count` connections: see
-    /// [`PackMime::draw_ahead`].
+    /// Draws in advance, for all clouds together, the values that each needs for its first `count`
+    /// connections: see [`PackMime::draw_ahead`].
     pub fn draw_ahead<'a>(populations: impl Iterator<Item = &'a mut Population>, count: usize) {
         let mut models: Vec<_> = populations
             .filter_map(|population| match population {
@@ -49,8 +50,8 @@ impl Population {
         PackMime::draw_ahead(&mut models, count);
     }
 
-    /// Returns its first wake-up, or `None` if it will never open a connection. Must be called once, before
-    /// any other method.
+    /// Returns the population's first wake-up, or `None` if it will never open a connection. The
+    /// host must call this method once, before any other.
     pub fn begin(&mut self) -> Option<Wake> {
         match self {
             Population::List(starts) => starts.next(),
@@ -62,10 +63,10 @@ impl Population {
         }
     }
 
-    /// Handles a wake-up that it has requested.
+    /// Handles a wake-up that the population has requested.
     ///
     /// # Panics
-    /// If it has not requested one.
+    /// If the population has not requested one.
     pub fn on_wake(&mut self, wake: Wake) -> Woken {
         Woken::Opens(match self {
             Population::List(starts) => starts.on_wake(wake),
@@ -87,8 +88,8 @@ impl Population {
         }
     }
 
-    /// Handles the end of the run at `now`, or of the class's sending. Returns the pages in
-    /// progress, which end with it.
+    /// Handles the end, at `now`, of the run or of the class's sending. Returns the pages in
+    /// progress, which end at the same time.
     pub fn give_up_pages(&mut self, now: Instant) -> Vec<PageEnded> {
         match self {
             Population::Pages(users) => users.give_up(now),
@@ -97,7 +98,7 @@ impl Population {
         }
     }
 
-    /// Returns the memory of its tables in bytes.
+    /// Returns the memory that the population's tables occupy, in bytes.
     pub fn memory_bytes(&self) -> usize {
         match self {
             Population::List(starts) => starts.memory_bytes(),
@@ -124,7 +125,7 @@ pub struct Arrivals {
 pub enum Gaps {
     /// Exponential: a Poisson process.
     Exponential {
-        /// mean number per second
+        /// mean number of arrivals per second
         per_s: f64,
     },
 }
@@ -161,7 +162,7 @@ impl Arrivals {
     }
 }
 
-/// See [`Population::Cloud`]: one user, as with arrivals.
+/// See [`Population::Cloud`]: one user, as in [`Arrivals`].
 #[derive(Clone, Debug)]
 pub struct Cloud {
     model: PackMime,
@@ -172,7 +173,8 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// Upper bound of the memory of the model's past: coefficients, spectra and values.
+    /// Upper bound on the bytes that the model keeps about its past: coefficients, spectra and
+    /// values.
     const MEMORY_BYTES: usize = 1 << 20;
 
     /// Creates a cloud that begins at `start`: the first connection opens one gap after it.
@@ -195,22 +197,22 @@ impl Cloud {
     }
 }
 
-/// See [`Population::Users`]. A user thinks from the end of the last exchange of the current
-/// connection, or from its failure or early close.
+/// See [`Population::Users`]. A user starts thinking when the last exchange of the current
+/// connection ends, or when that connection fails or closes early.
 #[derive(Clone, Debug)]
 pub struct Users {
     /// First connections.
     firsts: Starts,
     think: Arc<Distribution>,
-    /// Member i: the draws of user i.
+    /// Member i of this family provides the draws of user i.
     draws: Stream,
     users: Vec<User>,
 }
 
-/// Eight bytes because there may be many.
+/// Kept to eight bytes because there may be many users.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct User {
-    /// Connections opened so far.
+    /// Number of connections opened so far.
     opened: u32,
     /// Whether the user waits for an event of the last connection.
     waits: bool,
@@ -220,8 +222,8 @@ impl Users {
     /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Creates users whose first connections start at these times (latest first, one for each).
-    /// Thinking times are draws of the user's member of the family `draws`.
+    /// Creates users whose first connections start at these times (one for each user, latest
+    /// first). Each user's thinking times are drawn from the user's member of the family `draws`.
     pub fn new(starts: Vec<(Instant, u32)>, think: Arc<Distribution>, draws: Stream) -> Self {
         let users = alloc::vec![User::default(); starts.len()];
         Users { firsts: Starts::new(starts), think, draws, users }
@@ -232,7 +234,7 @@ impl Users {
         let open = Identity { user: wake.user, serial: user.opened };
         user.waits = true;
         user.opened = user.opened.wrapping_add(1);
-        // First connections form a list, in which each requests the next.
+        // The first connections of all users form a list: each requests the wake-up for the next.
         if open.serial == 0 { self.firsts.on_wake(wake) } else { Opening::of(open, None) }
     }
 

@@ -10,19 +10,20 @@ const MOST_UNITS: f64 = (1u64 << 62) as f64;
 
 /// A quantity that can be drawn.
 pub trait Quantity: Copy + PartialEq + PartialOrd + fmt::Debug {
-    /// Returns the number of units: nanoseconds, bytes, bits per second.
+    /// Returns this quantity as a number of units, such as nanoseconds, bytes or bits per second.
     fn units(self) -> u64;
 
-    /// Returns this many units.
+    /// Returns the quantity that amounts to this many units.
     fn of_units(units: u64) -> Self;
 
-    /// Returns `factor` times this, at most 2^62 units; `factor` is not negative.
+    /// Returns this quantity multiplied by `factor`, at most 2^62 units; `factor` must not be
+    /// negative.
     fn times(self, factor: f64) -> Self {
         let units = self.units() as f64 * factor + 0.5;
         Self::of_units(units.min(MOST_UNITS) as u64)
     }
 
-    /// Returns the sum of this and `other`.
+    /// Returns the sum of this quantity and `other`.
     fn plus(self, other: Self) -> Self {
         Self::of_units(self.units().saturating_add(other.units()))
     }
@@ -91,7 +92,7 @@ impl Probability {
     /// The probability zero.
     pub const NEVER: Probability = Probability(0.0);
 
-    /// Returns `p` as a probability, if it is one.
+    /// Returns `p` as a probability, if it lies between 0 and 1.
     pub fn new(p: f64) -> Option<Self> {
         (0.0..=1.0).contains(&p).then_some(Probability(p))
     }

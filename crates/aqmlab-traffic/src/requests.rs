@@ -21,7 +21,7 @@ pub struct ExchangePlan {
     pub request: Distribution<Bytes>,
     /// Bytes of each response, at least one.
     pub response: Distribution<Bytes>,
-    /// Exchanges on each connection, at least one.
+    /// Number of exchanges on each connection, at least one.
     pub per_connection: Distribution<Count>,
     /// Pause at the client, from the last byte of a response to the next request.
     pub pause: Distribution,
@@ -33,7 +33,7 @@ impl ExchangePlan {
     /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Returns its average connection.
+    /// Returns the average connection of this plan.
     pub fn mean_connection(&self) -> MeanConnection {
         let exchanges = self.per_connection.mean().0 as f64;
         let pauses = (exchanges - 1.0) * self.pause.mean().as_secs_f64();
@@ -45,21 +45,21 @@ impl ExchangePlan {
     }
 }
 
-/// One connection's exchanges. The client sends a request; the server waits for its delay and
-/// responds; the client pauses and sends the next request. The server closes after its last response, and the
-/// client closes when it has received that response.
+/// One connection's exchanges. The client sends a request, the server responds after its delay, and
+/// the client pauses and then sends the next request. The server closes after its last response,
+/// and the client closes when it has received that response.
 #[derive(Clone, Debug)]
 pub struct Requests {
     to_come: Exchanges,
-    /// Bytes of the request of the current exchange, or of the next one during a pause.
+    /// Bytes of the current exchange's request or, during a pause, of the next exchange's request.
     request: u64,
     server_delay: Span,
     response: u64,
     /// When the current exchange began.
     began: Instant,
-    /// Bytes at the server when the request has arrived.
+    /// Total bytes that have arrived at the server when the last byte of the request has.
     asked: u64,
-    /// Bytes at the client when the response has arrived.
+    /// Total bytes that have arrived at the client when the last byte of the response has.
     answered: u64,
     number: u32,
     /// Whether no other exchange follows.
@@ -74,17 +74,17 @@ enum Exchanges {
     Drawn(DrawnExchanges),
     /// A connection of PackMime-HTTP.
     Web(Box<WebConnection>),
-    /// Exchanges of a list, from this position on.
+    /// The exchanges of a list, from this position on.
     Listed(Arc<[PlannedExchange]>, usize),
 }
 
-/// Exchange `n` uses the draws of the connection's stream from `4 n` on, in the order of [`Place`], so an
-/// additional quantity never changes another.
+/// Exchange `n` uses the four draws of the connection's stream that start at `4 n`, in the order of
+/// [`Place`], so whether one quantity is drawn never changes another.
 #[derive(Clone, Debug)]
 struct DrawnExchanges {
     plan: Arc<ExchangePlan>,
     draws: Stream,
-    /// First index for draws from lists.
+    /// Index of the first exchange's entry in lists of values.
     first: u32,
     /// Number of exchanges on this connection.
     count: u32,
@@ -99,13 +99,13 @@ enum Stage {
     ServerWaits,
     /// the arrival of the response
     Answered,
-    /// the client's pause, after which the next one begins
+    /// the end of the client's pause, when the next exchange begins
     ClientPauses,
     /// nothing: there is no exchange
     Over,
 }
 
-/// The numbers of an exchange's draws.
+/// The position of each of an exchange's draws among its [`PLACES`] draws.
 #[derive(Clone, Copy)]
 enum Place {
     Request = 0,
@@ -117,8 +117,9 @@ enum Place {
 const PLACES: u64 = 4;
 
 impl Requests {
-    /// Creates the exchanges of the connection `of`, from the connection's members of two families
-    /// of draws: `numbers` for their number, and `draws` for everything else.
+    /// Creates the exchanges of the connection `of`. The connection's member of the family
+    /// `numbers` draws how many there are, and its member of the family `draws` draws everything
+    /// else.
     pub fn new(plan: Arc<ExchangePlan>, of: Identity, draws: &Stream, numbers: &Stream) -> Self {
         let first = of.user.wrapping_add(of.serial);
         let Count(count) = match plan.per_connection {
@@ -129,7 +130,7 @@ impl Requests {
         Requests::counted(plan, of, draws, count)
     }
 
-    /// Creates the exchanges where their number is known.
+    /// Creates the exchanges of a connection that carries `count` of them.
     pub fn counted(plan: Arc<ExchangePlan>, of: Identity, draws: &Stream, count: u32) -> Self {
         let (first, draws) = (of.user.wrapping_add(of.serial), draws.member(of.index()));
         Requests::of(Exchanges::Drawn(DrawnExchanges { plan, draws, first, count }))
@@ -145,7 +146,7 @@ impl Requests {
         Requests::of(Exchanges::Listed(list, first))
     }
 
-    /// Returns the exchanges of a connection that has not begun, without carrying them out.
+    /// Returns the exchanges that a connection would carry. The connection must not have begun.
     pub fn planned(mut self) -> Vec<PlannedExchange> {
         let mut planned = Vec::new();
         while !planned.last().is_some_and(|exchange: &PlannedExchange| exchange.last) {
@@ -190,7 +191,7 @@ impl Requests {
         }
     }
 
-    /// Begins the next exchange, and returns the pause before it.
+    /// Takes the values of the next exchange, and returns the pause before it.
     fn take_next(&mut self) -> Span {
         let PlannedExchange { pause, request, server_delay, response, last } =
             self.to_come.exchange(self.number);
@@ -230,7 +231,7 @@ impl Requests {
         Step { done: Some(done), ..next }
     }
 
-    /// Returns the exchange in progress, in the form that it will have when completed.
+    /// Returns the exchange in progress, in the form in which it will be reported when complete.
     pub(crate) const fn under_way(&self) -> Option<ExchangeDone> {
         match self.stage {
             Stage::Asked | Stage::ServerWaits | Stage::Answered => Some(self.as_done()),
@@ -254,7 +255,7 @@ impl Requests {
         Step::default()
     }
 
-    /// Pauses the client, which then begins the next exchange.
+    /// Lets the client pause before it begins the next exchange.
     fn pause(&mut self, now: Instant) -> Step {
         self.number += 1;
         let pause = self.take_next();
@@ -267,7 +268,8 @@ impl Requests {
 }
 
 impl Exchanges {
-    /// Returns exchange `number`. Exchanges are requested in order, and none after the last.
+    /// Returns exchange `number`. The caller must request exchanges in order, and none after the
+    /// last.
     fn exchange(&mut self, number: u32) -> PlannedExchange {
         match self {
             Exchanges::Drawn(drawn) => drawn.exchange(number),
@@ -292,7 +294,7 @@ impl DrawnExchanges {
 
     /// Draws a value of exchange `number`.
     fn draw<T: crate::Quantity>(&self, of: &Distribution<T>, number: u32, place: Place) -> T {
-        // A constant needs no draw, and most quantities are constant.
+        // A constant needs no draw. Most quantities are constant, so this saves time.
         if let Distribution::Constant(value) = of {
             return *value;
         }

@@ -13,22 +13,23 @@ use crate::pages::{Multiplexed, PageObject};
 use crate::requests::Requests;
 use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step, StreamPosition};
 
-/// The applications at both ends of one connection. Each call returns their actions.
+/// The applications at both ends of one connection. Each call returns the actions that they take.
 ///
-/// An application's actions depend only on the arrivals at its own end and on its own timers. A host may
-/// therefore process the arrivals of the two ends in any order that preserves the order at each end and keeps
-/// causes before effects.
+/// An application's actions depend only on the arrivals at its own end and on its own timers. A
+/// host may therefore process the arrivals at the two ends in any order that preserves the order at
+/// each end and in which causes precede effects.
 #[derive(Clone, Debug)]
 pub enum Session {
-    /// Greedy while on; data unsent at the beginning of an off period is withdrawn.
+    /// The client always has data to send while it is on; data that is unsent when an off period
+    /// begins is withdrawn.
     Greedy(Greedy),
-    /// Bursts of bytes, with an off period after each has been acknowledged.
+    /// Bursts of bytes; after each burst has been acknowledged, an off period follows.
     Bursts(ByteBursts),
     /// One request, one response.
     Single(SingleExchange),
     /// Any number of exchanges in succession.
     Requests(Requests),
-    /// Any number of simultaneous exchanges, whenever a user requests them.
+    /// Any number of simultaneous exchanges, each begun when a user requests it.
     Multiplexed(Box<Multiplexed>),
 }
 
@@ -39,7 +40,7 @@ pub struct Greedy {
     on: bool,
 }
 
-/// The bursts of the sources of a class.
+/// The properties of the bursts that the sources of a class send.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bursty {
     /// Bytes of each burst.
@@ -61,7 +62,7 @@ pub struct ByteBursts {
     plan: Arc<Bursty>,
     size_draws: Stream,
     off_draws: Stream,
-    /// Off periods and bursts so far.
+    /// Numbers of off periods and of bursts so far.
     offs: u64,
     bursts: u64,
     written: u64,
@@ -69,13 +70,14 @@ pub struct ByteBursts {
     on: bool,
 }
 
-/// A client that sends a request. Once it has arrived, the server responds and closes; the client
-/// closes when it has received everything. Without a response, the client closes after its request.
+/// A client that sends one request. Once the request has arrived, the server responds and closes;
+/// the client closes when it has received the whole response. If there is no response, the client
+/// closes after its request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SingleExchange {
-    /// Bytes from the client; may be zero if there is a response.
+    /// Bytes that the client sends; may be zero if there is a response.
     pub request: Bytes,
-    /// Bytes from the server; may be zero.
+    /// Bytes that the server sends; may be zero.
     pub response: Bytes,
     began: Instant,
     answered: bool,
@@ -104,8 +106,8 @@ impl Session {
         Session::Bursts(ByteBursts { plan, size_draws, off_draws, offs, bursts, written, on })
     }
 
-    /// Creates a session that requests these objects when it opens, and more objects whenever its user
-    /// requests them.
+    /// Creates a session that requests these objects when its connection opens, and more objects
+    /// whenever its user asks for them.
     pub fn multiplexed(objects: Vec<PageObject>) -> Self {
         Session::Multiplexed(Box::new(Multiplexed::new(objects)))
     }
@@ -121,19 +123,19 @@ impl Session {
         }
     }
 
-    /// Handles a request for more objects by the client's user.
+    /// Handles the client's user asking for more objects.
     ///
     /// # Panics
-    /// If it is not multiplexed.
+    /// If the session is not multiplexed.
     pub fn ask(&mut self, now: Instant, objects: &[PageObject]) -> Step {
         match self {
             Session::Multiplexed(many) => many.ask(now, objects),
-            _ => unreachable!("a user asks on multiplexed connections"),
+            _ => unreachable!("a user asks for objects only on a multiplexed connection"),
         }
     }
 
-    /// Returns whether the client does nothing, regardless of what arrives, until its user requests more or
-    /// closes. Only the user knows that time.
+    /// Returns whether the client will do nothing, regardless of what arrives, until its user
+    /// requests more objects or closes the connection. Only the user knows when that will be.
     pub fn is_idle(&self) -> bool {
         match self {
             Session::Multiplexed(many) => many.is_idle(),
@@ -141,7 +143,7 @@ impl Session {
         }
     }
 
-    /// Handles the instant that the session requested.
+    /// Handles the instant for which the session requested a timer.
     pub fn on_timer(&mut self, now: Instant) -> Step {
         match self {
             Session::Greedy(greedy) => greedy.turn(now),
@@ -152,8 +154,8 @@ impl Session {
         }
     }
 
-    /// Handles an arrival at one end; called again where [`Step::more`] is set. Nothing is written
-    /// at the other end.
+    /// Handles an arrival at one end. The host must call it again if [`Step::more`] is set. The
+    /// other end writes nothing in response.
     pub fn on_progress(&mut self, now: Instant, end: End, progress: StreamPosition) -> Step {
         match (self, end) {
             (Session::Bursts(bursts), End::Client) => bursts.look(now, progress.acked),
@@ -164,7 +166,8 @@ impl Session {
         }
     }
 
-    /// Iterates over the exchanges in progress, in the form that they will have when completed.
+    /// Iterates over the exchanges in progress, in the form in which they will be reported when
+    /// complete.
     pub fn under_way(&self) -> impl Iterator<Item = ExchangeDone> {
         let (one, many) = match self {
             Session::Greedy(_) | Session::Bursts(_) => (None, None),
@@ -175,8 +178,8 @@ impl Session {
         one.into_iter().chain(many.into_iter().flat_map(|many| many.under_way()))
     }
 
-    /// Returns the exchanges of a connection that has not begun, without carrying them out; empty
-    /// for a session without exchanges, or with several at a time.
+    /// Returns the exchanges that a session would carry out; empty if the session has no exchanges,
+    /// or may have several at a time. The session must not have begun.
     pub fn planned(self) -> Vec<PlannedExchange> {
         match self {
             Session::Greedy(_) | Session::Bursts(_) | Session::Multiplexed(_) => Vec::new(),
@@ -253,7 +256,7 @@ impl SingleExchange {
         let (request, response) = (self.request.get(), self.response.get());
         match (request, response) {
             (_, 0) => Step { client: Some(Act::WriteLast(request)), ..Step::default() },
-            // Nothing is requested: the server sends first.
+            // There is no request, so the server sends first.
             (0, _) => self.answer(),
             _ => Step { client: Some(Act::Write(request)), ..Step::default() },
         }

@@ -1,4 +1,4 @@
-//! Starts that are known in advance.
+//! Start times that are known in advance.
 
 use alloc::vec::Vec;
 
@@ -6,15 +6,15 @@ use aqmlab_units::Instant;
 
 use crate::opening::{Identity, Opening, Wake};
 
-/// A first connection for each user: see [`Population::List`](crate::Population::List).
+/// The start of each user's first connection: see [`Population::List`](crate::Population::List).
 #[derive(Clone, Debug)]
 pub struct Starts {
-    /// The starts to come, the next one last.
+    /// The starts still to come, in reverse order: the next one is last.
     to_come: Vec<(Instant, u32)>,
 }
 
 impl Starts {
-    /// Creates a list of the start of each user's connection, latest first.
+    /// Creates the list from the start of each user's first connection, latest first.
     pub fn new(starts: Vec<(Instant, u32)>) -> Self {
         debug_assert!(starts.is_sorted_by(|a, b| a.0 >= b.0), "the latest start comes first");
         Starts { to_come: starts }
@@ -26,8 +26,8 @@ impl Starts {
 
     pub(crate) fn on_wake(&mut self, wake: Wake) -> Opening {
         let next = self.to_come.pop();
-        assert_eq!(next, Some((wake.at, wake.user)), "a list is woken for its next start");
-        // The connections themselves need the memory.
+        assert_eq!(next, Some((wake.at, wake.user)), "the host wakes a list only for its next start");
+        // Frees memory, which the connections themselves need.
         if self.to_come.len() < self.to_come.capacity() / 4 {
             self.to_come.shrink_to(self.to_come.len() * 2);
         }

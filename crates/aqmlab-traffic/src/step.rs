@@ -3,7 +3,7 @@
 
 use aqmlab_units::{Bytes, Instant, Span};
 
-/// One end of a flow, and of its class's path.
+/// One end of a flow, and of the path of the flow's class.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum End {
@@ -25,7 +25,7 @@ impl End {
         }
     }
 
-    /// Returns the word in messages and recordings.
+    /// Returns the word that messages and recordings use for this end.
     pub const fn name(self) -> &'static str {
         match self {
             End::Client => "client",
@@ -47,7 +47,7 @@ pub enum Act {
     Withdraw,
 }
 
-/// The present actions, and the next wake-up of the session.
+/// The actions to take now, and the session's next wake-up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Step {
     /// Action at the end that opened the connection.
@@ -59,11 +59,12 @@ pub struct Step {
     pub wake_at: Option<Instant>,
     /// The exchange that has just been completed.
     pub done: Option<ExchangeDone>,
-    /// Whether another exchange has also been completed: the session must then be called again at once.
+    /// Whether another exchange has also been completed; if so, the host must call the session
+    /// again at once.
     pub more: bool,
 }
 
-/// One exchange as the applications carry it out.
+/// One exchange, with the pause before it and the delay within it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PlannedExchange {
     /// Pause at the client, from the last byte of the previous response; zero for the first
@@ -82,8 +83,8 @@ pub struct PlannedExchange {
 /// A request and its response, whose last byte has arrived. Its duration is the time since `began`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExchangeDone {
-    /// Its number on its connection, from 0. The time of number 0 includes the set-up of the
-    /// connection.
+    /// Its number on its connection, from 0. The duration of exchange 0 includes the connection
+    /// set-up.
     pub number: u32,
     /// Bytes that the client wrote.
     pub request: Bytes,
@@ -97,7 +98,7 @@ pub struct ExchangeDone {
     pub last: bool,
 }
 
-/// The positions of the streams at one end, in bytes.
+/// The positions in the two byte streams at one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StreamPosition {
     /// Bytes delivered to this end's application, in order.

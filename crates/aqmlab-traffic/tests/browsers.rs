@@ -1,5 +1,6 @@
-//! Users with browsers: the composition of their pages, by the arithmetic of the distributions, and the order
-//! in which they open connections, whatever the order of the reports.
+//! Users with browsers: the composition of their pages, compared with values computed from the
+//! distributions, and the order in which they open connections, which must not depend on the order
+//! of the reports.
 use std::sync::Arc;
 
 use aqmlab_random::Stream;
@@ -26,7 +27,7 @@ fn plan() -> BrowserPlan {
     }
 }
 
-/// The connections of this many pages, and the number that a page has open at once.
+/// The connections of each of this many pages, with the number that the page may have open at once.
 fn pages(plan: &BrowserPlan, count: u32) -> Vec<(Vec<u32>, usize)> {
     let draws = Stream::new(11, "pages");
     let mut connections = Vec::new();
@@ -62,8 +63,9 @@ fn what_is_not_persistent_carries_one_object_each_and_what_is_carries_the_rest_o
 #[test]
 fn objects_on_shared_connections_are_those_of_the_theory() {
     // An exponential variable of mean m, rounded, is at least k >= 1 with probability exp(-(k - 1/2) / m):
-    // given that some objects are left, their number is geometric with ratio r, whatever has been fetched.
-    // From any such moment on, a page therefore opens c = 1 + (1 - p) r c connections.
+    // given that some objects are left, their number is geometric with ratio r, no matter how many
+    // have been fetched. From any such moment on, a page therefore opens c = 1 + (1 - p) r c
+    // connections.
     let (m, p) = (4.0f64, 0.3);
     let (r, some) = (libm::exp(-1.0 / m), libm::exp(-0.5 / m));
     let objects = 1.0 + some / (1.0 - r);
@@ -76,7 +78,7 @@ fn objects_on_shared_connections_are_those_of_the_theory() {
     let n = drawn.len() as f64;
     let sum = |of: &dyn Fn(&[u32]) -> f64| drawn.iter().map(|(page, _)| of(page)).sum::<f64>() / n;
     let shared_of = |page: &[u32]| f64::from(page.iter().filter(|&&n| n > 1).sum::<u32>());
-    // Five standard errors of the variation from page to page.
+    // Within five standard errors, estimated from the variation between pages.
     let close = |of: &dyn Fn(&[u32]) -> f64, expected: f64| {
         let (mean, square) = (sum(of), sum(&|page| of(page) * of(page)));
         let error = ((square - mean * mean) / n).sqrt();
@@ -126,8 +128,8 @@ fn open(population: &mut Population, wake: Wake) -> Opening {
     }
 }
 
-/// All connections that open at an instant, starting with the first requested wake: serials and numbers of
-/// exchanges.
+/// All connections that open at one instant, starting with that of the first wake-up requested:
+/// their serials and their numbers of exchanges.
 fn opened(population: &mut Population, reaction: Reaction) -> Vec<(u32, Option<u32>)> {
     let (mut found, mut next) = (Vec::new(), reaction.wake);
     while let Some(wake) = next {
@@ -166,7 +168,7 @@ fn the_document_comes_alone_and_then_so_many_connections_at_a_time() {
     let reaction = population.on_event(at_ms(30), of(0), done(0, true));
     assert_eq!(opened(&mut population, reaction), [(2, Some(1)), (1, Some(1))]);
     assert_eq!(population.on_event(at_ms(31), of(0), ConnectionEvent::Closed), Reaction::default());
-    // Each follows the connection opened two before it.
+    // Connection n opens when connection n - 2 is over.
     let reaction = population.on_event(at_ms(50), of(1), done(0, true));
     assert_eq!(opened(&mut population, reaction), [(3, Some(1))]);
     let reaction = population.on_event(at_ms(70), of(3), done(0, true));

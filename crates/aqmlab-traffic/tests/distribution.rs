@@ -1,4 +1,5 @@
-//! Values of a class's flows: their range, their means, and the independence of one flow from the others.
+//! Values drawn for the flows of a class: their range, their means, and the independence of each
+//! flow from the others.
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::Distribution;
@@ -24,7 +25,7 @@ fn a_spread_begins_with_its_low_and_ends_with_its_high() {
 fn a_uniform_draw_may_be_either_end() {
     let two = Distribution::Uniform { low: Span::ns(3), high: Span::ns(4) };
     let highs = values(&two, 10_000).into_iter().filter(|v| *v == Span::ns(4)).count();
-    // Binomial(10000, 1/2): five standard deviations are 250.
+    // For a binomial(10000, 1/2) variable, five standard deviations are 250.
     assert!(highs.abs_diff(5000) < 250, "{highs}");
     let point = Distribution::Uniform { low: Span::ns(3), high: Span::ns(3) };
     assert_eq!(values(&point, 3), [Span::ns(3); 3]);

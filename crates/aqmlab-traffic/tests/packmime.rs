@@ -1,5 +1,5 @@
-//! PackMime-HTTP compared with the exact values of its distributions (by integration of the source's tables)
-//! and with the values of ns-2.35's generator.
+//! PackMime-HTTP compared with the exact values of its distributions (found by integrating the
+//! source's tables) and with values from ns-2.35's generator.
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::{HostDelay, OpenedByCloud, PackMime, PausesOf};
@@ -20,7 +20,7 @@ fn exchanges(of: &OpenedByCloud) -> Vec<PlannedExchange> {
     of.carried.exchanges.clone().collect()
 }
 
-/// Sorted values, from which quantiles are read.
+/// Values in sorted order, so that quantiles can be read off.
 struct Sample(Vec<f64>);
 
 impl Sample {
@@ -38,7 +38,7 @@ impl Sample {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
-    /// Each quantile is within a given share of its expected value.
+    /// Checks that each quantile is within a given share of its expected value.
     fn check(&self, what: &str, quantiles: &[(f64, f64, f64)]) {
         for &(p, expected, within) in quantiles {
             let found = self.quantile(p);
@@ -96,7 +96,8 @@ fn sizes_and_delays_have_the_quantiles_of_the_source() {
         &[(0.0, 0.2475, 0.002), (0.5, 28.98, 0.03), (0.9, 57.0, 0.04), (0.99, 335.0, 0.06)],
     );
     assert!((server.mean() / 40.5 - 1.0).abs() < 0.05, "{}", server.mean());
-    // Response times over a path of 18 ms: 123, 84 and 19 ms in the source's own runs.
+    // Mean, median and minimum over a path of 18 ms; they are 123, 84 and 19 ms in the source's own
+    // runs.
     let rtt = Sample::new(
         opened.iter().map(|c| 18.0 + 2e3 * (c.carried.client_delay + c.carried.server_delay).as_secs_f64()),
     );
@@ -128,7 +129,7 @@ fn connections_of_http_1_0_carry_one_exchange_and_are_else_the_same() {
     assert!(several.abs_diff(450) < 100, "{several}");
 }
 
-/// If flows themselves draw the distances of their hosts, the distributions are those of clouds.
+/// If flows draw the delays of their hosts themselves, the distributions are the same as in clouds.
 #[test]
 fn hosts_are_as_far_by_themselves_as_in_clouds() {
     for (end, median, p90, p99) in [(End::Client, 0.735, 17.99, 299.4), (End::Server, 28.98, 57.0, 335.0)] {
@@ -157,7 +158,7 @@ fn hosts_are_as_far_by_themselves_as_in_clouds() {
 
 #[test]
 fn gaps_are_weibull_with_the_mean_of_the_rate() {
-    // Shape and scale as the source computes them.
+    // Shape and scale are as the source computes them.
     for (rate, shape, scale) in
         [(1.0, 0.5607, 0.604_78), (27.0, 0.8209, 0.033_282), (100.0, 0.8840, 0.009_409_3)]
     {
@@ -188,7 +189,8 @@ fn connections_carry_the_exchanges_of_the_source() {
     let opened = opened(27.0, DRAWS);
     let all: Vec<Vec<PlannedExchange>> = opened.iter().map(exchanges).collect();
     let pairs = all.iter().map(Vec::len).sum::<usize>() as f64 / DRAWS as f64;
-    // 1 + 0.09 (e - 1), with e = 3.194 exchanges on a persistent connection, by a geometric series.
+    // Expected is 1 + 0.09 (e - 1), where a geometric series gives e = 3.194 exchanges on a
+    // persistent connection.
     let (objects, pages) =
         (2.0 + 1.0 / (libm::exp(1.0 / 1.578) - 1.0), 2.0 + 1.0 / (libm::exp(1.0 / 0.417) - 1.0));
     let persistent = 0.82 * objects + 0.18 * pages * (0.69 + 0.31 * objects);
@@ -203,11 +205,11 @@ fn connections_carry_the_exchanges_of_the_source() {
     }
     let later = all.iter().flat_map(|of_one| &of_one[1..]);
     let sizes = Sample::new(later.clone().filter(|e| e.response > 275).map(|e| e.response as f64));
-    // The value is 2^10.62 for all responses; those up to 275 bytes are left out here.
+    // The median of all responses is 2^10.62; those up to 275 bytes are left out here.
     assert!((1500.0..2100.0).contains(&sizes.quantile(0.5)), "{}", sizes.quantile(0.5));
     let pauses = Sample::new(later.map(|e| e.pause.as_secs_f64()));
     assert!((0.055..0.075).contains(&pauses.quantile(0.5)), "{}", pauses.quantile(0.5));
-    // Pauses between pages: one fewer than there are pages.
+    // A connection has one pause between pages fewer than it has pages.
     let long = pauses.0.iter().filter(|&&p| p > 2.0).count() as f64 / pauses.0.len() as f64;
     let between = 0.18 * (pages - 1.0) / (persistent - 1.0);
     assert!((long - between).abs() < 0.015, "{long} against {between}");

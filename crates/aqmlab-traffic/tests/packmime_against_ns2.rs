@@ -1,5 +1,5 @@
 //! PackMime-HTTP compared with ns-2.35's own generator (`vectors/ns2-packmime`): quantiles and the
-//! correlation of neighbours, over seeds of both.
+//! correlation of successive values, over several seeds of each.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ const QUANTILES: [f64; 8] = [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 const SEEDS: u64 = 6;
 const DRAWS: usize = 100_000;
 
-/// By rate, variable and column, one value per seed.
+/// For each rate, variable and column, one value per seed.
 type Figures = BTreeMap<(u32, usize, usize), Vec<f64>>;
 
 fn of_ns2() -> Figures {
@@ -60,16 +60,16 @@ fn ours(rate: u32) -> Figures {
     figures
 }
 
-/// The correlation of the logarithms of neighbours.
+/// The correlation between the logarithms of successive values.
 fn lag1(values: &[f64]) -> f64 {
-    // Times are whole nanoseconds: the shortest gaps are zero.
+    // Times are whole nanoseconds, so the shortest gaps are zero.
     let logs: Vec<f64> = values.iter().map(|&v| libm::log(v.max(1e-9))).collect();
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
     let variance: f64 = logs.iter().map(|x| (x - mean) * (x - mean)).sum();
     logs.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>() / variance
 }
 
-/// Mean and the square of its standard error.
+/// The mean, and the square of its standard error.
 fn mean_of(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

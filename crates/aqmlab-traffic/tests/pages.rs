@@ -1,5 +1,5 @@
-//! Web pages: the draws compared with the published quantiles, the data on a multiplexed connection, and the
-//! times of a user's actions.
+//! Web pages: the draws compared with the published quantiles, the data on a multiplexed
+//! connection, and the times at which users act.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ fn weight(page: &Page) -> u64 {
     page.objects.iter().map(|object| object.response).sum()
 }
 
-/// The numbers of `values` below each quantile, as deviations from the expected number in standard deviations
-/// of a binomial variable.
+/// How far the number of `values` below each quantile deviates from the expected number, in
+/// standard deviations of a binomial variable.
 fn deviations(values: &[u64], quantiles: [u64; 5]) -> [f64; 5] {
     let n = values.len() as f64;
     let mut result = [0.0; 5];
@@ -67,7 +67,8 @@ fn weights_and_numbers_of_objects_have_the_published_quantiles() {
             ("requests", deviations(&counts, requests)),
         ] {
             println!("{device:?} {what}: {found:.1?} standard deviations");
-            // Half a request at the 10th percentile adds a small part of a standard deviation.
+            // At the 10th percentile, rounding to whole requests adds only a small part of a
+            // standard deviation.
             assert!(found.iter().all(|of| of.abs() < 4.0), "{device:?} {what}: {found:?}");
         }
         assert!(*weights.iter().max().expect("there are pages") < 1 << 28, "the extrapolation is bounded");
@@ -172,7 +173,7 @@ fn responses_come_in_the_order_of_their_requests_and_several_may_be_done_at_once
     assert!(session.is_idle() && session.under_way().count() == 0);
 }
 
-/// Two users whose pages have two origins each.
+/// Two users, each of whose pages has two origins.
 fn users(keeps_connections: bool) -> Population {
     let plan = PagePlan {
         objects: Some(Distribution::Constant(Count(40))),
@@ -185,8 +186,8 @@ fn users(keeps_connections: bool) -> Population {
     Population::Pages(Box::new(PageUsers::new(starts, Arc::new(plan), draws("pages"), draws("think"))))
 }
 
-/// The events from `wake` on, as text, until the population no longer requests an immediate wake-up; and the
-/// last wake-up.
+/// The population's actions from `wake` on, as text, until it no longer requests an immediate
+/// wake-up; and the wake-up that it requests last.
 fn turns(population: &mut Population, wake: Wake) -> (Vec<(String, Identity, usize)>, Option<Wake>) {
     let (mut said, mut next) = (Vec::new(), Some(wake));
     while let Some(now) = next.filter(|next| (next.at, next.user) == (wake.at, wake.user)) {
@@ -212,7 +213,8 @@ fn done() -> ConnectionEvent {
     })
 }
 
-/// Delivers everything requested, the last of it at `at`, reports it in this order, and returns the outcome.
+/// Reports the arrival of everything requested, the last object at `at`, in order or backwards, and
+/// returns the last reaction.
 fn arrive(
     population: &mut Population,
     said: &[(String, Identity, usize)],

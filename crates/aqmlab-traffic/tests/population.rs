@@ -48,7 +48,8 @@ fn identities_of_first_connections_draw_as_their_users_do_and_no_two_alike() {
 
 #[test]
 fn a_list_opens_each_connection_at_its_start_and_no_other() {
-    // Latest first; of those that start simultaneously, the last of the class first.
+    // The list is in descending order of start time; of users who start at the same time, the one
+    // with the highest index comes first.
     let mut list = Population::List(Starts::new(vec![(at_ms(9), 0), (at_ms(4), 2), (at_ms(4), 1)]));
     let mut opened = Vec::new();
     let mut next = list.begin();
@@ -91,7 +92,8 @@ fn poisson_arrivals_have_exponential_gaps_of_the_mean_and_serials_without_end() 
         wake = turn.wake.expect("a process continues");
     }
     let (mean, square) = (sum / f64::from(n), squares / f64::from(n));
-    // Four standard errors; the square of an exponential gap has mean 2 m^2 and deviation sqrt(20) m^2.
+    // Within four standard errors; the square of an exponential gap with mean m has mean 2 m^2 and
+    // standard deviation sqrt(20) m^2.
     let error = 4.0 / f64::from(n).sqrt();
     assert!((mean / 0.01 - 1.0).abs() < error, "{mean}");
     assert!((square / 2e-4 - 1.0).abs() < error * 20f64.sqrt() / 2.0, "{square}");

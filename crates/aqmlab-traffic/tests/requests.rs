@@ -1,4 +1,4 @@
-//! Sessions of exchanges, with both ends and a network that takes 10 ms each way in between.
+//! Sessions of exchanges, run with both ends and a network between them that takes 10 ms each way.
 
 use std::sync::Arc;
 
@@ -30,7 +30,8 @@ fn session(plan: &ExchangePlan, of: Identity) -> Session {
     Session::Requests(Requests::new(Arc::new(plan.clone()), of, &families[0], &families[1]))
 }
 
-/// The next event: everything that an end has written arrives, or the session wakes at its own instant.
+/// The next event: either everything written so far by the other end arrives at an end, or the
+/// instant comes for which the session asked to be woken.
 enum Due {
     At(End, u64),
     Timer,
@@ -39,7 +40,7 @@ enum Due {
 /// An action, with its time and the end that performed it.
 type Done = (Instant, End, Act);
 
-/// Runs a session to its end.
+/// Runs a session until its end, or until `until`.
 fn carried(mut session: Session, until: Instant) -> (Vec<Done>, Vec<(Instant, ExchangeDone)>) {
     let mut due: Vec<(Instant, Due)> = Vec::new();
     let mut written = [0u64; 2];

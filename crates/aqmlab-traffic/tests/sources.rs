@@ -10,7 +10,7 @@ use aqmlab_traffic::{
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 const SIZE: Bytes = Bytes::new(1250);
-/// At this rate [`SIZE`] takes 10 ms.
+/// At this rate, a packet of [`SIZE`] takes 10 ms.
 const RATE: Rate = Rate::mbit(1);
 
 fn times(on: Distribution, off: Distribution, begin: Begin) -> Arc<OnOff> {
@@ -42,7 +42,8 @@ fn ms(of: &[Instant]) -> Vec<u64> {
 #[test]
 fn an_on_period_is_the_nearest_number_of_packets_and_lasts_as_long_as_they_take() {
     let until = Instant::ZERO + Span::ms(200);
-    // 34 ms are 3 packets, 36 ms are 4; then come 50 ms without packets, after the 10 ms of the last packet.
+    // 34 ms make 3 packets, and 36 ms make 4. After the 10 ms of the last packet come 50 ms without
+    // packets.
     assert_eq!(
         ms(&departures(source(constant(34, 50, Begin::On), 0), until)),
         [0, 10, 20, 80, 90, 100, 160, 170, 180]
@@ -88,13 +89,13 @@ fn the_mean_rate_is_the_duty_cycle_of_the_rate() {
         let n = rates.len() as f64;
         let average = rates.iter().sum::<f64>() / n;
         let variance = rates.iter().map(|x| (x - average) * (x - average)).sum::<f64>() / (n - 1.0);
-        // A quarter of 100 packets per second, within four standard errors.
+        // The mean is a quarter of 100 packets per second, within four standard errors.
         assert!((average - 25.0).abs() < 4.0 * (variance / n).sqrt(), "{average} of {plan:?}");
     }
 }
 
-/// Sources that start in the middle of a period are on as often at time zero, and later, as in the long run;
-/// sources that start with whole periods are not.
+/// Sources that start in the middle of a period are on just as often at time zero, and at any later
+/// time, as in the long run; sources that start with a whole period are not.
 #[test]
 fn a_stationary_beginning_has_no_transient() {
     let pareto = |ms| Distribution::Pareto { mean: Span::ms(ms), shape: 1.5, max: None };
@@ -192,7 +193,7 @@ fn an_empirical_distribution_follows_its_points() {
         let found = values.iter().filter(|v| **v <= limit).count() as f64 / n as f64;
         assert!((found - share).abs() < 5.0 * 0.5 / (n as f64).sqrt() + 0.005, "{limit}: {found}");
     }
-    // 0.2 of 100, 0.4 of 150 on average, 0.4 of 600.
+    // A share of 0.2 is 100, 0.4 is 150 on average, and 0.4 is 600 on average.
     assert_eq!((empirical.least(), empirical.mean()), (Bytes::new(100), Bytes::new(320)));
 }
 

@@ -6,7 +6,8 @@ use aqmlab_units::Span;
 use super::variates::{gamma, normal, weibull};
 use crate::step::PlannedExchange;
 
-/// Responses up to this size report that nothing has changed; if one response of a connection does, all do.
+/// A response of at most this size, in bytes, reports that nothing has changed; if one response of
+/// a connection does so, all do.
 const NOT_MODIFIED: u64 = 275;
 
 /// Pauses of persistent connections. Their binary logarithms are normally distributed with mean
@@ -36,7 +37,7 @@ impl Pauses {
     }
 }
 
-/// Longest pause; a run is shorter.
+/// Longest pause; every run is shorter than this.
 const LONGEST: Span = Span::s(1 << 32);
 
 /// The exchanges of one connection, as an iterator.
@@ -45,15 +46,16 @@ pub struct WebConnection {
     /// Bytes of each request: one draw for the whole connection.
     request: u64,
     first_response: u64,
-    /// Pauses between pages and within them; drawn when first needed, unless they are the cloud's.
+    /// Pauses between pages and within them; drawn when first needed, unless the cloud has drawn
+    /// them for all its connections.
     pauses: Option<[Pauses; 2]>,
     structure: Stream,
     draws: Stream,
-    /// Size of the other responses, as a binary logarithm.
+    /// Location and scale of the binary logarithm of the sizes of all responses but the first.
     others: Option<(f64, f64)>,
     is_multipage: bool,
     pages_left: u32,
-    /// Objects left in the page.
+    /// Number of objects left on the page.
     objects_left: u32,
     begins_page: bool,
     number: u32,
@@ -61,7 +63,7 @@ pub struct WebConnection {
 
 impl WebConnection {
     /// Creates a connection with these sizes, which carries more than one exchange only if it may
-    /// be `persistent`. `draws` is its own stream.
+    /// be `persistent`. `draws` is the connection's own stream.
     pub fn new(
         request: u64,
         first_response: u64,

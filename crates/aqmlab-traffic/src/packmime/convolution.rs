@@ -1,7 +1,7 @@
 //! A long filter applied to a process block by block, in the frequency domain.
 //!
-//! The filter is divided into pieces of one block each, and the spectra of past input are kept, so
-//! a block costs two short transforms and one product per piece (uniformly partitioned
+//! The filter is divided into pieces of one block each, and the spectra of past input are kept. A
+//! block therefore costs only two short transforms and one product per piece (uniformly partitioned
 //! overlap-save: Wefers, "Partitioned convolution algorithms for real-time auralization", 2015,
 //! chapter 5).
 
@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 pub const BLOCK: usize = 128;
 /// Size of a transform: two blocks.
 const SIZE: usize = 2 * BLOCK;
-/// Number of stored bins; the others follow by symmetry because values are real.
+/// Number of frequency bins stored; the others follow by symmetry because all values are real.
 const BINS: usize = BLOCK + 1;
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -26,12 +26,12 @@ impl Complex {
     }
 }
 
-/// The filter and its relevant input.
+/// The filter, and the part of the past input that its output still depends on.
 #[derive(Clone, Debug)]
 pub struct Convolution {
     /// Spectra of the filter's pieces, the one for the latest input first.
     pieces: Vec<[Complex; BINS]>,
-    /// Spectra of the input, equally many, of two blocks each.
+    /// Spectra of the input, as many as there are pieces; each covers two blocks.
     inputs: Vec<[Complex; BINS]>,
     /// Index of the latest spectrum in `inputs`; older ones follow cyclically.
     latest: usize,
@@ -39,7 +39,8 @@ pub struct Convolution {
 }
 
 impl Convolution {
-    /// Creates the filter with these coefficients (the one for the latest input first) and no input yet.
+    /// Creates the filter with these coefficients (the one for the latest input first), before any
+    /// input.
     pub fn new(filter: &[f64]) -> Self {
         let twiddles = (0..BLOCK)
             .map(|i| {
@@ -53,8 +54,8 @@ impl Convolution {
         made
     }
 
-    /// Takes the last two blocks of input, the latest value last, and returns the filter's response in the
-    /// following block to all input so far.
+    /// Takes the last two blocks of input, the latest value last, and returns the response of the
+    /// filter, in the following block, to all input so far.
     pub fn next_block(&mut self, input: &[f64]) -> [f64; BLOCK] {
         debug_assert_eq!(input.len(), SIZE);
         let count = self.pieces.len();
@@ -79,10 +80,10 @@ impl Convolution {
         core::array::from_fn(|i| all[i])
     }
 
-    /// Returns the later block of the values with this spectrum.
+    /// Returns the second of the two blocks of values that have this spectrum.
     fn values(&self, spectrum: &[Complex; BINS]) -> [f64; BLOCK] {
-        // The inverse is the transform of the conjugate; of real values, the conjugate of half the spectrum is its
-        // other half.
+        // The inverse transform is the transform of the conjugate. As the values are real, the
+        // conjugate of one half of the spectrum is its other half.
         let mut all = core::array::from_fn(|i| match i {
             0..BINS => Complex { im: -spectrum[i].im, ..spectrum[i] },
             _ => spectrum[SIZE - i],
@@ -133,7 +134,7 @@ mod tests {
             given.extend(&input[from..block * BLOCK]);
             let found = convolution.next_block(&given);
             for (i, found) in found.into_iter().enumerate() {
-                // The latest input that the filter sees in the block is one block old.
+                // The latest input that the filter uses in this block is one block old.
                 let at = block * BLOCK + i - BLOCK;
                 let expected: f64 =
                     filter.iter().enumerate().filter(|&(m, _)| m <= at).map(|(m, h)| h * input[at - m]).sum();

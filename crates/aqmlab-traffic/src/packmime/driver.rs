@@ -57,7 +57,7 @@ impl Driver {
 mod tests {
     use super::*;
 
-    /// `e^2 / (1 - v)` as in the source.
+    /// `e^2 / (1 - v)` equals the constant in the source.
     #[test]
     fn weights_are_those_of_the_source() {
         for (d, constant) in [(0.31, 0.254_82), (0.32, 0.243_55), (0.33, 0.232_04)] {
@@ -67,9 +67,9 @@ mod tests {
         }
     }
 
-    /// Variance 1; lag-1 autocorrelation `(1 - v) (1 + 2 r1 + r2) / (2 + 2 r1)`, from those of fractional noise,
-    /// `r1 = d / (1 - d)` and `r2 = r1 (1 + d) / (2 - d)`; and the variance of means of `m` values falls
-    /// with `m^(2d - 1)`.
+    /// The variance is 1; the lag-1 autocorrelation is `(1 - v) (1 + 2 r1 + r2) / (2 + 2 r1)`,
+    /// where fractional noise has the autocorrelations `r1 = d / (1 - d)` and `r2 = r1 (1 + d) / (2
+    /// - d)`; the variance of means of `m` values falls with `m^(2d - 1)`.
     #[test]
     fn it_depends_on_itself_as_fractional_noise_does() {
         let (d, share) = (0.33, 0.2);
@@ -77,7 +77,7 @@ mod tests {
         let values: Vec<f64> = (0..400_000).map(|_| driver.next()).collect();
         let mean_square = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>() / values.len() as f64;
         let variance = mean_square(&values);
-        // The mean of this many values still varies by 0.1.
+        // The mean of this many values still has a standard deviation of about 0.1.
         assert!((variance - 1.0).abs() < 0.03, "{variance}");
         let lagged = values.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / values.len() as f64;
         let r1 = d / (1.0 - d);

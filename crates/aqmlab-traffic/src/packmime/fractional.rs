@@ -7,32 +7,34 @@ use aqmlab_random::Stream;
 use super::convolution::{BLOCK, Convolution};
 use super::variates::normal;
 
-/// A fractional ARIMA(0, d, 0) process with innovations of variance 1, as an autoregression.
+/// A fractional ARIMA(0, d, 0) process with innovations of variance 1, computed as an
+/// autoregression.
 ///
 /// Value `t` is its best linear prediction from the `order` values before it, plus an innovation.
-/// The coefficients are those of the partial autocorrelations `d / (t - d)`, by the recursion of
-/// Durbin and Levinson. From value `order` on they are constant (Hosking, "Fractional
-/// differencing", Biometrika 68, 1981).
+/// The recursion of Durbin and Levinson computes the coefficients from the partial autocorrelations
+/// `d / (t - d)`. From value `order` on, they are constant (Hosking, "Fractional differencing",
+/// Biometrika 68, 1981).
 #[derive(Clone, Debug)]
 pub struct Fractional {
     d: f64,
     order: usize,
     innovations: Stream,
-    /// Coefficients of the prediction, that of the latest value first. Once there are `order` of
-    /// them, only those of the last [`BLOCK`] values, that of the latest value last.
+    /// Coefficients of the prediction, starting with that of the latest value. Once there are
+    /// `order` of them, only those of the most recent values within one [`BLOCK`] remain, ending
+    /// with that of the latest value.
     coefficients: Vec<f64>,
     /// Standard deviation of the next innovation.
     deviation: f64,
     /// All values. Once there are `order` coefficients, only the last two whole blocks and the
-    /// values since then.
+    /// values since then remain.
     values: Vec<f64>,
-    /// Number of the last values that have been drawn in advance.
+    /// How many of these values, the last ones, have been drawn in advance and not yet returned.
     ahead: usize,
     /// Present once there are `order` coefficients.
     old: Option<Old>,
 }
 
-/// The contribution of values that are at least one block old to the predictions of a block.
+/// What values that are at least one block old contribute to the predictions in the current block.
 #[derive(Clone, Debug)]
 struct Old {
     filter: Convolution,
@@ -60,8 +62,9 @@ impl Fractional {
     }
 
     /// Draws values of several processes in advance and in parallel, until each has drawn `count`
-    /// (fewer than its order). Processes with the same parameters and the same number of values so
-    /// far share the work on their coefficients; others are left unchanged. The values do not change.
+    /// values (fewer than its order). Processes with the same parameters and the same number of
+    /// values so far share the work on their coefficients; others are left unchanged. The values
+    /// are the same as without drawing in advance.
     pub fn draw_ahead(processes: &mut [&mut Fractional], count: usize) {
         for some in processes.chunks_mut(LANES) {
             let (d, order, drawn) = (some[0].d, some[0].order, some[0].values.len());
@@ -107,7 +110,7 @@ impl Fractional {
     fn settle(&mut self) {
         let mut filter = Convolution::new(&self.coefficients[BLOCK - 1..]);
         let windows = (self.order + 1 - BLOCK).div_ceil(BLOCK);
-        // No coefficient reaches back beyond the first value.
+        // Zeros stand for values before the first; no coefficient applies to them.
         let mut values = alloc::vec![0.0; ((windows + 1) * BLOCK).saturating_sub(self.order)];
         values.extend_from_slice(&self.values);
         let mut predicted = [0.0; BLOCK];
@@ -119,7 +122,7 @@ impl Fractional {
         self.values = self.values[self.order - 2 * BLOCK..].to_vec();
     }
 
-    /// Begins a new block after a complete one.
+    /// Begins a new block after the previous one is complete.
     fn begin_block(&mut self) {
         self.values.drain(..BLOCK);
         if let Some(old) = &mut self.old {
@@ -131,9 +134,9 @@ impl Fractional {
 /// Number of processes that are drawn in parallel.
 const LANES: usize = 8;
 
-/// Draws values in advance, for processes with the same parameters and the same number of values so far,
-/// until they have `count`. Each sum is computed in the order of [`Fractional::prediction`], so each value is
-/// the same to the last bit.
+/// Draws values in advance, for processes with the same parameters and the same number of values so
+/// far, until each has `count` values. Each sum is computed in the same order as in
+/// [`Fractional::prediction`], so each value is the same to the last bit.
 fn draw_side_by_side(processes: &mut [&mut Fractional], count: usize) {
     let Fractional { d, mut deviation, ref values, .. } = *processes[0];
     let drawn = values.len();
@@ -158,7 +161,7 @@ fn draw_side_by_side(processes: &mut [&mut Fractional], count: usize) {
     }
 }
 
-/// Returns the predictions from the values in `rows`.
+/// Returns each process's prediction of its next value, from the values in `rows`.
 fn predictions(coefficients: &[f64], rows: &[[f64; LANES]]) -> [f64; LANES] {
     let mut sums = [-0.0; LANES];
     for (c, row) in coefficients.iter().zip(rows.iter().rev()) {
@@ -185,7 +188,8 @@ fn extend(coefficients: &mut Vec<f64>, d: f64, t: usize) -> f64 {
     libm::sqrt(1.0 - partial * partial)
 }
 
-/// Returns the sum of products, as several parallel sums: an addition need not wait for the previous one.
+/// Returns the sum of products, computed as several parallel sums so that an addition need not wait
+/// for the previous one.
 fn product(a: &[f64], b: &[f64]) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
@@ -223,12 +227,12 @@ mod tests {
             let (n, k) = (t as f64, j as f64);
             let binomial = libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0);
             let gammas = libm::lgamma(k - d) + libm::lgamma(n - d - k + 1.0) - libm::lgamma(n - d + 1.0);
-            // Gamma(-d) is negative for d between 0 and 1: the two signs cancel.
+            // Gamma(-d) is negative for d between 0 and 1, so the two signs cancel.
             let expected = libm::exp(binomial + gammas - libm::lgamma(-d));
             let found = process.coefficients[j - 1];
             assert!((found / expected - 1.0).abs() < 1e-11, "{j}: {found} against {expected}");
         }
-        // The remainder is the variance of the innovation, which decreases to 1 in the limit.
+        // The variance that is left is that of the innovation, which tends to 1 from above.
         let expected = libm::exp(
             libm::lgamma(t as f64 + 1.0) + libm::lgamma(t as f64 + 1.0 - 2.0 * d)
                 - 2.0 * libm::lgamma(t as f64 + 1.0 - d),
@@ -236,9 +240,9 @@ mod tests {
         assert!((process.deviation * process.deviation / expected - 1.0).abs() < 1e-11);
     }
 
-    /// Values drawn in advance and in parallel are, to the last bit, those that each process draws
-    /// alone: before, at and after the end of the values drawn in advance, and where coefficients
-    /// become constant.
+    /// Values drawn in advance and in parallel equal, to the last bit, those that each process
+    /// draws on its own. This holds before, at and after the end of the values drawn in advance,
+    /// and where the coefficients become constant.
     #[test]
     fn values_drawn_ahead_are_those_drawn_alone() {
         let (d, order) = (0.31, 400);
@@ -261,7 +265,7 @@ mod tests {
         }
     }
 
-    /// Processes that differ are not drawn in parallel.
+    /// Processes with different parameters or numbers of values are not drawn in parallel.
     #[test]
     fn processes_that_differ_are_left_alone() {
         let mut first = process(0.31, 400);
@@ -275,12 +279,12 @@ mod tests {
         assert!(first.values.is_empty() && begun.values.len() == 1);
     }
 
-    /// Blocks equal single values drawn one at a time.
+    /// Values computed block by block equal values computed one at a time.
     #[test]
     fn a_block_is_a_value_at_a_time() {
         let (d, order) = (0.33, 1000);
         let mut process = process(d, order);
-        // A process about to use one more past value still has all coefficients.
+        // A process whose order is one higher still has all its coefficients.
         let mut longer = Fractional { order: order + 1, ..process.clone() };
         let mut values: Vec<f64> = (0..order).map(|_| longer.next()).collect();
         (0..order).for_each(|_| _ = process.next());

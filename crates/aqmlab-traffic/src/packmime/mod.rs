@@ -1,12 +1,13 @@
 //! PackMime-HTTP: the web traffic of a cloud of users, connection by connection.
 //!
-//! Connections open at a rate, regardless of earlier ones. Gaps between them, request sizes
-//! and delays have long-range dependence, which decreases with the rate.
+//! Connections open at a given mean rate, regardless of earlier ones. Gaps between them, request
+//! sizes and delays have long-range dependence, which weakens as the rate rises.
 //!
 //! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith and M. C. Weigle, "Stochastic models for
-//! generating synthetic HTTP source traffic", INFOCOM 2004, as implemented in ns-2.35 (`packmime/`). All
-//! parameters and tables are the same up to ns-2.30, where pauses on persistent connections are those of
-//! [`PausesOf::Connection`]; from ns-2.31 on they are those of [`PausesOf::Cloud`].
+//! generating synthetic HTTP source traffic", INFOCOM 2004, as implemented in ns-2.35
+//! (`packmime/`). Versions up to ns-2.30 have the same parameters and tables, but their pauses on
+//! persistent connections are those of [`PausesOf::Connection`]; from ns-2.31 on, they are those of
+//! [`PausesOf::Cloud`].
 
 mod connection;
 mod convolution;
@@ -36,7 +37,8 @@ const REQUEST_ORDER: usize = 5000;
 /// The scope of the draws of location and spread of pauses on persistent connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PausesOf {
-    /// Once for the cloud, as in ns-2.31 and later: the pauses of a whole run depend on one draw.
+    /// Once for the cloud, as in ns-2.31 and later, so the pauses of a whole run depend on one
+    /// draw.
     Cloud,
     /// For each connection, as in the paper's model and in ns-2.30.
     Connection,
@@ -56,12 +58,12 @@ pub struct PackMime {
     pauses: Option<[Pauses; 2]>,
     /// Whether connections may carry more than one exchange.
     persistent: bool,
-    /// Member i: all draws of connection i alone.
+    /// Member i of this family provides the draws that belong to connection i alone.
     connections: Stream,
     opened: u64,
 }
 
-/// A connection as it opens.
+/// A connection at the time when the cloud opens it.
 #[derive(Clone, Debug)]
 pub struct OpenedByCloud {
     /// Time since the opening of the previous connection.
@@ -70,19 +72,19 @@ pub struct OpenedByCloud {
     pub carried: Carried,
 }
 
-/// The values that a connection has from its cloud.
+/// The values that a connection gets from its cloud.
 #[derive(Clone, Debug)]
 pub struct Carried {
-    /// Delay from the client to its edge of the network, one way.
+    /// One-way delay from the client to its edge of the network.
     pub client_delay: Span,
-    /// Delay from the server to its edge of the network, one way.
+    /// One-way delay from the server to its edge of the network.
     pub server_delay: Span,
     /// Its exchanges.
     pub exchanges: WebConnection,
 }
 
 impl Carried {
-    /// Returns the delay from an end to its edge of the network, one way.
+    /// Returns the one-way delay from an end to its edge of the network.
     pub const fn delay(&self, of: End) -> Span {
         match of {
             End::Client => self.client_delay,
@@ -95,8 +97,8 @@ impl PackMime {
     /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Returns its average connection, by integration of the source's tables. The tail of responses is heavy,
-    /// so the mean over a few connections is usually too small.
+    /// The average connection, computed by integrating the source's tables. Response sizes have a
+    /// heavy tail, so the mean over a few connections is usually below it.
     pub const MEAN_CONNECTION: MeanConnection =
         MeanConnection { exchanges: 1.2, bytes: [700.0, 9100.0], waits_s: 0.33 };
 
@@ -125,15 +127,16 @@ impl PackMime {
         }
     }
 
-    /// Returns the cloud with HTTP/1.0: each connection carries one exchange. All other draws of the cloud
-    /// stay the same.
+    /// Returns the same cloud with HTTP/1.0, in which each connection carries one exchange. All
+    /// other draws of the cloud stay the same.
     pub const fn without_persistence(mut self) -> Self {
         self.persistent = false;
         self
     }
 
-    /// Draws in advance the values that several clouds need for their first `count` connections. Drawing in
-    /// parallel is many times faster than cloud by cloud; the values do not change.
+    /// Draws in advance the values that several clouds need for their first `count` connections.
+    /// Drawing in parallel is many times faster than drawing cloud by cloud and gives the same
+    /// values.
     pub fn draw_ahead(clouds: &mut [&mut PackMime], count: usize) {
         let drivers: [fn(&mut PackMime) -> &mut Driver; 4] = [
             |cloud| &mut cloud.gaps,
@@ -166,20 +169,21 @@ impl PackMime {
         }
     }
 
-    /// Returns a Weibull gap: the quantile at the probability of a normal variable.
+    /// Returns the next gap: the quantile of the Weibull distribution at the probability of the
+    /// next normal variable.
     fn gap(&mut self) -> f64 {
         let above = variates::above(self.gaps.next());
         self.gap_scale * libm::pow(-libm::log(above), 1.0 / self.gap_shape)
     }
 }
 
-/// First responses: alternating runs of downloads and of answers from the cached state, beginning with
-/// downloads.
+/// The first responses of connections: runs of downloads alternate with runs of short responses for
+/// objects that are already cached, and downloads come first.
 #[derive(Clone, Debug)]
 struct Responses {
     runs: Stream,
     sizes: Stream,
-    /// Shapes of the distributions of run lengths: for downloads, and for the others.
+    /// Shapes of the distributions of run lengths, first for downloads, then for cached objects.
     shapes: [f64; 2],
     is_cached: bool,
     left_in_run: u64,
@@ -188,7 +192,7 @@ struct Responses {
 impl Responses {
     fn new(log_rate: f64, draws: &Stream) -> Self {
         let shapes = [logistic(1.293 + 0.316 * log_rate), logistic(0.718 + 0.357 * log_rate)];
-        // The first run is about to begin, and is one of downloads.
+        // With no response left in the run, the first call of `next` begins a run of downloads.
         Responses { runs: draws.member(0), sizes: draws.member(1), shapes, is_cached: true, left_in_run: 0 }
     }
 
@@ -256,7 +260,7 @@ impl HostDelay {
     }
 }
 
-/// Returns whole bytes, at least one.
+/// Returns `size` in whole bytes, at least one.
 fn whole(size: f64) -> u64 {
     (size as u64).max(1)
 }

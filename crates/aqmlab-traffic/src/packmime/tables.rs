@@ -12,7 +12,7 @@ pub struct Knots {
 
 impl Knots {
     /// Returns the value at `x` on the line through the two points around it. Beyond the outermost
-    /// points, the line through the last two on that side continues.
+    /// points, it continues the line through the two outermost points on that side.
     pub fn at(&self, x: f64) -> f64 {
         let right = self.x.partition_point(|&knot| knot <= x).clamp(1, self.x.len() - 1);
         let (x0, x1) = (self.x[right - 1], self.x[right]);
@@ -21,7 +21,7 @@ impl Knots {
     }
 }
 
-/// Sizes of responses from the cached state in bytes, as a function of the probability.
+/// Sizes, in bytes, of responses for cached objects, as a function of the probability.
 #[rustfmt::skip]
 pub static RESPONSE_CACHED: Knots = Knots {
     x: &[
@@ -50,8 +50,8 @@ pub static RESPONSE_CACHED: Knots = Knots {
     ],
 };
 
-/// Binary logarithms of the sizes of downloaded responses in bytes, as a function of the binary logarithm of
-/// the probability of a larger one.
+/// Binary logarithms of the sizes, in bytes, of downloaded responses, as a function of the binary
+/// logarithm of the probability of a larger size.
 #[rustfmt::skip]
 pub static RESPONSE_DOWNLOADED: Knots = Knots {
     x: &[
@@ -82,7 +82,7 @@ pub static RESPONSE_DOWNLOADED: Knots = Knots {
     ],
 };
 
-/// Request sizes up to the median in bytes, as a function of the probability within that half.
+/// Request sizes, in bytes, up to the median, as a function of the probability within that half.
 #[rustfmt::skip]
 pub static REQUEST_LOWER_HALF: Knots = Knots {
     x: &[
@@ -111,8 +111,8 @@ pub static REQUEST_LOWER_HALF: Knots = Knots {
     ],
 };
 
-/// Binary logarithms of request sizes above the median in bytes, as a function of the binary logarithm of the
-/// probability of a larger one within that half.
+/// Binary logarithms of request sizes, in bytes, above the median, as a function of the binary
+/// logarithm of the probability of a larger size within that half.
 #[rustfmt::skip]
 pub static REQUEST_UPPER_HALF: Knots = Knots {
     x: &[
@@ -143,8 +143,8 @@ pub static REQUEST_UPPER_HALF: Knots = Knots {
     ],
 };
 
-/// Fifth roots of round-trip delays at the client in milliseconds, as a function of the negative decimal
-/// logarithm of the probability of a longer one.
+/// Fifth roots of round-trip delays at the client, in milliseconds, as a function of the negative
+/// decimal logarithm of the probability of a longer delay.
 #[rustfmt::skip]
 pub static CLIENT_DELAY: Knots = Knots {
     x: &[
@@ -158,8 +158,8 @@ pub static CLIENT_DELAY: Knots = Knots {
     ],
 };
 
-/// Cube roots of round-trip delays at the server in milliseconds, as a function of the negative decimal
-/// logarithm of the probability of a longer one.
+/// Cube roots of round-trip delays at the server, in milliseconds, as a function of the negative
+/// decimal logarithm of the probability of a longer delay.
 #[rustfmt::skip]
 pub static SERVER_DELAY: Knots = Knots {
     x: &[

@@ -12,16 +12,16 @@ pub fn above(z: f64) -> f64 {
     0.5 * libm::erfc(z * core::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// Draws a standard normal variable by inversion, with one draw of `stream`.
+/// Draws a standard normal variable by inversion, using one draw from `stream`.
 pub fn normal(stream: &mut Stream) -> f64 {
-    // The middle of the interval that the draw represents, so that neither 0 nor 1 can occur.
+    // Uses the middle of the interval that the draw represents, so that neither 0 nor 1 can occur.
     const HALF_A_STEP: f64 = 1.0 / (1u64 << 54) as f64;
     quantile(stream.unit() + HALF_A_STEP)
 }
 
 /// Returns the value that the share `p` of a standard normal variable does not exceed, for
-/// `0 < p < 1`, to about 1 in 10^16 (Wichura, "Algorithm AS 241: the percentage points of the
-/// normal distribution", Applied Statistics 37, 1988, function PPND16).
+/// `0 < p < 1`, with a relative error of about 1 in 10^16 (Wichura, "Algorithm AS 241: the
+/// percentage points of the normal distribution", Applied Statistics 37, 1988, function PPND16).
 pub fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {
@@ -37,7 +37,7 @@ pub fn quantile(p: f64) -> f64 {
     if q < 0.0 { -size } else { size }
 }
 
-/// Returns the ratio of two polynomials with ascending coefficients.
+/// Returns the ratio of two polynomials whose coefficients are given in ascending order of powers.
 fn ratio(x: f64, above: &[f64; 8], below: &[f64; 8]) -> f64 {
     let polynomial = |of: &[f64; 8]| of.iter().rev().fold(0.0, |sum, coefficient| sum * x + coefficient);
     polynomial(above) / polynomial(below)
@@ -104,13 +104,13 @@ const TAIL_BELOW: [f64; 8] = [
     2.044_263_103_389_939_8e-15,
 ];
 
-/// Draws a Weibull variable, with one draw.
+/// Draws a Weibull variable, using one draw.
 pub fn weibull(shape: f64, scale: f64, draws: &mut Stream) -> f64 {
     scale * libm::pow(draws.exponential(), 1.0 / shape)
 }
 
 /// Draws a gamma variable with scale 1 and `shape >= 1` (G. Marsaglia and W. W. Tsang, "A simple
-/// method for generating gamma variables", ACM TOMS 26, 2000), most often with three draws.
+/// method for generating gamma variables", ACM TOMS 26, 2000), usually using three draws.
 pub fn gamma(shape: f64, draws: &mut Stream) -> f64 {
     let d = shape - 1.0 / 3.0;
     let c = 1.0 / libm::sqrt(9.0 * d);
@@ -131,7 +131,8 @@ pub fn gamma(shape: f64, draws: &mut Stream) -> f64 {
 mod tests {
     use super::*;
 
-    /// Known values: tables of the normal distribution, and `NormalDist` of Python's statistics.
+    /// The known values come from tables of the normal distribution and from `NormalDist` in
+    /// Python's `statistics` module.
     #[test]
     fn quantiles_are_those_of_tables() {
         for (p, z) in [

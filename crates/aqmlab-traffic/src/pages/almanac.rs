@@ -6,15 +6,15 @@
 //! `LICENSE-APACHE` at the project's root. Changes: here the numbers are arrays, without the charts and their
 //! text.
 //!
-//! A KB has 1,024 bytes, as in the chapter's queries. A size printed as 0 KB counts as a quarter of
-//! a KB.
+//! A KB has 1,024 bytes, as in the chapter's queries. A size that the chapter gives as 0 KB is
+//! taken as a quarter of a KB.
 
-/// One of the two crawls.
+/// The kind of device for which the pages were crawled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Device {
-    /// By a desktop computer.
+    /// A desktop computer.
     Desktop,
-    /// By an emulated mobile phone.
+    /// An emulated mobile phone.
     Mobile,
 }
 
@@ -31,7 +31,7 @@ pub enum ObjectType {
     Font,
     /// An image.
     Image,
-    /// Everything else: JSON, XML, text, documents within the document.
+    /// Everything else: JSON, XML, text, and documents embedded in the document.
     Data,
 }
 
@@ -46,16 +46,16 @@ const FIVE: [f64; 5] = [
     0.674_489_750_196_081_7,
     1.281_551_565_544_600_4,
 ];
-/// The same where only p10 and p90 are known.
+/// The same for tables that give only p10 and p90.
 const TWO: [f64; 2] = [FIVE[0], FIVE[4]];
 
-/// No quantity is drawn beyond this many standard deviations. The extrapolation ends there, which affects one
-/// page in 30,000 on either side.
+/// The extrapolation ends at this many standard deviations; no quantity is drawn beyond. The limit
+/// affects one page in 30,000 on either side.
 const FURTHEST: f64 = 4.0;
 
-/// The quantiles of a positive quantity at standard normal variables `z`. Between two of them the
-/// logarithm is linear in the normal variable. Beyond the first and the last it continues with the
-/// slope of the outermost pair.
+/// The quantiles of a positive quantity, given at the values `z` of a standard normal variable.
+/// Between two quantiles, the quantity's logarithm is linear in the normal variable. Beyond the
+/// first and the last, it continues with the slope of the outermost pair.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantiles {
     z: &'static [f64],
@@ -72,7 +72,7 @@ const fn two(values: &'static [f64; 2]) -> Quantiles {
 }
 
 impl Quantiles {
-    /// Returns the value at the standard normal variable `z`.
+    /// Returns the quantity's value where the standard normal variable is `z`.
     pub fn at(&self, z: f64) -> f64 {
         let z = z.clamp(-FURTHEST, FURTHEST);
         let right = self.z.partition_point(|&knot| knot <= z).clamp(1, self.z.len() - 1);
@@ -83,7 +83,7 @@ impl Quantiles {
 }
 
 impl Device {
-    /// Returns the bytes of a page: "Page weight distribution by device".
+    /// Returns the distribution of the bytes of a page: "Page weight distribution by device".
     pub const fn weight(self) -> Quantiles {
         match self {
             Device::Desktop => five(&[607.0, 1275.0, 2412.0, 4570.0, 9179.0]),
@@ -91,7 +91,8 @@ impl Device {
         }
     }
 
-    /// Returns the requests of a page: "Distribution of request volume by device type".
+    /// Returns the distribution of the requests of a page: "Distribution of request volume by
+    /// device type".
     pub const fn requests(self) -> Quantiles {
         let of = match self {
             Device::Desktop => five(&[27.0, 46.0, 77.0, 122.0, 185.0]),
@@ -100,13 +101,14 @@ impl Device {
         Quantiles { unit: 1.0, ..of }
     }
 
-    /// Returns the bytes of an object before the page is scaled to its weight.
+    /// Returns the distribution of the bytes of an object before the page is scaled to its weight.
     ///
     /// Scripts: "JavaScript file size distribution by device"; fonts: "Distribution of font
-    /// response sizes by device type"; images: "Image response size distribution by device". For the other
-    /// types the chapter has only p10 and p90, in "Distribution of response sizes by content type". That
-    /// chart's values for scripts, fonts and images are twice those of the other charts, so its values for
-    /// the other types are also halved here: 59 KB for HTML, 50 for CSS and 3 for XML.
+    /// response sizes by device type"; images: "Image response size distribution by device". For
+    /// the other types, the chapter has only p10 and p90, in "Distribution of response sizes by
+    /// content type". That chart's values for scripts, fonts and images are twice those of the
+    /// other charts, so its values for the other types are also halved here: 59 KB for HTML, 50 for
+    /// CSS and 3 for XML.
     pub const fn object(self, of: ObjectType) -> Quantiles {
         match (of, self) {
             (ObjectType::Document, _) => two(&[0.25, 29.5]),

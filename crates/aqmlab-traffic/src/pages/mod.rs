@@ -1,14 +1,14 @@
 //! Present-day web pages: their contents, and the order in which they are fetched.
 //!
-//! A page is a document and the objects in it. They are requested in waves: the document; scripts,
-//! style sheets and fonts; images and data. A wave begins when all objects of the previous one have
-//! arrived. Each origin of the page has one connection, on which responses arrive in the order of
-//! their requests ([`Multiplexed`]).
+//! A page is a document and the objects in it. They are requested in three waves: first the
+//! document; then scripts, style sheets and fonts; then images and data. A wave begins when all
+//! objects of the previous one have arrived. Each origin of the page has one connection, on which
+//! responses arrive in the order of their requests ([`Multiplexed`]).
 //!
-//! Page weight and number of objects are drawn with a rank correlation. Types and sizes of the
-//! objects are drawn, and the sizes are then scaled so that their sum is the page's weight. The
-//! marginal distributions of weight and number of objects are therefore those of the source. The marginal
-//! distributions of the sizes are not; only the ratios of sizes within a page are.
+//! Page weight and number of objects are drawn with a rank correlation. The objects' types and
+//! sizes are also drawn; the sizes are then scaled so that their sum is the page's weight. The
+//! marginal distributions of weight and number of objects are therefore those of the source. Those
+//! of the sizes are not: only the ratios of the sizes within a page follow the source.
 
 mod almanac;
 mod multiplexed;
@@ -30,24 +30,25 @@ use crate::quantity::Count;
 pub struct PagePlan {
     /// The device whose tables apply.
     pub device: Device,
-    /// Bytes of all objects of a page; `None` uses the device's.
+    /// Total bytes of all objects of a page; `None` uses the device's distribution.
     pub weight: Option<Distribution<Bytes>>,
-    /// Objects of a page, including the document; `None` uses the device's.
+    /// Number of objects of a page, including the document; `None` uses the device's distribution.
     pub objects: Option<Distribution<Count>>,
-    /// Spearman's rank correlation of weight and number of objects, if both use the device's tables.
+    /// Spearman's rank correlation between weight and number of objects, if both use the device's
+    /// tables.
     pub correlation: f64,
-    /// The share of scripts, style sheets, fonts and images among the objects in the document, in this order; the rest is
-    /// data.
+    /// The shares of scripts, style sheets, fonts and images, in this order, among the objects
+    /// embedded in the document; the rest is data.
     pub shares: [f64; 4],
-    /// Depth of dependencies, from 1 (everything is requested at once) to 3.
+    /// Number of waves, from 1 (everything is requested at once) to 3.
     pub waves: u32,
-    /// Origins of a page, from 1 to 255.
+    /// Number of origins of a page, from 1 to 255.
     pub origins: Distribution<Count>,
     /// Bytes of each request.
     pub request: Distribution<Bytes>,
     /// Delay at the server, from the last byte of a request to its response.
     pub server_delay: Distribution,
-    /// Time at the client, from the last byte of a wave to the requests of the next.
+    /// Time at the client, from the last byte of a wave to the requests of the next wave.
     pub parse: Distribution,
     /// Time from the end of a user's page to the next page.
     pub think: Distribution,
@@ -55,10 +56,10 @@ pub struct PagePlan {
     pub keeps_connections: bool,
 }
 
-/// An object as it is requested.
+/// An object of a page, with all that its request needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageObject {
-    /// Number of its wave, from 0.
+    /// Number of its wave, counted from 0.
     pub wave: u8,
     /// Origin whose connection carries it; the document's is 0.
     pub origin: u8,
@@ -90,9 +91,10 @@ pub struct PageEnded {
     pub objects: u32,
     /// Whether its document opened a connection.
     pub opened_connection: bool,
-    /// When its first connection was opened, or its document requested on an open one.
+    /// When its first connection was opened, or its document was requested on a connection that was
+    /// already open.
     pub began: Instant,
-    /// When its last object arrived, or the last pending one failed.
+    /// When its last object arrived, or the last object still pending failed.
     pub at: Instant,
     /// Bytes of its requests.
     pub request: Bytes,
@@ -102,11 +104,11 @@ pub struct PageEnded {
     pub failed: bool,
 }
 
-/// The types of the objects in a document, in the order of [`PagePlan::shares`].
+/// The types of the objects embedded in a document, in the order of [`PagePlan::shares`].
 const EMBEDDED: [ObjectType; 4] =
     [ObjectType::Script, ObjectType::Style, ObjectType::Font, ObjectType::Image];
 
-/// The numbers of a page's own draws.
+/// The position of each of a page's own draws in the page's stream.
 #[derive(Clone, Copy)]
 enum OfPage {
     Weight = 0,
@@ -115,7 +117,7 @@ enum OfPage {
     Parse = 3,
 }
 
-/// The numbers of an object's draws.
+/// The position of each of an object's draws among the [`OF_OBJECT`] draws of that object.
 #[derive(Clone, Copy)]
 enum OfObject {
     Type = 0,
@@ -131,7 +133,7 @@ impl PagePlan {
     /// Incremented whenever a change here changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Draws page number `page` of a user whose family of draws is `draws`.
+    /// Draws page number `page` of the user whose family of draws is `draws`.
     pub fn draw(&self, user: u32, page: u32, draws: &Stream) -> Page {
         let index = u64::from(user) + u64::from(page);
         let own = draws.member(page.into()).member(0);
@@ -149,7 +151,7 @@ impl PagePlan {
 
     fn weight_and_count(&self, index: u64, draws: impl Fn(OfPage) -> Stream) -> (u64, u64) {
         let z = normal(&mut draws(OfPage::Weight));
-        // Normal variables with this correlation have the given rank correlation (Pearson 1907).
+        // Normal variables with the correlation `r` have the given rank correlation (Pearson 1907).
         let r = 2.0 * libm::sin(core::f64::consts::PI / 6.0 * self.correlation);
         let own = normal(&mut draws(OfPage::Objects));
         let weight = match &self.weight {
@@ -184,7 +186,7 @@ impl PagePlan {
         (0..count).map(object).collect()
     }
 
-    /// Returns the type of an object in a document; `u` is uniform.
+    /// Returns the type of an object embedded in a document; `u` is uniform on [0, 1).
     fn type_at(&self, u: f64) -> ObjectType {
         let mut below = 0.0;
         for (of, share) in EMBEDDED.into_iter().zip(self.shares) {
@@ -198,7 +200,7 @@ impl PagePlan {
 }
 
 /// Assigns each object its share of the weight, in proportion to its size, and at least one byte.
-/// Their sum is the weight to the byte, or one byte each if that is more.
+/// The shares add up to exactly the weight, or to one byte per object if that is more.
 fn scale(objects: &mut [(PageObject, f64)], weight: u64) {
     let all: f64 = objects.iter().map(|(_, size)| size).sum();
     let shared = weight.saturating_sub(objects.len() as u64);

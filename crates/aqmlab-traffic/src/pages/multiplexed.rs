@@ -11,19 +11,19 @@ use crate::step::{Act, End, ExchangeDone, Step};
 /// The applications at both ends of a connection that carries many exchanges at once, like HTTP/2
 /// and HTTP/3.
 ///
-/// The client writes its requests at once, regardless of what else is in progress. The server processes all
-/// arrived requests in parallel, each with its own delay, and writes responses in the order of the requests,
-/// as RFC 9218 recommends for responses that are useless until complete. A response that is ready early waits
-/// for its turn. Frames of different responses are not interleaved, and there are no priorities. The client
-/// closes the connection.
+/// The client writes its requests at once, regardless of what else is in progress. The server
+/// processes requests in parallel as they arrive, each with its own delay, and writes responses in
+/// the order of the requests, as RFC 9218 recommends for responses that are useless until complete.
+/// A response that is ready early waits for its turn. Frames of different responses are not
+/// interleaved, and there are no priorities. The client closes the connection.
 #[derive(Clone, Debug)]
 pub struct Multiplexed {
-    /// The objects that it requests when it opens.
+    /// The objects that the client requests when the connection opens.
     first: Vec<PageObject>,
     /// Requested objects whose responses are incomplete, in the order of the requests.
     under_way: VecDeque<Exchange>,
-    /// Among these, the number whose requests have arrived, and the number whose responses are
-    /// written.
+    /// Of these objects, the number whose requests have arrived, and the number whose responses
+    /// have been written.
     arrived: usize,
     written: usize,
     /// Bytes that the client has written, and bytes that the server has written.
@@ -31,7 +31,7 @@ pub struct Multiplexed {
     answered: u64,
     /// The number of the next exchange.
     number: u32,
-    /// Whether the server waits for the response whose turn it is.
+    /// Whether the server waits until the response whose turn it is becomes ready.
     waits: bool,
 }
 
@@ -40,16 +40,17 @@ struct Exchange {
     number: u32,
     object: PageObject,
     began: Instant,
-    /// Bytes at the server when the request has arrived.
+    /// Total bytes that have arrived at the server when the last byte of the request has.
     asked: u64,
-    /// When the response is ready, once the request has arrived.
+    /// When the response is ready; known once the request has arrived.
     ready: Instant,
-    /// Bytes at the client when the response has arrived, once it is written.
+    /// Total bytes that have arrived at the client when the last byte of the response has; known
+    /// once the response has been written.
     answered: u64,
 }
 
 impl Multiplexed {
-    /// Creates a connection that requests these objects when it opens.
+    /// Creates a connection whose client requests these objects when it opens.
     pub(crate) fn new(first: Vec<PageObject>) -> Self {
         Multiplexed {
             first,
@@ -101,7 +102,7 @@ impl Multiplexed {
         if self.waits { Step::default() } else { self.answer(now) }
     }
 
-    /// Writes the responses that are ready and whose turn it is, and waits for the next.
+    /// Writes the responses that are ready and whose turn it is, then waits for the next response.
     fn answer(&mut self, now: Instant) -> Step {
         let before = self.answered;
         let mut wake_at = None;
@@ -120,7 +121,7 @@ impl Multiplexed {
         Step { server: (new > 0).then_some(Act::Write(new)), wake_at, ..Step::default() }
     }
 
-    /// Returns the oldest response, if it has arrived.
+    /// Completes the oldest exchange, if its response has arrived.
     fn take_response(&mut self, delivered: u64) -> Step {
         let is_there = |of: &Exchange| of.answered <= delivered;
         if self.written == 0 || !is_there(&self.under_way[0]) {
@@ -133,12 +134,12 @@ impl Multiplexed {
         Step { done, more, ..Step::default() }
     }
 
-    /// Returns whether it has nothing to do until the next request.
+    /// Returns whether the connection has nothing to do until the next request.
     pub(crate) fn is_idle(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// Iterates over the exchanges that have begun and are not completed.
+    /// Iterates over the exchanges that have begun and are not yet complete.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = ExchangeDone> {
         self.under_way.iter().copied().map(Exchange::as_done)
     }
