@@ -16,12 +16,12 @@ use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 
-/// Number of segments that are acknowledged singly after the first mark, or after one that is not ECN-capable
-/// (`quick_acks_again`).
+/// Number of segments that are acknowledged individually from the first mark on, or from a segment that
+/// is not ECN-capable on (`quick_acks_again`).
 const QUICK_AT_MARK: u32 = 2;
 
 impl Endpoint {
-    /// Any segment, on the full path.
+    /// Processes any segment, on the full path.
     pub(super) fn on_any_segment(
         &mut self,
         now: Instant,
@@ -42,7 +42,7 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293, 3.10.7.1: any segment for a closed connection is answered with a RST that the other side
+    /// RFC 9293, 3.10.7.1: answers any segment for a closed connection with a RST that the other side
     /// accepts.
     fn on_segment_closed(&mut self, seg: &Segment, profile: &Profile) {
         let expected = from_wire(profile.initial_sequence, seg.ack, self.una);
@@ -56,8 +56,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293, 3.10.7.2. DEVIATES: a stray ACK is not answered with a RST, here and in SYN-SENT and SYN-RECEIVED;
-    /// both sides are created together, so half-open connections do not occur.
+    /// RFC 9293, 3.10.7.2. DEVIATES, here and in SYN-SENT and SYN-RECEIVED: a stray ACK is not answered
+    /// with a RST. Both sides are created together, so half-open connections do not occur.
     fn on_segment_listen(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
         if !seg.flags.has(Flags::SYN) || seg.flags.has(Flags::ACK) || seg.flags.has(Flags::RST) {
             return;
@@ -92,7 +92,7 @@ impl Endpoint {
         self.peer_window = seg.window;
         self.negotiate_sack(seg, profile);
         if !acks_syn {
-            // Simultaneous open: answer with SYN-ACK.
+            // Simultaneous open: answer with a SYN-ACK.
             self.ecn.on_syn(seg.flags, profile);
             self.flight = 0;
             self.enter(now, State::SynReceived, profile);
@@ -104,7 +104,7 @@ impl Endpoint {
         self.establish(now, profile);
         let syn_lost = self.syn_was_lost();
         if profile.ecn_at_one == EcnAtOne::Ns2 && self.ecn.agreed() && syn_lost {
-            // ns-2 takes the ECE of an ECN-setup SYN-ACK for a mark if the SYN timed out.
+            // If the SYN timed out, ns-2 takes the ECE of an ECN-setup SYN-ACK for a mark.
             let sent = self.sent();
             self.troubles.note().recovery.marked(sent);
             self.ecn.reduced();
@@ -116,7 +116,7 @@ impl Endpoint {
         self.troubles.get().counts.syn_retransmissions > 0
     }
 
-    /// Our SYN is acknowledged.
+    /// Handles the acknowledgment of our SYN.
     fn establish(&mut self, now: Instant, profile: &Profile) {
         let syn_lost = self.syn_was_lost();
         (self.una, self.flight, self.unacked) = (1, 0, 0); // all that was sent is the SYN
@@ -130,7 +130,7 @@ impl Endpoint {
         self.enter(now, State::Established, profile);
     }
 
-    /// RFC 9293, 3.10.7.4: all states from SYN-RECEIVED on.
+    /// RFC 9293, 3.10.7.4: processes a segment in any state from SYN-RECEIVED on.
     fn on_segment_synchronising(
         &mut self,
         now: Instant,
@@ -164,8 +164,9 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293, 3.10.7.4, second: a RST with exactly the next expected number resets; any other in the
-    /// window is challenged. DEVIATES for SYN-RECEIVED after a passive open: an endpoint is one connection
+    /// RFC 9293, 3.10.7.4, second: a RST with exactly the next expected number resets the connection;
+    /// any other RST in the window is answered with a challenge ACK. DEVIATES for SYN-RECEIVED after a
+    /// passive open: an endpoint is one connection
     /// and does not go back to LISTEN. If a side that has left TIME-WAIT answers our FIN with a reset that
     /// acknowledges it, the connection ends normally.
     fn on_reset(&mut self, seg: &Segment, from: u64, profile: &Profile) {
@@ -188,7 +189,8 @@ impl Endpoint {
         }
     }
 
-    /// Notes that everything below `ack` has arrived. Returns the newly acknowledged bytes of the stream.
+    /// Notes that everything below `ack` has arrived. Returns the number of newly acknowledged bytes of
+    /// the stream.
     pub(super) fn advance(&mut self, ack: u64) -> u32 {
         let acked = (ack - self.una) as u32;
         let bytes = acked - u32::from(ack > self.stream_end);
@@ -206,7 +208,7 @@ impl Endpoint {
         self.events.acked(bytes);
     }
 
-    /// A repeated SYN: our answer to the first was lost.
+    /// Handles a repeated SYN, sent because our answer to the first was lost.
     fn on_syn_again(&mut self, seg: &Segment) {
         if self.state == State::SynReceived {
             self.ecn.on_syn_again(seg.flags);
@@ -225,7 +227,7 @@ impl Endpoint {
             return true;
         };
         if ack > self.sent() {
-            // RFC 9293: it acknowledges data not yet sent.
+            // RFC 9293: the segment acknowledges data that has not been sent.
             self.receiver.ack_now();
             return false;
         }
@@ -282,7 +284,8 @@ impl Endpoint {
         true
     }
 
-    /// RFC 5681, 2: outstanding data, no payload, no SYN or FIN, same acknowledgment, same window.
+    /// RFC 5681, 2: whether an ACK is a duplicate: data is outstanding, and the ACK has no payload,
+    /// no SYN or FIN, and the same acknowledgment number and window as before.
     #[inline]
     fn is_duplicate(&self, seg: &Segment, ack: u64, profile: &Profile) -> bool {
         ack == self.una
@@ -291,7 +294,7 @@ impl Endpoint {
             && seg.window == self.peer_window
     }
 
-    /// RFC 3168, 6.1.2: reduce as for a loss, without retransmitting.
+    /// RFC 3168, 6.1.2: reduces the window as for a loss, without retransmitting.
     fn react_to_mark(&mut self, now: Instant, profile: &Profile) {
         let at_one = self.window.cwnd() <= 1.0;
         let sent = self.sent();
@@ -364,7 +367,7 @@ impl Endpoint {
         action
     }
 
-    /// New data is acknowledged and nothing is missing: `bytes` of the stream, up to `una`.
+    /// Handles the acknowledgment of `bytes` of the stream, up to `una`, while nothing is missing.
     #[inline(always)]
     pub(super) fn go_on(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
         if self.rto.acked(self.una) {
@@ -374,7 +377,7 @@ impl Endpoint {
         }
     }
 
-    /// Once per round trip.
+    /// Does the same and takes a round-trip sample, which happens once per round trip.
     #[cold]
     fn go_on_with_sample(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
         self.rto.measured(now, self.ecn.keeps_backoff(), profile);
@@ -411,7 +414,8 @@ impl Endpoint {
         window.acked(algorithm, &ack, profile);
     }
 
-    /// RFC 6298, 5.2 and 5.3. A window closed by a mark needs the timer although nothing is outstanding.
+    /// RFC 6298, 5.2 and 5.3. If a mark has closed the window, the timer is needed although nothing is
+    /// outstanding.
     #[inline]
     fn restart_timer(&mut self, now: Instant, profile: &Profile) {
         if self.unacked > 0 || self.window.is_shut() {
@@ -477,7 +481,8 @@ impl Endpoint {
         self.notes.set(RETRANSMISSION);
     }
 
-    /// Payload from the offset `from` on arrives, marked or not: it may be acknowledged at once.
+    /// Notes the arrival of payload at the offset `from`, marked or not, which may have to be
+    /// acknowledged at once.
     #[cold]
     fn note_arrival(&mut self, now: Instant, from: u64, seg: &Segment, marked: bool, profile: &Profile) {
         if profile.quick_acks_again == 0 {
@@ -486,7 +491,8 @@ impl Endpoint {
         let (rto, srtt) = (self.rto.rto(profile), self.rto.srtt());
         let (next, to) = (self.receiver.next(), from + u64::from(seg.len));
         let by_sack = self.uses_sack();
-        // The sender may have reduced its window to a few segments, or has retransmitted this one.
+        // The sender may have reduced its window to a few segments, or may have retransmitted this
+        // one.
         let first_mark = marked && (seg.flags.has(Flags::CWR) || !self.ecn.has_news());
         let concerns_ecn = self.ecn.agreed() && (first_mark && !profile.exact_echo || !seg.ect);
         let quick = self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new(profile)));
@@ -514,7 +520,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes the next data in order, if its acknowledgment depends on more than a count.
+    /// Processes the next data in order if more than a count decides when it is acknowledged.
     #[cold]
     pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
         if profile.exact_echo {
@@ -524,9 +530,9 @@ impl Endpoint {
         self.receiver.on_next_segment_by_rules(now, seg.len, &self.troubles, profile);
     }
 
-    /// A segment with payload arrives, marked or not. If its mark differs from the previous one's, the
-    /// unacknowledged segments are acknowledged with their own echo, and this segment at once (RFC 8257, 3.2,
-    /// with two acknowledgments).
+    /// Processes a segment with payload, marked or not. If its mark differs from the previous segment's,
+    /// any segments still unacknowledged are acknowledged at once with their own echo, and then this
+    /// segment is (RFC 8257, 3.2, with two acknowledgments).
     #[cold]
     fn echo_exactly(&mut self, marked: bool, profile: &Profile) {
         if !self.ecn.turns(marked) {
@@ -541,8 +547,8 @@ impl Endpoint {
         self.receiver.ack_now();
     }
 
-    /// Payload arrives, marked or not, and its acknowledgment depends on more than a count. Returns whether
-    /// the acknowledgment leaves at once.
+    /// Processes payload, marked or not, if more than a count decides when it is acknowledged. Returns
+    /// whether the acknowledgment leaves at once.
     #[cold]
     fn note_payload(
         &mut self,
@@ -566,12 +572,12 @@ impl Endpoint {
         if !profile.exact_echo {
             self.ecn.on_data(seg.flags, marked);
         }
-        // The other side waits for the answer to its CWR.
+        // The other side is waiting for the answer to its CWR.
         profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR)
     }
 
-    /// Data has arrived beyond a hole while this amount was unacknowledged; its report may wait for further
-    /// ones.
+    /// Handles data that arrived beyond a hole while the amount `unacked` was unacknowledged; the report
+    /// of this data may wait for further reports.
     #[cold]
     fn hold_report(&mut self, now: Instant, unacked: u16, profile: &Profile) {
         // Measured: a Linux host whose route asks for quick acknowledgments compresses no SACKs.
@@ -585,13 +591,13 @@ impl Endpoint {
         }
     }
 
-    /// Payload or FIN.
+    /// Processes payload or a FIN.
     #[inline(never)]
     pub(super) fn on_payload(&mut self, now: Instant, from: u64, seg: &Segment, ce: bool, profile: &Profile) {
         let to = from + u64::from(seg.len);
         let mut at_once = false;
         if seg.len > 0 {
-            // RFC 3168, 6.1.5: the ECN field counts only within the window.
+            // RFC 3168, 6.1.5: the ECN field counts only on data within the window.
             let counts = ce && (profile.echo_outside_window || self.receiver.accepts(from, to, profile));
             if profile.ack_rules {
                 at_once = self.note_payload(now, from, seg, counts, profile);

@@ -1,8 +1,9 @@
 //! One end of a connection, composed of its parts.
 //!
 //! [`input`] processes arriving segments, [`predicted`] processes the most frequent ones on a fast path, and
-//! [`output`] decides what leaves. [`selective`] has the differences with SACK, and [`by_segments`] those of
-//! a sender that tracks each outstanding segment. [`paced`] decides when such a sender's segments may leave,
+//! [`output`] decides what leaves. [`selective`] contains what differs with SACK, and [`by_segments`]
+//! what differs for a sender that tracks each outstanding segment. [`paced`] decides when such a
+//! sender's segments may leave,
 //! and [`timers`] acts when nothing arrives.
 
 mod by_segments;
@@ -27,7 +28,7 @@ use crate::rto::RtoTimer;
 use crate::sack::Sack;
 use crate::trouble::Troubles;
 
-/// More bytes than will ever be sent: an application that always has data.
+/// More bytes than will ever be sent, for an application that always has data to send.
 pub const ENDLESS: u64 = u64::MAX;
 
 /// Which side opens the connection.
@@ -39,39 +40,41 @@ pub enum Role {
     Passive,
 }
 
-/// No limit on the segments that one call may release.
+/// The value that sets no limit on the segments that one call may release.
 const NO_BURST_LIMIT: u32 = u32::MAX;
 
 /// One end of a TCP connection.
 ///
-/// Sequence numbers inside are 64-bit offsets: 0 is the SYN, 1 the first byte.
+/// Internally, sequence numbers are 64-bit offsets: 0 is the SYN, and 1 is the first byte.
 ///
-/// A simulation has many endpoints, so their size matters, and fields used for the same segment are adjacent:
-/// first those of a receiving endpoint, then the additional ones of a sending endpoint.
+/// A simulation has many endpoints, so their size matters, and the fields used for the same segment are
+/// adjacent: first those that a receiving endpoint uses, then those that only a sending endpoint uses.
 #[derive(Clone, PartialEq, Debug)]
 #[repr(C)]
 pub struct Endpoint {
     receiver: Receiver,
-    /// Oldest offset not acknowledged.
+    /// The lowest offset that has not been acknowledged.
     una: u64,
-    /// From `una` to the next offset to send; less than `unacked` after a timeout, when sending starts over.
+    /// Distance from `una` to the next offset to send; less than `unacked` after a timeout, when sending
+    /// starts over.
     flight: u32,
-    /// From `una` to one past the highest offset ever sent.
+    /// Distance from `una` to one past the highest offset ever sent.
     unacked: u32,
     /// Receive window of the other side, in bytes.
     peer_window: u32,
-    /// Segments that may still leave because of the latest arrival.
+    /// Number of segments that may still leave in response to the latest arrival.
     burst: u32,
     tally: Tally,
     events: Pending,
     ecn: ClassicEcn,
     state: State,
     notes: Notes,
-    /// Duplicate ACKs or a timeout have occurred since the last new ACK, or fast recovery is in progress:
-    /// `recovery` must process the next new one. With a list of segments: it is not
-    /// [settled](crate::recovery::Tracking::is_settled).
+    /// Duplicate ACKs or a timeout have occurred since the last ACK of new data, or fast recovery is in
+    /// progress, so `recovery` must process the next ACK of new data. With a list of segments: the list
+    /// is not [settled](crate::recovery::Tracking::is_settled).
     unsettled: bool,
-    /// One past the last byte the application has written; the FIN's offset once it has closed.
+    /// One past the last byte that the application has written; once the application has closed,
+    /// the offset of the FIN.
     stream_end: u64,
     rto: RtoTimer,
     window: Window,
@@ -82,20 +85,21 @@ pub struct Endpoint {
 
 const _: () = assert!(size_of::<Endpoint>() <= 160, "an endpoint has outgrown two and a half cache lines");
 
-/// Segments that must be sent before anything else, two facts about the FIN, two about SACK.
+/// Flags: segments that must be sent before anything else, two facts about the FIN, and two about
+/// SACK.
 type Notes = Bits;
 
 /// Due: the segment at `una`, regardless of the window.
 const RETRANSMISSION: u8 = 1;
-/// Due: one new segment beyond the window (limited transmit), if it fits within the window plus one segment
-/// per duplicate.
+/// Due: one new segment beyond the window (limited transmit), if it fits within the window plus one
+/// segment per duplicate ACK.
 const LIMITED: u8 = 1 << 1;
-/// Due: a pure acknowledgment that leaves before any data: the handshake's, or one for the segments before a
-/// change of CE.
+/// Due: a pure acknowledgment that leaves before any data: the last one of the handshake, or the one for
+/// the segments before a change of CE.
 const HANDSHAKE_ACK: u8 = 1 << 2;
-/// Due: a RST, with the sequence number of the next offset.
+/// Due: a RST whose sequence number is that of the next offset to send.
 const RESET: u8 = 1 << 3;
-/// The scoreboard chooses the segments; or the list of segments does, and there is data.
+/// Either the scoreboard chooses the segments, or the list of segments does and there is data.
 const SELECTIVE: u8 = 1 << 6;
 /// Everything that is due.
 const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET | SELECTIVE;
@@ -107,10 +111,10 @@ const LONE_FIN: u8 = 1 << 5;
 const SACK_AGREED: u8 = 1 << 7;
 
 impl Endpoint {
-    /// An endpoint that has not begun: CLOSED if active, LISTEN if passive.
+    /// Creates an endpoint that has not begun: CLOSED if active, LISTEN if passive.
     ///
     /// # Panics
-    /// If only kernels have the profile's congestion control.
+    /// If the profile names a congestion control that only kernels have.
     pub fn new(role: Role, profile: &Profile) -> Self {
         assert!(profile.congestion.is_some(), "an endpoint has a congestion control that is known here");
         Endpoint {
@@ -145,7 +149,8 @@ impl Endpoint {
         }
     }
 
-    /// The application offers `bytes` more bytes, or [`ENDLESS`]. It may do so before the handshake. Calls
+    /// Accepts `bytes` more bytes from the application, or [`ENDLESS`]. The application may call this
+    /// before the handshake. Calls
     /// after [`Endpoint::close`] are ignored.
     pub fn write(&mut self, bytes: u64) {
         if !self.notes.any(CLOSING) {
@@ -155,19 +160,20 @@ impl Endpoint {
         }
     }
 
-    /// The application withdraws the unsent part of an endless write ([`ENDLESS`]); it may write again. Bytes
-    /// written in finite amounts remain.
+    /// Withdraws the unsent part of an endless write ([`ENDLESS`]) for the application, which may write
+    /// again later. Bytes written in finite amounts remain.
     pub fn withdraw(&mut self) {
         if self.stream_end == ENDLESS {
             self.stream_end = self.sent().max(1);
         }
     }
 
-    /// The application has finished: a FIN follows the last byte written. An endless stream ends with the
-    /// last byte sent so far.
+    /// Ends the application's stream: a FIN follows the last byte written. An endless stream ends with
+    /// the last byte sent so far.
     ///
-    /// DEVIATES from RFC 9293, 3.10.4: before the handshake, the request is stored and the connection is not
-    /// dropped, so that a workload may write and close as soon as it has opened. [`Endpoint::abort`] discards
+    /// DEVIATES from RFC 9293, 3.10.4: before the handshake, the request is stored instead of dropping
+    /// the connection, so that a workload may write and close as soon as it has opened.
+    /// [`Endpoint::abort`] discards
     /// the request.
     pub fn close(&mut self) {
         if self.notes.any(CLOSING) {
@@ -179,7 +185,8 @@ impl Endpoint {
         self.note_data();
     }
 
-    /// Notes that there is more to send; a list of segments, if there is one, decides when.
+    /// Notes that there is more data to send. If there is a list of segments, the list decides when
+    /// it is sent.
     fn note_data(&mut self) {
         if self.troubles.tracking().is_some() {
             self.notes.set(SELECTIVE);
@@ -196,28 +203,29 @@ impl Endpoint {
         self.finish(Ending::Aborted);
     }
 
-    /// Returns the next event for the application, until `None`.
+    /// Returns the next event for the application, or `None` if no event is left.
     #[inline]
     pub fn poll_event(&mut self) -> Option<StreamEvent> {
         self.events.next()
     }
 
-    /// The same for a host that does not need the delivered and acknowledged amounts: it discards
+    /// Does the same for a host that does not need the delivered and acknowledged amounts: this
+    /// method discards
     /// [`StreamEvent::Delivered`] and [`StreamEvent::Acked`].
     #[inline]
     pub fn poll_change(&mut self) -> Option<StreamEvent> {
         self.events.next_change()
     }
 
-    /// When [`Endpoint::on_timer`] must be called: the earliest of retransmission, delayed acknowledgment and
-    /// TIME-WAIT.
+    /// Returns when the host must call [`Endpoint::on_timer`]: the earliest of the times for
+    /// retransmission, for a delayed acknowledgment and for the end of TIME-WAIT.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         let least = self.rto.deadline().min(self.receiver.deadline());
         (least != Instant::FAR_FUTURE).then_some(least)
     }
 
-    /// Counts since the start.
+    /// Returns the counts since the endpoint was created.
     pub fn counters(&self) -> Counters {
         let seldom = &self.troubles.get().counts;
         let first_sent = self.sent().min(self.stream_end).saturating_sub(1);
@@ -242,99 +250,103 @@ impl Endpoint {
         }
     }
 
-    /// The state of the connection.
+    /// Returns the state of the connection.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// The congestion window in segments, without the inflation of fast recovery.
+    /// Returns the congestion window in segments, without the inflation of fast recovery.
     pub fn cwnd(&self) -> f64 {
         self.window.cwnd()
     }
 
-    /// The slow-start threshold in segments; infinite while it is unlimited.
+    /// Returns the slow-start threshold in segments; infinity means that there is no limit.
     pub fn ssthresh(&self) -> f64 {
         self.window.ssthresh()
     }
 
-    /// The smoothed round-trip time, once there is a sample.
+    /// Returns the smoothed round-trip time, once there is a sample.
     pub fn srtt(&self) -> Option<Span> {
         self.rto.srtt()
     }
 
-    /// The retransmission timeout as it would be set now, backed off and within its bounds.
+    /// Returns the retransmission timeout as it would be set now, including back-off and bounds.
     pub fn rto(&self, profile: &Profile) -> Span {
         self.rto.rto(profile)
     }
 
-    /// Data sent and not acknowledged, as counted by the window: after a timeout, sending starts over at the
-    /// oldest unacknowledged data, and data beyond the current position counts as lost.
+    /// Returns the data sent and not acknowledged, as the window counts it. After a timeout, sending
+    /// starts over at the oldest unacknowledged data, and data beyond the current position counts as
+    /// lost.
     pub fn flight(&self) -> Bytes {
         Bytes::new(self.flight.into())
     }
 
-    /// Bytes delivered to the application here, in order.
+    /// Returns the number of bytes delivered, in order, to the application at this side.
     pub fn delivered(&self) -> Bytes {
         Bytes::new(self.receiver.delivered())
     }
 
-    /// Bytes that have arrived here, in order or beyond a hole, each counted once.
+    /// Returns the number of bytes that have arrived at this side, in order or beyond a hole; each
+    /// byte counts once.
     pub fn received(&self) -> Bytes {
         Bytes::new(self.receiver.received(&self.troubles))
     }
 
-    /// Bytes that the other side has acknowledged.
+    /// Returns the number of bytes that the other side has acknowledged.
     pub fn acked(&self) -> Bytes {
         Bytes::new(self.una.min(self.stream_end).saturating_sub(1))
     }
 
-    /// Whether the endpoint is in fast recovery.
+    /// Returns whether the endpoint is in fast recovery.
     pub fn is_recovering(&self) -> bool {
         let tracked = self.troubles.tracking().is_some_and(|tracking| tracking.is_recovering());
         tracked || self.troubles.get().recovery.is_recovering()
     }
 
-    /// The blocks of the segment that [`Endpoint::poll_transmit`] has just returned, if it has a
+    /// Returns the blocks of the segment that [`Endpoint::poll_transmit`] has just returned, if
+    /// that segment has a nonzero
     /// [`Segment::sack_len`](crate::Segment::sack_len).
     pub fn sack(&self, profile: &Profile) -> Sack {
         self.receiver.sack(&self.troubles, profile)
     }
 
-    /// Whether both sides have permitted SACK.
+    /// Returns whether both sides have permitted SACK.
     pub fn uses_sack(&self) -> bool {
         self.notes.any(SACK_AGREED)
     }
 
-    /// Whether both sides have agreed on ECN.
+    /// Returns whether both sides have agreed on ECN.
     pub fn uses_ecn(&self) -> bool {
         self.ecn.agreed()
     }
 
-    /// Next offset to send.
+    /// Returns the next offset to send.
     #[inline]
     fn next(&self) -> u64 {
         self.una + u64::from(self.flight)
     }
 
-    /// One past the highest offset ever sent.
+    /// Returns one past the highest offset ever sent.
     #[inline]
     fn sent(&self) -> u64 {
         self.una + u64::from(self.unacked)
     }
 
-    /// The window and the algorithm that decides about it.
+    /// Returns the window and the algorithm that controls it.
     #[inline(always)]
     fn congestion(&mut self, profile: &Profile) -> (&mut Window, Algorithm<'_>) {
         let Endpoint { window, troubles, .. } = self;
         (window, Algorithm::of(profile, || &mut troubles.note().control))
     }
 
-    /// The state at a congestion signal, with `flight` bytes in the window.
+    /// Returns the outstanding data at a congestion signal when the window counts `flight` bytes as
+    /// in flight.
     fn outstanding(&self, flight: u32) -> Outstanding {
         Outstanding { flight, inflation: self.troubles.get().recovery.inflation() }
     }
 
-    /// Whether our FIN has been acknowledged.
+    /// Returns whether our FIN has been acknowledged.
     #[inline]
     fn fin_is_acked(&self) -> bool {
         self.una > self.stream_end

@@ -12,7 +12,7 @@ use crate::segment::{Flags, Segment};
 use crate::sequence::to_wire;
 
 impl Endpoint {
-    /// The next segment to send, until `None`.
+    /// Returns the next segment to send, or `None` if there is none.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.notes.any(DUE) || !self.state.is_synchronised() {
@@ -21,7 +21,7 @@ impl Endpoint {
         self.transmit_ordinary(now, profile)
     }
 
-    /// The same, faster for a sender that [lists its segments](Profile::lists_segments).
+    /// Does the same, but faster for a sender that [lists its segments](Profile::lists_segments).
     #[inline(always)]
     pub fn poll_transmit_listing(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         let by_list = self.notes.any(SELECTIVE) && !self.notes.any(DUE & !SELECTIVE);
@@ -38,7 +38,8 @@ impl Endpoint {
         self.poll_transmit(now, profile)
     }
 
-    /// The segment that is due, or the one that the list of segments permits, if there is a list.
+    /// Returns the segment that is due or, if there is a list of segments, the one that the list
+    /// permits.
     #[cold] // keeps the path of other senders short
     fn transmit_due(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         let seldom = self.notes.any(DUE & !SELECTIVE) || !self.state.is_synchronised();
@@ -48,7 +49,8 @@ impl Endpoint {
         self.transmit_listed(now, profile)
     }
 
-    /// The segment that the list of segments permits, or a separate acknowledgment if it permits none.
+    /// Returns the segment that the list of segments permits, or a separate acknowledgment if it
+    /// permits none.
     #[inline(always)]
     fn transmit_listed(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.burst > 0 {
@@ -63,14 +65,15 @@ impl Endpoint {
         if self.receiver.owes_ack() { self.ack_beside_list(profile) } else { None }
     }
 
-    /// A separate acknowledgment of a host that has a list of segments.
+    /// Returns a separate acknowledgment from a host that has a list of segments.
     #[inline(never)]
     fn ack_beside_list(&mut self, profile: &Profile) -> Option<Segment> {
         Some(self.pure_ack(profile))
     }
 
-    /// The next segment that does not wait for the sender's delay ([`Profile::send_jitter`]), until `None`: an
-    /// acknowledgment, a SYN-ACK, a RST, a fast retransmission, limited transmit. A host with this delay
+    /// Returns the next segment that does not wait for the sender's delay ([`Profile::send_jitter`]), or
+    /// `None` if there is none: an acknowledgment, a SYN-ACK, a RST, a fast retransmission or limited
+    /// transmit. A host with this delay
     /// first requests these segments, then asks whether there [are more](Endpoint::wants_to_send), and
     /// requests the rest after the delay.
     #[cold]
@@ -84,12 +87,12 @@ impl Endpoint {
         if let Some(segment) = self.transmit_urgent(now, profile) {
             return Some(segment);
         }
-        // As in ns-2, the first data answers the SYN-ACK even if it waits.
+        // As in ns-2, the first data answers the SYN-ACK even if that data still waits.
         let answers = profile.handshake_ack == HandshakeAck::Piggyback && self.sent() == 1 && self.has_data();
         if answers && self.receiver.next() == 1 { None } else { self.owed_ack(profile) }
     }
 
-    /// Whether [`Endpoint::poll_transmit`] would return a SYN or data now.
+    /// Returns whether [`Endpoint::poll_transmit`] would return a SYN or data now.
     #[cold]
     pub fn wants_to_send(&mut self, profile: &Profile) -> bool {
         match self.state {
@@ -101,12 +104,12 @@ impl Endpoint {
         }
     }
 
-    /// The sender's delay is over: segments that an arrival has released may leave now.
+    /// Ends the sender's delay: segments that an arrival has released may leave now.
     pub fn release(&mut self, profile: &Profile) {
         self.burst = profile.max_burst;
     }
 
-    /// Data, or a separate acknowledgment if there is none.
+    /// Returns data, or a separate acknowledgment if no data may leave.
     #[inline(always)]
     fn transmit_ordinary(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.burst > 0
@@ -118,7 +121,7 @@ impl Endpoint {
         self.owed_ack(profile)
     }
 
-    /// New data, if the windows permit it.
+    /// Returns new data, if the windows permit it.
     #[inline(always)]
     fn transmit_data(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.ecn.is_waiting() {
@@ -138,7 +141,7 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Urgent segments, and those that open and close a connection.
+    /// Returns urgent segments, and those that open or close a connection.
     #[cold]
     fn transmit_seldom(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.notes.take(RESET) {
@@ -154,7 +157,7 @@ impl Endpoint {
         }
     }
 
-    /// SYN or SYN-ACK, if it is at `next`.
+    /// Returns the SYN or SYN-ACK, if that is what `next` refers to.
     fn transmit_syn(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.next() > 0 {
             return None;
@@ -189,7 +192,8 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// In a synchronised state: urgent segments, then data, then a separate acknowledgment.
+    /// Returns the next segment in a synchronised state: an urgent one first, then data, then a
+    /// separate acknowledgment.
     fn transmit_synchronised(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if let Some(segment) = self.transmit_urgent(now, profile) {
             return Some(segment);
@@ -203,7 +207,8 @@ impl Endpoint {
         self.transmit_ordinary(now, profile)
     }
 
-    /// An acknowledgment before any data, a fast retransmission, limited transmit.
+    /// Returns an acknowledgment that must precede any data, a fast retransmission, or limited
+    /// transmit.
     #[cold]
     fn transmit_urgent(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.notes.take(HANDSHAKE_ACK) {
@@ -225,37 +230,39 @@ impl Endpoint {
         None
     }
 
-    /// The application is about to be notified of what has arrived: an acknowledgment that is due leaves
-    /// before the application's answer, unless waiting data carries it ([`Profile::prompt_ack`]).
+    /// Must be called before the application is notified of what has arrived: an acknowledgment that is
+    /// due then leaves before the application's answer, unless waiting data carries it
+    /// ([`Profile::prompt_ack`]).
     pub fn acknowledge_apart(&mut self, profile: &Profile) {
         if profile.prompt_ack == PromptAck::Apart && self.receiver.owes_ack() && !self.has_data() {
             self.notes.set(HANDSHAKE_ACK);
         }
     }
 
-    /// Whether there is anything to send at `next`, either a byte or the FIN.
+    /// Returns whether there is anything to send at `next`, either a byte or the FIN.
     #[inline]
     pub(super) fn has_data(&self) -> bool {
         let next = self.next();
         next < self.stream_end || (self.notes.any(CLOSING) && next == self.stream_end)
     }
 
-    /// Bytes that may be in flight according to the congestion window, enlarged by `extra` segments, and the
-    /// other side's window.
+    /// Returns the number of bytes that may be in flight according to both the congestion window,
+    /// enlarged by `extra` segments, and the other side's window.
     #[inline]
     pub(super) fn usable_window(&self, extra: u8, profile: &Profile) -> u64 {
         let segments = (self.usable_segments(profile) + u64::from(extra)).min(u64::from(profile.max_window));
         (segments * u64::from(profile.mss)).min(u64::from(self.peer_window))
     }
 
-    /// Segments that may be in flight according to the congestion window, inflated in fast recovery.
+    /// Returns the number of segments that may be in flight according to the congestion window,
+    /// inflated in fast recovery.
     #[inline]
     pub(super) fn usable_segments(&self, profile: &Profile) -> u64 {
         let inflation = if self.unsettled { self.troubles.get().recovery.inflation() } else { 0 };
         self.window.usable(inflation, profile)
     }
 
-    /// Whether the segment at `next` fits into `window` bytes.
+    /// Returns whether the segment at `next` fits into `window` bytes.
     #[inline]
     pub(super) fn fits(&self, window: u64, profile: &Profile) -> bool {
         let len = self.segment_len(self.next(), profile);
@@ -271,7 +278,7 @@ impl Endpoint {
         !(held_back && self.is_nagled(profile))
     }
 
-    /// Whether a partial segment has to wait for outstanding data.
+    /// Returns whether a partial segment has to wait until outstanding data is acknowledged.
     #[cold]
     fn is_nagled(&self, profile: &Profile) -> bool {
         match profile.nagle_rule {
@@ -280,7 +287,7 @@ impl Endpoint {
         }
     }
 
-    /// Payload of the segment at `from`.
+    /// Returns the payload length of the segment at `from`.
     #[inline]
     pub(super) fn segment_len(&self, from: u64, profile: &Profile) -> u32 {
         self.stream_end.saturating_sub(from).min(u64::from(profile.mss)) as u32
@@ -332,7 +339,7 @@ impl Endpoint {
         (segment, end)
     }
 
-    /// Whether the last segment of the stream, of `len` bytes, carries the FIN.
+    /// Returns whether the last segment of the stream, of `len` bytes, carries the FIN.
     #[cold]
     fn closes_with(&self, len: u32, profile: &Profile) -> bool {
         let closing = self.notes.any(CLOSING) && self.stream_end != ENDLESS;
@@ -364,7 +371,7 @@ impl Endpoint {
         }
     }
 
-    /// After a pause the window shrinks before anything is sent.
+    /// Shrinks the window after a pause, before anything is sent.
     #[inline]
     pub(super) fn restart_after_idle(&mut self, now: Instant, profile: &Profile) {
         if self.unacked == 0 && self.una > 1 {
@@ -403,8 +410,8 @@ impl Endpoint {
         }
     }
 
-    /// The beginning of the pause that may follow this acknowledgment: the last transmission by RFC 5681, or
-    /// the last acknowledgment in ns-2, whose timer keeps running.
+    /// Records the beginning of the pause that may follow this acknowledgment: the last transmission
+    /// according to RFC 5681, or the last acknowledgment in ns-2, whose timer keeps running.
     #[inline]
     pub(super) fn note_activity_on_ack(&mut self, now: Instant, profile: &Profile) {
         if profile.idle_restart == IdleRestart::Ns2 {
@@ -412,11 +419,12 @@ impl Endpoint {
         }
     }
 
-    /// Bytes of the SACK option for data beyond the first hole, if the other side permits SACK.
+    /// Returns the bytes of the SACK option for data beyond the first hole, if the other side
+    /// permits SACK.
     ///
-    /// DEVIATES from RFC 6691, section 2: in a segment with payload, the option is added to the segment size.
-    /// Otherwise a host that both sends and receives, with losses in both directions, would change its
-    /// segments' boundaries each time.
+    /// DEVIATES from RFC 6691, section 2: in a segment with payload, the option is added to the segment
+    /// size. Otherwise, a host that both sends and receives, with losses in both directions, would
+    /// change its segments' boundaries each time an option appears or changes.
     #[cold]
     fn sack_len(&mut self, profile: &Profile) -> u8 {
         if !self.uses_sack() {
@@ -429,7 +437,7 @@ impl Endpoint {
         (profile.sack_overhead + blocks * BLOCK_BYTES) as u8
     }
 
-    /// A separate acknowledgment, if one is due.
+    /// Returns a separate acknowledgment, if one is due.
     #[inline]
     fn owed_ack(&mut self, profile: &Profile) -> Option<Segment> {
         self.receiver.owes_ack().then(|| self.pure_ack(profile))
@@ -441,8 +449,8 @@ impl Endpoint {
         self.control(Flags::ACK, self.sent(), profile)
     }
 
-    /// After the acknowledgment for the segments before a change of CE, the other one remains due (RFC 8257,
-    /// 3.2).
+    /// Returns the acknowledgment that must precede any data. If it is for the segments before a change
+    /// of CE, the one for the segment that brought the change remains due (RFC 8257, 3.2).
     #[cold]
     fn urgent_ack(&mut self, profile: &Profile) -> Segment {
         let mut segment = self.pure_ack(profile);
@@ -456,7 +464,8 @@ impl Endpoint {
         segment
     }
 
-    /// A segment without payload at `from`; with the ACK bit, it acknowledges everything that has arrived.
+    /// Returns a segment without payload at `from`; with the ACK bit, it acknowledges everything that
+    /// has arrived in order.
     #[inline]
     fn control(&mut self, flags: Flags, from: u64, profile: &Profile) -> Segment {
         let mut segment = Segment {

@@ -7,7 +7,8 @@ use crate::profile::{Profile, third_of};
 use crate::recovery::Phase;
 
 impl Endpoint {
-    /// Returns whether the next segment has to wait; if so, the timer fires in time.
+    /// Returns whether the next segment has to wait; if so, makes sure that the timer fires when
+    /// that segment may leave.
     pub(super) fn waits_for_its_time(&mut self, now: Instant) -> bool {
         let next = self.tracking().pace.as_ref().and_then(|pace| pace.waits(now));
         let Some(next) = next else { return false };
@@ -32,7 +33,7 @@ impl Endpoint {
         waited
     }
 
-    /// Notes that a segment of `len` bytes leaves.
+    /// Notes that a segment of `len` bytes is leaving.
     pub(super) fn note_pace(&mut self, now: Instant, len: u32, profile: &Profile) {
         let takes = self.rto.srtt().map_or(Span::ZERO, |srtt| {
             let share = f64::from(len) / f64::from(profile.mss);
@@ -42,7 +43,7 @@ impl Endpoint {
         self.tracking_mut().pace().sent(now, takes, profile.pacing_burst.max(burst));
     }
 
-    /// Returns the number of segments that the pacing rate sends in a smoothed round-trip time.
+    /// Returns the number of segments that leave in a smoothed round-trip time at the pacing rate.
     fn paced_window(&self, profile: &Profile) -> f64 {
         let (cwnd, ssthresh) = (self.window.cwnd().max(1.0), self.window.ssthresh());
         let slow_start = cwnd < ssthresh / 2.0;
@@ -80,7 +81,7 @@ impl Endpoint {
         self.rest_of_burst(now) > 0
     }
 
-    /// Notes that new data leaves.
+    /// Notes that new data is leaving.
     #[cold]
     pub(super) fn note_burst(&mut self, now: Instant, profile: &Profile) {
         let rest = self.rest_of_burst(now);

@@ -1,7 +1,8 @@
 //! Header prediction: almost all segments that arrive at an established connection either contain the next
 //! data and acknowledge nothing new, or acknowledge new data and contain none (V. Jacobson, "4BSD header
-//! prediction", ACM Computer Communication Review 20 (2), 1990). For both kinds, most of [`super::input`] is
-//! not needed. Where packets are lost, half of the data arrives behind a hole or a second time, and its
+//! prediction", ACM Computer Communication Review 20 (2), 1990). Neither kind needs most of
+//! [`super::input`]. Where packets are lost, half of the data arrives behind a hole or a second time,
+//! and its
 //! acknowledgment field acknowledges nothing new either.
 
 use aqmlab_units::Instant;
@@ -14,25 +15,26 @@ use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
 use crate::sequence::{from_wire, to_wire};
 
-/// A segment of the expected kind.
+/// A segment of an expected kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Predicted {
-    /// The next data in order, while nothing waits beyond it.
+    /// The next data in order, while no data beyond it waits.
     Data,
-    /// Data from this offset, while the host has nothing outstanding.
+    /// Data that starts at this offset, while the host has nothing outstanding.
     Elsewhere { from: u64 },
     /// A pure acknowledgment of this many bytes, while no loss is suspected.
     Ack { bytes: u32 },
 }
 
 impl Endpoint {
-    /// A segment without SACK blocks arrives; `ce`: with congestion experienced.
+    /// Processes a segment without SACK blocks; `ce` is true if it arrived with Congestion
+    /// Experienced.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
         self.on_segment_as(now, seg, ce, false, profile);
     }
 
-    /// The same, faster for a sender that [lists its segments](Profile::lists_segments).
+    /// Does the same, but faster for a sender that [lists its segments](Profile::lists_segments).
     #[inline(always)]
     pub fn on_segment_listing(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
         self.on_segment_as(now, seg, ce, true, profile);
@@ -60,7 +62,8 @@ impl Endpoint {
         debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast path and the full one agree");
     }
 
-    /// A segment with these SACK blocks arrives; `ce`: with congestion experienced.
+    /// Processes a segment with these SACK blocks; `ce` is true if it arrived with Congestion
+    /// Experienced.
     pub fn on_segment_with_sack(
         &mut self,
         now: Instant,
@@ -83,7 +86,8 @@ impl Endpoint {
         debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast path and the full one agree");
     }
 
-    /// Whether the segment has no data and acknowledges nothing new, for a sender that tracks each segment.
+    /// Returns whether the segment has no data and acknowledges nothing new, and the sender tracks each
+    /// segment.
     #[inline(always)]
     fn is_pure_report(&self, seg: &Segment, ce: bool, profile: &Profile) -> bool {
         let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce && seg.len == 0;
@@ -94,7 +98,8 @@ impl Endpoint {
             && seg.seq == self.receiver.next_on_wire()
     }
 
-    /// Whether the segment is of the expected kind. An ECN echo is not of this kind, and neither is CE.
+    /// Returns which expected kind the segment is of, if any. A segment with an ECN echo or with CE is
+    /// of none.
     #[inline(always)]
     fn prediction(&self, seg: &Segment, ce: bool, profile: &Profile) -> Option<Predicted> {
         let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce;
@@ -152,8 +157,8 @@ impl Endpoint {
         self.go_on(now, bytes, true, profile);
     }
 
-    /// The same for a control with a memory, or a sender that tracks each segment: the hot path has no room for
-    /// them.
+    /// Processes a predicted acknowledgment for a control with a memory, or for a sender that tracks
+    /// each segment; this is kept apart because the hot path has no room for it.
     #[inline(never)]
     fn on_predicted_ack_apart(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         if self.tracks(profile) {

@@ -1,5 +1,5 @@
-//! Differences with SACK: acknowledgments update the scoreboard, which decides what leaves while it
-//! has any entry (RFC 6675, section 5).
+//! What differs with SACK: acknowledgments update the scoreboard, which decides what leaves as long
+//! as it has any entry (RFC 6675, section 5).
 
 use aqmlab_units::Instant;
 
@@ -17,12 +17,13 @@ enum Choice {
     Hole(Hole),
     /// Data not sent yet.
     New,
-    /// The end of the outstanding data, repeated because nothing else shows whether it arrived.
+    /// The end of the outstanding data, which is sent again because nothing else would show whether
+    /// it arrived.
     Rescue(Hole),
 }
 
 impl Endpoint {
-    /// Returns how losses are repaired: by SACK only if both sides have permitted it.
+    /// Returns how losses are repaired; SACK is used only if both sides have permitted it.
     #[inline]
     pub(super) fn scheme(&self, profile: &Profile) -> Recovery {
         match profile.recovery {
@@ -76,8 +77,8 @@ impl Endpoint {
         news > 0 && (!ns2 || ack == una)
     }
 
-    /// Notes after an acknowledgment whether the scoreboard decides what leaves, and must then see the
-    /// next acknowledgment.
+    /// Notes, after an acknowledgment, whether the scoreboard decides what leaves and must therefore
+    /// see the next acknowledgment.
     pub(super) fn note_scoreboard(&mut self, profile: &Profile) {
         let trouble = self.troubles.get();
         let told =
@@ -87,7 +88,7 @@ impl Endpoint {
         self.unsettled |= decides;
     }
 
-    /// RFC 6675, section 4: returns whether the first unacknowledged octet is lost.
+    /// RFC 6675, section 4: returns whether the first unacknowledged octet counts as lost.
     pub(super) fn first_is_lost(&self, profile: &Profile) -> bool {
         let board = self.troubles.get().board.as_ref();
         board.is_some_and(|board| board.lost(profile).covers(self.una))
@@ -113,7 +114,8 @@ impl Endpoint {
             SackPipe::Rfc6675 | SackPipe::Segments => self.rto.partially_acked(ack),
             SackPipe::Ns2 => {
                 self.rto.forget_backoff();
-                // One segment for the data that has arrived, one for the loss before it.
+                // A partial ACK takes two segments off the counter: one that has arrived, as with
+                // any ACK, and here the lost one before it.
                 self.troubles.note().board.as_mut().expect("recovery has one").counter -= 1;
             }
         }
@@ -130,7 +132,8 @@ impl Endpoint {
             && ack >= recovery.recover()
     }
 
-    /// Processes new data acknowledged outside recovery: ns-2's Sack1 agent forgets the scoreboard.
+    /// Processes new data acknowledged outside recovery, when ns-2's Sack1 agent forgets the
+    /// scoreboard.
     pub(super) fn forget_scoreboard_in_ns2(&mut self, profile: &Profile) {
         let told = self.troubles.get().board.as_ref().is_some_and(|board| !board.is_empty());
         if told && profile.sack_pipe == SackPipe::Ns2 {
@@ -151,7 +154,7 @@ impl Endpoint {
         segment
     }
 
-    /// Returns the next segment while the scoreboard has any entry.
+    /// Returns the next segment as long as the scoreboard has any entry.
     pub(super) fn transmit_selectively(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.burst == 0 {
             return None;
@@ -170,9 +173,9 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Returns whether [`Endpoint::transmit_selectively`] would return a segment, if the limit on bursts
-    /// permits it. ns-2's Sack1 agent checks only its counter before it waits, and may find afterwards that
-    /// nothing fits.
+    /// Returns whether [`Endpoint::transmit_selectively`] would return a segment, provided the limit on
+    /// bursts permits it. ns-2's Sack1 agent checks only its counter before it waits, and may find after
+    /// the wait that nothing fits.
     pub(super) fn wants_to_send_selectively(&mut self, profile: &Profile) -> bool {
         match profile.sack_pipe {
             _ if !self.is_recovering() => self.fits_past_sacked(profile),
@@ -183,8 +186,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 6675, section 5, steps (C) and C.1: the result of NextSeg() of section 4, if there is
-    /// room in the pipe.
+    /// RFC 6675, section 5, steps (C) and C.1: returns the result of NextSeg(), defined in section
+    /// 4, if the pipe has room.
     fn next_seg(&self, profile: &Profile) -> Option<Choice> {
         let (board, sent) = (self.board(), self.sent());
         let lost = board.lost(profile);
@@ -203,7 +206,8 @@ impl Endpoint {
         hole.map(Choice::Hole).or_else(|| board.rescue(sent, profile.mss).map(Choice::Rescue))
     }
 
-    /// ns-2's Sack1 agent: its counter against the window; any hole below a SACKed segment, then new data.
+    /// ns-2's Sack1 agent: if its counter is below the window, returns any hole below a SACKed segment,
+    /// or else new data.
     fn next_seg_in_ns2(&self, profile: &Profile) -> Option<Choice> {
         if !self.has_room_in_ns2(profile) {
             return None;
@@ -227,7 +231,7 @@ impl Endpoint {
             Choice::Hole(hole) => {
                 let (segment, to) = self.send_hole(now, hole, profile);
                 self.board_mut().retransmitted(hole.from, to);
-                // After a timeout, sending may not have come that far yet.
+                // After a timeout, the sending position may not yet have reached this point.
                 self.flight = self.flight.max((to - self.una) as u32);
                 segment
             }
@@ -240,7 +244,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns a segment of a hole, from its start, and the offset of the hole's end.
+    /// Returns a segment that starts at the beginning of a hole, and the offset of the hole's end.
     fn send_hole(&mut self, now: Instant, hole: Hole, profile: &Profile) -> (Segment, u64) {
         let most = (hole.to - hole.from).min(u64::from(u32::MAX)) as u32;
         let again = hole.from < self.sent();
@@ -252,9 +256,10 @@ impl Endpoint {
         (segment, to)
     }
 
-    /// Outside recovery: the segment at the current sending position, beyond SACKed data. The window counts
-    /// data in the network, without SACKed data. Limited transmit thus sends according to pipe and cwnd (RFC
-    /// 6675, section 5, step 3), and after a timeout the "filling in" of 5.1 goes from hole to hole.
+    /// Outside recovery, returns the segment at the current sending position, after skipping SACKed
+    /// data. The window counts only data in the network, without SACKed data. Limited transmit thus
+    /// sends according to pipe and cwnd (RFC 6675, section 5, step 3), and after a timeout, the "filling
+    /// in" of 5.1 goes from hole to hole.
     fn transmit_past_sacked(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if !self.fits_past_sacked(profile) {
             return None;
@@ -270,7 +275,8 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Moves past SACKed data; returns whether the segment there may leave.
+    /// Moves the sending position past SACKed data, and returns whether the segment there may
+    /// leave.
     fn fits_past_sacked(&mut self, profile: &Profile) -> bool {
         let next = self.board().gap_from(self.next()).from;
         self.flight = (next - self.una) as u32;
@@ -280,7 +286,7 @@ impl Endpoint {
         self.has_data() && self.fits((window + arrived).min(self.reach(profile)), profile)
     }
 
-    /// Returns how far beyond `una` segments may reach, in bytes, regardless of the congestion window.
+    /// Returns how many bytes beyond `una` segments may reach, regardless of the congestion window.
     pub(super) fn reach(&self, profile: &Profile) -> u64 {
         (u64::from(profile.max_window) * u64::from(profile.mss)).min(u64::from(self.peer_window))
     }

@@ -8,8 +8,8 @@ use crate::event::Ending;
 use crate::profile::{EcnAtOne, EcnFallback, Profile, ReductionBase};
 
 impl Endpoint {
-    /// Executes the actions due at `now`. Call this at or after [`Endpoint::deadline`]; early calls do
-    /// nothing.
+    /// Carries out the actions due at `now`. The host must call this at or soon after
+    /// [`Endpoint::deadline`]; early calls do nothing.
     pub fn on_timer(&mut self, now: Instant, profile: &Profile) {
         let due = self.receiver.deadline();
         if self.receiver.on_timer(now) && profile.delayed_ack_adapts {
@@ -26,7 +26,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends an acknowledgment whose delay ended `at` this time.
+    /// Notes that an acknowledgment has waited until its delay ended, at the time `at`.
     #[cold]
     fn note_waited_ack(&mut self, at: Instant, profile: &Profile) {
         let rto = self.rto.rto(profile);
@@ -53,14 +53,16 @@ impl Endpoint {
         self.flight = 0; // the SYN again
     }
 
-    /// RFC 6298, 5.4 to 5.6: retransmit the earliest segment, back off, start over from there.
+    /// RFC 6298, 5.4 to 5.6: retransmits the earliest segment, backs off the timer, and starts over
+    /// from that segment.
     fn on_data_timeout(&mut self, now: Instant, profile: &Profile) {
         let waited = self.ecn.stop_waiting();
         if self.tracks(profile) && self.timer_was_no_timeout(now, profile) {
             return;
         }
         if self.unacked == 0 {
-            // Only a sender stopped by an ECN echo keeps a timer without data: it may continue. In
+            // Without outstanding data, the timer runs only if an ECN echo has stopped the sender,
+            // which may now continue. In
             // ns-2 the ACK that opens a window closed by a mark leaves the timer running.
             debug_assert!(waited || profile.ecn_at_one == EcnAtOne::Ns2, "a timer without a reason");
             self.rto.stop();
@@ -100,8 +102,8 @@ impl Endpoint {
         self.flight = 0;
     }
 
-    /// Returns the bytes that a timeout halves. Bytes that have left the network according to SACK do not
-    /// count, unless all outstanding data does.
+    /// Returns the number of bytes that a timeout halves. Bytes that have left the network according to
+    /// SACK count only if the base of reductions is not [`ReductionBase::Flight`].
     fn flight_of_timeout(&self, profile: &Profile) -> u32 {
         let board = self.troubles.get().board.as_ref();
         let sacked = match profile.reduction_base {
@@ -111,8 +113,8 @@ impl Endpoint {
         self.flight - sacked as u32
     }
 
-    /// The action of ns-2's timer when nothing is outstanding: the window becomes one segment, as after a
-    /// timeout.
+    /// Does what ns-2's timer does when nothing is outstanding: the window becomes one segment, as after
+    /// a timeout.
     pub(super) fn pause_in_ns2(&mut self, profile: &Profile) {
         self.window.restart(1.0);
         let sent = self.sent();
