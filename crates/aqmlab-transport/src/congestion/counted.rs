@@ -1,7 +1,7 @@
 //! CUBIC in whole segments: its window opens by one segment after a certain number of acknowledged segments,
 //! which the cubic function determines (S. Ha, I. Rhee, L. Xu, "CUBIC: A New TCP-Friendly High-Speed TCP
-//! Variant", ACM SIGOPS Operating Systems Review 42 (5), 2008, figure 2). The steps of time and size, and the
-//! details that the paper leaves open, are those observed on Linux 6.1.
+//! Variant", ACM SIGOPS Operating Systems Review 42 (5), 2008, figure 2). The resolution of time and
+//! window, and the details that the paper leaves open, are as observed on Linux 6.1.
 
 use aqmlab_units::{Instant, Span};
 
@@ -10,19 +10,22 @@ use crate::profile::Profile;
 
 /// Resolution: steps per second, and per unit.
 const STEPS: f64 = 1024.0;
-/// C is ten times a multiple of 1/1024.
+/// Steps per unit of C, which is a multiple of 10/1024.
 const STEPS_OF_C: f64 = STEPS / 10.0;
-/// The function is evaluated again once the window has moved or more time than this has passed, in
-/// milliseconds.
+/// The function is evaluated again once the window has changed or more than this time, in
+/// milliseconds, has passed.
 const LOOKS: u64 = 31;
-/// Time after the beginning of a stage during which round trips do not count, because queues are still long;
-/// in milliseconds.
+/// Time, in milliseconds, after the beginning of a stage during which round trips do not count because
+/// queues are still long.
 const SETTLING: u64 = 1000;
-/// Acknowledged segments per segment of window, where the function is flat.
+/// Number of acknowledged segments that opens the window by one segment where the function is flat,
+/// as a multiple of the window.
 const FLAT: u32 = 100;
-/// Maximum of the same before the first loss.
+/// Maximum number of acknowledged segments that opens the window by one segment before the first
+/// loss.
 const FIRST: u32 = 20;
-/// The window opens by at most half of a round trip's segments.
+/// Minimum number of acknowledged segments that opens the window by one segment, so that it grows
+/// by at most half per round trip.
 const LEAST: u32 = 2;
 
 /// State, in segments.
@@ -38,12 +41,12 @@ pub(super) struct Counted {
     stage: Option<Stage>,
 }
 
-/// How much of the congestion window a window of data uses.
+/// How much of the congestion window each window of data uses.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 struct Usage {
     /// Segments in flight.
     most: u32,
-    /// Whether these filled the window.
+    /// Whether these segments filled the window.
     full: bool,
     /// SND.NXT at that time.
     end: u64,
@@ -62,9 +65,9 @@ struct Stage {
     origin: u32,
     /// W_tcp.
     w_est: u32,
-    /// ack_cnt: segments that are not in `w_est` yet.
+    /// ack_cnt: number of acknowledged segments that `w_est` does not reflect yet.
     acked: u32,
-    /// Time at which `count` was last set, in milliseconds, and the window then.
+    /// Time, in milliseconds, at which `count` was last set, and the window at that time.
     looked: Option<(u64, u32)>,
 }
 
@@ -72,7 +75,7 @@ fn in_steps(share: f64, steps: f64) -> f64 {
     libm::round(share * steps) / steps
 }
 
-/// Returns the part of a window that a reduction leaves.
+/// Returns the share of a window that remains after a reduction.
 fn beta(profile: &Profile) -> f64 {
     in_steps(profile.cubic_beta, STEPS)
 }
@@ -90,8 +93,8 @@ impl Stage {
         Stage { epoch, resumed: epoch, k, origin, w_est: cwnd, acked: 0, looked: None }
     }
 
-    /// Returns the number of acknowledged segments per segment of window, by the cubic function one round
-    /// trip ahead.
+    /// Returns the number of acknowledged segments that opens the window by one segment, according to
+    /// the cubic function one round trip ahead.
     fn by_function(&self, now: Instant, cwnd: u32, ahead: Span, profile: &Profile) -> u32 {
         let ms = whole_ms(now) - self.epoch + ahead.as_ns().div_ceil(Span::ms(1).as_ns());
         let from_k = libm::floor(ms as f64 * STEPS / 1e3) - self.k;
@@ -106,7 +109,7 @@ impl Stage {
         }
     }
 
-    /// Returns the largest such number with which the window keeps up with Reno's.
+    /// Returns the largest such number with which the window still keeps up with Reno's window.
     fn by_reno(&mut self, cwnd: u32, profile: &Profile) -> u32 {
         // 1 / alpha, in eighths
         let eighths = libm::floor(8.0 * (1.0 + beta(profile)) / (3.0 * (1.0 - beta(profile)))) as u32;
@@ -119,7 +122,7 @@ impl Stage {
 }
 
 impl Usage {
-    /// Processes the segments in flight before an acknowledgment.
+    /// Records how many segments were in flight before an acknowledgment.
     fn heard(&mut self, window: &Window, heard: &Heard, profile: &Profile) {
         let before = heard.una - u64::from(heard.bytes);
         let flight = (heard.sent - before).div_ceil(u64::from(profile.mss)) as u32;
@@ -131,8 +134,8 @@ impl Usage {
 }
 
 impl Counted {
-    /// Records that nothing was outstanding since `left`, and that sending restarts at `now`: a pause does
-    /// not count.
+    /// Records that sending restarts at `now` after a pause that began at `left`, with nothing
+    /// outstanding. The pause does not count as elapsed time.
     pub(super) fn resumed(&mut self, now: Instant, left: Instant) {
         if let Some(stage) = &mut self.stage {
             let now = whole_ms(now);
@@ -219,8 +222,9 @@ impl Control for Counted {
 mod tests {
     use super::*;
 
-    /// W_max 100, reduced to 70: K is (30 / 0.4004)^(1/3) = 4.216 s, and 60 ms after the beginning the function is 28
-    /// segments below 100. Reno's window grows by one after 70 * 15 / 8 = 131 acknowledged segments.
+    /// With W_max at 100 and the window reduced to 70, K is (30 / 0.4004)^(1/3) = 4.216 s, and 60 ms
+    /// after the beginning, the function is 28 segments below 100. Reno's window grows by one after 70 *
+    /// 15 / 8 = 131 acknowledged segments.
     #[test]
     fn counts_are_those_computed_by_hand() {
         let profile = Profile::named("linux").expect("built in");

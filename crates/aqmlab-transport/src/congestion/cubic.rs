@@ -7,10 +7,11 @@ use crate::profile::{Increase, Profile};
 
 pub(super) const VERSION: u32 = 2;
 
-/// State of CUBIC, in segments and seconds.
+/// State of CUBIC; amounts are in segments, and times in seconds.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(super) struct Cubic {
-    /// W_max; 0 while it is undefined, before the first reduction (4.10) and after a timeout (4.8).
+    /// W_max; 0 while it is undefined, which it is before the first reduction (4.10) and after a
+    /// timeout (4.8).
     w_max: f64,
     /// cwnd_prior: the window when `ssthresh` was last set; 0 before that.
     prior: f64,
@@ -21,7 +22,7 @@ pub(super) struct Cubic {
 /// A stage of congestion avoidance: from a reduction, or the end of slow start, to the next.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Stage {
-    /// t_epoch, later by the time that must not count as elapsed.
+    /// t_epoch, shifted by the time that must not count as elapsed.
     epoch: Instant,
     /// K: time at which the window is back at `w_max`.
     k: f64,
@@ -47,8 +48,8 @@ impl Stage {
         profile.cubic_c * (from_k * from_k * from_k) + self.w_max
     }
 
-    /// Time since the latest acknowledgment does not count: the application was the limit (4.2,
-    /// 5.8).
+    /// Keeps the time since the latest acknowledgment from counting as elapsed, because the
+    /// application was the limit (4.2, 5.8).
     fn skip(&mut self, now: Instant) {
         self.epoch += now - self.heard;
         self.heard = now;
@@ -56,7 +57,7 @@ impl Stage {
 }
 
 impl Cubic {
-    /// Records that nothing was outstanding, and that sending restarts at `now`.
+    /// Records that sending restarts at `now` after a pause with nothing outstanding.
     pub(super) fn resumed(&mut self, now: Instant) {
         if let Some(stage) = &mut self.stage {
             stage.skip(now);
@@ -64,7 +65,7 @@ impl Cubic {
     }
 }
 
-/// AIMD(alpha, beta) has Reno's mean window with this alpha (4.3).
+/// Returns the alpha with which AIMD(alpha, beta) has the same mean window as Reno (4.3).
 fn alpha(profile: &Profile) -> f64 {
     3.0 * (1.0 - profile.cubic_beta) / (1.0 + profile.cubic_beta)
 }
@@ -96,8 +97,8 @@ impl Control for Cubic {
         let alpha = if stage.w_est >= self.prior { 1.0 } else { alpha(profile) };
         stage.w_est += alpha * segments / cwnd; // equation 4
         if profile.cubic_reno_friendly && stage.w_cubic(t, profile) < stage.w_est {
-            // DEVIATES from 4.3 if cwnd is already above W_est, because target is W_cubic a round
-            // trip later: the larger of the two is kept.
+            // DEVIATES from 4.3 if cwnd is already above W_est, because target is W_cubic one round
+            // trip later: the larger of cwnd and W_est is kept.
             window.open((stage.w_est - cwnd).max(0.0));
             return;
         }

@@ -1,5 +1,6 @@
-//! DCTCP (RFC 8257): Reno, but the reduction at a mark depends on the frequency of marks. When it counts
-//! whole segments, its arithmetic and the boundaries of its windows are those observed on Linux 6.1.
+//! DCTCP (RFC 8257): like Reno, except that the size of the reduction at a mark depends on how frequent
+//! marks are. When it counts whole segments, its arithmetic and the boundaries of its windows are as
+//! observed on Linux 6.1.
 
 use super::reno::Reno;
 use super::window::{Ack, Control, Cut, Heard, Sign, Window};
@@ -10,7 +11,7 @@ pub(super) const VERSION: u32 = 2;
 /// Steps of alpha in whole numbers.
 const STEPS: f64 = 1024.0;
 
-/// The estimate of congestion and the observation window for it (section 3.3).
+/// The estimate of congestion, and its observation window (section 3.3).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Dctcp {
     /// DCTCP.Alpha.
@@ -24,19 +25,20 @@ pub(super) struct Dctcp {
 }
 
 impl Default for Dctcp {
-    /// Section 4.2: an initial alpha of 1 is cautious.
+    /// Section 4.2: alpha starts at 1, the cautious choice.
     fn default() -> Self {
         Dctcp { alpha: 1.0, window_end: 1, acked: 0, marked: 0 }
     }
 }
 
-/// Whether DCTCP counts whole segments, not bytes.
+/// Returns whether DCTCP counts whole segments instead of bytes.
 fn counts_segments(profile: &Profile) -> bool {
     profile.reduction_base == ReductionBase::CongestionWindow
 }
 
 impl Dctcp {
-    /// The same in segments: alpha is a multiple of 1/1024, and a window ends where DCTCP.WindowEnd is reached.
+    /// Section 3.3, steps 1 to 8, in segments: alpha is a multiple of 1/1024, and a window ends with the
+    /// acknowledgment that reaches DCTCP.WindowEnd.
     fn heard_in_segments(&mut self, heard: &Heard, profile: &Profile) {
         self.acked += u64::from(heard.segments);
         self.marked += if heard.marked { u64::from(heard.segments) } else { 0 };
@@ -79,7 +81,8 @@ impl Control for Dctcp {
         Reno.avoid(window, ack, profile);
     }
 
-    /// Section 3.3, step 9, at marks; section 3.5 at losses: like conventional TCP.
+    /// Section 3.3, step 9, at marks; section 3.5 at losses, which reduce the window as in
+    /// conventional TCP.
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
         if sign != Sign::Mark {
             return Reno.congestion(sign, window, profile);

@@ -1,15 +1,15 @@
 //! Slow start that ends before a loss, as in HyStart: when a train of acknowledgments is half a round trip
 //! long, or when the round trip has become longer (S. Ha, I. Rhee, "Taming the elephants: New TCP slow
-//! start", Computer Networks 55 (9), 2011). Its bounds are those observed on Linux 6.1 with CUBIC.
+//! start", Computer Networks 55 (9), 2011). Its bounds are as observed on Linux 6.1 with CUBIC.
 
 use aqmlab_units::{Instant, Span};
 
 use super::window::{Heard, Window};
 use crate::profile::Profile;
 
-/// Window in segments below which slow start continues.
+/// Window, in segments, below which slow start always continues.
 const LOW_WINDOW: f64 = 16.0;
-/// Maximum distance between acknowledgments of one train.
+/// Maximum time between successive acknowledgments of one train.
 const SPACING: Span = Span::ms(2);
 /// Time for which a host may delay acknowledgments.
 const HELD_BACK: Span = Span::ms(1);
@@ -18,17 +18,17 @@ const SAMPLES: u8 = 8;
 const LEAST_GROWTH: Span = Span::ms(4);
 const MOST_GROWTH: Span = Span::ms(16);
 
-/// State of the round and of earlier ones.
+/// State of the current round and of earlier rounds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct HyStart {
     found: bool,
-    /// SND.NXT at the beginning of the round and at the latest acknowledgment.
+    /// SND.NXT at the beginning of the round, and at the latest acknowledgment.
     end: u64,
     sent: u64,
     /// Time at the beginning of the round, and at the latest acknowledgment of its train.
     began: Instant,
     train: Instant,
-    /// The shortest round trip of all, and of the round.
+    /// The shortest round trip so far, and the shortest in the current round.
     least: Span,
     round: Span,
     samples: u8,
@@ -72,12 +72,13 @@ impl HyStart {
         }
     }
 
-    /// Records that the retransmission timer has expired: a new slow start follows.
+    /// Records that the retransmission timer has expired, after which a new slow start begins.
     pub(super) fn timed_out(&mut self) {
         *self = HyStart { end: self.sent, sent: self.sent, ..HyStart::default() };
     }
 
-    /// Pacing spreads the segments, and therefore the acknowledgments.
+    /// Returns whether the train of acknowledgments is long enough to end slow start. Pacing
+    /// spreads the segments, and therefore the acknowledgments as well.
     fn train_is_long(&mut self, now: Instant, profile: &Profile) -> bool {
         if now - self.train > SPACING {
             return false;

@@ -18,11 +18,11 @@ enum Phase {
     Standard,
     /// Conservative slow start (CSS): cssBaselineMinRtt, and the number of complete rounds.
     Conservative { baseline: Span, rounds: u8 },
-    /// The initial slow start has ended, and HyStart++ with it.
+    /// The initial slow start has ended, and so has HyStart++.
     Over,
 }
 
-/// The phase, and the round that is measured (section 4.2).
+/// The phase, and the round that is being measured (section 4.2).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct HyStartPlusPlus {
     phase: Phase,
@@ -44,7 +44,8 @@ impl Default for HyStartPlusPlus {
 }
 
 impl HyStartPlusPlus {
-    /// Processes an acknowledgment: first the rounds, then its round trip.
+    /// Processes an acknowledgment: first whether it ends a round, then the round trip that it
+    /// measures.
     pub(super) fn heard(&mut self, window: &mut Window, heard: &Heard) {
         if self.phase == Phase::Over || window.cwnd() >= window.ssthresh() {
             self.phase = Phase::Over;
@@ -81,7 +82,7 @@ impl HyStartPlusPlus {
                     self.phase = Phase::Conservative { baseline: self.this_round, rounds: 0 };
                 }
             }
-            // The cause was not a queue: slow start continues.
+            // The round trip had not become longer because of a queue, so slow start continues.
             Phase::Conservative { baseline, .. } if self.this_round < baseline => {
                 self.phase = Phase::Standard
             }
@@ -89,7 +90,7 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// Returns the growth of the window, as a share of slow start's.
+    /// Returns the growth of the window as a share of the growth in standard slow start.
     pub(super) fn share(&self) -> f64 {
         if matches!(self.phase, Phase::Conservative { .. }) { 1.0 / CSS_GROWTH_DIVISOR } else { 1.0 }
     }

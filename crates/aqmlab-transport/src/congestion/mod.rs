@@ -1,15 +1,19 @@
 //! Congestion control: how much may be in flight.
 //!
-//! Three parts. The [`Window`] is the answer of all controls, in segments, with the rules that they share:
+//! There are three parts. The [`Window`] is what every control determines, in segments; it includes the
+//! rules that controls share:
 //! the base of a reduction, the minimum that remains, and the window after a pause. A [`Control`] is an
-//! algorithm: it is called for each acknowledgment, again if that acknowledgment may open the window, and for
-//! each congestion signal. [`Algorithm`] is the one that the profile names. No control knows which segment is
-//! missing, how much of the outstanding data has left the network, or how far the window is inflated for it:
-//! [`crate::recovery`] is responsible for these.
+//! algorithm: it is called for each acknowledgment, a second time if that acknowledgment may open the
+//! window, and for each congestion signal. An [`Algorithm`] is the control that the profile names. No
+//! control
+//! knows which segment is
+//! missing, how much of the outstanding data has left the network, or how far the window is inflated for
+//! that data; [`crate::recovery`] keeps track of these.
 //!
-//! A new control is a file next to [`reno`], a word in the profile and a variant of [`Kept`]. Its state
-//! besides the window is in [`Memory`], so that flows without it are no larger. A control cannot set a pacing
-//! rate; a rate would be another answer of [`Control`].
+//! Adding a control takes a file next to [`reno`], a word in the profile and a variant of [`Kept`]. Any
+//! state besides the window is kept in [`Memory`], so that flows that do not use the control are no
+//! larger. A control cannot set a pacing rate; that would require a further result from
+//! [`Control`].
 
 mod counted;
 mod cubic;
@@ -38,16 +42,16 @@ use window::{Control, Cut};
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Memory(Option<Box<Remembered>>);
 
-/// The memory of a control that has one.
+/// The memory of a control that needs one.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Remembered {
     now: Kept,
-    /// The state before the latest reduction that may prove unnecessary.
+    /// The state before the latest of the reductions that may prove unnecessary.
     before: Kept,
     exit: Option<Exit>,
 }
 
-/// State of each control.
+/// The state of whichever control is in use.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Kept {
     Reno(Reno),
@@ -56,7 +60,7 @@ enum Kept {
     Dctcp(Dctcp),
 }
 
-/// Additional ends of slow start.
+/// A rule that may end slow start early, with its state.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Exit {
     HyStart(HyStart),
@@ -66,7 +70,7 @@ enum Exit {
 impl Remembered {
     fn new(profile: &Profile) -> Box<Self> {
         let now = match (profile.congestion, profile.cubic_growth) {
-            // No endpoint is created with a control that only kernels have.
+            // No endpoint is ever created with a control that only kernels have.
             (Some(Congestion::Reno) | None, _) => Kept::Reno(Reno),
             (Some(Congestion::Dctcp), _) => Kept::Dctcp(Dctcp::default()),
             (Some(Congestion::Cubic), CubicGrowth::Rfc9438) => Kept::Cubic(Cubic::default()),
@@ -86,8 +90,8 @@ impl Memory {
         Memory(None)
     }
 
-    /// Records that nothing was outstanding since a segment left at `left`, and that sending restarts at
-    /// `now`.
+    /// Records that sending restarts at `now` after a pause with nothing outstanding; the last segment
+    /// before the pause left at `left`.
     pub(crate) fn resumed(&mut self, now: Instant, left: Instant) {
         match self.0.as_deref_mut().map(|memory| &mut memory.now) {
             Some(Kept::Cubic(cubic)) => cubic.resumed(now),
@@ -96,7 +100,7 @@ impl Memory {
         }
     }
 
-    /// Keeps the state before a reduction that may prove unnecessary.
+    /// Saves the state before a reduction that may prove unnecessary.
     pub(crate) fn remember(&mut self) {
         if let Some(memory) = &mut self.0 {
             memory.before = memory.now;
@@ -117,7 +121,8 @@ impl Congestion {
     /// All algorithms.
     pub const ALL: [Congestion; 3] = [Congestion::Reno, Congestion::Cubic, Congestion::Dctcp];
 
-    /// The version of the algorithm. Incremented whenever a change here changes a result.
+    /// Returns the version of the algorithm, which is incremented whenever a change to it changes a
+    /// result.
     pub const fn version(self) -> u32 {
         match self {
             Congestion::Reno => reno::VERSION,
@@ -134,7 +139,7 @@ pub(crate) enum Algorithm<'m> {
 }
 
 impl<'m> Algorithm<'m> {
-    /// Returns the control of `profile`, which finds its memory, if any, where `memory` points.
+    /// Returns the control that `profile` names; if it needs a memory, it gets it from `memory`.
     #[inline(always)]
     pub(crate) fn of(profile: &Profile, memory: impl FnOnce() -> &'m mut Memory) -> Self {
         if profile.remembers() {

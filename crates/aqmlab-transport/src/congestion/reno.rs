@@ -5,7 +5,7 @@ use crate::profile::{Increase, Profile};
 
 pub(super) const VERSION: u32 = 1;
 
-/// It needs no memory except the window.
+/// Reno, which needs no state except the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reno;
 

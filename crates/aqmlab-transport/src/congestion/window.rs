@@ -1,4 +1,4 @@
-//! The congestion window and its bounds: its changes, and the rules shared by all controls (RFC
+//! The congestion window and its bounds: how it changes, and the rules that all controls share (RFC
 //! 5681, RFC 6582, RFC 3168).
 
 use aqmlab_units::{Instant, Span};
@@ -10,7 +10,7 @@ use crate::profile::{
 /// "Arbitrarily high" (RFC 5681, 3.1).
 const UNLIMITED: f64 = f64::INFINITY;
 
-/// Tolerance within which a product such as 0.7 times 90 counts as a whole number.
+/// Tolerance within which a product such as 0.7 × 90 counts as a whole number.
 const ROUNDING: f64 = 1e-9;
 
 /// The congestion window, in segments of the profile's size.
@@ -18,7 +18,7 @@ const ROUNDING: f64 = 1e-9;
 pub(crate) struct Window {
     cwnd: f64,
     ssthresh: f64,
-    /// Acknowledged bytes not yet turned into window (RFC 3465, 2.1).
+    /// Acknowledged bytes that have not yet opened the window (RFC 3465, 2.1).
     credit: u32,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Window {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Ack {
     pub now: Instant,
-    /// Bytes of the stream newly acknowledged.
+    /// Number of newly acknowledged bytes of the stream.
     pub bytes: u32,
     /// Bytes in flight before this acknowledgment.
     pub flight: u32,
@@ -37,19 +37,19 @@ pub(crate) struct Ack {
 }
 
 impl Ack {
-    /// Returns the segments acknowledged, with their fraction.
+    /// Returns the number of segments acknowledged, including any fraction.
     #[inline]
     pub(crate) fn segments(&self, profile: &Profile) -> f64 {
         f64::from(self.bytes) / f64::from(profile.mss)
     }
 
-    /// Returns the same in whole segments.
+    /// Returns the number of whole segments acknowledged.
     pub(crate) fn whole_segments(&self, profile: &Profile) -> u32 {
         self.bytes.div_ceil(profile.mss)
     }
 
-    /// Returns whether the window had room for another segment: the application or the other side's
-    /// window was the limit.
+    /// Returns whether the window had room for another segment, which means that the application or
+    /// the other side's window was the limit.
     pub(crate) fn leaves_room(&self, window: &Window, profile: &Profile) -> bool {
         let usable = u64::from(window.cwnd() as u32) * u64::from(profile.mss);
         let held_back = u64::from(1 + profile.held_back(window.cwnd())) * u64::from(profile.mss);
@@ -57,20 +57,20 @@ impl Ack {
     }
 }
 
-/// Contents of an acknowledgment, whether or not it may open the window.
+/// Contents of any acknowledgment, whether or not it may open the window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Heard {
     pub now: Instant,
     /// Bytes newly acknowledged by the cumulative acknowledgment.
     pub bytes: u32,
-    /// Segments that have arrived, if each is tracked: acknowledged or SACKed for the first time.
+    /// Number of segments acknowledged or SACKed for the first time, if each segment is tracked.
     pub segments: u32,
     /// Whether it carries an ECN echo.
     pub marked: bool,
-    /// SND.UNA after it, and SND.NXT.
+    /// SND.UNA after the acknowledgment, and SND.NXT.
     pub una: u64,
     pub sent: u64,
-    /// The round-trip time that it measures, from the latest segment that it covers.
+    /// The round-trip time that it measures on the latest segment that it covers.
     pub rtt: Option<Span>,
 }
 
@@ -79,27 +79,27 @@ pub(crate) struct Heard {
 pub(crate) enum Sign {
     /// A fast retransmit that is the first sign of congestion in its window.
     Loss,
-    /// The same for an ECN echo.
+    /// An ECN echo that is the first sign of congestion in its window.
     Mark,
-    /// The retransmission timer has fired.
+    /// An expiry of the retransmission timer.
     Timeout {
-        /// Whether this loss has already lowered `ssthresh`, which then remains.
+        /// Whether this loss has already lowered `ssthresh`, which is then left unchanged.
         held: bool,
     },
 }
 
-/// The window after a reduction.
+/// How a control determines the window after a reduction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Cut {
-    /// Share of the base that remains.
+    /// Share of the base of the reduction that remains.
     pub share: f64,
-    /// Minimum number of segments.
+    /// Minimum number of segments that remain.
     pub least: f64,
     /// Number of segments that remain, if the share does not determine it.
     pub left: Option<f64>,
 }
 
-/// An algorithm. It decides changes of the [`Window`]; bounds are enforced elsewhere.
+/// An algorithm. It decides how the [`Window`] changes; the bounds are enforced elsewhere.
 pub(crate) trait Control {
     /// Processes an acknowledgment, before the other methods are called for it.
     #[inline]
@@ -114,7 +114,7 @@ pub(crate) trait Control {
     /// Processes new data acknowledged in congestion avoidance.
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile);
 
-    /// Returns the reduction of the window for a sign of congestion.
+    /// Returns how far to reduce the window for a sign of congestion.
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut;
 }
 
@@ -136,8 +136,8 @@ pub(crate) fn slow_start(window: &mut Window, ack: &Ack, profile: &Profile) {
 pub(crate) struct Outstanding {
     /// Bytes sent and not acknowledged, as the window counts them.
     pub flight: u32,
-    /// Segments among them that have left the network during fast recovery, according to duplicate
-    /// ACKs.
+    /// Number of segments among this data that have left the network during fast recovery,
+    /// according to duplicate ACKs.
     pub inflation: u32,
 }
 
@@ -147,7 +147,7 @@ impl Window {
             InitialSsthresh::Unlimited => UNLIMITED,
             InitialSsthresh::MaxWindow => f64::from(profile.max_window),
         };
-        // One segment, the SYN, until the handshake sets the initial window.
+        // The window is one segment, for the SYN, until the handshake sets the initial window.
         Window { cwnd: 1.0, ssthresh, credit: 0 }
     }
 
@@ -166,11 +166,12 @@ impl Window {
     /// left the network.
     #[inline]
     pub(crate) fn usable(&self, inflation: u32, profile: &Profile) -> u64 {
-        // Values above `max_window`, which is 32 bits wide, do not matter.
+        // The cast may truncate, but values above `max_window`, which is 32 bits wide, do not
+        // matter.
         (u64::from(self.cwnd as u32) + u64::from(inflation)).min(u64::from(profile.max_window))
     }
 
-    /// Sets the window after the handshake. RFC 5681, 3.1: after a lost SYN the initial window is
+    /// Sets the window after the handshake. RFC 5681, 3.1: after a lost SYN, the initial window is
     /// one segment.
     pub(crate) fn established(&mut self, syn_lost: bool, profile: &Profile) {
         self.cwnd = if syn_lost { 1.0 } else { profile.initial_window };
@@ -197,7 +198,7 @@ impl Window {
         self.cwnd += segments;
     }
 
-    /// RFC 3465, 2.1: one segment for each window of acknowledged bytes.
+    /// RFC 3465, 2.1: opens the window by one segment for each window of acknowledged bytes.
     #[inline(never)] // keeps the path of an ACK short without it
     pub(crate) fn count_bytes(&mut self, acked: u32, profile: &Profile) {
         let credit = f64::from(self.credit) + f64::from(acked);
@@ -215,7 +216,7 @@ impl Window {
         self.ssthresh = self.cwnd;
     }
 
-    /// Multiplies the growth since `before` by this share.
+    /// Reduces the growth since the window was `before` to this share of it.
     pub(crate) fn slow_growth(&mut self, before: f64, share: f64) {
         self.cwnd = before + (self.cwnd - before) * share;
     }
@@ -231,11 +232,13 @@ impl Window {
         self.credit = credit % count;
     }
 
-    /// The amount of which RFC 5681, equation 4, or ns-2 keeps half, in segments.
+    /// Returns the base of a reduction in segments: the amount that RFC 5681, equation 4, or ns-2
+    /// halves.
     ///
-    /// DEVIATES from RFC 5681, section 2, by default: equation 4 is about "outstanding data in the network",
-    /// and the window has been inflated by the segments that have left it, so these are not halved. The RFC's
-    /// definition of FlightSize counts them (`reduction_base = "outstanding"`).
+    /// DEVIATES from RFC 5681, section 2, by default: equation 4 is about "outstanding data in the
+    /// network". Segments that have left the network have only inflated the window, so they do not
+    /// belong to the base. The RFC's definition of FlightSize counts them (`reduction_base =
+    /// "outstanding"`).
     fn base(&self, outstanding: Outstanding, profile: &Profile) -> f64 {
         let segments = f64::from(outstanding.flight) / f64::from(profile.mss);
         let inflation = f64::from(outstanding.inflation);
@@ -247,7 +250,7 @@ impl Window {
         }
     }
 
-    /// Returns the segments that a reduction leaves.
+    /// Returns the number of segments that remain after a reduction.
     fn kept(&self, cut: Cut, outstanding: Outstanding, profile: &Profile) -> f64 {
         cut.left.unwrap_or_else(|| self.base(outstanding, profile) * cut.share)
     }
@@ -276,8 +279,8 @@ impl Window {
         self.credit = 0;
     }
 
-    /// Reduces the window for an ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may fall to one
-    /// segment, and with ns-2 below it.
+    /// Reduces the window for an ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may fall to
+    /// one segment, and with ns-2 even below one.
     pub(crate) fn marked(
         &mut self,
         mut algorithm: impl Control,
@@ -319,20 +322,21 @@ impl Window {
         self.cwnd = self.ssthresh;
     }
 
-    /// Undoes an unnecessary reduction: window and `ssthresh` return to their earlier values.
+    /// Undoes an unnecessary reduction: the window and `ssthresh` return to their earlier values.
     pub(crate) fn restore(&mut self, cwnd: f64, ssthresh: f64) {
         self.cwnd = self.cwnd.max(cwnd);
         self.ssthresh = self.ssthresh.max(ssthresh);
     }
 
-    /// Returns whether a mark has left less than a segment.
+    /// Returns whether a mark has reduced the window to less than one segment.
     #[inline]
     pub(crate) fn is_shut(&self) -> bool {
         self.cwnd < 1.0
     }
 
-    /// Reduces the window for a retransmission timeout. With `again`, the segment has timed out before; with
-    /// `reduced`, a mark has already reduced the window for this window of data.
+    /// Reduces the window for a retransmission timeout. `again` means that the segment has timed out
+    /// before, and `reduced` that a mark has already reduced the congestion window for this window of
+    /// data.
     pub(crate) fn timed_out(
         &mut self,
         mut algorithm: impl Control,
@@ -353,7 +357,7 @@ impl Window {
         self.credit = 0;
     }
 
-    /// Reduces the window for a timeout of the SYN. ns-2 treats it like data.
+    /// Reduces the window for a timeout of the SYN, which ns-2 treats like a timeout of data.
     pub(crate) fn syn_timed_out(&mut self, algorithm: impl Control, profile: &Profile) {
         if profile.timeout_ssthresh == TimeoutSsthresh::Ns2 {
             let nothing = Outstanding { flight: 0, inflation: 0 };
@@ -367,7 +371,7 @@ impl Window {
     }
 
     /// Ends fast recovery; `flight` bytes are outstanding after the ACK that ends it. Returns true
-    /// if that ACK also opens the window as an ordinary one does.
+    /// if that ACK also opens the window as an ordinary ACK does.
     pub(crate) fn recovered(&mut self, flight: u32, scheme: Recovery, profile: &Profile) -> bool {
         match (scheme, profile.recovery_exit) {
             // RFC 6675, section 5: the window has had its final value since recovery began.
@@ -386,9 +390,9 @@ impl Window {
         }
     }
 
-    /// Reduces the window after a pause of this many timeouts: halved for each (RFC 2861, 3.2), but
-    /// not below `restart` segments. Acknowledged bytes not yet turned into window are kept, as in
-    /// Linux.
+    /// Reduces the window after a pause as long as this many timeouts: halves it once per timeout
+    /// (RFC 2861, 3.2), but not below `restart` segments. As in Linux, acknowledged bytes that have
+    /// not yet opened the window are kept.
     pub(crate) fn validate(&mut self, timeouts: u64, restart: f64, profile: &Profile) {
         let kept = match profile.reduction_base {
             ReductionBase::CongestionWindow => libm::floor(self.cwnd / 2.0) + libm::floor(self.cwnd / 4.0),
@@ -416,7 +420,8 @@ mod tests {
     use super::super::Algorithm;
     use super::*;
 
-    /// 40 segments in flight; 30 of them arrive behind a hole and release 30 new ones; then the timer fires.
+    /// 40 segments are in flight; 30 of them arrive behind a hole and release 30 new ones; then the
+    /// timer fires.
     #[test]
     fn a_timeout_in_fast_recovery_halves_what_is_in_the_network() {
         for (base, expected) in [("flight", 20.0), ("outstanding", 35.0), ("window", 10.0)] {

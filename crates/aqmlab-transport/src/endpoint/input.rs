@@ -16,8 +16,8 @@ use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 
-/// Number of segments that are acknowledged individually from the first mark on, or from a segment that
-/// is not ECN-capable on (`quick_acks_again`).
+/// Number of segments that are acknowledged individually, starting with the first mark or with a
+/// segment that is not ECN-capable (`quick_acks_again`).
 const QUICK_AT_MARK: u32 = 2;
 
 impl Endpoint {

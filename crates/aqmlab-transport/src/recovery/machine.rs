@@ -1,5 +1,5 @@
-//! Fast retransmit and fast recovery: evaluation of acknowledgments by Reno (RFC 5681, section
-//! 3.2), NewReno (RFC 6582) and with SACK (RFC 6675).
+//! Fast retransmit and fast recovery: what acknowledgments mean for Reno (RFC 5681, section 3.2),
+//! for NewReno (RFC 6582) and with SACK (RFC 6675).
 
 use super::AckAction;
 use crate::profile::{FastRetransmitGuard, PartialAck, Profile, Recovery, SackPipe};
@@ -17,34 +17,36 @@ enum Cause {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Open,
-    /// `partials`: a partial ACK has arrived.
+    /// Fast recovery is in progress; `partials` is true once a partial ACK has arrived.
     Recovery {
         partials: bool,
     },
 }
 
-/// Duplicate ACKs, and the window of data in which congestion was last found.
+/// State that follows from duplicate ACKs, and the window of data in which congestion was last
+/// detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Machine {
     /// One past the highest offset sent when the window was last reduced: `recover` of RFC 6582, RecoveryPoint
     /// of RFC 6675. An ECN reaction also sets it, because a loss and a mark in the same window are one
     /// congestion event.
     recover: u64,
-    /// Bytes sent by limited transmit since the last new acknowledgment.
+    /// Bytes sent by limited transmit since new data was last acknowledged.
     limited: u32,
     /// Segments that have left the network during fast recovery, according to duplicate ACKs.
     inflation: u32,
     dup_acks: u16,
     phase: Phase,
     cause: Cause,
-    /// A timeout has occurred, and no new acknowledgment since.
+    /// A timeout has occurred, and no new data has been acknowledged since.
     timed_out: bool,
 }
 
 impl Machine {
     pub(crate) const fn new() -> Self {
-        // DEVIATES from RFC 6582, 3.2, step 1, which sets `recover` to the initial sequence number: then
-        // the first data segment could not be retransmitted fast, which is not intended (ns-2 `bugfix_ss_`).
+        // DEVIATES from RFC 6582, 3.2, step 1, which sets `recover` to the initial sequence number. A
+        // fast retransmit of the first data segment would then be impossible, which is not intended
+        // (ns-2 `bugfix_ss_`).
         let (phase, cause) = (Phase::Open, Cause::Nothing);
         Machine { recover: 0, dup_acks: 0, limited: 0, inflation: 0, phase, cause, timed_out: false }
     }
@@ -74,13 +76,14 @@ impl Machine {
         AckAction::Advance
     }
 
-    /// Returns whether an acknowledgment of new data up to `ack` is a partial one.
+    /// Returns whether an acknowledgment of new data up to `ack` is only a partial one, after which
+    /// fast recovery continues.
     #[inline]
     fn stays(&self, ack: u64, scheme: Recovery) -> bool {
         match scheme {
             // RFC 5681, 3.2, step 6: the next acknowledgment of new data ends it, whatever else is missing.
             Recovery::Reno => false,
-            // A mark on data sent since the loss replaces `recover` by its own.
+            // A mark on data sent since the loss replaces `recover` with its own value.
             Recovery::NewReno => ack < self.recover && self.cause == Cause::Loss,
             // RFC 6675, section 5, step (A)
             Recovery::Sack => ack < self.recover,
@@ -103,13 +106,15 @@ impl Machine {
         self.third_duplicate(una, sent, profile)
     }
 
-    /// RFC 6582, 3.2, step 2: only if more than `recover` is covered, so that segments sent twice after a
-    /// timeout do not cause another fast retransmit.
+    /// RFC 6582, 3.2, step 2: enters fast recovery only if the acknowledgment covers more than
+    /// `recover`, so that segments that a timeout has sent a second time do not cause another fast
+    /// retransmit.
     fn third_duplicate(&mut self, una: u64, sent: u64, profile: &Profile) -> AckAction {
         let guard = profile.fast_retransmit_guard;
         let nothing_acked = una <= 1;
         let marked = self.cause == Cause::Mark;
-        // Data beginning at a mark's `recover` was sent after that reduction, with CWR (RFC 3168, 6.1.2).
+        // Data from a mark's `recover` on was sent after that reduction, and its first segment
+        // carried CWR (RFC 3168, 6.1.2).
         let since_mark = una >= self.recover;
         let covered = match guard {
             FastRetransmitGuard::Rfc5681 => !marked || since_mark,
@@ -124,8 +129,8 @@ impl Machine {
         AckAction::Enter { reduce: covered }
     }
 
-    /// Processes an acknowledgment of `una` that reports further arrivals, with SACK (RFC 6675,
-    /// section 5): steps (1) and (2) outside recovery. `first_is_lost`: IsLost(HighACK + 1).
+    /// Processes, with SACK, an acknowledgment of `una` that reports further arrivals: steps (1)
+    /// and (2) of RFC 6675, section 5, outside recovery. `first_is_lost` is IsLost(HighACK + 1).
     pub(crate) fn on_news(
         &mut self,
         una: u64,
@@ -158,18 +163,20 @@ impl Machine {
         self.phase = Phase::Recovery { partials: false };
     }
 
-    /// ns-2's Sack1 agent ignores duplicates from a timeout until new data is acknowledged.
+    /// Returns whether duplicates are ignored, as ns-2's Sack1 agent does from a timeout until new
+    /// data is acknowledged.
     pub(crate) fn is_deaf(&self) -> bool {
         self.timed_out
     }
 
     /// Returns whether an ECN echo on an acknowledgment of `ack` may reduce the window. It may do
-    /// so once per window of data, whether the last reduction was for a mark or a loss (RFC 3168,
-    /// 6.1.2); with ns-2, also directly after a timeout.
+    /// so once per window of data, regardless of whether the last reduction was for a mark or for a
+    /// loss (RFC 3168, 6.1.2); in ns-2, it may also do so directly after a timeout.
     #[inline]
     pub(crate) fn may_react_to_mark(&self, ack: u64, profile: &Profile) -> bool {
         let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
-        // ns-2's `recover_` starts at the SYN, so its first reaction needs data acknowledged.
+        // ns-2's `recover_` starts at the SYN, so its first reaction requires that data has been
+        // acknowledged.
         let recover = if ns2 { self.recover.max(1) } else { self.recover };
         ack > recover || (ns2 && self.cause == Cause::Timeout)
     }
@@ -182,8 +189,8 @@ impl Machine {
     }
 
     /// Notes that the retransmission timer has fired (RFC 6582, 3.2, step 4). Returns true if a
-    /// mark has already reduced the window for this window of data; for ns-2, if the last reduction
-    /// was for a mark, however old.
+    /// mark has already reduced the congestion window for this window of data or, in ns-2, if the
+    /// last reduction was for a mark, however long ago.
     pub(crate) fn timeout(&mut self, una: u64, sent: u64, profile: &Profile) -> bool {
         let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
         let reduced = self.cause == Cause::Mark && (ns2 || una < self.recover);
@@ -191,7 +198,7 @@ impl Machine {
         reduced
     }
 
-    /// Notes that ns-2's timer has fired with nothing outstanding.
+    /// Notes that ns-2's timer has fired while nothing was outstanding.
     pub(crate) fn idle(&mut self, sent: u64, profile: &Profile) {
         self.timeout(sent, sent, profile);
     }
@@ -208,8 +215,8 @@ impl Machine {
     }
 
     /// Processes a partial ACK of `acked` bytes: deflates by the amount acknowledged and adds back
-    /// one segment (RFC 6582, 3.2, step 3). Returns the number of segments by which the window also
-    /// changes.
+    /// one segment (RFC 6582, 3.2, step 3). Returns the number of segments by which the window
+    /// itself changes as well.
     pub(crate) fn deflate(&mut self, acked: u32, profile: &Profile) -> f64 {
         let segments = f64::from(acked) / f64::from(profile.mss);
         let add_back = if acked >= profile.mss { 1.0 } else { 0.0 };
@@ -225,7 +232,7 @@ impl Machine {
         }
     }
 
-    /// Returns the segments by which the window is inflated.
+    /// Returns the number of segments by which the window is inflated.
     #[inline]
     pub(crate) fn inflation(&self) -> u32 {
         self.inflation
@@ -236,7 +243,8 @@ impl Machine {
         self.limited += bytes;
     }
 
-    /// Returns the bytes of limited transmit, which do not count as flight (RFC 5681, 3.2, step 2).
+    /// Returns the number of bytes sent by limited transmit, which do not count as FlightSize (RFC
+    /// 5681, 3.2, step 2).
     pub(crate) fn limited(&self) -> u32 {
         self.limited
     }

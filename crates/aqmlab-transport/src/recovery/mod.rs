@@ -1,6 +1,7 @@
-//! Loss recovery: the missing segments, and the meaning of acknowledgments for them.
+//! Loss recovery: which segments are missing, and what acknowledgments say about them.
 //!
-//! [`Machine`] turns each acknowledgment into an [`AckAction`], by Reno, NewReno or with SACK; the endpoint
+//! [`Machine`] turns each acknowledgment into an [`AckAction`], according to Reno, NewReno or SACK; the
+//! endpoint
 //! applies it to the window, the timer and the sequence numbers. Reno and NewReno know one hole at a time,
 //! the one at the cumulative acknowledgment. With SACK, a [`Scoreboard`] knows all holes, and determines how
 //! much is in flight and what to send next. If `sack_pipe` is `segments`, a list of all [`Segments`] replaces
@@ -25,21 +26,21 @@ pub(crate) use scoreboard::{Hole, Scoreboard};
 pub(crate) use segments::Found;
 pub(crate) use tracking::{Frto, Phase, Probe, Timer, Tracking, Undo};
 
-/// Action for an acknowledgment.
+/// What to do in response to an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AckAction {
-    /// New data acknowledged in the ordinary course.
+    /// New data is acknowledged in the ordinary way.
     Advance,
-    /// New data acknowledged; fast recovery has ended.
+    /// New data is acknowledged, and fast recovery has ended.
     Finish,
-    /// New data acknowledged, but data is still missing. The timer restarts or continues.
+    /// New data is acknowledged, but other data is still missing. The timer restarts or continues.
     Partial {
         /// Whether the retransmission timer restarts.
         restart_timer: bool,
     },
     /// An early duplicate: limited transmit may send the `nth` extra segment (RFC 3042).
     Early {
-        /// Number of the duplicate, from 1.
+        /// Number of the duplicate, counted from 1.
         nth: u32,
     },
     /// Enough duplicates: retransmit the first hole, and reduce the window unless it has been

@@ -12,11 +12,11 @@ use aqmlab_units::text::Size;
 use super::{Hole, Scoreboard};
 use crate::profile::{Profile, profile_settings};
 
-/// Octets 0 to HighData, and their state in the RFC.
+/// Octets 0 to HighData, and their state as the RFC defines it.
 struct Naive {
-    /// By octet; HighData is the last one.
+    /// One flag per octet; the last octet is HighData.
     sacked: Vec<bool>,
-    /// Of octets; `None` before the first.
+    /// The octet HighACK; `None` before the first one is acknowledged.
     high_ack: Option<usize>,
     high_rxt: Option<usize>,
     rescue_rxt: Option<usize>,
@@ -57,7 +57,8 @@ impl Naive {
     }
 
     /// "The smallest unSACKed sequence number 'S2' that meets: (1.a) S2 is greater than HighRxt. (1.b) S2 is less than
-    /// the highest octet covered by any received SACK." With (1.c), IsLost (S2), it is rule 1, without it rule 3.
+    /// the highest octet covered by any received SACK." With the condition (1.c), IsLost (S2), this is
+    /// rule 1; without it, this is rule 3.
     fn s2(&self) -> Option<usize> {
         let highest = self.outstanding().rev().find(|s| self.sacked[*s])?;
         self.outstanding()
@@ -74,7 +75,7 @@ impl Naive {
     }
 }
 
-/// Both, and their common profile.
+/// The two scoreboards, and the profile that they share.
 struct Twins {
     board: Scoreboard,
     naive: Naive,
@@ -133,7 +134,7 @@ impl Twins {
         }
     }
 
-    /// A SACK block, mostly of outstanding data.
+    /// Gives both a SACK block, mostly one of outstanding data.
     fn tell(&mut self) {
         let from = self.some(0..self.naive.sacked.len());
         let to = from + 1 + self.draw.below(8) as usize;
@@ -160,7 +161,7 @@ impl Twins {
         }
     }
 
-    /// The segment that NextSeg returns by rule 1 or 3.
+    /// Retransmits the segment that NextSeg returns by rule 1 or 3.
     fn retransmit(&mut self) {
         let Some(s2) = self.naive.s2() else { return };
         let hole = (s2..self.naive.sacked.len()).take_while(|s| !self.naive.sacked[*s]).count();
@@ -176,7 +177,7 @@ impl Twins {
         }
     }
 
-    /// A recovery begins with the first segment.
+    /// Begins a recovery, with the first segment.
     fn begin(&mut self) {
         let first = self.naive.first();
         let hole = (first..self.naive.sacked.len()).take_while(|s| !self.naive.sacked[*s]).count();
@@ -188,7 +189,7 @@ impl Twins {
         }
     }
 
-    /// A timeout: nothing is SACKed, and nothing has been retransmitted.
+    /// Simulates a timeout, after which nothing counts as SACKed or as retransmitted.
     fn forget(&mut self) {
         let first = self.naive.first();
         self.naive.sacked[first..].fill(false);

@@ -1,11 +1,12 @@
-//! Departure times of paced segments: one burst at a time, as late as the earlier segments require.
+//! Departure times of paced segments: one burst at a time, each as late as the pacing of the
+//! earlier segments requires.
 
 use aqmlab_units::{Instant, Span};
 
 /// The burst that is leaving, and the time of the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pace {
-    /// Segments of the burst that may still leave.
+    /// Number of segments of the burst that may still leave.
     left: u32,
     /// Time of the next burst.
     next: Instant,
@@ -30,7 +31,7 @@ impl Pace {
         deadline == self.next
     }
 
-    /// Notes that a segment leaves, which takes this much time at the pacing rate.
+    /// Notes that a segment is leaving, which takes up the time `takes` at the pacing rate.
     pub(crate) fn sent(&mut self, now: Instant, takes: Span, burst: u32) {
         if now >= self.next {
             self.left = burst;

@@ -1,7 +1,7 @@
 //! Proportional rate reduction (RFC 9937, section 6): the window decreases to `ssthresh` gradually, as data
 //! arrives.
 
-/// A reduction in progress, in segments.
+/// A reduction in progress; all amounts are in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Prr {
     /// RecoverFS: segments in flight when the reduction began.
@@ -12,24 +12,24 @@ pub(crate) struct Prr {
     out: u32,
 }
 
-/// An acknowledgment during the reduction.
+/// The contents of an acknowledgment during the reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Delivery {
     /// DeliveredData.
     pub segments: u32,
     /// inflight, without the data that this acknowledgment has delivered.
     pub in_flight: u32,
-    /// safeACK: it advances the cumulative acknowledgment and reveals no further losses.
+    /// safeACK: the acknowledgment advances SND.UNA and reveals no further losses.
     pub safe: bool,
 }
 
 impl Prr {
-    /// Begins a reduction with `flight` segments, which is never zero.
+    /// Begins a reduction with `flight` segments in flight; that number is never zero.
     pub(crate) fn begin(flight: u32) -> Self {
         Prr { flight: flight.max(1), delivered: 0, out: 0 }
     }
 
-    /// Notes the amount sent.
+    /// Notes that a segment has been sent.
     pub(crate) fn sent(&mut self) {
         self.out += 1;
     }

@@ -1,11 +1,13 @@
-//! What arrivals show about segments that are still missing: the state of RACK (RFC 8985, section 5.2).
+//! What the segments that have arrived show about those still missing: the state of RACK (RFC 8985,
+//! section 5.2).
 
 use aqmlab_units::{Instant, Span};
 
 use super::news::News;
 use super::sent::{REPEATED, Sent};
 
-/// The most recently sent segment of those that have arrived, the minimum round trip, and reordering.
+/// The most recently sent segment among those that have arrived, the minimum round trip, and the
+/// reordering seen so far.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Rack {
     /// When that segment left, and its end: RACK.xmit_ts and RACK.end_seq. Zero until one has arrived.
@@ -17,7 +19,8 @@ pub(super) struct Rack {
     min_rtt: Span,
     /// One past the highest offset that has arrived: RACK.fack.
     highest: u64,
-    /// A segment that was sent once has arrived after one sent later: RACK.reordering_seen.
+    /// A segment that was sent only once has arrived after one that was sent later:
+    /// RACK.reordering_seen.
     reordered: bool,
     allowance: Allowance,
 }
@@ -37,7 +40,7 @@ struct Allowance {
 const PERSIST: u32 = 16;
 
 impl Rack {
-    /// The handshake is over, and may have measured a round trip.
+    /// Creates the state after the handshake, which may have measured the round trip `rtt`.
     pub(super) fn new(rtt: Option<Span>) -> Self {
         Rack {
             at: Instant::ZERO,
@@ -50,15 +53,16 @@ impl Rack {
         }
     }
 
-    /// Whether a segment that left then and ends there left before the latest segment that has arrived:
-    /// RACK_sent_after (RFC 8985, section 5.1), reversed.
+    /// Returns whether the segment that left at `left` and ends at `end` left before the most recently
+    /// sent segment that has arrived: RACK_sent_after (RFC 8985, section 5.1), with the segments
+    /// exchanged.
     #[inline]
     pub(super) fn is_after(&self, left: Instant, end: u64) -> bool {
         (left, end) < (self.at, self.end)
     }
 
-    /// Segments have arrived, each of which was sent once: the `first` and the `last` left at the given
-    /// times, the others in between. Returns the round trip of the last.
+    /// Notes the arrival of consecutive segments, from `first` to `last`, each of which was sent only
+    /// once. Returns the round trip of the last one.
     #[inline]
     pub(super) fn originals_arrived(&mut self, now: Instant, first: &Sent, last: &Sent) -> Span {
         let rtt = now - last.at();
@@ -77,7 +81,7 @@ impl Rack {
         }
     }
 
-    /// A segment has arrived for the first time. RFC 8985, section 6.2, steps 1 to 3.
+    /// Notes that a segment has arrived for the first time (RFC 8985, section 6.2, steps 1 to 3).
     #[inline]
     pub(super) fn arrived(&mut self, now: Instant, segment: &Sent, news: &mut News) {
         news.delivered += 1;
@@ -96,13 +100,14 @@ impl Rack {
         }
     }
 
-    /// Far earlier than any other: the acknowledgment is for the first copy (RFC 8985, section 6.2, step 2).
+    /// Returns whether a round trip is so far below the minimum that the acknowledgment must be for the
+    /// first copy (RFC 8985, section 6.2, step 2).
     pub(super) fn is_too_soon(&self, rtt: Span) -> bool {
         rtt + rtt.div(8) < self.min_rtt
     }
 
-    /// An acknowledgment of everything below `una` reports duplicates, which increases the allowance once per
-    /// round trip.
+    /// Notes that an acknowledgment of everything below `una` reports duplicates, which increases the
+    /// allowance at most once per round trip.
     pub(super) fn arrived_twice(&mut self, una: u64, sent: u64) {
         if self.allowance.round.is_none_or(|round| una >= round) {
             let quarters = self.allowance.quarters.saturating_add(1);
@@ -110,7 +115,7 @@ impl Rack {
         }
     }
 
-    /// A recovery is over.
+    /// Notes that a recovery is over.
     pub(super) fn recovered(&mut self) {
         self.allowance.recoveries = self.allowance.recoveries.saturating_sub(1);
         if self.allowance.recoveries == 0 {
@@ -118,8 +123,8 @@ impl Rack {
         }
     }
 
-    /// The allowance for reordering (RFC 8985, section 6.2, step 4, RACK_update_reo_wnd); `sure` in a
-    /// recovery, or when enough segments are SACKed.
+    /// Returns the allowance for reordering (RFC 8985, section 6.2, step 4, RACK_update_reo_wnd).
+    /// `sure` is true in a recovery, and when enough segments are SACKed.
     #[inline]
     pub(super) fn window(&self, sure: bool, srtt: Option<Span>) -> Span {
         if !self.reordered && sure || self.min_rtt == Span::MAX {
@@ -129,8 +134,8 @@ impl Rack {
         self.min_rtt.saturating_mul(quarters).div(4).min(srtt.unwrap_or(Span::MAX))
     }
 
-    /// The time at which a segment that left then counts as lost, unless it arrives: RFC 8985, section 6.2,
-    /// step 5, with this allowance.
+    /// Returns the time at which a segment that left at `left` counts as lost unless it arrives first:
+    /// RFC 8985, section 6.2, step 5, with the allowance `window`.
     #[inline]
     pub(super) fn late_at(&self, left: Instant, window: Span) -> Instant {
         left.saturating_add(self.rtt + window)

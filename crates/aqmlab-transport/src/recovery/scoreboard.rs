@@ -1,14 +1,15 @@
 //! The sender's scoreboard: the data that the other side has received beyond the cumulative acknowledgment,
 //! the losses among the rest, and the amount in flight (RFC 6675, sections 3 and 4).
 //!
-//! The RFC asks about octets. Here a run of octets is one entry, and every query is answered from runs: all
-//! octets below one edge are lost and none above it, so IsLost is a comparison once the edge is known, and
-//! the edge is found among the topmost DupThresh runs. The pipe follows from stored sums.
+//! The RFC's queries are about octets. Here, a run of octets is one entry, and every query is answered
+//! from the runs. All octets below a certain edge are lost, and none above it is, so IsLost is one
+//! comparison once the edge is known. The edge is found among the topmost DupThresh runs. The pipe
+//! follows from stored sums.
 
 use crate::profile::Profile;
 use crate::ranges::Ranges;
 
-/// State that the sender needs to fill holes.
+/// The state that a sender needs to fill holes.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Scoreboard {
     /// Octets that SACK blocks report above the cumulative acknowledgment.
@@ -17,7 +18,8 @@ pub(crate) struct Scoreboard {
     una: u64,
     /// One past HighRxt, the highest octet retransmitted in this recovery; at least `una`.
     high_rxt: u64,
-    /// Octets from `una` to `high_rxt` that are not SACKed: retransmitted, and in flight again.
+    /// Number of octets from `una` to `high_rxt` that are not SACKed: they have been retransmitted
+    /// and are in flight again.
     again: u64,
     /// One past RescueRxt.
     rescue: u64,
@@ -32,11 +34,12 @@ pub(crate) struct Hole {
     pub to: u64,
 }
 
-/// Octets lost by IsLost of RFC 6675, section 4: all that are not SACKed below an edge.
+/// The octets that are lost according to IsLost of RFC 6675, section 4: all octets below an edge
+/// that are not SACKed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Lost {
     edge: u64,
-    /// SACKed octets above the edge.
+    /// Number of SACKed octets above the edge.
     sacked_above: u64,
 }
 
@@ -51,7 +54,7 @@ impl Scoreboard {
     }
 
     /// Processes a SACK block for `[from, to)`. Returns the number of newly reported octets, which
-    /// is zero for a block that is not within the outstanding data, up to `sent`.
+    /// is zero if the block is not within the outstanding data (from `una` to `sent`).
     pub(crate) fn sack(&mut self, from: u64, to: u64, sent: u64) -> u64 {
         let from = from.max(self.una);
         if from >= to || to > sent {
@@ -74,19 +77,20 @@ impl Scoreboard {
         (self.una, self.high_rxt, self.again) = (una, una, 0);
     }
 
-    /// Begins a recovery: nothing has been retransmitted in it (RFC 6675, section 5, step 4.3).
+    /// Begins a recovery, in which nothing has been retransmitted yet (RFC 6675, section 5, step
+    /// 4.3).
     pub(crate) fn begin(&mut self) {
         (self.high_rxt, self.again) = (self.una, 0);
     }
 
-    /// The first segment of a recovery, up to `to`, is retransmitted: there is no rescue before more than
-    /// this is acknowledged (RFC 6675, section 5, step 4.3).
+    /// Notes that the first segment of a recovery, which ends at `to`, is retransmitted; no rescue
+    /// occurs until more than this is acknowledged (RFC 6675, section 5, step 4.3).
     pub(crate) fn first_retransmitted(&mut self, to: u64) {
         self.retransmitted(self.una, to);
         self.rescue = to;
     }
 
-    /// Notes that `[from, to)` of a hole, the lowest above HighRxt, is retransmitted.
+    /// Notes that the part `[from, to)` of the lowest hole above HighRxt is retransmitted.
     pub(crate) fn retransmitted(&mut self, from: u64, to: u64) {
         self.again += to - from;
         self.high_rxt = to;
@@ -103,7 +107,7 @@ impl Scoreboard {
         self.sacked.is_empty()
     }
 
-    /// Returns the SACKed octets below `edge`.
+    /// Returns the number of SACKed octets below `edge`.
     pub(crate) fn sacked_below(&self, edge: u64) -> u64 {
         if self.sacked.end().is_none_or(|end| end <= edge) {
             return self.sacked.covered();
@@ -126,21 +130,23 @@ impl Scoreboard {
         Lost { edge: self.una, sacked_above: above }
     }
 
-    /// SetPipe: the octets in flight among all up to `sent` (RFC 6675, section 4): those that are not SACKed
-    /// count if they are not lost, and once more if they have been retransmitted.
+    /// SetPipe: returns the number of octets up to `sent` that are in flight (RFC 6675, section 4). An
+    /// octet that is not SACKed counts once if it is not lost, and once more if it has been
+    /// retransmitted.
     pub(crate) fn pipe(&self, lost: Lost, sent: u64) -> u64 {
         sent - lost.edge - lost.sacked_above + self.again
     }
 
-    /// NextSeg, rules 1 and 3: the smallest octet above HighRxt that is not SACKed and lies below a SACKed
-    /// one, with its hole. Rule 1 applies if the octet [is also lost](Lost::covers).
+    /// NextSeg, rules 1 and 3: returns a hole, starting at the lowest octet above HighRxt that is not
+    /// SACKed and lies below a SACKed one. Rule 1 applies if the octet [is also
+    /// lost](Lost::covers).
     pub(crate) fn next_hole(&self) -> Option<Hole> {
         let from = self.sacked.gap_from(self.high_rxt);
         self.sacked.end_of_gap(from).map(|to| Hole { from, to })
     }
 
-    /// NextSeg, rule 4: the `mss` octets that end with the highest outstanding one that is not SACKed, once
-    /// per recovery and only if HighACK is greater than RescueRxt.
+    /// NextSeg, rule 4: returns the `mss` octets that end with the highest outstanding octet that is not
+    /// SACKed, once per recovery and only if HighACK is greater than RescueRxt.
     pub(crate) fn rescue(&self, sent: u64, mss: u32) -> Option<Hole> {
         if self.una <= self.rescue {
             return None;
@@ -151,8 +157,8 @@ impl Scoreboard {
         (to > floor).then(|| Hole { from: floor.max(to.saturating_sub(u64::from(mss))), to })
     }
 
-    /// Returns the octets from `from` on that are not SACKed, up to the next SACKed octet; the range has no
-    /// end if there is none.
+    /// Returns the first range of octets at or above `from` that are not SACKed; it extends to the next
+    /// SACKed octet, or without end if there is none.
     pub(crate) fn gap_from(&self, from: u64) -> Hole {
         let from = self.sacked.gap_from(from);
         Hole { from, to: self.sacked.end_of_gap(from).unwrap_or(u64::MAX) }
@@ -160,7 +166,7 @@ impl Scoreboard {
 }
 
 impl Lost {
-    /// IsLost of an octet that is not SACKed.
+    /// Returns IsLost for an octet that is not SACKed.
     pub(crate) fn covers(self, octet: u64) -> bool {
         octet < self.edge
     }

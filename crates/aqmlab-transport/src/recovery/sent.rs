@@ -2,21 +2,23 @@
 
 use aqmlab_units::Instant;
 
-/// An outstanding segment, in two words, because a flow has many. It begins where the previous one ends.
+/// An outstanding segment, kept in only two machine words because a flow has many segments. It begins
+/// where the previous one ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Sent {
     /// One past its last offset.
     pub end: u64,
-    /// When it was last sent, in nanoseconds, shifted by [`MARKS`] bits, and its marks.
+    /// The time in nanoseconds at which it was last sent, shifted left by [`MARKS`] bits, and its
+    /// marks in the low bits.
     left: u64,
 }
 
-/// Number of bits for the marks: a run's instants can then reach 36 years.
+/// Number of bits for the marks, which leaves enough bits for instants up to 36 years.
 const MARKS: u32 = 4;
 
 /// The other side has it.
 pub(super) const SACKED: u8 = 1;
-/// It is considered lost. Does not change when it is retransmitted.
+/// It is considered lost; a retransmission does not clear this mark.
 pub(super) const LOST: u8 = 1 << 1;
 /// It was retransmitted, and that copy is in flight.
 pub(super) const AGAIN: u8 = 1 << 2;
@@ -30,7 +32,7 @@ impl Sent {
         Sent { end, left: at.as_ns() << MARKS | u64::from(marks) }
     }
 
-    /// When it was last sent: Segment.xmit_ts.
+    /// Returns when it was last sent: Segment.xmit_ts.
     #[inline]
     pub(super) fn at(&self) -> Instant {
         Instant::from_ns(self.left >> MARKS)
@@ -49,7 +51,8 @@ impl Sent {
         self.marks() & marks != 0
     }
 
-    /// Whether it is neither SACKed nor lost, or a copy of it is in flight.
+    /// Returns whether it may still arrive: it is neither SACKed nor lost, or a copy of it is in
+    /// flight.
     pub(super) fn may_arrive(&self) -> bool {
         !self.has(SACKED) && self.marks() & (LOST | AGAIN) != LOST
     }

@@ -15,7 +15,8 @@ const MAX_ACK_DELAY: Span = Span::ms(200);
 /// The probe timeout without a measurement of the round trip (RFC 8985, section 7.2).
 const FIRST_PROBE: Span = Span::s(1);
 
-/// The longest that an acknowledgment is expected to wait. Linux uses its minimum timeout, which has this
+/// Returns the longest time for which the other side is expected to delay an acknowledgment. Linux uses
+/// its minimum timeout, which has this
 /// value by default.
 fn longest_ack_delay(profile: &Profile) -> Span {
     match profile.rtt_arithmetic {
@@ -57,10 +58,10 @@ pub(crate) struct Probe {
     pub again: bool,
 }
 
-/// Whether a timeout may turn out to be spurious (RFC 5682, section 3.1).
+/// The progress in finding out whether a timeout was spurious (RFC 5682, section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Frto {
-    /// It cannot: recovery by RFC 5681.
+    /// The timeout is not being examined, and recovery follows RFC 5681.
     Off,
     /// The first acknowledgment after the timeout is awaited (step 2).
     First,
@@ -73,10 +74,10 @@ pub(crate) enum Frto {
 pub(crate) struct Undo {
     pub cwnd: f64,
     pub ssthresh: f64,
-    /// SND.UNA at the reduction, while reports of duplicates may undo it.
+    /// SND.UNA at the time of the reduction, as long as the reduction may still be undone.
     pub begin: Option<u64>,
-    /// Segments retransmitted since then that were not reported; `None` before the first (RFC 3708, section
-    /// 3).
+    /// Number of segments retransmitted since then and not reported as duplicates; `None` before the
+    /// first retransmission (RFC 3708, section 3).
     pub unreported: Option<u32>,
 }
 
@@ -90,14 +91,14 @@ impl Undo {
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
-    /// This number of segments, ending at `to`, is reported to have arrived twice.
+    /// Notes a report that this number of segments, ending at `to`, has arrived twice.
     pub(crate) fn reported(&mut self, segments: u32, to: u64) {
         if self.begin.is_some_and(|begin| to > begin) {
             self.unreported = self.unreported.map(|left| left.saturating_sub(segments));
         }
     }
 
-    /// Whether all retransmissions were spurious.
+    /// Returns whether all retransmissions have turned out to be spurious.
     pub(crate) fn is_due(&self) -> bool {
         self.begin.is_some() && self.unreported == Some(0)
     }
@@ -117,14 +118,15 @@ pub(crate) struct Tracking {
     pub probe_set: Instant,
     /// A probe must leave now, regardless of the window.
     pub probe_due: bool,
-    /// The first lost segment must leave now, too (RFC 6675, section 5, step 4.3).
+    /// The first lost segment must also leave now, regardless of the window (RFC 6675, section 5,
+    /// step 4.3).
     pub retransmission_due: bool,
     pub frto: Frto,
-    /// End of the latest segment that was not full.
+    /// End of the latest partial segment.
     pub partial_end: u64,
     pub undo: Undo,
     pub deviation: Deviation,
-    /// The departures of paced segments and of bursts, from the first one on.
+    /// The departure times of paced segments and of bursts; kept from the first departure on.
     pub pace: Option<Box<Pace>>,
 }
 
@@ -148,20 +150,20 @@ impl Tracking {
         }
     }
 
-    /// The departures of paced segments and of bursts, with mutable access.
+    /// Returns the departure times of paced segments and of bursts, for modification.
     pub(crate) fn pace(&mut self) -> &mut Pace {
         self.pace.get_or_insert_with(|| Box::new(Pace::new()))
     }
 
-    /// A phase begins with everything up to `sent` outstanding, of which `flight` segments are in the
-    /// network.
+    /// Begins a phase with everything up to `sent` outstanding and `flight` segments in the network.
     pub(crate) fn begin(&mut self, phase: Phase, sent: u64, flight: u32) {
         self.phase = phase;
         self.recover = sent;
         self.prr = Prr::begin(flight);
     }
 
-    /// Whether nothing is missing or may soon count as missing, and no reaction to congestion is in progress.
+    /// Returns whether nothing is missing, nothing may soon count as missing, and no reaction to
+    /// congestion is in progress.
     #[inline]
     pub(crate) fn is_calm(&self) -> bool {
         self.phase == Phase::Open
@@ -170,13 +172,13 @@ impl Tracking {
             && self.timer != Timer::Reordering
     }
 
-    /// Whether it is calm, and nothing is due: the next acknowledgment of new data, and the next segment, are
-    /// ordinary ones.
+    /// Returns whether the sender is calm and nothing is due, so that the next acknowledgment of new
+    /// data and the next segment are ordinary ones.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_calm() && !self.probe_due && !self.retransmission_due
     }
 
-    /// How long to wait before a probe (RFC 8985, section 7.2).
+    /// Returns how long to wait before a probe (RFC 8985, section 7.2).
     #[inline(always)]
     pub(crate) fn probe_timeout(&self, srtt: Option<Span>, profile: &Profile) -> Span {
         let Some(srtt) = srtt else { return FIRST_PROBE };
@@ -184,7 +186,7 @@ impl Tracking {
         srtt.saturating_mul(2) + if alone { longest_ack_delay(profile) } else { profile.patience() }
     }
 
-    /// Whether the window is being reduced gradually.
+    /// Returns whether the window is being reduced gradually.
     pub(crate) fn reduces(&self) -> bool {
         matches!(self.phase, Phase::Reduction | Phase::Recovery)
     }

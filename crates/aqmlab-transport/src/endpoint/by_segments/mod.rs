@@ -1,6 +1,7 @@
 //! The sender that tracks each outstanding segment (`sack_pipe = "segments"`): loss detection by RFC 8985 or
-//! RFC 6675, gradual reductions by RFC 9937, probes by RFC 8985, spurious timeouts by RFC 5682, each if the
-//! profile enables it. It replaces [`super::selective`] and most of the processing of acknowledgments in
+//! RFC 6675, gradual reductions by RFC 9937, probes by RFC 8985, and detection of spurious timeouts by
+//! RFC 5682, each if the profile enables it. It replaces [`super::selective`] and most of the processing
+//! of acknowledgments in
 //! [`super::input`]. [`phases`] contains its reactions to congestion, [`timers`] its timers, and [`output`]
 //! the choice of what it sends.
 
@@ -26,18 +27,18 @@ use crate::sequence::from_wire;
 pub(in crate::endpoint) struct Signs {
     /// An ECN echo.
     pub echo: bool,
-    /// It is a duplicate ACK, and the sender does not use SACK.
+    /// The acknowledgment is a duplicate ACK, and the sender does not use SACK.
     pub repeated: bool,
 }
 
 impl Endpoint {
-    /// Whether each outstanding segment is tracked.
+    /// Returns whether each outstanding segment is tracked.
     #[inline]
     pub(in crate::endpoint) fn tracks(&self, profile: &Profile) -> bool {
         profile.by_segments() && (self.uses_sack() || self.troubles.tracking().is_some())
     }
 
-    /// The connection is established: from now on segments are listed.
+    /// Starts listing segments, now that the connection is established.
     #[inline(never)] // keeps the path of other senders short
     pub(in crate::endpoint) fn begin_tracking(&mut self, profile: &Profile) {
         if profile.by_segments() && (self.uses_sack() || profile.count_duplicates) {
@@ -57,7 +58,8 @@ impl Endpoint {
         self.troubles.tracking_mut().expect("made with the connection")
     }
 
-    /// An acknowledgment of `bytes` new bytes, and of nothing else, while the list is settled.
+    /// Processes an acknowledgment of `bytes` new bytes, which reports nothing else, while the list
+    /// is settled.
     #[inline(always)]
     pub(in crate::endpoint) fn on_calm_ack(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         let (una, sent) = (self.una + u64::from(bytes), self.sent());
@@ -80,7 +82,7 @@ impl Endpoint {
         self.note_activity_on_ack(now, profile);
     }
 
-    /// The acknowledgment field and the blocks of a segment.
+    /// Processes the acknowledgment field and the SACK blocks of a segment.
     #[inline(never)] // keeps the path of other senders short
     pub(in crate::endpoint) fn on_ack_by_segments(
         &mut self,
@@ -158,8 +160,9 @@ impl Endpoint {
         }
     }
 
-    /// Without SACK, the number of duplicate ACKs shows how much has arrived (RFC 9937, section 6). Must be
-    /// called before SND.UNA advances.
+    /// Without SACK, derives from the number of duplicate ACKs how much has arrived (RFC 9937, section
+    /// 6). Must be called after the acknowledged segments have left the list but before SND.UNA
+    /// advances.
     #[cold]
     fn take_duplicates(&mut self, ack: u64, repeated: bool, news: &mut News) {
         let sent = self.sent();
@@ -169,7 +172,8 @@ impl Endpoint {
         if advances {
             news.delivered = tracking.segments.settle_duplicates(news.delivered);
             if news.repeated {
-                // It is not known which of these were sent only once, or when the latest arrived.
+                // It is not known which of the delivered segments were sent only once, or when the
+                // latest one arrived.
                 (news.last_rtt, news.original) = (None, None);
             }
             if tracking.phase != Phase::Recovery || !before_recover {
@@ -188,7 +192,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the newly delivered segments, and the round-trip time that they measure.
+    /// Records in `news` which segments are newly delivered, and the round-trip time that they
+    /// measure.
     #[inline]
     fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, news: &mut News, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
@@ -206,7 +211,8 @@ impl Endpoint {
             segments.arrived_twice(ack, sent);
             undo.reported(((to - from) as u32).div_ceil(profile.mss), to);
         }
-        // "In ascending order" (RFC 8985, section 6.2, step 2): the first block is the latest (RFC 2018, section 4).
+        // "In ascending order" (RFC 8985, section 6.2, step 2): the option itself begins with the latest
+        // block (RFC 2018, section 4).
         let mut ranges = [(0, 0); MAX_BLOCKS];
         let offsets = blocks.iter().filter_map(|(from, to)| Some((offset(*from)?, offset(*to)?)));
         let count = ranges.iter_mut().zip(offsets).map(|(place, range)| *place = range).count();
@@ -230,7 +236,7 @@ impl Endpoint {
         measure(rto, troubles.tracking_mut().expect("made with the connection"), rtt, reach, profile);
     }
 
-    /// Marks lost segments; returns their number, and the time to wait for more.
+    /// Marks lost segments; returns their number, and how long to wait before looking for more.
     #[inline(always)]
     fn find_lost(&mut self, now: Instant, profile: &Profile) -> (Found, Option<Span>) {
         let srtt = self.rto.srtt();
@@ -247,8 +253,8 @@ impl Endpoint {
         }
     }
 
-    /// Without SACK, the first segment is lost after `dupthresh` duplicate ACKs, and after each partial ACK (RFC 6582,
-    /// section 3.2).
+    /// Without SACK, declares the first segment lost after `dupthresh` duplicate ACKs, and after each
+    /// partial ACK (RFC 6582, section 3.2).
     #[cold]
     fn find_lost_by_duplicates(&mut self, ack: u64, advances: bool, profile: &Profile) -> Found {
         let tracking = self.tracking_mut();
@@ -261,8 +267,8 @@ impl Endpoint {
     }
 }
 
-/// An acknowledgment measures a round trip. `reach`: the offsets up to which data has arrived and has been
-/// sent.
+/// Processes a round trip that an acknowledgment measures. `reach` holds two offsets: up to the first,
+/// data has arrived, and up to the second, it has been sent.
 #[inline(always)]
 fn measure(rto: &mut RtoTimer, tracking: &mut Tracking, rtt: Span, reach: (u64, u64), profile: &Profile) {
     if profile.rtt_arithmetic == RttArithmetic::Linux {
@@ -272,8 +278,8 @@ fn measure(rto: &mut RtoTimer, tracking: &mut Tracking, rtt: Span, reach: (u64, 
     }
 }
 
-/// The range that the first block reports as received twice: below `ack`, or within the second block (RFC
-/// 2883, section 4).
+/// Returns the range that the first block reports as received twice, if it does: a range below `ack` or
+/// within the second block (RFC 2883, section 4).
 fn first_is_twice(
     blocks: &[(u32, u32)],
     ack: u64,

@@ -61,13 +61,14 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Whether the next segment is new data that only the windows may hold back.
+    /// Returns whether the next segment is new data that only the windows may hold back.
     #[inline(always)]
     pub(in crate::endpoint) fn sends_calmly(&self, profile: &Profile) -> bool {
         !self.unsettled && self.unacked > 0 && !profile.pacing && profile.burst == 1
     }
 
-    /// Nothing more leaves before the next arrival if the window has no room now.
+    /// Ends the burst if the window has no room now, so that nothing more leaves before the next
+    /// arrival.
     #[inline(always)]
     pub(in crate::endpoint) fn end_burst_without_room(&mut self, profile: &Profile) {
         let tracking = self.tracking();
@@ -78,7 +79,8 @@ impl Endpoint {
         }
     }
 
-    /// [`Endpoint::transmit_by_segments`] while the endpoint [sends calmly](Endpoint::sends_calmly).
+    /// Does the same as [`Endpoint::transmit_by_segments`] while the endpoint [sends
+    /// calmly](Endpoint::sends_calmly).
     #[inline(always)]
     pub(in crate::endpoint) fn transmit_calmly(
         &mut self,
@@ -99,8 +101,8 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Whether [`Endpoint::transmit_by_segments`] would return a segment, unless the limit on bursts forbids
-    /// it.
+    /// Returns whether [`Endpoint::transmit_by_segments`] would return a segment, unless the limit on
+    /// bursts forbids it.
     pub(in crate::endpoint) fn wants_to_send_by_segments(&self, profile: &Profile) -> bool {
         let tracking = self.tracking();
         let room = u64::from(tracking.segments.in_flight()) < self.window.usable(0, profile);
@@ -120,7 +122,7 @@ impl Endpoint {
         segment
     }
 
-    /// A new segment with `len` bytes has left.
+    /// Adds to the list a new segment of `len` bytes, which has just left.
     #[inline(always)]
     fn list_new(&mut self, now: Instant, len: u32, profile: &Profile) {
         let end = self.sent();
@@ -131,7 +133,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a segment that was not full waits for its acknowledgment.
+    /// Returns whether a partial segment is still unacknowledged.
     pub(in crate::endpoint) fn partial_is_outstanding(&self) -> bool {
         self.tracking().partial_end > self.una
     }
@@ -152,10 +154,11 @@ impl Endpoint {
         segment
     }
 
-    /// RFC 8985, section 7.3: new data if there is some, otherwise the last segment again.
+    /// RFC 8985, section 7.3: returns new data if there is any, and otherwise the last segment
+    /// again.
     fn transmit_probe(&mut self, now: Instant, profile: &Profile) -> Segment {
         let (len, reach) = (self.segment_len(self.next(), profile), self.reach(profile));
-        // Only the receive window counts, and not Nagle's rule.
+        // Of all limits on new data, only the receive window applies; Nagle's rule does not.
         let new = if len > 0 { u64::from(self.flight + len) <= reach } else { self.fits(reach, profile) };
         let last = self.tracking().segments.last();
         let segment = match last.filter(|_| !new) {

@@ -1,4 +1,4 @@
-//! Reactions to congestion: recovery, reduction, and whether they were spurious.
+//! Reactions to congestion: recoveries and reductions, and whether these were spurious.
 
 use crate::congestion::{Outstanding, Sign};
 use crate::endpoint::Endpoint;
@@ -6,7 +6,8 @@ use crate::profile::Profile;
 use crate::recovery::{Delivery, Found, Frto, News, Phase, Tracking, Undo};
 
 impl Endpoint {
-    /// Whether an acknowledgment shows that a probe has repaired a loss (RFC 8985, section 7.4.2).
+    /// Returns whether an acknowledgment shows that a probe has repaired a loss (RFC 8985, section
+    /// 7.4.2).
     pub(super) fn probe_has_repaired(&mut self, ack: u64, news: bool, twice: bool) -> bool {
         let tracking = self.tracking_mut();
         let Some(probe) = tracking.probe.filter(|probe| ack >= probe.end) else { return false };
@@ -21,7 +22,8 @@ impl Endpoint {
         false
     }
 
-    /// A loss that a probe has repaired is a sign of congestion, although no data is missing any more.
+    /// Reduces the window at once, because a loss that a probe has repaired is a sign of congestion
+    /// although no data is missing any longer.
     pub(super) fn reduce_at_once(&mut self, news: &News, profile: &Profile) {
         if matches!(self.tracking().phase, Phase::Open | Phase::Reduction) {
             self.begin_phase(Phase::Reduction, Some(Sign::Mark), news.delivered, profile);
@@ -30,7 +32,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a timeout was spurious (RFC 5682, section 3.1, steps 2 and 3).
+    /// Decides whether a timeout was spurious (RFC 5682, section 3.1, steps 2 and 3).
     pub(super) fn judge_timeout(&mut self, ack: u64, news: &News, profile: &Profile) {
         if self.tracking().frto == Frto::Off || self.tracking().phase != Phase::Loss {
             return;
@@ -53,8 +55,9 @@ impl Endpoint {
         }
     }
 
-    /// Whether the latest reduction was spurious: the first copy of a retransmitted segment has arrived (RFC
-    /// 3522, 3.2), or both copies of all of them (RFC 3708, section 3).
+    /// Decides whether the latest reduction was spurious: it was if the first copy of a retransmitted
+    /// segment has arrived (RFC 3522, 3.2), or if both copies of every retransmitted segment have (RFC
+    /// 3708, section 3).
     pub(super) fn judge_reduction(&mut self, news: &News, profile: &Profile) {
         let Tracking { undo, segments, phase, .. } = self.tracking();
         let by_first_copy = profile.eifel
@@ -70,8 +73,8 @@ impl Endpoint {
         }
     }
 
-    /// Undoes a spurious reduction: restores the window, and with `none_lost` the segments that were
-    /// considered lost.
+    /// Undoes a spurious reduction: restores the window and, with `none_lost`, also the state of the
+    /// segments that were considered lost.
     fn go_back(&mut self, none_lost: bool) {
         let tracking = self.tracking_mut();
         tracking.frto = Frto::Off;
@@ -84,7 +87,7 @@ impl Endpoint {
         self.undo_reduction();
     }
 
-    /// Prepares for a reduction that may turn out to be spurious.
+    /// Saves the window before a reduction that may turn out to be spurious.
     pub(super) fn remember_window(&mut self) {
         let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
         let begin = Some(self.una);
@@ -92,7 +95,7 @@ impl Endpoint {
         self.troubles.note().control.remember();
     }
 
-    /// The reduction was spurious: restores everything that determines the window.
+    /// Undoes a spurious reduction by restoring everything that determines the window.
     fn undo_reduction(&mut self) {
         let Undo { cwnd, ssthresh, .. } = self.tracking().undo;
         self.tracking_mut().undo.begin = None;
@@ -100,8 +103,8 @@ impl Endpoint {
         self.troubles.note().control.restore();
     }
 
-    /// The data that was outstanding at the start of the phase is acknowledged. A reduction for a mark
-    /// continues until data sent after the mark is acknowledged.
+    /// Ends the phase if `ack` covers the data that was outstanding when the phase began. A reduction
+    /// for a mark continues until data sent after the mark is acknowledged.
     pub(super) fn leave_phase(&mut self, ack: u64) {
         let by_sack = self.uses_sack();
         let tracking = self.tracking_mut();
@@ -126,8 +129,8 @@ impl Endpoint {
         }
     }
 
-    /// A loss begins fast recovery (after a timeout, only the loss of a retransmission does); an echo begins
-    /// only a reduction.
+    /// Begins fast recovery at a loss (after a timeout, only at the loss of a retransmission); at an
+    /// echo, begins only a reduction.
     #[inline(always)]
     pub(super) fn enter_phase(&mut self, found: Found, delivered: u32, echo: bool, profile: &Profile) {
         let tracking = self.tracking();
@@ -145,7 +148,8 @@ impl Endpoint {
         self.begin_phase(phase, sign, delivered, profile);
     }
 
-    /// Begins a phase, with a reduction if a `sign` of congestion has not caused one yet.
+    /// Begins a phase; reduces the window if there is a `sign` of congestion that has not yet
+    /// caused a reduction.
     #[inline(never)]
     fn begin_phase(&mut self, phase: Phase, sign: Option<Sign>, delivered: u32, profile: &Profile) {
         let (sent, by_sack) = (self.sent(), self.uses_sack());
@@ -180,8 +184,8 @@ impl Endpoint {
         self.ecn.reduced();
     }
 
-    /// Processes a loss while the window is being reduced for a mark by less than a loss requires (RFC 8257,
-    /// 3.5).
+    /// Processes a loss that occurs while the window is being reduced for a mark by less than a loss
+    /// requires (RFC 8257, 3.5).
     #[cold]
     fn halve_after_mark(&mut self, flight: u32, profile: &Profile) {
         let outstanding = Outstanding { flight: flight * profile.mss, inflation: 0 };

@@ -1,6 +1,6 @@
-//! The most frequent acknowledgment while something is missing: it advances nothing, and its option reports
-//! one more segment, above all those reported before. It needs only a small part of what
-//! [`Endpoint::on_ack_by_segments`] does for any acknowledgment.
+//! The most frequent acknowledgment while something is missing: it does not advance SND.UNA, and its
+//! option reports one more segment, which lies above all those reported before. Processing it takes
+//! only a small part of what [`Endpoint::on_ack_by_segments`] does for an arbitrary acknowledgment.
 
 use aqmlab_units::Instant;
 

@@ -1,4 +1,4 @@
-//! The timer: a timeout, a probe, or the wait for reordered segments.
+//! The timer, which serves for timeouts, for probes, and for the wait for reordered segments.
 
 use aqmlab_units::{Instant, Span};
 
@@ -9,17 +9,17 @@ use crate::recovery::{Frto, Phase, Timer, Tracking};
 use crate::rto::RtoTimer;
 
 impl Endpoint {
-    /// Whether newly SACKed data with this round-trip time was sent before the first outstanding segment,
-    /// which has been retransmitted since then.
+    /// Returns whether newly SACKed data with this round-trip time was sent before the latest
+    /// transmission of the first outstanding segment, which must then be a retransmission.
     #[inline(always)]
     pub(super) fn sacked_is_older_than_first(&self, now: Instant, rtt: Span) -> bool {
         let left = self.tracking().segments.first_left();
         left.is_some_and(|left| rtt > now.saturating_since(left))
     }
 
-    /// Sets the probe's timer or the retransmission timer. With `anew`, it counts from the
-    /// acknowledgment that starts it; otherwise, and if another timer precedes it, from the first outstanding
-    /// segment.
+    /// Sets the timer for a probe or for a retransmission timeout. With `anew`, the time counts from the
+    /// acknowledgment that starts the timer; otherwise, and if another timer came first, it counts from
+    /// when the first outstanding segment was sent.
     pub(super) fn rearm(&mut self, now: Instant, anew: bool, profile: &Profile) {
         let tracking = self.tracking();
         let probes = self.uses_sack()
@@ -29,13 +29,13 @@ impl Endpoint {
         self.rearm_with(now, anew, probes && profile.tail_loss_probe, profile);
     }
 
-    /// The same, while the list is settled.
+    /// Does the same while the list is settled.
     #[inline(always)]
     pub(super) fn rearm_calmly(&mut self, now: Instant, anew: bool, profile: &Profile) {
         self.rearm_with(now, anew, profile.tail_loss_probe && self.uses_sack(), profile);
     }
 
-    /// The same for the probe's timer or for the retransmission timer.
+    /// Does the same; `probes` says whether the timer may be set for a probe.
     #[inline(always)]
     pub(super) fn rearm_with(&mut self, now: Instant, anew: bool, probes: bool, profile: &Profile) {
         let Endpoint { rto, troubles, unacked, .. } = self;
@@ -43,8 +43,9 @@ impl Endpoint {
         rearm(rto, tracking, *unacked > 0, now, anew, probes, profile);
     }
 
-    /// Whether the timer is already set as a new segment would set it: it was set for a probe just now, with
-    /// `outstanding` segments, and the retransmission timeout is later in any case.
+    /// Returns whether the timer is already set as a new segment would set it. This is so if it was set
+    /// for a probe at this same instant, with more than one of the `outstanding` segments, and the
+    /// retransmission timeout is later in any case.
     #[inline(always)]
     pub(super) fn probe_stands(&self, now: Instant, outstanding: u64, profile: &Profile) -> bool {
         let tracking = self.tracking();
@@ -55,7 +56,7 @@ impl Endpoint {
             && timeout() >= Some(self.rto.deadline())
     }
 
-    /// Handles the timer's expiry; returns true if the cause was not a timeout.
+    /// Handles the timer's expiry; returns true if this was not a retransmission timeout.
     #[inline(never)] // keeps the path of other senders short
     pub(in crate::endpoint) fn timer_was_no_timeout(&mut self, now: Instant, profile: &Profile) -> bool {
         if profile.pacing && self.release_timer(now) && now < self.rto.deadline() {
@@ -84,7 +85,8 @@ impl Endpoint {
         true
     }
 
-    /// The retransmission timer has expired; with `again`, nothing was acknowledged since its last expiry.
+    /// Handles a retransmission timeout; with `again`, nothing has been acknowledged since the previous
+    /// timeout.
     #[inline(never)] // keeps the path of other senders short
     pub(in crate::endpoint) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
@@ -118,7 +120,7 @@ impl Endpoint {
     }
 }
 
-/// Sets the timer for a probe or for a timeout, if data is `outstanding`.
+/// Sets the timer for a probe or for a timeout if data is `outstanding`.
 #[inline(always)]
 pub(super) fn rearm(
     rto: &mut RtoTimer,

@@ -5,7 +5,7 @@ use super::{Found, Segments};
 use crate::recovery::sent::LOST;
 
 impl Segments {
-    /// The first segment is lost, according to duplicate ACKs or a partial ACK.
+    /// Declares the first segment lost, because of duplicate ACKs or a partial ACK.
     pub(crate) fn find_first_lost(&mut self) -> Found {
         if self.front().is_none_or(|first| first.has(LOST)) {
             return Found::default();
@@ -24,8 +24,8 @@ impl Segments {
         self.sacked - before
     }
 
-    /// `acked` segments have left the list: one of them was missing, and each of the others accounts for one
-    /// duplicate ACK. Returns the number of new arrivals.
+    /// Adjusts the count after `acked` segments have left the list: one of them was missing, and each of
+    /// the others accounts for one duplicate ACK. Returns the number of new arrivals.
     pub(crate) fn settle_duplicates(&mut self, acked: u32) -> u32 {
         let counted = self.sacked;
         self.sacked -= counted.min(acked.saturating_sub(1));
@@ -38,7 +38,7 @@ impl Segments {
         self.sacked = 0;
     }
 
-    /// At least one outstanding segment is missing.
+    /// Limits the count, because at least one outstanding segment is missing.
     fn limit_duplicates(&mut self) {
         self.sacked = self.sacked.min(self.outstanding().saturating_sub(self.lost.max(1)));
     }

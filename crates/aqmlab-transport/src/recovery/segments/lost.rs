@@ -6,8 +6,8 @@ use super::{Found, Segments};
 use crate::profile::Profile;
 use crate::recovery::sent::{AGAIN, LOST, REPEATED, SACKED, Sent};
 
-/// The number of newly lost segments, and the latest time at which another one is lost unless it arrives;
-/// zero if there is none.
+/// The number of newly lost segments, and the latest time at which a further segment counts as lost
+/// unless it arrives first; that time is zero if there is no such segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Judgment {
     found: Found,
@@ -17,7 +17,8 @@ struct Judgment {
 impl Judgment {
     const NOTHING: Judgment = Judgment { found: Found { segments: 0, copies: 0 }, late_at: Instant::ZERO };
 
-    /// Judges a segment that left before the latest one that has arrived; returns whether it is lost.
+    /// Judges a segment that left before the most recently sent one that has arrived; returns whether
+    /// it is lost.
     #[inline]
     fn includes(&mut self, segment: Sent, late_at: Instant, now: Instant) -> bool {
         if late_at > now {
@@ -31,8 +32,8 @@ impl Judgment {
 }
 
 impl Segments {
-    /// RFC 8985, section 6.2, steps 4 and 5: marks as lost the segments that left long enough before one that
-    /// has arrived. Returns their number, and the time to wait for more.
+    /// RFC 8985, section 6.2, steps 4 and 5: marks as lost the segments that left long enough before one
+    /// that has arrived. Returns their number, and how long to wait before looking for more.
     #[inline(always)]
     pub(crate) fn find_lost_by_time(
         &mut self,
@@ -53,7 +54,8 @@ impl Segments {
         (found, (late_at > now).then(|| late_at - now))
     }
 
-    /// Judges segments that were sent once, up to the first that left after the latest one that has arrived.
+    /// Judges segments that were sent only once, up to the first that left after the most recently sent
+    /// one that has arrived.
     #[inline(always)]
     fn judge_originals(&mut self, now: Instant, window: Span, judgment: &mut Judgment) {
         let mut at = self.judged.max(self.first);
@@ -71,7 +73,7 @@ impl Segments {
         }
     }
 
-    /// The same for copies that may still arrive.
+    /// Judges the copies that may still arrive.
     #[inline(never)]
     fn judge_copies(&mut self, now: Instant, window: Span, judgment: &mut Judgment) {
         let mut next = 0;
@@ -86,7 +88,8 @@ impl Segments {
         }
     }
 
-    /// Judges a copy that left before the latest one that has arrived; returns whether it may still arrive.
+    /// Judges a segment or copy that left before the most recently sent one that has arrived; returns
+    /// whether it may still arrive.
     #[inline]
     fn judge(&mut self, at: usize, now: Instant, window: Span, judgment: &mut Judgment) -> bool {
         let late_at = self.rack.late_at(self.list[at].at(), window);
@@ -97,15 +100,16 @@ impl Segments {
         !lost
     }
 
-    /// The position of the copy that left then and ends there; `None` if it has arrived, is lost, or was sent
-    /// again.
+    /// Returns the position of the copy that left at `left` and ends at `end`; `None` if it has arrived,
+    /// is lost, or was sent again.
     fn place_of_copy(&self, left: Instant, end: u64) -> Option<usize> {
         let at = self.first + self.list[self.first..].partition_point(|segment| segment.end < end);
         let segment = self.list.get(at).filter(|segment| (segment.at(), segment.end) == (left, end))?;
         segment.may_arrive().then_some(at)
     }
 
-    /// The result of [`Segments::find_lost_by_time`], computed segment by segment as in RFC 8985.
+    /// Returns what [`Segments::find_lost_by_time`] should find, computed segment by segment as in
+    /// RFC 8985.
     fn late_ones(&self, now: Instant, window: Span) -> Judgment {
         let mut judgment = Judgment::NOTHING;
         let outstanding = self.list[self.first..].iter().filter(|segment| segment.may_arrive());
@@ -115,7 +119,8 @@ impl Segments {
         judgment
     }
 
-    /// IsLost of RFC 6675, section 4, in segments: `dupthresh` of them are SACKed above. Returns the number
+    /// IsLost of RFC 6675, section 4, in segments: marks as lost each segment above which `dupthresh`
+    /// segments are SACKed. Returns the number
     /// of newly lost segments.
     pub(crate) fn find_lost_by_count(&mut self, dupthresh: u32) -> Found {
         let (mut above, mut found) = (self.sacked, Found::default());
@@ -133,8 +138,8 @@ impl Segments {
         found
     }
 
-    /// The retransmission timer has fired: everything that is not SACKed is lost; with RACK, only the first
-    /// segment and those that are already late are (RFC 8985, section 6.3).
+    /// Handles the expiry of the retransmission timer: declares everything lost that is not SACKed or,
+    /// with RACK, only the first segment and those that are already late (RFC 8985, section 6.3).
     pub(crate) fn find_lost_at_timeout(&mut self, now: Instant, rack: bool) {
         for at in self.places(0) {
             let segment = self.list[at];
@@ -154,7 +159,8 @@ impl Segments {
         self.repaired = self.repaired.min(at);
     }
 
-    /// A timeout was spurious: segments that were not retransmitted are in flight.
+    /// Handles a spurious timeout or reduction: segments that were not retransmitted are in flight
+    /// after all.
     pub(crate) fn none_lost(&mut self) {
         let outstanding = &mut self.list[self.first..];
         for segment in outstanding.iter_mut().filter(|segment| segment.marks() & (LOST | AGAIN) == LOST) {
@@ -167,7 +173,7 @@ impl Segments {
         self.copies.make_contiguous().sort_unstable();
     }
 
-    /// The position in the list of the first lost segment that is not in flight again.
+    /// Returns the position in the list of the first lost segment that is not in flight again.
     pub(crate) fn first_lost(&self) -> Option<usize> {
         if self.lost == self.again {
             return None;
@@ -175,7 +181,7 @@ impl Segments {
         self.places(self.repaired).find(|at| self.list[*at].marks() & (LOST | AGAIN) == LOST)
     }
 
-    /// The same; the next search begins at this position.
+    /// Does the same, and lets the next search begin at this position.
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<usize> {
         let place = self.first_lost();
@@ -183,7 +189,7 @@ impl Segments {
         place
     }
 
-    /// Records that a copy leaves; earlier copies that have arrived are forgotten.
+    /// Records that a copy is leaving, and forgets earlier copies that have arrived.
     pub(super) fn list_copy(&mut self, copy: (Instant, u64)) {
         while self.copies.front().is_some_and(|(left, end)| self.place_of_copy(*left, *end).is_none()) {
             self.copies.pop_front();

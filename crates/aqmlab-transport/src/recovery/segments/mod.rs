@@ -17,11 +17,12 @@ use super::sent::{AGAIN, LOST, REPEATED, SACKED, Sent};
 use crate::ranges::Ranges;
 use crate::sack::Sack;
 
-/// The contents of an acknowledgment of segments that were all sent once and not otherwise reported.
+/// What an acknowledgment reports if all segments that it covers were sent only once and nothing
+/// else is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Plain {
     pub segments: u32,
-    /// The round trips of the first of them and of the last.
+    /// The round trips of the first and of the last of these segments.
     pub first: Span,
     pub last: Span,
 }
@@ -30,32 +31,34 @@ pub(crate) struct Plain {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Found {
     pub segments: u32,
-    /// The retransmitted ones among them.
+    /// How many of them were retransmissions.
     pub copies: u32,
 }
 
-/// All segments outstanding, oldest first.
+/// All outstanding segments, oldest first.
 ///
-/// An acknowledgment costs the same regardless of their number: segments that were sent once are in the order
-/// of their departure, and so are the `copies` of the others, so that segments that may be lost are found at
-/// `judged` and at the front of `copies`.
+/// An acknowledgment takes the same time regardless of their number. Segments that were sent only once
+/// are in the order of their departure, and so are the `copies` of the others. Segments that may be lost
+/// are therefore found at `judged` and at the front of `copies`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Segments {
-    /// Places in it remain the same when the first segment is acknowledged.
+    /// The segments, in order. Places in this list do not change when the first segment is
+    /// acknowledged.
     list: Vec<Sent>,
     /// The place of the first outstanding segment.
     first: usize,
-    /// All segments before this place are SACKed or lost, or were sent again.
+    /// Every segment before this place is SACKed or lost, or was sent again.
     judged: usize,
-    /// No segment before this place is lost and was not sent again.
+    /// Every lost segment before this place has been sent again.
     repaired: usize,
-    /// The place after the segment that was SACKed last, where the next one is likely.
+    /// The place after the segment that was SACKed last, where the next SACKed segment is likely to
+    /// be.
     sacked_to: usize,
-    /// Departure and end of each copy, some of which have arrived.
+    /// Departure time and end of each copy; some of these copies may have arrived.
     copies: VecDeque<(Instant, u64)>,
-    /// The range of the SACKed segments.
+    /// The ranges of offsets that SACK options have reported.
     sacked_ranges: Ranges,
-    /// The latest option, if all its contents are known here.
+    /// The latest SACK option, if everything that it reports is known here.
     latest: Sack,
     sacked: u32,
     lost: u32,
@@ -64,7 +67,7 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// The handshake is over, and may have measured a round trip.
+    /// Creates the empty list after the handshake, which may have measured the round trip `rtt`.
     pub(crate) fn new(rtt: Option<Span>) -> Self {
         Segments {
             list: Vec::new(),
@@ -82,12 +85,12 @@ impl Segments {
         }
     }
 
-    /// An acknowledgment of everything below `una` reports duplicates.
+    /// Notes that an acknowledgment of everything below `una` reports duplicates.
     pub(crate) fn arrived_twice(&mut self, una: u64, sent: u64) {
         self.rack.arrived_twice(una, sent);
     }
 
-    /// A recovery is over.
+    /// Notes that a recovery is over.
     pub(crate) fn recovered(&mut self) {
         self.rack.recovered();
     }
@@ -101,8 +104,8 @@ impl Segments {
         self.list.push(Sent::new(now, end, 0));
     }
 
-    /// Frees memory if half of the list is acknowledged: at most one segment then moves for each that is
-    /// sent.
+    /// Frees memory if at least half of the list is acknowledged, so that on average at most one segment
+    /// moves for each segment sent.
     #[cold]
     fn move_down(&mut self) {
         if 2 * self.first >= self.list.len() {
@@ -114,7 +117,7 @@ impl Segments {
         }
     }
 
-    /// The places of the outstanding segments from this one on.
+    /// Returns the places of the outstanding segments from the place `from` on.
     #[inline]
     fn places(&self, from: usize) -> core::ops::Range<usize> {
         from.max(self.first)..self.list.len()
@@ -125,19 +128,21 @@ impl Segments {
         self.list.get(self.first)
     }
 
-    /// Segments in the network: those that are neither SACKed nor lost, and copies of lost ones.
+    /// Returns the number of segments in the network: those that are neither SACKed nor lost, and
+    /// copies of lost ones.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
         self.outstanding() + self.again - self.sacked - self.lost
     }
 
-    /// Segments that have not been acknowledged cumulatively.
+    /// Returns the number of segments that have not been acknowledged cumulatively.
     #[inline]
     pub(crate) fn outstanding(&self) -> u32 {
         (self.list.len() - self.first) as u32
     }
 
-    /// Whether all outstanding segments are in flight, as far as is known, and none is a copy.
+    /// Returns whether, as far as is known, all outstanding segments are in flight and none of them
+    /// is a copy.
     #[inline]
     pub(crate) fn is_orderly(&self) -> bool {
         self.sacked | self.lost | self.again == 0
@@ -147,7 +152,7 @@ impl Segments {
         self.sacked
     }
 
-    /// Copies in flight.
+    /// Returns the number of copies in flight.
     pub(crate) fn copies(&self) -> u32 {
         self.again
     }
@@ -156,8 +161,8 @@ impl Segments {
         self.lost
     }
 
-    /// Everything below `una` has arrived, and nothing is SACKed. Returns `None`, and changes nothing, unless
-    /// these are whole segments that were sent once.
+    /// Processes an acknowledgment of everything below `una` while nothing is SACKed. Returns
+    /// `None`, and changes nothing, unless it covers whole segments that were sent only once.
     #[inline(always)]
     pub(crate) fn acknowledge_plain(&mut self, now: Instant, una: u64) -> Option<Plain> {
         let first = *self.front()?;
@@ -180,7 +185,7 @@ impl Segments {
         Some(Plain { segments, first: now - first.at(), last: rtt })
     }
 
-    /// Everything below `una` has arrived, which was not known before.
+    /// Processes the news that everything below `una` has arrived.
     pub(crate) fn acknowledge(&mut self, now: Instant, una: u64, news: &mut News) {
         while let Some(segment) = self.front().copied().filter(|first| first.end <= una) {
             self.first += 1;
@@ -203,36 +208,37 @@ impl Segments {
         }
     }
 
-    /// Subtracts a segment that leaves the list, or changes its marks, from the counts.
+    /// Subtracts from the counts a segment that leaves the list or changes its marks.
     fn unmark(&mut self, segment: &Sent) {
         self.sacked -= u32::from(segment.has(SACKED));
         self.lost -= u32::from(segment.has(LOST));
         self.again -= u32::from(segment.has(AGAIN));
     }
 
-    /// Where the segment at this place begins.
+    /// Returns the offset at which the segment at this place begins.
     #[inline]
     fn begin(&self, at: usize, una: u64) -> u64 {
         if at == self.first { una } else { self.list[at - 1].end }
     }
 
-    /// When the first outstanding segment was last sent.
+    /// Returns when the first outstanding segment was last sent.
     pub(crate) fn first_left(&self) -> Option<Instant> {
         self.front().map(|first| first.at())
     }
 
-    /// Whether a segment sent after the first outstanding one has arrived: a copy, if all are in flight.
+    /// Returns whether a segment sent after the first outstanding one has arrived; if all outstanding
+    /// segments are in flight, it must have been a copy.
     pub(crate) fn first_is_overtaken(&self) -> bool {
         self.front().is_some_and(|first| self.rack.is_after(first.at(), first.end))
     }
 
-    /// The range of the segment at this position.
+    /// Returns the range of offsets of the segment at this position.
     pub(crate) fn bounds(&self, at: usize, una: u64) -> (u64, u64) {
         (self.begin(at, una), self.list[at].end)
     }
 
-    /// The segment at this position is retransmitted up to `end`, which is lower than before if segments have
-    /// become smaller.
+    /// Notes that the segment at this position is retransmitted, up to `end`; this is lower than the
+    /// segment's previous end if segments have become smaller.
     pub(crate) fn sent_again(&mut self, now: Instant, at: usize, end: u64) {
         let segment = self.list[at];
         if end < segment.end {
@@ -242,7 +248,7 @@ impl Segments {
             self.again += u32::from(segment.has(AGAIN));
             self.judged = self.judged.min(at);
         }
-        // The last data may leave together with the FIN that followed it.
+        // The last data may leave together with the FIN, which was a separate segment before.
         while let Some(next) = self.list.get(at + 1).copied().filter(|next| next.end <= end) {
             self.unmark(&next);
             self.list.remove(at + 1);
@@ -255,12 +261,12 @@ impl Segments {
         self.list_copy((now, end));
     }
 
-    /// Whether this is the place of the first outstanding segment.
+    /// Returns whether this is the place of the first outstanding segment.
     pub(crate) fn is_first(&self, at: usize) -> bool {
         at == self.first
     }
 
-    /// The place of the last segment that is not SACKed.
+    /// Returns the place of the last segment that is not SACKed.
     pub(crate) fn last(&self) -> Option<usize> {
         self.places(0).rfind(|at| !self.list[*at].has(SACKED))
     }

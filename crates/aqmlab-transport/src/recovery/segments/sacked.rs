@@ -1,4 +1,4 @@
-//! What SACK options and acknowledgments report about the segments of the list.
+//! Processing of what SACK options and acknowledgments report about the segments of the list.
 
 use aqmlab_units::{Instant, Span};
 
@@ -9,9 +9,9 @@ use crate::sack::Sack;
 use crate::sequence::from_wire;
 
 impl Segments {
-    /// The round trip of the segment that an option reports, if this segment was sent once, lies above all
-    /// others that have arrived, and is the only new one. Returns `None`, and changes nothing, for any other
-    /// option.
+    /// Processes an option that reports exactly one new segment, if this segment was sent only once and
+    /// lies above all others that have arrived, and returns its round trip. For any other option,
+    /// returns `None` and changes nothing.
     #[inline(always)]
     pub(crate) fn sack_topmost(&mut self, now: Instant, una: u64, sack: &Sack, initial: u32) -> Option<Span> {
         let &(first, last) = sack.blocks().first()?;
@@ -39,14 +39,15 @@ impl Segments {
         Some(self.rack.originals_arrived(now, &segment, &segment))
     }
 
-    /// The blocks of this option are known; `None` if some are not, or if they report duplicates.
+    /// Remembers an option whose blocks are all known already; pass `None` if some are not, or if
+    /// the option reports duplicates.
     #[inline]
     pub(crate) fn remember(&mut self, option: Option<&Sack>) {
         self.latest = *option.filter(|_| self.sacked > 0).unwrap_or(&Sack::NONE);
     }
 
-    /// A SACK block reports that `[from, to)` has arrived. `una` and `sent` are the bounds of outstanding
-    /// data. Returns whether the block is within or below them.
+    /// Processes a SACK block that reports the arrival of `[from, to)`. The outstanding data lies
+    /// between `una` and `sent`. Returns true if the block ends at or below `sent`.
     pub(crate) fn sack(
         &mut self,
         now: Instant,
@@ -60,7 +61,7 @@ impl Segments {
         if from >= to || to > sent {
             return to <= sent;
         }
-        // Data that is already known costs nothing.
+        // Data that has already been reported costs nothing.
         loop {
             from = self.sacked_ranges.gap_from(from);
             if from >= to {
@@ -74,8 +75,8 @@ impl Segments {
         }
     }
 
-    /// `[from, to)` is new; together with the known data around it, it forms the `run`, which may complete a
-    /// segment at either end.
+    /// Processes the newly reported `[from, to)`. Together with adjacent data reported before, it forms
+    /// `run`, which may complete a segment at either end.
     fn sack_new(&mut self, now: Instant, (from, to): (u64, u64), run: (u64, u64), una: u64, news: &mut News) {
         let mut at = self.place_after(from);
         let mut begin = self.begin(at, una);
@@ -97,7 +98,7 @@ impl Segments {
         self.sacked_to = at;
     }
 
-    /// The place of the first segment that ends after `number`.
+    /// Returns the place of the first segment that ends after `number`.
     #[inline]
     fn place_after(&self, number: u64) -> usize {
         let at = self.sacked_to.max(self.first);
@@ -108,8 +109,9 @@ impl Segments {
         self.first + self.list[self.first..].partition_point(|segment| segment.end <= number)
     }
 
-    /// The round-trip time that an acknowledgment measures; with `stamped`, the copies of a segment can be
-    /// distinguished, unless the acknowledgment arrives too soon for the latest one.
+    /// Returns the round-trip time that an acknowledgment measures. With `stamped`, time stamps
+    /// distinguish the copies of a segment, and the latest copy is measured unless the acknowledgment
+    /// arrives too soon to be for it.
     pub(crate) fn round_trip(&self, news: &News, stamped: bool) -> Option<Span> {
         let (first, once) = news.first.unzip();
         let by_copy = || first.filter(|rtt| stamped && !self.rack.is_too_soon(*rtt));
