@@ -1,6 +1,7 @@
-//! Boolean facts, eight per byte, because there are many endpoints. One comparison tests several facts.
+//! Boolean facts, packed eight to a byte because there are many endpoints. One comparison can test
+//! several of them.
 
-/// Up to eight facts. Each user names its own as powers of two.
+/// Up to eight facts. Each user of this type names its facts by powers of two.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Bits(u8);
 
@@ -9,13 +10,13 @@ impl Bits {
         Bits(0)
     }
 
-    /// Whether none is set.
+    /// Returns whether no bit is set.
     #[inline]
     pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether any of `bits` is set.
+    /// Returns whether any of `bits` is set.
     #[inline]
     pub(crate) const fn any(self, bits: u8) -> bool {
         self.0 & bits != 0

@@ -52,7 +52,7 @@ pub enum State {
 }
 
 impl State {
-    /// Returns the name in RFC 9293.
+    /// Returns the name of the state in RFC 9293.
     pub const fn name(self) -> &'static str {
         match self {
             State::Closed => "CLOSED",
@@ -76,7 +76,7 @@ impl State {
         !matches!(self, State::Closed | State::Listen | State::SynSent | State::SynReceived)
     }
 
-    /// Returns the state after our first FIN has been sent.
+    /// Returns the state that follows when our FIN is first sent.
     pub(crate) const fn fin_sent(self) -> State {
         match self {
             State::Established => State::FinWait1,
@@ -85,7 +85,7 @@ impl State {
         }
     }
 
-    /// Returns the state after our FIN has been acknowledged.
+    /// Returns the state that follows when our FIN is acknowledged.
     pub(crate) const fn fin_acked(self) -> State {
         match self {
             State::FinWait1 => State::FinWait2,
@@ -95,7 +95,8 @@ impl State {
         }
     }
 
-    /// Returns the state after the other side's FIN, with all data before it, has arrived.
+    /// Returns the state that follows when the other side's FIN and all data before it have
+    /// arrived.
     pub(crate) const fn peer_closed(self) -> State {
         match self {
             State::Established => State::CloseWait,

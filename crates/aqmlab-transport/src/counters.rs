@@ -5,7 +5,7 @@
 /// A retransmitted segment counts as sent and as retransmitted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
-    /// Payload bytes sent; each retransmission counts again.
+    /// Payload bytes sent, counted again at each retransmission.
     pub bytes_sent: u64,
     /// Payload bytes retransmitted.
     pub bytes_retransmitted: u64,
@@ -19,7 +19,7 @@ pub struct Counters {
     pub timeouts: u32,
     /// Fast retransmits: entries into fast recovery.
     pub fast_retransmits: u32,
-    /// Window reductions because of an ECN echo.
+    /// Reductions of the window because of an ECN echo.
     pub ecn_reductions: u32,
     /// ECN echoes that arrived at a window of one segment and stopped the sender until its timer fired.
     pub ecn_waits: u32,
@@ -29,18 +29,18 @@ pub struct Counters {
     pub ce_received: u32,
     /// Segments sent without payload, SYN, FIN or RST: pure acknowledgments.
     pub acks_sent: u32,
-    /// Received segments with payload or FIN that contained nothing new: those spurious retransmissions of
-    /// the other side that arrive here.
+    /// Received segments with payload or FIN that contained nothing new: the other side's spurious
+    /// retransmissions, as far as they arrive here.
     pub duplicates_received: u32,
-    /// Windows of data with two or more retransmitted segments. A window here is the data outstanding at the
-    /// first retransmission of a segment that belongs to no earlier window. A segment that is retransmitted
-    /// twice counts once.
+    /// Windows of data with two or more retransmitted segments. Here, a window is the data
+    /// outstanding when a segment that belongs to no earlier window is first retransmitted. A
+    /// segment that is retransmitted twice counts once.
     pub multiple_loss_windows: u32,
     /// SYN or SYN-ACK segments retransmitted.
     pub syn_retransmissions: u32,
 }
 
-/// Frequent counts, kept in the endpoint itself.
+/// Counts of frequent events, kept in the endpoint itself.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Tally {
     /// Segments with payload sent.
@@ -53,8 +53,8 @@ pub(crate) struct Tally {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Incidents {
     pub bytes_retransmitted: u64,
-    /// Bytes of the stream that were retransmitted, counted each time. A retransmitted segment may have
-    /// grown; its new bytes do not count here.
+    /// Bytes of the stream that were retransmitted, counted at each retransmission. A retransmitted
+    /// segment may also contain bytes that were never sent before; these do not count here.
     pub bytes_repeated: u64,
     pub retransmitted: u32,
     pub timeouts: u32,
@@ -66,7 +66,7 @@ pub(crate) struct Incidents {
     pub duplicates_received: u32,
     pub multiple_loss_windows: u32,
     pub syn_retransmissions: u32,
-    /// RST segments, and segments at the end of the stream without payload, except for the first
+    /// RST segments, and segments without payload at the end of the stream, except for the first
     /// FIN.
     pub control_segments: u32,
     /// Bytes beyond a hole that had arrived when the connection ended.

@@ -2,7 +2,7 @@
 
 use crate::bits::Bits;
 
-/// Something that happened to the byte stream.
+/// Something that has happened to the byte stream or to the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum StreamEvent {
@@ -18,12 +18,13 @@ pub enum StreamEvent {
     Closed,
     /// The other side reset the connection.
     Reset,
-    /// This side gave up: too many retransmissions, or the application aborted.
+    /// This side gave up, after too many retransmissions or because the application aborted.
     Aborted,
 }
 
-/// Events not yet fetched. Amounts are summed, so memory is constant however late the host fetches them. It
-/// must fetch them before an amount reaches 4 GiB.
+/// Events that the host has not fetched yet. Amounts are summed, so these events take the same
+/// memory however late the host fetches them. The host must fetch them before an amount reaches 4
+/// GiB.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Pending {
     delivered: u32,
@@ -40,7 +41,7 @@ const ABORTED: u8 = 1 << 4;
 const ENDS: u8 = CLOSED | RESET | ABORTED;
 const ANY_ONCE: u8 = ESTABLISHED | PEER_CLOSED | ENDS;
 
-/// The end of a connection.
+/// How a connection has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
     Closed,
@@ -78,13 +79,13 @@ impl Pending {
         });
     }
 
-    /// Returns the next event, in the order of a connection's life.
+    /// Returns the next event, in the order in which these events occur in a connection's life.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<StreamEvent> {
         if self.once.any(ANY_ONCE) { self.next_of_all() } else { self.next_amount() }
     }
 
-    /// Returns the next event other than an amount; the amounts are discarded.
+    /// Returns the next event that is not an amount; the amounts are discarded.
     #[inline]
     pub(crate) fn next_change(&mut self) -> Option<StreamEvent> {
         (self.delivered, self.acked) = (0, 0);

@@ -1,41 +1,44 @@
 //! TCP endpoints as state machines.
 //!
-//! A full connection, from SYN to FIN, with data in both directions: loss recovery by Reno, NewReno or SACK,
-//! congestion control by RFC 5681 or CUBIC, RACK, tail loss probes, gradual reductions and F-RTO as options;
-//! retransmission timeouts by RFC 6298, ECN by RFC 3168, delayed acknowledgments. No clock, no socket, no
-//! bytes: an [`Endpoint`] receives segments and the time as arguments, and returns the segments to send and
-//! the time of the next call. Its caller, a simulator or a test, is the network.
+//! Each is one side of a full connection, from SYN to FIN, with data in both directions. Loss
+//! recovery is by Reno, NewReno or SACK, optionally with RACK, tail loss probes, gradual reductions
+//! and F-RTO. Congestion control is by RFC 5681, CUBIC or DCTCP, retransmission timeouts are by RFC
+//! 6298, and ECN is by RFC 3168. Acknowledgments may be delayed. There is no clock, no socket and
+//! no payload: an [`Endpoint`] receives segments and the time as arguments, and returns the
+//! segments to send and the time of the next call. Its caller, such as a simulator or a test, takes
+//! the place of the network.
 //!
 //! # Driving an endpoint
-//! First a mutation, then a complete drain: after each of [`open`](Endpoint::open),
-//! [`write`](Endpoint::write), [`close`](Endpoint::close), [`abort`](Endpoint::abort),
-//! [`on_segment`](Endpoint::on_segment) and [`on_timer`](Endpoint::on_timer), call
-//! [`poll_transmit`](Endpoint::poll_transmit) until it returns `None`, then
-//! [`poll_event`](Endpoint::poll_event) until it returns `None`, then read [`deadline`](Endpoint::deadline),
-//! an absolute instant: call `on_timer` then, or as soon as possible afterwards. Calling it early does
-//! nothing.
+//! After each call that changes the endpoint, drain it completely: after each of
+//! [`open`](Endpoint::open), [`write`](Endpoint::write), [`close`](Endpoint::close),
+//! [`abort`](Endpoint::abort), [`on_segment`](Endpoint::on_segment) and
+//! [`on_timer`](Endpoint::on_timer), call [`poll_transmit`](Endpoint::poll_transmit) until it
+//! returns `None`, then [`poll_event`](Endpoint::poll_event) until it returns `None`, then read
+//! [`deadline`](Endpoint::deadline), which is an absolute instant. Call `on_timer` at that instant
+//! or as soon as possible afterwards; an early call does nothing.
 //!
 //! The blocks of a SACK option are separate from their segment, because most segments have none. If a segment
-//! that `poll_transmit` returned has a [`sack_len`](Segment::sack_len), fetch them with
-//! [`sack`](Endpoint::sack) at once, and pass them on with
+//! that `poll_transmit` returned has a [`sack_len`](Segment::sack_len), fetch its blocks with
+//! [`sack`](Endpoint::sack) at once, and deliver them with the segment by
 //! [`on_segment_with_sack`](Endpoint::on_segment_with_sack).
 //!
 //! # Parameters
-//! A [`Profile`] holds all settings. It is passed to each call, always the same one for the same endpoint.
-//! [`PARAMS`] explains each parameter with its source; [`profile_settings`] has the bundles `rfc`, `ns2`,
-//! `ns2_fulltcp`, `freebsd4` and `linux`.
+//! A [`Profile`] holds all settings. The caller passes it to each call, and always passes the same
+//! one for the same endpoint. [`PARAMS`] explains each parameter and names its source;
+//! [`profile_settings`] provides the bundles `rfc`, `ns2`, `ns2_fulltcp`, `freebsd4` and `linux`.
 //!
 //! # What is not here
-//! The time stamp option (its effect on round trips and on spurious retransmissions is here); path MTU discovery; urgent
-//! data; a zero window and its probes (the application reads at once); payload, checksums, ports and addresses, which
-//! belong to the host.
+//! The time stamp option (although its effect on round-trip times and on the detection of spurious
+//! retransmissions is here); path MTU discovery; urgent data; a zero window and its probes (the
+//! application reads at once); and payload, checksums, ports and addresses, for which the host is
+//! responsible.
 #![no_std]
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
 /// The version of everything except the congestion controls, which have [their own](Congestion::version).
-/// Incremented whenever a change here changes a result.
+/// It is incremented whenever a change to this crate, other than to those, changes a result.
 pub const VERSION: u32 = 6;
 
 mod bits;

@@ -1,24 +1,25 @@
-//! Distinguishes windows of data that lost one segment from those that lost several.
+//! Distinguishes windows of data that lost only one segment from those that lost several.
 
-/// The latest window of data with a retransmission: the data outstanding at the time of the first one.
+/// The latest window of data with a retransmission: the data that was outstanding at the first
+/// retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LossWindow {
     /// Offset of its first segment that was retransmitted.
     first: u64,
-    /// Bytes from there to one past its last offset.
+    /// Number of bytes from there to the end of the window.
     len: u32,
-    /// Another segment of the window has also been retransmitted.
+    /// Whether another segment of the window has also been retransmitted.
     several: bool,
 }
 
 impl LossWindow {
-    /// Nothing has been retransmitted yet.
+    /// Returns the state in which nothing has been retransmitted yet.
     pub(crate) const fn none() -> Self {
         LossWindow { first: 0, len: 0, several: false }
     }
 
     /// Notes that the segment at `from` is retransmitted; `sent` is one past the highest offset
-    /// sent. Returns true if it is the second segment of its window.
+    /// sent. Returns true if it is the second segment of its window to be retransmitted.
     pub(crate) fn again(&mut self, from: u64, sent: u64) -> bool {
         if from >= self.first + u64::from(self.len) {
             // Outstanding data is less than 4 GiB.

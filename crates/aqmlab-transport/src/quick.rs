@@ -1,31 +1,32 @@
 //! State of a receiver that uses more than a count to decide when it acknowledges
-//! (`quick_acks_again`, `delayed_ack_adapts`): the number of segments acknowledged singly, and the
-//! delay of the others.
+//! (`quick_acks_again`, `delayed_ack_adapts`): how many segments it acknowledges individually, and
+//! how long it delays the other acknowledgments.
 
 use aqmlab_units::{Instant, Span};
 
 use crate::profile::Profile;
 use crate::ticks::{last_tick, whole_ticks};
 
-/// Longest gap that brings the delay back to its minimum.
+/// Longest gap between segments that resets the delay to its minimum.
 const SHORT_GAP: Span = Span::ms(20);
 
-/// A receiver's memory of data in order.
+/// What a receiver remembers about data that arrived in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Quick {
-    /// Number of further segments acknowledged singly.
+    /// Number of further segments to be acknowledged individually.
     left: u32,
-    /// Segments that have let the receive window grow.
+    /// Number of segments that have let the receive window grow.
     grown: u32,
     /// Time at which new data last arrived.
     heard: Option<Instant>,
-    /// Delay of an acknowledgment, before its bound.
+    /// Delay of an acknowledgment, before the bound is applied.
     delay: Span,
     /// Maximum delay: SRTT, or `delayed_ack` if that is longer.
     bound: Span,
-    /// Reports of a hole, which may wait for more.
+    /// Reports of a hole, which may wait for further reports.
     reports: Reports,
-    /// The acknowledgment number that is due for data before a change of CE (RFC 8257, 3.2).
+    /// The acknowledgment number due for the data that arrived before a change of CE (RFC 8257,
+    /// 3.2).
     pub earlier: Option<u32>,
 }
 
@@ -52,8 +53,8 @@ impl Quick {
         Quick { left: 0, grown: 0, heard: None, delay, bound: delay, reports, earlier: None }
     }
 
-    /// Returns the time until which the report of data beyond a hole at `next` waits, if it does. With
-    /// `fresh`, no other waits.
+    /// Returns the time until which the report of data beyond a hole at `next` waits, if it waits.
+    /// With `fresh`, no other acknowledgment is waiting.
     pub(crate) fn report_waits(
         &mut self,
         now: Instant,
@@ -84,18 +85,19 @@ impl Quick {
         Some(reports.until)
     }
 
-    /// Returns whether a report leaves at this time because it has waited.
+    /// Returns whether a report that has waited leaves at this time.
     pub(crate) fn reports_at(&self, at: Instant) -> bool {
         self.reports.waiting > 0 && self.reports.until == at
     }
 
-    /// Makes the receiver acknowledge at least the next `segments` segments singly.
+    /// Makes the receiver acknowledge at least the next `segments` segments individually.
     pub(crate) fn raise(&mut self, segments: u32, profile: &Profile) {
         self.left = self.left.max(segments);
         self.delay = profile.delayed_ack;
     }
 
-    /// Processes data in order. The state is reset after a pause above `rto`.
+    /// Processes data in order. After a pause longer than `rto`, segments are again acknowledged
+    /// individually.
     pub(crate) fn arrives(&mut self, now: Instant, rto: Span, srtt: Option<Span>, profile: &Profile) {
         let (tick, rto) = (profile.timer_tick, whole_ticks(rto, profile.timer_tick));
         let now = last_tick(now, tick);
@@ -116,9 +118,9 @@ impl Quick {
         self.heard = Some(last_tick(now, profile.timer_tick));
     }
 
-    /// New data lets the receive window grow, while the limit permits it (`quick_acks_growing`). One more
-    /// segment is acknowledged singly if the number of those still to come is even; the acknowledgment for
-    /// this data then leaves that number unchanged.
+    /// Lets the receive window grow because of new data, as long as `quick_acks_growing` permits
+    /// it. If the number of segments still to be acknowledged individually is even, adds one to it,
+    /// so that the acknowledgment for this data leaves that number unchanged.
     pub(crate) fn grows(&mut self, profile: &Profile) {
         if self.grown < profile.quick_acks_growing {
             self.grown += 1;
@@ -137,13 +139,14 @@ impl Quick {
         true
     }
 
-    /// Notes that the timer of a delayed acknowledgment has fired: the next one waits longer.
+    /// Notes that the timer of a delayed acknowledgment has fired, after which the next one waits
+    /// longer.
     pub(crate) fn waited(&mut self, rto: Span, profile: &Profile) {
         self.delay = self.delay.saturating_mul(2).min(whole_ticks(rto, profile.timer_tick));
     }
 }
 
-/// Returns half of a delay, in whole ticks of a clock.
+/// Returns half of a delay, rounded down to whole ticks of a clock.
 fn half(delay: Span, tick: Span) -> Span {
     last_tick(Instant::ZERO + delay.div(2), tick) - Instant::ZERO
 }

@@ -1,13 +1,13 @@
-//! Sets of sequence numbers, stored as runs: data beyond a hole, at the receiver and as reported to the
-//! sender.
+//! Sets of sequence numbers, stored as runs, for data beyond a hole: what the receiver holds, and
+//! what has been reported to the sender.
 
 use alloc::vec::Vec;
 
-/// `[from, to)` in ascending order, neither overlapping nor touching.
+/// The runs `[from, to)` in ascending order; they neither overlap nor touch.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Ranges {
     runs: Vec<(u64, u64)>,
-    /// Count of the numbers in all runs.
+    /// How many numbers all runs together contain.
     covered: u64,
 }
 
@@ -17,7 +17,8 @@ impl Ranges {
         Ranges { runs: Vec::with_capacity(runs), covered: 0 }
     }
 
-    /// Adds `[from, to)` and returns the count of new numbers. Uses bisection, and usually moves nothing.
+    /// Adds `[from, to)` and returns how many of its numbers are new. Finds the place by bisection,
+    /// and usually moves no runs.
     pub(crate) fn insert(&mut self, from: u64, to: u64) -> u64 {
         debug_assert!(from < to, "a range contains a number");
         // Usually the stream continues where its last piece ended.
@@ -48,7 +49,7 @@ impl Ranges {
         }
     }
 
-    /// Removes all numbers below `edge` and returns their count.
+    /// Removes all numbers below `edge` and returns how many there were.
     pub(crate) fn remove_below(&mut self, edge: u64) -> u64 {
         if self.end().is_some_and(|end| end <= edge) {
             let removed = self.covered;
@@ -67,7 +68,7 @@ impl Ranges {
         removed
     }
 
-    /// Removes all numbers, and keeps the memory for later.
+    /// Removes all numbers, but keeps the allocated memory for later use.
     pub(crate) fn clear(&mut self) {
         self.runs.clear();
         self.covered = 0;
@@ -77,12 +78,12 @@ impl Ranges {
         self.runs.is_empty()
     }
 
-    /// Returns the count of numbers in all runs.
+    /// Returns how many numbers all runs together contain.
     pub(crate) fn covered(&self) -> u64 {
         self.covered
     }
 
-    /// Returns the count of numbers below `edge`.
+    /// Returns how many numbers below `edge` the set contains.
     pub(crate) fn covered_below(&self, edge: u64) -> u64 {
         self.runs.iter().take_while(|r| r.0 < edge).map(|r| r.1.min(edge) - r.0).sum()
     }
@@ -106,7 +107,7 @@ impl Ranges {
         }
     }
 
-    /// Returns the beginning of the first run above `number`, which must be in no run.
+    /// Returns the beginning of the first run above `number`; no run may contain `number`.
     pub(crate) fn end_of_gap(&self, number: u64) -> Option<u64> {
         if self.end().is_none_or(|end| end <= number) {
             return None;
@@ -126,7 +127,7 @@ impl Ranges {
         self.runs.last().map(|r| r.1)
     }
 
-    /// Returns the runs from the highest down.
+    /// Returns the runs in descending order.
     pub(crate) fn topmost_first(&self) -> impl Iterator<Item = (u64, u64)> {
         self.runs.iter().rev().copied()
     }

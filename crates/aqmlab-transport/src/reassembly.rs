@@ -1,29 +1,30 @@
-//! Segments beyond a hole wait here until the hole is filled.
+//! Reassembly: segments beyond a hole wait here until the hole is filled.
 
 use crate::ranges::Ranges;
 use crate::sack::{MAX_BLOCKS, Sack};
 use crate::sequence::to_wire;
 
-/// Data out of order.
+/// Data that has arrived out of order.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Beyond {
-    /// The data that has arrived, including the FIN's number.
+    /// The offsets of that data, including the offset of the FIN.
     ranges: Ranges,
     /// Offset of the FIN, if it has arrived.
     fin: Option<u64>,
-    /// One number from each of the runs that the latest segments extended, the most recent first.
+    /// One number from each of the runs that the latest segments extended, starting with the most
+    /// recent run.
     recent: Recent,
-    /// Whether the most recent of these is the topmost run.
+    /// Whether the most recent of these runs is the topmost run.
     topmost_is_latest: bool,
-    /// Data that arrived twice and has not been reported yet, and the data that the latest option reports
-    /// (RFC 2883).
+    /// Data that arrived twice and has not been reported yet, and such data that the latest option
+    /// reports (RFC 2883).
     twice: Option<(u64, u64)>,
     reported: Option<(u64, u64)>,
 }
 
 impl Beyond {
-    /// Stores a range beyond the hole, possibly with a FIN at its end; `remembered` is the number of blocks
-    /// kept. Returns whether the range had arrived before.
+    /// Stores a range beyond the hole, possibly with a FIN at its end; `remembered` is the number
+    /// of recent blocks to remember. Returns whether the range had arrived before.
     pub(crate) fn keep(&mut self, from: u64, to: u64, fin: bool, remembered: usize) -> bool {
         if fin {
             self.fin = Some(to);
@@ -32,8 +33,8 @@ impl Beyond {
         if from == end {
             return true;
         }
-        // Most often the stream continues where its last piece ended, and that piece was already the most
-        // recent.
+        // Usually the stream continues where its last piece ended, and that piece was already the
+        // most recent one.
         if self.topmost_is_latest && self.ranges.end() == Some(from) {
             self.ranges.append(from, end);
             return false;
@@ -44,8 +45,8 @@ impl Beyond {
         added == 0
     }
 
-    /// Removes the data that follows `next` in order: returns the offset up to which it extends, and whether
-    /// the FIN has arrived.
+    /// Removes the data that follows `next` without a gap; returns the offset up to which it
+    /// extends, and whether it includes the FIN.
     pub(crate) fn absorb(&mut self, next: u64) -> (u64, bool) {
         let reached = self.ranges.gap_from(next);
         self.ranges.remove_below(reached);
@@ -56,7 +57,7 @@ impl Beyond {
         }
     }
 
-    /// Whether all of `[from, to)` waits here.
+    /// Returns whether all of `[from, to)` waits here.
     pub(crate) fn holds(&self, from: u64, to: u64) -> bool {
         self.ranges.run_of(from).is_some_and(|run| to <= run.1)
     }
@@ -66,32 +67,32 @@ impl Beyond {
         self.ranges.is_empty()
     }
 
-    /// Bytes of the stream that wait, without the FIN.
+    /// Returns the number of bytes of the stream that wait, without the FIN.
     pub(crate) fn waiting(&self) -> u64 {
         self.ranges.covered() - u64::from(self.fin.is_some())
     }
 
-    /// Clears everything, and keeps the memory for the next hole.
+    /// Clears everything, but keeps the allocated memory for the next hole.
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
         self.fin = None;
         self.recent = Recent::default();
     }
 
-    /// `[from, to)` has arrived twice; the next option reports this.
+    /// Notes that `[from, to)` has arrived twice, which the next option reports.
     pub(crate) fn arrived_twice(&mut self, from: u64, to: u64) {
         self.twice = Some((from, to));
     }
 
-    /// Records that an option leaves; returns its number of blocks.
+    /// Records that an option leaves, and returns its number of blocks.
     pub(crate) fn report(&mut self, most: u32) -> u32 {
         self.reported = self.twice.take();
         (u32::from(self.recent.count) + u32::from(self.reported.is_some())).min(most)
     }
 
-    /// The blocks: first the data that arrived twice, if the option reports it (RFC 2883, section 4), then
-    /// the one that holds the latest segment, then those that came before as first blocks, most recent first
-    /// (RFC 2018, section 4).
+    /// Returns the blocks: first the data that arrived twice, if the option reports it (RFC 2883,
+    /// section 4), then the block that contains the latest segment, then blocks that were first in
+    /// earlier options, most recent first (RFC 2018, section 4).
     #[inline]
     pub(crate) fn sack(&self, initial: u32, most: u32) -> Sack {
         let mut sack = Sack::NONE;
@@ -107,7 +108,8 @@ impl Beyond {
     }
 }
 
-/// One number from each of the most recently changed runs, the latest first, as many as an option can hold.
+/// One number from each of the most recently changed runs, as many as an option can hold, starting
+/// with the latest run.
 #[derive(Clone, PartialEq, Default, Debug)]
 struct Recent {
     numbers: [u64; MAX_BLOCKS],
@@ -115,8 +117,8 @@ struct Recent {
 }
 
 impl Recent {
-    /// Notes that the run of `number` has changed: it is the latest, and may have merged with others. At most
-    /// [`MAX_BLOCKS`] are `remembered`.
+    /// Notes that the run that contains `number` has changed: it is now the latest run, and may
+    /// have merged with others. At most [`MAX_BLOCKS`] are `remembered`.
     fn put_first(&mut self, number: u64, ranges: &Ranges, remembered: usize) {
         let (from, to) = ranges.run_of(number).expect("it has been added");
         self.retain(|n| !(from..to).contains(&n));
@@ -181,12 +183,12 @@ mod tests {
         }
         assert_eq!(blocks(&beyond, 4), [(900, 950), (700, 750), (500, 550), (300, 350)]);
         assert_eq!(blocks(&beyond, 3), [(900, 950), (700, 750), (500, 550)]);
-        // A repetition also moves its block to the front; data that fills a gap joins two blocks.
+        // Repeated data also moves its block to the front; data that fills a gap joins two blocks.
         beyond.keep(300, 350, false, MAX_BLOCKS);
         assert_eq!(blocks(&beyond, 4), [(300, 350), (900, 950), (700, 750), (500, 550)]);
         beyond.keep(750, 900, false, MAX_BLOCKS);
         assert_eq!(blocks(&beyond, 4), [(700, 950), (300, 350), (500, 550)]);
-        // The first hole is filled: data in order no longer forms a block.
+        // The first hole is filled, so the data that is now in order no longer forms a block.
         assert_eq!(beyond.absorb(100), (150, false));
         assert_eq!(beyond.absorb(500), (550, false));
         assert_eq!(blocks(&beyond, 4), [(700, 950)]);

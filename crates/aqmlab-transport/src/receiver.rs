@@ -1,4 +1,4 @@
-//! The receiving half: reassembly and the decision when to acknowledge (RFC 5681, section 4.2).
+//! The receiving half: reassembly, and the decision when to acknowledge (RFC 5681, section 4.2).
 
 use aqmlab_units::{Instant, Span};
 
@@ -11,22 +11,22 @@ use crate::sequence::to_wire;
 use crate::ticks::fires_at;
 use crate::trouble::Troubles;
 
-/// The contribution of one segment.
+/// What the arrival of one segment contributes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Arrival {
-    /// Bytes now deliverable in order.
+    /// Number of bytes that can now be delivered in order.
     pub delivered: u32,
-    /// The FIN is reached: nothing follows.
+    /// Whether the FIN has been reached, after which nothing follows.
     pub finished: bool,
-    /// The segment contained nothing new.
+    /// Whether the segment contained nothing new.
     pub duplicate: bool,
 }
 
-/// Sequence space received, and the acknowledgments owed for it.
+/// The sequence space that has been received, and the acknowledgments owed for it.
 ///
-/// The application reads at once, so the window is always the whole buffer counted from the next byte, and
-/// there is neither a zero window nor a window probe. Data beyond a hole is stored in the endpoint's
-/// [`Troubles`], so that a flow without losses allocates nothing.
+/// The application reads at once, so the window is always the whole buffer counted from the next
+/// byte, and neither zero windows nor window probes occur. Data beyond a hole is stored in the
+/// endpoint's [`Troubles`], so that a flow without losses allocates nothing.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Receiver {
     /// Next offset expected.
@@ -35,7 +35,8 @@ pub(crate) struct Receiver {
     ack_deadline: Instant,
     /// The other side's first sequence number.
     initial: u32,
-    /// In-order segments, or bytes, not yet acknowledged; [`ACK_NOW`] if an acknowledgment is due.
+    /// Number of in-order segments, or bytes, not yet acknowledged; [`ACK_NOW`] if an
+    /// acknowledgment is due.
     unacked: u16,
     /// [`HOLES`] and [`TWICE`].
     notes: Bits,
@@ -48,7 +49,7 @@ const HOLES: u8 = 1;
 /// Some data has arrived twice, and no acknowledgment has reported it yet (RFC 2883).
 const TWICE: u8 = 1 << 1;
 
-/// More than may remain unacknowledged.
+/// A value above any amount that may remain unacknowledged.
 const ACK_NOW: u16 = u16::MAX;
 
 impl Receiver {
@@ -63,7 +64,7 @@ impl Receiver {
         }
     }
 
-    /// The other side's SYN with sequence number `initial` has arrived.
+    /// Processes the other side's SYN, which has the sequence number `initial`.
     pub(crate) fn synchronise(&mut self, initial: u32) {
         self.initial = initial;
         self.next = 1;
@@ -80,19 +81,20 @@ impl Receiver {
         self.next
     }
 
-    /// The sequence number of the next expected byte, for acknowledgments.
+    /// Returns the sequence number of the next expected byte, for acknowledgments.
     #[inline]
     pub(crate) fn next_on_wire(&self) -> u32 {
         to_wire(self.initial, self.next)
     }
 
-    /// Whether nothing waits beyond a hole and there is nothing to report.
+    /// Returns whether nothing waits beyond a hole and no duplicate is to be reported.
     #[inline]
     pub(crate) fn is_orderly(&self) -> bool {
         !self.notes.any(HOLES | TWICE)
     }
 
-    /// The part of `[from, to)` that had already arrived, and is therefore a duplicate (RFC 2883, section 4).
+    /// Returns the part of `[from, to)` that had already arrived and is therefore a duplicate (RFC
+    /// 2883, section 4).
     pub(crate) fn overlap(&self, from: u64, to: u64, troubles: &Troubles) -> Option<(u64, u64)> {
         let to = if from < self.next { to.min(self.next) } else { to };
         let waits = |beyond: &Beyond| beyond.holds(from, to);
@@ -100,20 +102,21 @@ impl Receiver {
         (known && from < to).then_some((from, to))
     }
 
-    /// The next acknowledgment reports that `[from, to)` has arrived twice.
+    /// Makes the next acknowledgment report that `[from, to)` has arrived twice.
     pub(crate) fn report(&mut self, (from, to): (u64, u64), troubles: &mut Troubles) {
         self.notes.set(TWICE);
         troubles.note().beyond.get_or_insert_default().arrived_twice(from, to);
     }
 
-    /// Processes `len` bytes at `next`, with nothing beyond, if a count decides about the acknowledgment.
+    /// Processes `len` bytes at `next`, with nothing waiting beyond, if only a count decides when
+    /// to acknowledge.
     #[inline]
     pub(crate) fn on_next_segment(&mut self, now: Instant, len: u32, profile: &Profile) {
         self.next += u64::from(len);
         self.delay_ack_by_count(now, profile);
     }
 
-    /// The same if further rules decide.
+    /// Does the same if further rules decide when to acknowledge.
     pub(crate) fn on_next_segment_by_rules(
         &mut self,
         now: Instant,
@@ -171,14 +174,15 @@ impl Receiver {
         Arrival { delivered, finished, duplicate: false }
     }
 
-    /// Whether the sequence space `[from, end)` reaches into the window (RFC 9293, 3.10.7.4, first).
+    /// Returns whether the sequence space `[from, end)` reaches into the window (RFC 9293,
+    /// 3.10.7.4, first).
     #[inline]
     pub(crate) fn accepts(&self, from: u64, end: u64, profile: &Profile) -> bool {
         // Nothing follows a FIN (RFC 9293, 3.10.7.4, seventh).
         !self.finished && end > self.next && from < self.next + u64::from(profile.receive_window)
     }
 
-    /// RFC 5681, 4.2: every second segment, or after the delay. `len` bytes are new.
+    /// RFC 5681, 4.2: acknowledges every second segment, or after the delay. `len` bytes are new.
     fn delay_ack(&mut self, now: Instant, len: u32, troubles: &Troubles, profile: &Profile) {
         if profile.ack_rules {
             self.delay_ack_by_rules(now, len, troubles, profile);
@@ -196,13 +200,15 @@ impl Receiver {
         }
     }
 
-    /// Whether a count decides, and requires an acknowledgment of the next segment at once.
+    /// Returns whether only a count decides when to acknowledge, and this count requires that the
+    /// next segment be acknowledged at once.
     #[inline]
     pub(crate) fn is_at_count(&self, profile: &Profile) -> bool {
         u32::from(self.unacked) + 1 >= profile.ack_at
     }
 
-    /// Notes that this much more is unacknowledged, and will be acknowledged after the delay.
+    /// Notes that the amount `more` is also unacknowledged, and will be acknowledged after the
+    /// delay at the latest.
     #[inline]
     fn owe(&mut self, more: u16, now: Instant, delay: Span) {
         self.unacked += more;
@@ -236,7 +242,8 @@ impl Receiver {
         self.unacked = self.unacked.max(profile.ack_every as u16 - 1);
     }
 
-    /// Whether the first segments, each of which is acknowledged, are still arriving.
+    /// Returns whether the first segments, each of which is acknowledged individually, are still
+    /// arriving.
     #[inline]
     fn is_quick(&self, profile: &Profile) -> bool {
         profile.quick_acks > 0
@@ -244,7 +251,7 @@ impl Receiver {
             && self.next <= 1 + u64::from(profile.quick_acks) * u64::from(profile.mss)
     }
 
-    /// Advances over stored data that is now in order. Returns true if that reaches the FIN.
+    /// Advances over stored data that is now in order. Returns true if this reaches the FIN.
     fn absorb(&mut self, troubles: &mut Troubles) -> bool {
         let Some(beyond) = &mut troubles.note().beyond else { return false };
         let (next, finished) = beyond.absorb(self.next);
@@ -256,32 +263,33 @@ impl Receiver {
         finished
     }
 
-    /// Records that a SACK option leaves; returns its number of blocks.
+    /// Records that a SACK option leaves, and returns its number of blocks.
     pub(crate) fn report_blocks(&mut self, troubles: &mut Troubles, profile: &Profile) -> u32 {
         self.notes.clear(TWICE);
         troubles.note().beyond.as_mut().map_or(0, |beyond| beyond.report(profile.sack_blocks))
     }
 
-    /// The blocks of the latest SACK option.
+    /// Returns the blocks of the latest SACK option.
     #[inline]
     pub(crate) fn sack(&self, troubles: &Troubles, profile: &Profile) -> Sack {
         let beyond = troubles.get().beyond.as_ref();
         beyond.map_or(Sack::NONE, |beyond| beyond.sack(self.initial, profile.sack_blocks))
     }
 
-    /// Bytes delivered in order.
+    /// Returns the number of bytes delivered in order.
     pub(crate) fn delivered(&self) -> u64 {
         self.next.saturating_sub(1 + u64::from(self.finished))
     }
 
-    /// Bytes that have arrived, in order or not, each counted once.
+    /// Returns the number of bytes that have arrived, in order or not, each counted once.
     pub(crate) fn received(&self, troubles: &Troubles) -> u64 {
         let trouble = troubles.get();
         let waiting = trouble.beyond.as_ref().map_or(0, |beyond| beyond.waiting());
         self.delivered() + waiting + u64::from(trouble.counts.bytes_discarded)
     }
 
-    /// The connection is over: no acknowledgment is due any more, and data beyond a hole is never delivered.
+    /// Ends reception, as the connection is over: no acknowledgment is due any longer, and data
+    /// beyond a hole is never delivered.
     pub(crate) fn stop(&mut self, troubles: &mut Troubles) {
         self.ack_sent();
         if self.notes.take(HOLES) {
@@ -297,30 +305,30 @@ impl Receiver {
         self.unacked = ACK_NOW;
     }
 
-    /// The unacknowledged amount, in the unit of `ack_every`.
+    /// Returns the unacknowledged amount, in the unit of `ack_every`.
     pub(crate) fn unacked(&self) -> u16 {
         self.unacked
     }
 
-    /// Delays the acknowledgment that has just become due, with this much unacknowledged before: it waits
-    /// until `at`, or for one that is due earlier.
+    /// Delays the acknowledgment that has just become due, before which the amount `unacked` was
+    /// unacknowledged. It waits until `at`, or leaves with an acknowledgment that is due earlier.
     pub(crate) fn hold_ack(&mut self, unacked: u16, at: Instant) {
         self.unacked = unacked.max(1);
         self.ack_deadline = self.ack_deadline.min(at);
     }
 
-    /// Whether data has arrived whose acknowledgment waits.
+    /// Returns whether data has arrived whose acknowledgment is being delayed.
     pub(crate) fn delays_ack(&self) -> bool {
         0 < self.unacked && self.unacked < ACK_NOW
     }
 
-    /// Whether an acknowledgment is due.
+    /// Returns whether an acknowledgment is due.
     #[inline]
     pub(crate) fn owes_ack(&self) -> bool {
         self.unacked == ACK_NOW
     }
 
-    /// A segment with an acknowledgment leaves.
+    /// Notes that a segment with an acknowledgment leaves.
     #[inline]
     pub(crate) fn ack_sent(&mut self) {
         self.unacked = 0;
@@ -333,7 +341,7 @@ impl Receiver {
         self.ack_deadline
     }
 
-    /// Advances to the time `now`. Returns whether an acknowledgment has waited for it.
+    /// Advances to the time `now`. Returns whether a delayed acknowledgment has become due.
     pub(crate) fn on_timer(&mut self, now: Instant) -> bool {
         let due = now >= self.ack_deadline;
         if due {
@@ -343,7 +351,7 @@ impl Receiver {
     }
 }
 
-/// The time from `now` to the next whole multiple of `period`.
+/// Returns the time from `now` to the next whole multiple of `period`.
 fn until_beat(now: Instant, period: Span) -> Span {
     period - Span::ns(now.as_ns() % period.as_ns())
 }

@@ -7,21 +7,22 @@ use crate::ticks::fires_at;
 
 /// No deadline is pending.
 const NEVER: Instant = Instant::FAR_FUTURE;
-/// Every bound of a timeout is below this.
+/// So many doublings exceed every bound on the timeout.
 const MAX_DOUBLINGS: u8 = 62;
 
-/// The deviations in Linux's arithmetic, each times four, in nanoseconds.
+/// The deviations in Linux's arithmetic, in nanoseconds; each is stored multiplied by four.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Deviation {
     smoothed: u64,
     /// The largest deviation in this round trip, at least `min_rto`.
     largest: u64,
-    /// The end of the data that was sent when the measurement began.
+    /// The end of the data that had been sent when this round trip began.
     round: u64,
 }
 
 impl Deviation {
-    /// `rtt` is the first measurement, taken when everything up to `sent` had left.
+    /// Creates the state; `rtt` is the first measurement, taken when everything up to `sent` had
+    /// left.
     pub(crate) fn new(rtt: Option<Span>, sent: u64, profile: &Profile) -> Self {
         let smoothed = 2 * rtt.unwrap_or(Span::ZERO).as_ns();
         Deviation { smoothed, largest: smoothed.max(profile.min_rto.as_ns()), round: sent }
@@ -38,7 +39,7 @@ impl Deviation {
         rttvar4.max(self.largest)
     }
 
-    /// Once per round trip, RTTVAR decreases.
+    /// Lets RTTVAR decrease, once per round trip.
     fn round_trip(&mut self, una: u64, sent: u64, rttvar4: u64, profile: &Profile) -> u64 {
         if una <= self.round {
             return rttvar4;
@@ -52,15 +53,16 @@ impl Deviation {
 /// Estimator and timer. One segment at a time is timed, never a retransmitted one (Karn's algorithm).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RtoTimer {
-    /// 8 * SRTT in nanoseconds; 0 before the first sample. With ns-2's arithmetic a whole number of ticks.
+    /// 8 * SRTT in nanoseconds; 0 before the first sample. With ns-2's arithmetic, it is a whole
+    /// number of ticks.
     srtt8: u64,
-    /// 4 * RTTVAR in nanoseconds; the same applies.
+    /// 4 * RTTVAR in nanoseconds; with ns-2's arithmetic, it is a whole number of ticks.
     rttvar4: u64,
     deadline: Instant,
     /// The time at which the timed segment left; [`NEVER`] if none is timed.
     timed_at: Instant,
-    /// The acknowledgment that ends the current measurement; the lower half of its bits is enough, because it
-    /// is in the window.
+    /// The acknowledgment that ends the current measurement; its lower 32 bits are enough because
+    /// it lies within the window.
     timed: u32,
     /// Number of times that the timeout has been doubled.
     doublings: u8,
@@ -90,13 +92,13 @@ impl RtoTimer {
         self.deadline = now.saturating_add(self.rto(profile));
     }
 
-    /// Whether the timer runs.
+    /// Returns whether the timer is running.
     #[inline]
     pub(crate) fn is_running(&self) -> bool {
         self.deadline != NEVER
     }
 
-    /// Starts the timer: data leaves (RFC 6298, 5.1).
+    /// Starts the timer because data leaves (RFC 6298, 5.1).
     #[cold]
     pub(crate) fn start(&mut self, now: Instant, profile: &Profile) {
         self.arm(now, profile);
@@ -106,12 +108,13 @@ impl RtoTimer {
         }
     }
 
-    /// Lets the timer fire `span` from now, by the profile's ticks.
+    /// Sets the timer to fire `span` from now, at a tick of the profile's clock.
     pub(crate) fn arm_by_ticks(&mut self, now: Instant, span: Span, profile: &Profile) {
         self.deadline = fires_at(now, span, profile.timer_tick);
     }
 
-    /// Lets the timer fire `span` from now, whatever the estimate: TIME-WAIT uses the same timer.
+    /// Sets the timer to fire `span` from now, regardless of the estimate; TIME-WAIT, among others,
+    /// uses the same timer.
     pub(crate) fn arm_for(&mut self, now: Instant, span: Span) {
         self.deadline = now.saturating_add(span);
     }
@@ -120,7 +123,7 @@ impl RtoTimer {
         self.deadline = NEVER;
     }
 
-    /// When the timer fires; [`Instant::FAR_FUTURE`] while it is stopped.
+    /// Returns when the timer fires; [`Instant::FAR_FUTURE`] while it is stopped.
     #[inline]
     pub(crate) fn deadline(&self) -> Instant {
         self.deadline
@@ -135,39 +138,42 @@ impl RtoTimer {
         }
     }
 
-    /// A segment is retransmitted: an acknowledgment of the timed segment could refer to either copy.
+    /// Stops timing because a segment is retransmitted: an acknowledgment of the timed segment
+    /// could now refer to either copy.
     pub(crate) fn stop_timing(&mut self) {
         self.timed_at = NEVER;
     }
 
-    /// Everything from `from` up to `to` is retransmitted, possibly including the timed segment.
+    /// Notes that everything from `from` up to `to` is retransmitted, possibly including the timed
+    /// segment.
     pub(crate) fn retransmitted(&mut self, from: u64, to: u64) {
         if self.covers_timed(to) && !self.covers_timed(from) {
             self.timed_at = NEVER;
         }
     }
 
-    /// New data is acknowledged, and ns-2's Sack1 agent stays in recovery: the back-off ends.
+    /// Ends the back-off when new data is acknowledged and ns-2's Sack1 agent stays in recovery.
     pub(crate) fn forget_backoff(&mut self) {
         self.fired = false;
         self.doublings = 0;
     }
 
-    /// Whether a segment is being timed and `ack` acknowledges it.
+    /// Returns whether a segment is being timed and `ack` acknowledges it.
     #[inline]
     fn covers_timed(&self, ack: u64) -> bool {
         self.timed_at != NEVER && (ack as u32).wrapping_sub(self.timed) as i32 >= 0
     }
 
-    /// New data up to `ack` is acknowledged. Returns true if this includes the timed segment.
+    /// Notes that new data up to `ack` is acknowledged. Returns true if this includes the timed
+    /// segment.
     #[inline]
     pub(crate) fn acked(&mut self, ack: u64) -> bool {
         self.fired = false;
         self.covers_timed(ack)
     }
 
-    /// The timed segment is acknowledged: takes the sample.
-    /// `keep_backoff`: see [`crate::profile::EcnAtOne::Ns2`].
+    /// Takes the sample when the timed segment is acknowledged. `keep_backoff`: see
+    /// [`crate::profile::EcnAtOne::Ns2`].
     pub(crate) fn measured(&mut self, now: Instant, keep_backoff: bool, profile: &Profile) {
         let sent = core::mem::replace(&mut self.timed_at, NEVER);
         if !keep_backoff {
@@ -176,15 +182,16 @@ impl RtoTimer {
         self.sample(sent, now - sent, profile);
     }
 
-    /// An acknowledgment measures the round trip of a segment that left `r` ago, whichever segment is being timed.
+    /// Takes a sample from an acknowledgment of a segment that left `r` ago, regardless of which
+    /// segment is being timed.
     #[inline(always)]
     pub(crate) fn measured_besides(&mut self, r: Span, profile: &Profile) {
         self.doublings = 0;
         self.sample(Instant::ZERO, r, profile);
     }
 
-    /// The same with Linux's arithmetic. Everything below `una` has arrived, and everything below `sent` has
-    /// been sent.
+    /// Does the same with Linux's arithmetic. Everything below `una` has arrived, and everything
+    /// below `sent` has been sent.
     pub(crate) fn measured_by_linux(
         &mut self,
         r: Span,
@@ -205,7 +212,8 @@ impl RtoTimer {
         self.rttvar4 = deviation.round_trip(una, sent, self.rttvar4, profile);
     }
 
-    /// A partial acknowledgment: a segment timed in an earlier window is not a valid sample.
+    /// Handles a partial acknowledgment: a segment that was timed in an earlier window is not a
+    /// valid sample.
     pub(crate) fn partially_acked(&mut self, ack: u64) {
         self.fired = false;
         if self.covers_timed(ack) {
@@ -214,14 +222,15 @@ impl RtoTimer {
         }
     }
 
-    /// Feeds one measurement `r` of a segment sent at `sent`.
+    /// Updates the estimate with the measurement `r` of a segment sent at `sent`.
     #[inline(always)]
     pub(crate) fn sample(&mut self, sent: Instant, r: Span, profile: &Profile) {
         match profile.rtt_arithmetic {
             RttArithmetic::Rfc6298 | RttArithmetic::Linux => self.smooth(r.as_ns(), 1),
             RttArithmetic::Ns2 => {
                 let tick = profile.granularity.as_ns();
-                // ns-2 without timestamps: the clock ticks that pass between sending and acknowledgment.
+                // ns-2 without timestamps counts the clock ticks that pass between sending and
+                // acknowledgment.
                 let into_tick = (sent.as_ns() + profile.tick_phase.as_ns()) % tick;
                 let ticks = ((r.as_ns() + into_tick) / tick).max(1);
                 self.smooth(ticks * tick, tick);
@@ -241,18 +250,18 @@ impl RtoTimer {
         let srtt = self.srtt8 / (8 * unit) * unit;
         let rttvar = self.rttvar4 / (4 * unit) * unit;
         self.srtt8 = (self.srtt8 + r - srtt).max(unit);
-        // RFC 6298, 2.3: RTTVAR with the SRTT before this sample.
+        // RFC 6298, 2.3: RTTVAR is computed with the SRTT from before this sample.
         self.rttvar4 = (self.rttvar4 + srtt.abs_diff(r) - rttvar).max(unit);
     }
 
-    /// The timeout now, backed off and within its bounds.
+    /// Returns the timeout as it is now, backed off and within its bounds.
     #[inline]
     pub(crate) fn rto(&self, profile: &Profile) -> Span {
         let base = self.unbounded_rto(profile).max(profile.min_rto);
         let backed_off = if self.doublings == 0 { base } else { base.saturating_mul(1 << self.doublings) };
         let bounded = backed_off.min(profile.max_rto);
         if profile.rtt_arithmetic == RttArithmetic::Ns2 {
-            // ns-2 never lets the timer fire within two ticks of its clock.
+            // In ns-2, the timer never fires within two ticks of its clock.
             return bounded.max(profile.granularity.saturating_mul(2));
         }
         bounded
@@ -271,7 +280,7 @@ impl RtoTimer {
         Span::ns(self.srtt8 / 8) + Span::ns(self.rttvar4).max(profile.least_variance)
     }
 
-    /// The timer has fired for data: doubles the timeout (RFC 6298, 5.5).
+    /// Doubles the timeout after the timer has fired for data (RFC 6298, 5.5).
     pub(crate) fn back_off(&mut self, profile: &Profile) {
         self.fired = true;
         self.double(profile);
@@ -292,9 +301,9 @@ impl RtoTimer {
         }
     }
 
-    /// The handshake is over, and the timer stops. If a SYN had to be retransmitted, there is no sample, and
-    /// data begins with a separate timeout (RFC 6298, 5.7); in ns-2, the timeout remains backed off until the
-    /// first sample.
+    /// Stops the timer at the end of the handshake. If a SYN had to be retransmitted, there is no
+    /// sample, and data begins with a separate initial timeout (RFC 6298, 5.7); in ns-2, the
+    /// timeout remains backed off until the first sample.
     pub(crate) fn handshake_done(&mut self, syn_timed_out: bool, profile: &Profile) {
         self.stop();
         self.fired = false;
@@ -304,12 +313,12 @@ impl RtoTimer {
         }
     }
 
-    /// Whether the timer has fired since new data was last acknowledged.
+    /// Returns whether the timer has fired since new data was last acknowledged.
     pub(crate) fn has_fired(&self) -> bool {
         self.fired
     }
 
-    /// The smoothed round-trip time, once there is one.
+    /// Returns the smoothed round-trip time, once there is one.
     pub(crate) fn srtt(&self) -> Option<Span> {
         (self.srtt8 > 0).then(|| Span::ns(self.srtt8 / 8))
     }
@@ -319,7 +328,8 @@ impl RtoTimer {
 mod tests {
     use super::*;
 
-    /// By hand, in milliseconds: four times the deviation is 400, 300, 225 and, an eighth as fast, 230.46875.
+    /// Computed by hand, in milliseconds: four times the deviation is 400, 300, 225 and then, as it
+    /// rises an eighth as fast, 230.46875.
     #[test]
     fn the_variance_of_linux_is_the_largest_deviation_and_comes_down_by_quarters() {
         let profile = Profile::named("linux").expect("built in");

@@ -18,13 +18,13 @@ impl Sack {
     /// No block.
     pub const NONE: Sack = Sack { blocks: [(0, 0); MAX_BLOCKS], count: 0 };
 
-    /// The blocks: first sequence number, and the one that follows the last.
+    /// Returns the blocks; each has its first sequence number and the one after its last.
     pub fn blocks(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
 
-    /// Whether all blocks except the first are in an earlier option, which began with them or had one block
-    /// before them.
+    /// Returns whether all blocks except the first also occur, in the same order, in an earlier
+    /// option, which either began with them or had one block before them.
     #[inline]
     pub(crate) fn repeats_all_but_first(&self, earlier: &Sack) -> bool {
         let others = self.blocks().get(1..).unwrap_or_default();

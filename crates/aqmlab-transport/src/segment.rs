@@ -30,19 +30,19 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// Returns the bits as in the TCP header's flag octet.
+    /// Returns the bits in the order of the TCP header's flag octet.
     #[inline]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Returns the flags of a TCP header's flag octet.
+    /// Returns the flags that are set in a TCP header's flag octet.
     #[inline]
     pub const fn from_bits(bits: u8) -> Flags {
         Flags(bits)
     }
 
-    /// Returns these flags, with those of `other` if `condition`.
+    /// Returns these flags, together with those of `other` if `condition` is true.
     #[inline]
     pub const fn with_if(self, other: Flags, condition: bool) -> Flags {
         if condition { Flags(self.0 | other.0) } else { self }
@@ -65,7 +65,7 @@ impl BitOrAssign for Flags {
 /// One TCP segment: header fields and the length of its payload, without the payload itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// Sequence number of the first payload byte (of SYN or FIN if there is none).
+    /// Sequence number of the first payload byte (or of the SYN or FIN if there is no payload).
     pub seq: u32,
     /// Next sequence number expected from the other side; significant with [`Flags::ACK`].
     pub ack: u32,
@@ -73,13 +73,13 @@ pub struct Segment {
     pub len: u32,
     /// Control bits.
     pub flags: Flags,
-    /// Receive window in bytes, scaling (RFC 7323) already undone.
+    /// Receive window in bytes, after any scaling (RFC 7323).
     pub window: u32,
     /// Sent as ECN-capable, ECT(0); otherwise Not-ECT.
     pub ect: bool,
     /// SACK-permitted, on a SYN (RFC 2018, section 2).
     pub sack_permitted: bool,
-    /// Bytes of the SACK option. If there are any, its blocks are separate from the segment
+    /// Bytes of the SACK option. If there is one, its blocks are kept apart from the segment
     /// ([`crate::Endpoint::sack`]).
     pub sack_len: u8,
 }
@@ -92,13 +92,13 @@ impl Segment {
         Bytes::new(header as u64 + self.sack_len as u64 + self.len as u64)
     }
 
-    /// Returns whether there is an option that a host carries separately from the segment.
+    /// Returns whether the segment has an option whose contents a host must carry separately.
     #[inline]
     pub const fn has_options(&self) -> bool {
         self.sack_len > 0 || self.sack_permitted
     }
 
-    /// Returns the number of sequence numbers that the segment occupies: its payload, SYN and FIN.
+    /// Returns how many sequence numbers the segment occupies with its payload, SYN and FIN.
     #[inline]
     pub const fn sequence_len(&self) -> u64 {
         self.len as u64 + self.flags.has(Flags::SYN) as u64 + self.flags.has(Flags::FIN) as u64

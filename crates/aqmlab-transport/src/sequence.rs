@@ -1,10 +1,10 @@
-//! 32-bit sequence numbers on the wire, 64-bit offsets inside.
+//! 32-bit sequence numbers on the wire, and the 64-bit offsets used internally.
 //!
-//! Offset 0 is the SYN, offset 1 the first byte of the stream, so that a connection never wraps around
-//! inside. A wire number represents the offset nearest to a known one (RFC 9293, section 3.4, which
-//! compares modulo 2^32); that is unambiguous while windows are below 2 GiB.
+//! Offset 0 is the SYN, and offset 1 is the first byte of the stream; offsets never wrap around. A
+//! wire number stands for whichever of its offsets is nearest to a known one (RFC 9293, section
+//! 3.4, which compares modulo 2^32); this is unambiguous as long as windows are below 2 GiB.
 
-/// Returns the wire number of `offset` in the direction that began with `initial`.
+/// Returns the wire number of `offset` in the direction whose first sequence number was `initial`.
 #[inline]
 pub(crate) const fn to_wire(initial: u32, offset: u64) -> u32 {
     initial.wrapping_add(offset as u32)

@@ -1,12 +1,12 @@
-//! Timers that count ticks of a clock (`timer_tick`): a hierarchical timing wheel (G. Varghese, T. Lauck, "Hashed and
-//! hierarchical timing wheels", SOSP 1987) of 64 slots per level, each level eight times as coarse as the one
-//! before.
+//! Timers that count ticks of a clock (`timer_tick`), on a hierarchical timing wheel (G. Varghese,
+//! T. Lauck, "Hashed and hierarchical timing wheels", SOSP 1987) of 64 slots per level, each level
+//! eight times as coarse as the one before.
 
 use aqmlab_units::{Instant, Span};
 
-/// The maximum distance of a timer within a level, in slots.
+/// The maximum distance of a timer on one level, in slots.
 const REACH: u64 = 63;
-/// Factor by which each level is coarser than the previous one.
+/// Factor by which each level is coarser than the one before.
 const COARSER: u64 = 8;
 
 /// Returns the latest tick of a clock, or `now` if it has none.
@@ -19,7 +19,7 @@ pub(crate) fn whole_ticks(span: Span, tick: Span) -> Span {
     if tick.is_zero() { span } else { Span::ns(span.as_ns().next_multiple_of(tick.as_ns())) }
 }
 
-/// Returns the instant at which a timer set at `now` for `span` fires, never early.
+/// Returns the instant at which a timer set at `now` for `span` fires; it never fires early.
 pub(crate) fn fires_at(now: Instant, span: Span, tick: Span) -> Instant {
     if tick.is_zero() {
         return now.saturating_add(span);

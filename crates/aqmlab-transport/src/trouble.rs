@@ -1,4 +1,4 @@
-//! Rarely used state, separate from the state that every segment needs.
+//! Rarely used state, kept apart from the state that every segment needs.
 
 use alloc::boxed::Box;
 
@@ -9,23 +9,24 @@ use crate::quick::Quick;
 use crate::reassembly::Beyond;
 use crate::recovery::{Machine, Scoreboard, Tracking};
 
-/// Memory of losses, marks and timeouts, in both halves of an endpoint.
+/// What both halves of an endpoint remember about losses, marks and timeouts.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Trouble {
     pub recovery: Machine,
-    /// The data beyond a hole; `None` until the first hole, then reused for later ones.
+    /// The data beyond a hole; `None` until the first hole, and reused for later holes.
     pub beyond: Option<Box<Beyond>>,
-    /// The data that the other side has received beyond a hole, with SACK; also kept for the next hole.
+    /// With SACK, the data that the other side has received beyond a hole; also reused for later
+    /// holes.
     pub board: Option<Box<Scoreboard>>,
     /// All outstanding segments, if each is tracked.
     pub tracking: Option<Box<Tracking>>,
-    /// When data in order is acknowledged, if more than a count determines it.
+    /// What decides when data in order is acknowledged, if this takes more than a count.
     pub quick: Option<Box<Quick>>,
     /// The memory of the congestion control.
     pub control: Memory,
     pub counts: Incidents,
     pub loss_window: LossWindow,
-    /// Timeouts without new data acknowledged in between; valid while
+    /// Number of timeouts in a row, without new data acknowledged in between; valid while
     /// [`RtoTimer::has_fired`](crate::rto::RtoTimer::has_fired).
     pub timeouts_in_a_row: u32,
     /// The number of the duplicate ACK for which limited transmit is due.
@@ -52,7 +53,7 @@ impl Trouble {
     }
 }
 
-/// The state of an endpoint without losses.
+/// The state that an endpoint has as long as it has seen no losses.
 static NONE: Trouble = Trouble::none();
 
 /// An endpoint's [`Trouble`], created at the first loss, mark or timeout: most short flows never have one.
@@ -64,13 +65,13 @@ impl Troubles {
         Troubles(None)
     }
 
-    /// The history of losses so far.
+    /// Returns the history of losses so far.
     #[inline]
     pub(crate) fn get(&self) -> &Trouble {
         self.0.as_deref().unwrap_or(&NONE)
     }
 
-    /// The history of losses so far, if there is one, with mutable access.
+    /// Returns the history of losses so far, if there is one, for modification.
     #[inline]
     pub(crate) fn get_mut(&mut self) -> Option<&mut Trouble> {
         self.0.as_deref_mut()
@@ -82,13 +83,13 @@ impl Troubles {
         self.0.as_deref()?.tracking.as_deref()
     }
 
-    /// The same, with mutable access.
+    /// Returns the same for modification.
     #[inline]
     pub(crate) fn tracking_mut(&mut self) -> Option<&mut Tracking> {
         self.0.as_deref_mut()?.tracking.as_deref_mut()
     }
 
-    /// The history of losses so far, created if necessary, with mutable access.
+    /// Returns the history of losses so far for modification, and creates it if necessary.
     #[cold]
     pub(crate) fn note(&mut self) -> &mut Trouble {
         self.0.get_or_insert_with(|| Box::new(Trouble::none()))

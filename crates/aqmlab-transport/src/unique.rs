@@ -1,30 +1,31 @@
-//! Counts the bytes of a stream that pass a point of their path for the first time.
+//! Counts the bytes of a stream that pass a point on their path for the first time.
 
 use crate::ranges::Ranges;
 use crate::sequence::from_wire;
 
 /// Counts the bytes of one direction of a TCP connection as its segments pass, each byte once.
 ///
-/// With it, an observer in front of a host, such as a router, counts the same bytes as
-/// [`Endpoint::received`](crate::Endpoint::received) inside: in order or not, and without repeated bytes.
+/// With it, an observer in front of a host, such as a router, arrives at the same count as
+/// [`Endpoint::received`](crate::Endpoint::received) within the host: it counts bytes in order or
+/// not, and each of them once.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UniqueBytes {
-    /// All offsets below have passed.
+    /// All offsets below this one have passed.
     next: u64,
-    /// The SYN's sequence number, once a segment has passed. If the SYN did not pass, the stream
-    /// begins with the first segment.
+    /// The sequence number of the SYN; known once a segment has passed. If the SYN did not pass,
+    /// the stream begins with the first segment.
     initial: Option<u32>,
-    /// Offsets that have passed beyond a hole.
+    /// Offsets beyond a hole that have passed.
     beyond: Ranges,
 }
 
 impl UniqueBytes {
-    /// Returns the initial state. Up to `holes` simultaneous holes need no further memory.
+    /// Returns the initial state. It already has memory for up to `holes` simultaneous holes.
     pub fn with_room(holes: usize) -> Self {
         UniqueBytes { next: 1, initial: None, beyond: Ranges::with_room(holes) }
     }
 
-    /// Begins another connection; the allocated memory is kept.
+    /// Starts over for another connection; the allocated memory is kept.
     pub fn reset(&mut self) {
         self.next = 1;
         self.initial = None;
@@ -36,7 +37,7 @@ impl UniqueBytes {
         self.initial.is_some()
     }
 
-    /// Processes a segment, by the sequence number in its header and the length of its payload.
+    /// Processes a segment, given the sequence number in its header and the length of its payload.
     /// Returns the number of new bytes.
     pub fn pass(&mut self, seq: u32, syn: bool, len: u32) -> u32 {
         let first = seq.wrapping_add(u32::from(syn));
@@ -111,7 +112,8 @@ mod tests {
         );
     }
 
-    /// Two thousand segments of a stream with holes and repetitions: the observer, the receiver and a plain set agree.
+    /// For two thousand segments of a stream with holes and repetitions, the observer, the receiver
+    /// and a plain set agree on the count.
     #[test]
     fn observer_and_receiver_count_alike() {
         let profile = Profile::named("rfc").expect("built in");

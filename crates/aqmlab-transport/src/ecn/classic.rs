@@ -1,24 +1,26 @@
-//! The classic ECN echo (RFC 3168, section 6.1), and DCTCP's (RFC 8257, section 3.2).
+//! The classic ECN echo (RFC 3168, section 6.1), and that of DCTCP (RFC 8257, section 3.2).
 
 use super::Feedback;
 use crate::bits::Bits;
 use crate::profile::Profile;
 use crate::segment::Flags;
 
-/// Both sides have agreed to use it.
+/// Both sides have agreed to use ECN.
 const AGREED: u8 = 1;
-/// Receiving half: CE has been received, and no CWR since.
+/// Receiving half: CE has been received, and no CWR has been received since.
 const ECHO: u8 = 1 << 1;
 /// Receiving half: CE has been received since the last acknowledgment left.
 const CE_SINCE_ACK: u8 = 1 << 2;
 /// Sending half: the window has been reduced, and the other side has not yet been notified.
 const CWR_DUE: u8 = 1 << 3;
-/// Sending half: reduced at a window of one segment; nothing may leave until the timer fires.
+/// Sending half: an echo called for a reduction at a window of one segment, so nothing may leave
+/// until the timer fires.
 const WAITING: u8 = 1 << 4;
 /// Sending half, ns-2's variant: the latest echo arrived at a window of one segment.
 const AT_ONE: u8 = 1 << 5;
 
-/// A SYN or SYN-ACK that does not request ECN was sent or received: ECN is not used afterwards.
+/// A SYN or SYN-ACK that does not request ECN has been sent or received, so ECN is not used from
+/// then on.
 const REFUSED: u8 = 1 << 6;
 
 /// ECN state of one endpoint, for both directions.
@@ -26,17 +28,17 @@ const REFUSED: u8 = 1 << 6;
 pub(crate) struct ClassicEcn(Bits);
 
 impl ClassicEcn {
-    /// Returns the flags of the SYN (RFC 3168, 6.1.1: ECN-setup SYN has ECE and CWR).
+    /// Returns the flags of the SYN (RFC 3168, 6.1.1: an ECN-setup SYN has ECE and CWR set).
     pub(crate) fn syn_flags(&self, profile: &Profile) -> Flags {
         Flags::SYN.with_if(Flags::ECE | Flags::CWR, self.asks(profile))
     }
 
-    /// Returns whether SYNs ask for ECN.
+    /// Returns whether SYNs request ECN.
     pub(crate) fn asks(&self, profile: &Profile) -> bool {
         profile.ecn && !self.0.any(REFUSED)
     }
 
-    /// Returns the flags of the SYN-ACK (ECN-setup SYN-ACK has ECE and not CWR).
+    /// Returns the flags of the SYN-ACK (an ECN-setup SYN-ACK has ECE set but not CWR).
     pub(crate) fn syn_ack_flags(&self) -> Flags {
         (Flags::SYN | Flags::ACK).with_if(Flags::ECE, self.agreed())
     }
@@ -46,8 +48,8 @@ impl ClassicEcn {
         self.0.put(AGREED, self.asks(profile) && is_setup_syn(flags));
     }
 
-    /// Processes a repeated SYN with these flags, or a SYN-ACK in SYN-RECEIVED: one that does not request ECN
-    /// disables it (RFC 3168, 6.1.1), and one that requests ECN does not enable it again.
+    /// Processes a repeated SYN with these flags, or a SYN-ACK in SYN-RECEIVED. If it does not
+    /// request ECN, it disables ECN (RFC 3168, 6.1.1); if it does, it cannot enable ECN again.
     pub(crate) fn on_syn_again(&mut self, flags: Flags) {
         let setup = if flags.has(Flags::ACK) { is_setup_syn_ack(flags) } else { is_setup_syn(flags) };
         if !setup {
@@ -55,7 +57,8 @@ impl ClassicEcn {
         }
     }
 
-    /// Disables ECN for this connection: later SYNs do not request it, and later agreement is ignored.
+    /// Disables ECN for this connection: later SYNs do not request it, and a later agreement by the
+    /// other side is ignored.
     pub(crate) fn refuse(&mut self) {
         self.0.set(REFUSED);
         self.0.clear(AGREED);
@@ -73,8 +76,8 @@ impl ClassicEcn {
     }
 
     /// Receiving half: processes a segment with payload. CWR ends the echo, unless CE came with it
-    /// or waits to be reported: a delayed acknowledgment has ECE if any segment it covers has CE
-    /// (RFC 3168, 6.1.3).
+    /// or still waits to be reported: a delayed acknowledgment has ECE if any segment it covers has
+    /// CE (RFC 3168, 6.1.3).
     #[inline]
     pub(crate) fn on_data(&mut self, flags: Flags, ce: bool) {
         if flags.has(Flags::CWR) {
@@ -88,29 +91,30 @@ impl ClassicEcn {
         }
     }
 
-    /// Receiving half, for DCTCP: processes a segment with payload. Returns whether its mark differs from
-    /// that of the previous segment; the echo then follows the new mark (DCTCP.CE).
+    /// Receiving half, for DCTCP: processes a segment with payload. Returns true if it is marked
+    /// and the previous segment was not, or vice versa; from then on, the echo reports the new
+    /// state (DCTCP.CE).
     pub(crate) fn turns(&mut self, marked: bool) -> bool {
         let (marked, before) = (self.agreed() && marked, self.0.any(ECHO));
         self.0.put(ECHO, marked);
         marked != before
     }
 
-    /// Returns whether ECE or CWR must report anything, or must be reset after a report.
+    /// Returns whether ECE or CWR has anything to report, or must be reset after a report.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         self.0.any(ECHO | CE_SINCE_ACK | CWR_DUE)
     }
 
-    /// Receiving half: returns the ECE flag of an acknowledgment that leaves.
+    /// Receiving half: returns the ECE flag of the acknowledgment that leaves now.
     #[inline]
     pub(crate) fn take_echo(&mut self) -> bool {
         self.0.clear(CE_SINCE_ACK);
         self.0.any(ECHO)
     }
 
-    /// Sending half: reads an acknowledgment's flags. The ECE of a SYN-ACK responds to a SYN (RFC 3168,
-    /// 6.1.1).
+    /// Sending half: reads an acknowledgment's flags. The ECE of a SYN-ACK is not an echo but the
+    /// answer to a SYN (RFC 3168, 6.1.1).
     #[inline]
     pub(crate) fn on_ack(&mut self, flags: Flags) -> Feedback {
         let congestion = self.agreed() && flags.has(Flags::ECE) && !flags.has(Flags::SYN);
@@ -138,13 +142,13 @@ impl ClassicEcn {
         self.agreed() && (!retransmission || profile.ect_on_retransmission) && (!fin || profile.ect_on_fin)
     }
 
-    /// RFC 3168, 6.1.2: stops the sender until its timer fires, after an echo at a window of one
-    /// segment.
+    /// RFC 3168, 6.1.2: after an echo at a window of one segment, stops the sender until its timer
+    /// fires.
     pub(crate) fn wait(&mut self) {
         self.0.set(WAITING);
     }
 
-    /// Returns whether the sender waits for its timer because of an echo.
+    /// Returns whether the sender is waiting for its timer because of an echo.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
         self.0.any(WAITING)
@@ -155,27 +159,27 @@ impl ClassicEcn {
         self.0.take(WAITING)
     }
 
-    /// ns-2: notes whether this reaction occurred at a window of one segment. Returns true if the previous
-    /// one did, too.
+    /// ns-2: notes whether this reaction to an echo occurred at a window of one segment. Returns
+    /// true if the previous reaction did.
     pub(crate) fn reacted_at_one(&mut self, at_one: bool) -> bool {
         let before = self.0.take(AT_ONE);
         self.0.put(AT_ONE, at_one);
         before && at_one
     }
 
-    /// ns-2: returns whether the back-off outlasts this acknowledgment.
+    /// ns-2: returns whether the timer stays backed off after this acknowledgment.
     pub(crate) fn keeps_backoff(&self) -> bool {
         self.0.any(AT_ONE)
     }
 }
 
-/// Returns whether a SYN with these flags asks for ECN (RFC 3168, 6.1.1: ECN-setup SYN).
+/// Returns whether a SYN with these flags requests ECN (RFC 3168, 6.1.1: ECN-setup SYN).
 fn is_setup_syn(flags: Flags) -> bool {
     flags.has(Flags::ECE | Flags::CWR)
 }
 
-/// Returns whether a SYN-ACK with these flags agrees (ECN-setup SYN-ACK). A SYN-ACK that reflects
-/// the SYN's flags does not.
+/// Returns whether a SYN-ACK with these flags agrees to ECN (ECN-setup SYN-ACK). A SYN-ACK that
+/// merely reflects the SYN's flags does not.
 fn is_setup_syn_ack(flags: Flags) -> bool {
     flags.has(Flags::ECE) && !flags.has(Flags::CWR)
 }

@@ -1,16 +1,16 @@
-//! ECN feedback: how congestion marks travel back to the sender.
+//! ECN feedback: how marks are reported back to the sender.
 //!
-//! Two variants: the classic echo of RFC 3168, and DCTCP's, which reports for each segment whether it had a
-//! mark. A scheme decides three things: what the receiving half writes into the flags of the segments it
-//! sends, what the sending half reads from them (how much was acknowledged, and whether congestion was
-//! reported with it), and what the sending half writes into its own data segments. AccECN would fit the same
-//! structure.
+//! There are two variants: the classic echo of RFC 3168, and that of DCTCP, which reports for each
+//! segment whether it was marked. A scheme decides three things: what the receiving half writes
+//! into the flags of the segments it sends, what the sending half reads from them (how much was
+//! acknowledged, and whether congestion was reported with it), and what the sending half writes
+//! into its own data segments. AccECN would fit the same structure.
 
 mod classic;
 
 pub(crate) use classic::ClassicEcn;
 
-/// Report on congestion in an acknowledgment.
+/// What an acknowledgment reports about congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Feedback {
     /// The receiver reports a mark.
