@@ -1,8 +1,9 @@
-//! The named bundles: their differences from the table's defaults, which are the profile `rfc`.
+//! The named bundles, given by their differences from the table's defaults, which are the profile
+//! `rfc`.
 //!
-//! Every value has its source. "Recalled" values come from the memory of people who know the stack, without
-//! an available document; "inferred" values follow from a paper's measurements. Both may be wrong; all others
-//! can be verified.
+//! Every value names its source. "Recalled" values come from the memory of people who know the
+//! stack, without an available document; "inferred" values follow from a paper's measurements.
+//! Values of these two kinds may be wrong; all others can be verified.
 
 use aqmlab_params::Default::{self as Given, Bytes, Choice, Flag, Integer, Span as Time, Unlimited};
 use aqmlab_units::Span;
@@ -25,7 +26,7 @@ pub struct ProfileValue {
     pub name: &'static str,
     /// Its value in this bundle.
     pub value: Given,
-    /// Its sources, and their reliability.
+    /// Its sources, and how reliable they are.
     pub source: &'static str,
 }
 
@@ -42,20 +43,20 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
     },
     ProfileInfo {
         name: "ns2",
-        summary: "ns-2.35 with its defaults, equal to it segment by segment: Agent/TCP/Newreno and Agent/TCPSink; \
+        summary: "ns-2.35 with its defaults, reproduced segment by segment: Agent/TCP/Newreno and Agent/TCPSink; \
                   with recovery `reno`, Agent/TCP/Reno; with `sack`, Agent/TCP/Sack1 and Agent/TCPSink/Sack1",
         values: NS2,
     },
     ProfileInfo {
         name: "ns2_fulltcp",
-        summary: "ns-2.35's two-way agent with its defaults, Agent/TCP/FullTcp/Newreno: equal to it segment by segment \
+        summary: "ns-2.35's two-way agent with its defaults, Agent/TCP/FullTcp/Newreno: reproduced segment by segment \
                   without loss and with single losses, marks and timeouts; not with several losses in a window or a \
                   lost SYN",
         values: NS2_FULLTCP,
     },
     ProfileInfo {
         name: "freebsd4",
-        summary: "hosts of the web experiments on FreeBSD 4.x (Le, Aikat, Jeffay, Smith 2003): NewReno with small \
+        summary: "the FreeBSD 4.x hosts of the web experiments (Le, Aikat, Jeffay, Smith 2003): NewReno with small \
                   windows; timestamps are left out",
         values: FREEBSD4,
     },
@@ -130,7 +131,7 @@ static NS2: &[ProfileValue] = &[
     value("syn_retries", Unlimited, "tcp.cc: never gives up"),
     value("syn_ack_timer", Flag(false), "tcp-sink.cc: a sink has no timer except the one for delayed acknowledgments"),
     value("data_retries", Unlimited, "tcp.cc: never gives up"),
-    value("time_wait", Time(Span::ZERO), "one-way agents have none"),
+    value("time_wait", Time(Span::ZERO), "one-way agents have no TIME-WAIT"),
 ];
 
 #[rustfmt::skip]
@@ -176,17 +177,17 @@ static FREEBSD4: &[ProfileValue] = &[
     value("initial_window", Integer(2), "inferred: slowstart_flightsize is 1, and the ACK of a server's SYN opens the window by one; the papers say 1 or 2"),
     value("reduction_base", Choice("window"), "tcp_input.c: half of min(snd_wnd, snd_cwnd) in whole segments"),
     value("limited_transmit", Flag(false), "recalled: net.inet.tcp.rfc3042 came with 4.9"),
-    value("fast_retransmit_restarts_timer", Flag(true), "tcp_input.c: the timer stops and starts with the retransmission"),
+    value("fast_retransmit_restarts_timer", Flag(true), "tcp_input.c: the timer is stopped, and started again with the retransmission"),
     value("partial_ack", Choice("slow_but_steady"), "tcp_input.c, tcp_newreno_partial_ack(): restarts the timer each time"),
     value("granularity", Time(Span::ms(10)), "HZ of 100; the timer itself is not rounded up to ticks here"),
-    value("min_rto", Time(Span::s(1)), "tcp_timer.h, TCPTV_MIN; response times of Le et al. have steps of 1 s"),
+    value("min_rto", Time(Span::s(1)), "tcp_timer.h, TCPTV_MIN; response times in Le et al. show steps of 1 s"),
     value("initial_rto", Time(Span::s(3)), "tcp_timer.h, TCPTV_RTOBASE"),
     value("max_rto", Time(Span::s(64)), "tcp_timer.h, TCPTV_REXMTMAX"),
     value("ack_every", Integer(2), "tcp_input.c: every second segment"),
     value("delayed_ack", Time(Span::ms(100)), "tcp_timer.h, TCPTV_DELACK (net.inet.tcp.delacktime)"),
     value("nagle", Flag(true), "tcp_output.c: unless TCP_NODELAY is set"),
-    value("idle_restart", Choice("rfc5681"), "inferred: FreeBSD restarts an RTO after the last arrival, with slowstart_flightsize; here an RTO after the last sending, with the initial window"),
-    value("ecn_at_one", Choice("keep"), "inferred: a sender with the ALTQ patches for ECN does not wait (S. Floyd's ECN page; the BLUE authors say the same of the FreeBSD in their testbed)"),
+    value("idle_restart", Choice("rfc5681"), "inferred: FreeBSD restarts one RTO after the last arrival, from slowstart_flightsize; here, the restart comes one RTO after the last transmission, from the initial window"),
+    value("ecn_at_one", Choice("keep"), "inferred: a sender with the ALTQ patches for ECN does not wait (S. Floyd's ECN page; the BLUE authors say the same of FreeBSD in their testbed)"),
     value("syn_retries", Integer(4), "tcp_timer.h, TCPTV_KEEP_INIT of 75 s: timeouts of 3, 6, 12 and 24 s fit into it; later 4.x versions do not double at first"),
     value("data_retries", Integer(12), "tcp_timer.h, TCP_MAXRXTSHIFT"),
     value("time_wait", Time(Span::s(60)), "tcp_timer.h, 2 TCPTV_MSL"),
@@ -200,13 +201,13 @@ static LINUX: &[ProfileValue] = &[
     value("initial_window", Integer(10), "TCP_INIT_CWND; RFC 6928"),
     value("increase", Choice("byte_counting"), "tcp_cong.c, tcp_reno_cong_avoid(): by segments acknowledged"),
     value("cubic_growth", Choice("linux"), "measured; Ha, Rhee, Xu 2008, figure 2: whole segments, counts, the minimum round-trip time"),
-    value("reduction_base", Choice("congestion_window"), "measured: of 40 segments 20 remain, and always at least two"),
+    value("reduction_base", Choice("congestion_window"), "measured: of 40 segments, 20 remain after a reduction; at least two always remain"),
     value("abc_limit", Unlimited, "measured: an acknowledgment of 20 segments opens the window by 20"),
     value("recovery", Choice("sack"), "net.ipv4.tcp_sack"),
     value("sack_pipe", Choice("segments"), "measured: SACKed data is not retransmitted after a timeout"),
     value("rack", Flag(true), "net.ipv4.tcp_recovery"),
     value("tail_loss_probe", Flag(true), "net.ipv4.tcp_early_retrans"),
-    value("prr", Flag(true), "measured: every second acknowledgment lets a segment out"),
+    value("prr", Flag(true), "measured: every second acknowledgment releases a segment"),
     value("count_duplicates", Flag(true), "measured: the window is reduced as gradually without SACK as with it"),
     value("frto", Flag(true), "net.ipv4.tcp_frto"),
     value("timestamps", Flag(true), "net.ipv4.tcp_timestamps"),

@@ -21,8 +21,9 @@ pub use words::{
     RecoveryExit, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, TimeoutSsthresh,
 };
 
-/// All settings of an endpoint, resolved. Shared by all flows of a class and passed to each call, so
-/// that an endpoint stores none of it. [`PARAMS`] explains the fields under the same names.
+/// All settings of an endpoint, resolved. All flows of a class share one profile, which is passed
+/// to each call, so that an endpoint stores no settings. [`PARAMS`] explains the parameters with
+/// the same names as these fields.
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs, reason = "the table explains each of them")]
 pub struct Profile {
@@ -36,8 +37,8 @@ pub struct Profile {
     /// segments
     pub initial_window: f64,
     pub initial_ssthresh: InitialSsthresh,
-    /// `None`: a control that only kernels have, and whose name is in the settings; no
-    /// [`Endpoint`](crate::Endpoint) can then be made.
+    /// `None` stands for a control that only kernels have, whose name is in the settings; no
+    /// [`Endpoint`](crate::Endpoint) can then be created.
     pub congestion: Option<Congestion>,
     pub increase: Increase,
     /// segments; `u32::MAX` is no limit
@@ -107,7 +108,7 @@ pub struct Profile {
     pub quick_acks_again: u32,
     pub quick_acks_growing: u32,
     pub handshake_ack: HandshakeAck,
-    /// Whether an application's answer carries an acknowledgment that is due at once.
+    /// Whether the application's answer carries an acknowledgment that is due at once.
     pub prompt_ack: PromptAck,
     pub nagle: bool,
     pub nagle_rule: NagleRule,
@@ -126,12 +127,13 @@ pub struct Profile {
     pub syn_ack_timer: bool,
     pub data_retries: u32,
     pub time_wait: Span,
-    /// The number of segments after which an acknowledgment is sent at once; unreachable if `ack_rules`
-    /// decide.
+    /// The number of segments after which an acknowledgment is sent at once; so large that it is
+    /// never reached if `ack_rules` is true.
     pub(crate) ack_at: u32,
     /// Whether delayed acknowledgments follow more rules than `ack_every` and `delayed_ack`.
     pub(crate) ack_rules: bool,
-    /// [`REMEMBERS`] and [`BY_SEGMENTS`]: an acknowledgment of new data does more than open Reno's window.
+    /// [`REMEMBERS`] and [`BY_SEGMENTS`]. If either is set, an acknowledgment of new data does more
+    /// than open Reno's window.
     pub(crate) more_than_reno: Bits,
     /// Whether the congestion control is called for each acknowledgment.
     pub(crate) hears: bool,
@@ -143,18 +145,19 @@ pub struct Profile {
 
 /// The congestion control has a memory.
 const REMEMBERS: u8 = 1;
-/// A sender tracks each outstanding segment, with SACK or without.
+/// A sender tracks each outstanding segment, with or without SACK.
 const BY_SEGMENTS: u8 = 1 << 1;
 
-/// The value of a count without a limit: more than can ever be reached.
+/// The value of a limit that is not set: more than can ever be reached.
 const NO_LIMIT: u32 = u32::MAX;
 
-/// The profiles that [`profile_settings`] knows.
+/// Returns the profiles that [`profile_settings`] knows.
 pub fn profiles() -> &'static [ProfileInfo] {
     bundles::PROFILES
 }
 
-/// The table's defaults overlaid with the values of the profile `name`; `None` if there is no such profile.
+/// Returns the table's defaults, overridden by the values of the profile `name`; `None` if there is
+/// no such profile.
 ///
 /// The table's defaults are the profile `rfc`.
 pub fn profile_settings(name: &str) -> Option<Settings> {
@@ -168,8 +171,8 @@ pub fn profile_settings(name: &str) -> Option<Settings> {
 }
 
 impl Profile {
-    /// Resolves settings of the table [`PARAMS`]: automatic ones receive their values in `settings`, and all
-    /// are read.
+    /// Resolves settings of the table [`PARAMS`]: sets the values of automatic ones in `settings`,
+    /// then reads all of them.
     ///
     /// # Errors
     /// If a value is missing or of the wrong kind, or if two of them contradict each other.
@@ -284,7 +287,8 @@ impl Profile {
         Ok(profile.with_summaries())
     }
 
-    /// A summary of the rules, tested for each segment instead of all of them.
+    /// Returns the profile with summaries of its rules, which are tested for each segment instead
+    /// of all the rules.
     fn with_summaries(self) -> Profile {
         let bytes = self.ack_counting == AckCounting::Bytes;
         let periodic = self.delayed_ack_timer == DelayedAckTimer::Periodic;
@@ -312,43 +316,45 @@ impl Profile {
         }
     }
 
-    /// Returns the number of segments by which a window may be underused because a burst waits.
+    /// Returns by how many segments a window may be underused because a burst waits.
     #[inline]
     pub(crate) fn held_back(&self, window: f64) -> u32 {
         if self.burst == 1 || !self.by_segments() { 0 } else { (self.burst - 1).min(third_of(window as u64)) }
     }
 
-    /// Whether the congestion control has a memory.
+    /// Returns whether the congestion control has a memory.
     #[inline(always)]
     pub(crate) fn remembers(&self) -> bool {
         self.more_than_reno.any(REMEMBERS)
     }
 
-    /// Returns whether senders list their outstanding segments, unless the other side prevents it. Hosts may
-    /// then use [`Endpoint::on_segment_listing`](crate::Endpoint::on_segment_listing) and
+    /// Returns whether senders list their outstanding segments, provided that the other side does
+    /// not prevent it. Hosts may then use
+    /// [`Endpoint::on_segment_listing`](crate::Endpoint::on_segment_listing) and
     /// [`Endpoint::poll_transmit_listing`](crate::Endpoint::poll_transmit_listing).
     pub fn lists_segments(&self) -> bool {
         self.by_segments()
     }
 
-    /// Whether a sender tracks each outstanding segment, with SACK or without.
+    /// Returns whether a sender tracks each outstanding segment, with or without SACK.
     #[inline(always)]
     pub(crate) fn by_segments(&self) -> bool {
         self.more_than_reno.any(BY_SEGMENTS)
     }
 
-    /// The time by which a ticking clock delays a probe and the reordering timer beyond RFC 8985.
+    /// Returns by how much a ticking clock delays probes and the reordering timer beyond what RFC
+    /// 8985 specifies.
     pub(crate) fn patience(&self) -> Span {
         self.timer_tick.saturating_mul(2)
     }
 
-    /// The shortest retransmission timeout.
+    /// Returns the shortest possible retransmission timeout.
     #[inline]
     pub(crate) fn least_rto(&self) -> Span {
         self.min_rto.min(self.max_rto)
     }
 
-    /// Number of reported blocks that a receiver remembers.
+    /// Returns the number of reported blocks that a receiver remembers.
     pub(crate) fn remembered_blocks(&self) -> usize {
         match self.sack_memory {
             SackMemory::Four => MAX_BLOCKS,
@@ -356,7 +362,7 @@ impl Profile {
         }
     }
 
-    /// The profile `name` without any given values; `None` if there is no such profile.
+    /// Returns the profile `name` without any further settings; `None` if there is no such profile.
     pub fn named(name: &str) -> Option<Profile> {
         let mut settings = profile_settings(name)?;
         Some(Profile::resolve(&mut settings).expect("a built-in profile is complete and consistent"))
@@ -411,7 +417,7 @@ impl Profile {
 
     fn check_congestion(&self) -> Result<(), ParamError> {
         if self.congestion == Some(Congestion::Dctcp) && !self.ecn {
-            let message = "congestion `dctcp` needs ecn `true`: its signal is the share of marks";
+            let message = "congestion `dctcp` needs ecn `true` because its signal is the share of marks";
             return Err(ParamError::new("congestion", message));
         }
         if self.pacing && !self.send_jitter.is_zero() {
@@ -438,19 +444,20 @@ impl Profile {
     }
 }
 
-/// The share of a window for which no burst waits (Linux, `net.ipv4.tcp_tso_win_divisor`), at least one
-/// segment.
+/// Returns a third of a window, but at least one segment; no burst waits for more than this (Linux,
+/// `net.ipv4.tcp_tso_win_divisor`).
 pub(crate) fn third_of(window: u64) -> u32 {
     (window / 3).max(1) as u32
 }
 
-/// Largest number of bytes that a receiver may leave unacknowledged: its counter has 16 bits.
+/// Largest number of bytes that a receiver may leave unacknowledged, because its counter has 16
+/// bits.
 const MOST_COUNTED: u32 = 65_535;
 
-/// Bytes of the largest IPv4 packet (RFC 791, 3.1: total length of 16 bits).
+/// Bytes of the largest IPv4 packet (RFC 791, 3.1: the total length has 16 bits).
 const LARGEST_PACKET: u32 = 65_535;
 
-/// The value of an automatic parameter, given the others.
+/// Returns the value of an automatic parameter, given the values of the others.
 fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
     Ok(match name {
         // RFC 5681, section 3.1 (which is RFC 3390 in segments).
@@ -459,7 +466,7 @@ fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
             1096..=2190 => 3,
             _ => 2,
         }),
-        // What the loss recovery itself requires.
+        // The guard that the loss recovery itself requires.
         "fast_retransmit_guard" => Value::Choice(match Recovery::read(settings, "recovery")? {
             Recovery::Reno => FastRetransmitGuard::Rfc5681.word(),
             Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582.word(),
@@ -473,7 +480,8 @@ fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
     })
 }
 
-/// Whether CUBIC grows as in Linux, which uses HyStart, and the sender measures enough round trips for it.
+/// Returns whether CUBIC grows as in Linux, which uses HyStart, and the sender measures enough
+/// round trips for HyStart.
 fn has_hystart(settings: &Settings) -> Result<bool, ParamError> {
     Ok(congestion(settings)? == Some(Congestion::Cubic)
         && CubicGrowth::read(settings, "cubic_growth")? == CubicGrowth::Linux
@@ -484,7 +492,7 @@ fn has_hystart(settings: &Settings) -> Result<bool, ParamError> {
         ))
 }
 
-/// Whether a sender tracks each outstanding segment.
+/// Returns whether a sender tracks each outstanding segment.
 fn tracks_segments(recovery: Recovery, pipe: SackPipe, count_duplicates: bool) -> bool {
     let knows = match recovery {
         Recovery::Sack => true,
@@ -494,7 +502,8 @@ fn tracks_segments(recovery: Recovery, pipe: SackPipe, count_duplicates: bool) -
     knows && pipe == SackPipe::Segments
 }
 
-/// The maximum length of the kernel's names: `TCP_CA_NAME_MAX` minus the final zero (Linux, `net/tcp.h`).
+/// The maximum length of a control's name in the kernel: `TCP_CA_NAME_MAX` minus the final zero
+/// byte (Linux, `net/tcp.h`).
 const LONGEST_CONGESTION: usize = 15;
 
 /// Reads one of our own controls, or a name that only a kernel may know.
@@ -502,7 +511,7 @@ fn congestion(s: &Settings) -> Result<Option<Congestion>, ParamError> {
     let refused = |message| Err(ParamError::new("congestion", message));
     match s.get("congestion") {
         Some(Value::Text(name)) if name.len() > LONGEST_CONGESTION => refused(format!(
-            "{name:?} is not a congestion control: names in kernels have at most {LONGEST_CONGESTION} letters"
+            "{name:?} is not a congestion control: control names in kernels have at most {LONGEST_CONGESTION} characters"
         )),
         Some(Value::Text(name)) if !is_word(name) => refused(format!(
             "{name:?} is not a congestion control; write one of {:?}, or a name that the kernel knows, such as `bbr`",
@@ -521,7 +530,7 @@ fn count(s: &Settings, name: &'static str) -> Result<u32, ParamError> {
     narrow(name, s.integer(name)?)
 }
 
-/// A count; [`NO_LIMIT`] if the scenario sets no limit.
+/// Reads a count; returns [`NO_LIMIT`] if the scenario sets no limit.
 fn limit(s: &Settings, name: &'static str) -> Result<u32, ParamError> {
     s.limit(name)?.map_or(Ok(NO_LIMIT), |value| narrow(name, value))
 }

@@ -3,7 +3,7 @@
 use aqmlab_params::words;
 
 words! {
-    /// The first end of slow start.
+    /// The initial value of `ssthresh`, at which the first slow start ends.
     pub enum InitialSsthresh {
         /// "arbitrarily high" (RFC 5681, section 3.1)
         Unlimited = "unlimited",
@@ -12,39 +12,40 @@ words! {
     }
 }
 words! {
-    /// The algorithm of congestion control. Kernels have more, under other names.
+    /// The congestion control algorithm. Kernels have more algorithms, under other names.
     pub enum Congestion {
-        /// Additive increase, decrease by half (RFC 5681).
+        /// Additive increase, and decrease by half (RFC 5681).
         Reno = "reno",
         /// A cubic function of the time since the latest reduction (RFC 9438).
         Cubic = "cubic",
-        /// As `reno`, but the reduction at a mark depends on the frequency of marks, and the
-        /// receiver echoes each (RFC 8257). It needs ECN.
+        /// Like `reno`, except that the size of the reduction at a mark depends on how frequent
+        /// marks are, and that the receiver echoes each mark (RFC 8257). It needs ECN.
         Dctcp = "dctcp",
     }
 }
 words! {
-    /// Ends of slow start besides `ssthresh`, losses and marks.
+    /// What else ends slow start, besides `ssthresh`, losses and marks.
     pub enum SlowStartExit {
         /// Nothing.
         Nothing = "none",
-        /// A train of acknowledgments half a round trip long, or a round trip longer by an eighth
-        /// (Ha and Rhee 2011; Linux's CUBIC).
+        /// A train of acknowledgments that lasts half a round trip, or a round trip that is longer
+        /// by an eighth (Ha and Rhee 2011; Linux's CUBIC).
         Hystart = "hystart",
-        /// Five rounds of slower growth after a round trip longer by an eighth (RFC 9406).
+        /// Five rounds of slower growth, which begin when a round trip is longer by an eighth (RFC
+        /// 9406).
         HystartPlusPlus = "hystart++",
     }
 }
 words! {
     /// Growth of CUBIC's window in congestion avoidance.
     pub enum CubicGrowth {
-        /// With each acknowledgment, towards the cubic function a smoothed round trip later (RFC 9438, sections 4.2 to
-        /// 4.5).
+        /// With each acknowledgment, towards the value that the cubic function has one smoothed
+        /// round trip later (RFC 9438, sections 4.2 to 4.5).
         Rfc9438 = "rfc9438",
-        /// By whole segments, each after a certain number of acknowledged ones. This number follows from the
-        /// cubic function one minimum round-trip time later, and is set at most every 31 ms while the window
-        /// is constant; C and beta are multiples of 10/1024 and 1/1024, and a timeout resets the state (Ha,
-        /// Rhee, Xu 2008; Linux).
+        /// By whole segments, each after a certain number of acknowledged segments. This number
+        /// follows from the cubic function one minimum round-trip time later, and is set at most
+        /// every 31 ms while the window is constant; C and beta are multiples of 10/1024 and
+        /// 1/1024, and a timeout resets the state (Ha, Rhee, Xu 2008; Linux).
         Linux = "linux",
     }
 }
@@ -54,25 +55,26 @@ words! {
         /// At most one segment per ACK in slow start, and 1/cwnd per ACK in congestion avoidance (RFC 5681,
         /// section 3.1).
         PerAck = "per_ack",
-        /// By acknowledged bytes: appropriate byte counting (RFC 3465).
+        /// According to the bytes acknowledged: appropriate byte counting (RFC 3465).
         ByteCounting = "byte_counting",
     }
 }
 words! {
-    /// The amount that is halved when congestion is found.
+    /// The amount that is halved when congestion is detected.
     pub enum ReductionBase {
-        /// The data in the network: sent, not acknowledged, and not known to have left it; each duplicate ACK
-        /// in fast recovery reports that a segment has left (RFC 5681, equation 4 and 3.2, step 4).
+        /// The data in the network, which is what has been sent, is not acknowledged, and is not
+        /// known to have left; in fast recovery, each duplicate ACK reports that a segment has left
+        /// (RFC 5681, equation 4 and 3.2, step 4).
         Flight = "flight",
-        /// Everything sent and not acknowledged cumulatively (RFC 5681, section 2, taken literally). It
-        /// includes the data that has left the network in fast recovery and was replaced by new data: a
-        /// timeout then leaves `ssthresh` near the window that was too large, and flows with large windows
-        /// may go from timeout to timeout.
+        /// Everything sent and not acknowledged cumulatively (RFC 5681, section 2, taken
+        /// literally). It includes the data that has left the network during fast recovery and has
+        /// been replaced by new data. A timeout then leaves `ssthresh` near the window that was too
+        /// large, and flows with large windows may go from timeout to timeout.
         Outstanding = "outstanding",
         /// The usable window; `ssthresh` is truncated to whole segments (ns-2 with `precisionReduce_`).
         Window = "window",
-        /// The congestion window; the remainder is truncated to whole segments, at least two, and becomes
-        /// both `ssthresh` and the window, after losses and marks (Linux).
+        /// The congestion window; after losses and marks, what remains of it is truncated to whole
+        /// segments, at least two, and becomes both `ssthresh` and the window (Linux).
         CongestionWindow = "congestion_window",
     }
 }
@@ -81,43 +83,44 @@ words! {
     pub enum Recovery {
         /// Fast retransmit and fast recovery until the next new acknowledgment (RFC 5681, section 3.2).
         Reno = "reno",
-        /// Until all data outstanding at the start is acknowledged, one hole per round trip (RFC
-        /// 6582).
+        /// Fast recovery until all data that was outstanding at its start is acknowledged,
+        /// repairing one hole per round trip (RFC 6582).
         NewReno = "newreno",
-        /// With selective acknowledgments (RFC 2018, RFC 6675), if both sides permit them;
-        /// otherwise as `newreno`.
+        /// Recovery with selective acknowledgments (RFC 2018, RFC 6675) if both sides permit them;
+        /// otherwise the same as `newreno`.
         Sack = "sack",
     }
 }
 words! {
-    /// Amount and choice of data that a sender with SACK sends in recovery.
+    /// How much data, and which data, a sender with SACK sends in recovery.
     pub enum SackPipe {
-        /// Octets in the network by the scoreboard, which also determines the losses (RFC 6675).
+        /// Counts the octets in the network according to the scoreboard, which also determines the
+        /// losses (RFC 6675).
         Rfc6675 = "rfc6675",
-        /// ns-2's Sack1 agent, after Fall and Floyd (1996): a counter of segments, minus one per ACK, minus
-        /// two per partial ACK, plus one per segment sent; every hole below a SACKed segment counts as lost;
-        /// the scoreboard is forgotten outside recovery, and SACKs are ignored between a timeout and the next
-        /// acknowledgment of new data.
+        /// ns-2's Sack1 agent, after Fall and Floyd (1996). A counter of segments decreases by one
+        /// per ACK and by two per partial ACK, and increases by one per segment sent; every hole
+        /// below a SACKed segment counts as lost; the scoreboard is forgotten outside recovery, and
+        /// SACKs are ignored between a timeout and the next acknowledgment of new data.
         Ns2 = "ns2",
-        /// Each outstanding segment separately, with the time at which it left, as in RFC 8985: segments that
-        /// are neither SACKed nor lost count, and so do copies of lost ones. Lost segments are sent first,
-        /// then new data. After a timeout, data that is not SACKed counts as lost, and SACKed data stays
-        /// SACKed (Linux).
+        /// Tracks each outstanding segment separately, with the time at which it left, as in RFC
+        /// 8985. Segments that are neither SACKed nor lost count as in flight, and so do copies of
+        /// lost ones. Lost segments are sent first, then new data. After a timeout, data that is
+        /// not SACKed counts as lost, and SACKed data stays SACKed (Linux).
         Segments = "segments",
     }
 }
 words! {
     /// Number of reported blocks that a receiver remembers.
     pub enum SackMemory {
-        /// As many as an option can hold, even if it is set to report fewer: blocks that left the option
-        /// return to it when others have merged.
+        /// As many as an option can hold, even if the option is set to report fewer: blocks that
+        /// have left the option return to it when other blocks merge.
         Four = "four",
-        /// As many as it reports: a block that has left the option is forgotten (ns-2).
+        /// As many as the option reports: a block that has left the option is forgotten (ns-2).
         SackBlocks = "sack_blocks",
     }
 }
 words! {
-    /// Restart of the retransmission timer at a partial acknowledgment.
+    /// Which partial acknowledgments restart the retransmission timer.
     pub enum PartialAck {
         /// Only the first one in a recovery (RFC 6582, section 4: impatient).
         Impatient = "impatient",
@@ -126,14 +129,15 @@ words! {
     }
 }
 words! {
-    /// The congestion window after the acknowledgment that ends fast recovery, with NewReno. Reno has ssthresh
-    /// (RFC 5681, section 3.2, step 6), or ns-2's rule if selected; with SACK the window does not change.
+    /// With NewReno, the congestion window after the acknowledgment that ends fast recovery. With
+    /// Reno, the window is ssthresh (RFC 5681, section 3.2, step 6), or follows ns-2's rule if that
+    /// is selected. With SACK, the window does not change.
     pub enum RecoveryExit {
         /// min(ssthresh, max(flight, 1) + 1) (RFC 6582, section 3.2, step 3, option 1).
         Flight = "flight",
         /// ssthresh (RFC 6582, section 3.2, step 3, option 2).
         Ssthresh = "ssthresh",
-        /// The window without its inflation, and that ACK opens it as usual (ns-2 without
+        /// The window without its inflation; that ACK then opens it as usual (ns-2 without
         /// `exit_recovery_fix_`).
         Ns2 = "ns2",
     }
@@ -141,24 +145,26 @@ words! {
 words! {
     /// Which duplicate acknowledgments count, and when the third one may start a fast retransmit.
     pub enum FastRetransmitGuard {
-        /// Those that arrive while data is outstanding count; the third may always start one (RFC 5681,
-        /// sections 2 and 3.2).
+        /// Duplicates that arrive while data is outstanding count; the third may always start a
+        /// fast retransmit (RFC 5681, sections 2 and 3.2).
         Rfc5681 = "rfc5681",
-        /// Those that arrive while data is outstanding count (RFC 5681, section 2); the third may start one
-        /// if it covers more than `recover` (RFC 6582, section 3.2, step 2: careful).
+        /// Duplicates that arrive while data is outstanding count (RFC 5681, section 2); the third
+        /// may start a fast retransmit if it covers more than `recover` (RFC 6582, section 3.2,
+        /// step 2: careful).
         Rfc6582 = "rfc6582",
-        /// Any repetition counts; the third may start one as above, or while no data has been acknowledged
-        /// yet; an ECN reaction does not change `recover` (ns-2).
+        /// Any repetition counts; the third may start a fast retransmit under the same condition,
+        /// or while no data has been acknowledged yet; an ECN reaction does not change `recover`
+        /// (ns-2).
         Ns2 = "ns2",
     }
 }
 words! {
     /// `ssthresh` at a retransmission timeout.
     pub enum TimeoutSsthresh {
-        /// Halved at the first timeout of a segment, kept at further ones and for a SYN (RFC 5681,
-        /// equation 4 and the paragraph after it).
+        /// Halved at the first timeout of a segment, and unchanged at further timeouts and at those
+        /// of a SYN (RFC 5681, equation 4 and the paragraph after it).
         Rfc5681 = "rfc5681",
-        /// Halved at every timeout, including the SYN's (ns-2).
+        /// Halved at every timeout, including that of a SYN (ns-2).
         Ns2 = "ns2",
     }
 }
@@ -167,21 +173,23 @@ words! {
     pub enum RttArithmetic {
         /// Nanoseconds with the gains 1/8 and 1/4 (RFC 6298).
         Rfc6298 = "rfc6298",
-        /// Whole clock ticks in scaled integers, and SRTT forgotten after four back-offs (ns-2, BSD).
+        /// Whole clock ticks in scaled integers; SRTT is forgotten after four back-offs (ns-2,
+        /// BSD).
         Ns2 = "ns2",
-        /// As `rfc6298`, with SRTT plus four times RTTVAR as the timeout, the latter at least `min_rto`;
-        /// RTTVAR is the largest smoothed deviation of a round trip, decreases once per round trip by a
-        /// quarter of the difference, and a round-trip time below SRTT raises it an eighth as fast (with
+        /// As in `rfc6298`, except that the timeout is SRTT plus four times RTTVAR, and the latter
+        /// term is at least `min_rto`. RTTVAR is the largest smoothed deviation within a round
+        /// trip. Once per round trip, it decreases by a quarter of its distance from that
+        /// deviation, and a round-trip time below SRTT raises it only an eighth as fast (with
         /// `sack_pipe = "segments"`; Linux).
         Linux = "linux",
     }
 }
 words! {
-    /// Unit of the count between two acknowledgments of orderly data.
+    /// The unit in which data in order is counted from one acknowledgment to the next.
     pub enum AckCounting {
         /// Segments of any size.
         Segments = "segments",
-        /// Bytes: as many as in `ack_every` full segments (ns-2's FullTcp).
+        /// Bytes, as many as `ack_every` full segments contain (ns-2's FullTcp).
         Bytes = "bytes",
     }
 }
@@ -196,22 +204,22 @@ words! {
     }
 }
 words! {
-    /// Data that holds a partial segment back if `nagle` is on.
+    /// Which data holds a partial segment back if `nagle` is on.
     pub enum NagleRule {
         /// Any data that is outstanding (RFC 1122, section 4.2.3.4).
         Rfc1122 = "rfc1122",
-        /// A partial segment that is outstanding: the last part of a message leaves at once behind
-        /// its full segments (Minshall, Saito, Mogul, Verghese 1999; Linux).
+        /// Only a partial segment that is outstanding: the last part of a message leaves at once
+        /// after the message's full segments (Minshall, Saito, Mogul, Verghese 1999; Linux).
         Minshall = "minshall",
     }
 }
 words! {
-    /// Segment that carries the FIN.
+    /// Which segment carries the FIN.
     pub enum Fin {
         /// The last data.
         WithData = "with_data",
-        /// The last data if nothing else is outstanding when it is first sent; otherwise the FIN is
-        /// a separate segment once all data is acknowledged (ns-2's FullTcp).
+        /// The last data, if no other data is outstanding when it is first sent; otherwise, the FIN
+        /// is a separate segment that leaves once all data is acknowledged (ns-2's FullTcp).
         Apart = "apart",
     }
 }
@@ -220,24 +228,27 @@ words! {
     pub enum HandshakeAck {
         /// A pure ACK, then data.
         Separate = "separate",
-        /// Waiting data carries it (as ns-2's one-way agents do); a pure ACK only without data.
+        /// Waiting data carries the answer (as with ns-2's one-way agents); a pure ACK is sent only
+        /// if there is no data.
         Piggyback = "piggyback",
     }
 }
 words! {
-    /// An acknowledgment that is due when data arrives to which an application responds at once.
+    /// What happens to an acknowledgment that is due when data arrives to which an application
+    /// responds at once.
     pub enum PromptAck {
-        /// The answer carries it.
+        /// The answer carries the acknowledgment.
         WithAnswer = "with_answer",
-        /// It leaves before the answer, because a kernel sends it before the application runs; data that was
-        /// already waiting carries it.
+        /// The acknowledgment leaves before the answer, because a kernel sends it before the
+        /// application runs; but data that was already waiting carries it.
         Apart = "apart",
     }
 }
 words! {
     /// Reaction to an ECN echo at a congestion window of one segment.
     pub enum EcnAtOne {
-        /// Restart the retransmission timer and send again when it fires (RFC 3168, section 6.1.2).
+        /// The retransmission timer restarts, and the sender sends again only when it fires (RFC
+        /// 3168, section 6.1.2).
         WaitForRto = "wait_for_rto",
         /// The window stays at one segment, and ACKs release further segments: there is no "ECN timeout"
         /// (Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999,
@@ -246,20 +257,21 @@ words! {
         /// The window is never reduced to one segment, but to ssthresh, which is at least two
         /// (Linux, `tcp_end_cwnd_reduction()`).
         Ssthresh = "ssthresh",
-        /// The window is halved below one segment, so that nothing leaves until an ACK without echo opens it
-        /// or the timer fires; from the second such echo in a row the timer is backed off (ns-2).
+        /// The window is halved to less than one segment, so that nothing leaves until an ACK
+        /// without an echo opens it or the timer fires. From the second such echo in a row on, the
+        /// timer is backed off (ns-2).
         Ns2 = "ns2",
     }
 }
 words! {
-    /// When an active side that receives no answer to ECN stops requesting it.
+    /// When an active side whose request for ECN is not answered stops requesting it.
     pub enum EcnFallback {
-        /// Never: each SYN asks for it.
+        /// Never: each SYN requests ECN.
         Off = "off",
-        /// After a timeout: retransmitted SYNs do not ask (RFC 3168, section 6.1.1.1).
+        /// After a timeout: retransmitted SYNs do not request ECN (RFC 3168, section 6.1.1.1).
         Timeout = "timeout",
-        /// As `timeout`; in addition, a RST in answer to a SYN that requests ECN leads to a SYN that does not
-        /// (the same section).
+        /// As in `timeout`; in addition, if a SYN that requests ECN is answered with a RST, a SYN
+        /// follows that does not request it (the same section).
         TimeoutOrReset = "timeout_or_reset",
     }
 }
@@ -268,13 +280,16 @@ words! {
     pub enum IdleRestart {
         /// Unchanged.
         Off = "off",
-        /// Nothing sent for more than an RTO: min(cwnd, initial window) (RFC 5681, section 4.1).
+        /// If nothing was sent for more than an RTO, the window becomes min(cwnd, initial window)
+        /// (RFC 5681, section 4.1).
         Rfc5681 = "rfc5681",
-        /// Nothing sent for more than an RTO: halved for each RTO of the pause, down to min(cwnd, initial window);
-        /// `ssthresh` keeps three quarters of it (RFC 2861, section 3.2). DEVIATES from there as Linux does: its
+        /// If nothing was sent for more than an RTO, the window is halved for each RTO of the
+        /// pause, down to min(cwnd, initial window); `ssthresh` becomes at least three quarters of
+        /// the former window (RFC 2861, section 3.2). Like Linux, DEVIATES from RFC 2861, whose
         /// lower bound is one segment.
         Rfc2861 = "rfc2861",
-        /// Nothing outstanding and an RTO since the last ACK: one segment (ns-2 `slow_start_restart_`).
+        /// If nothing is outstanding and an RTO has passed since the last ACK, the window becomes
+        /// one segment (ns-2 `slow_start_restart_`).
         Ns2 = "ns2",
     }
 }
