@@ -1,17 +1,18 @@
-//! The cost of a segment in the endpoints. Two of them are connected directly, without a network: the
-//! sender's window is full, each segment that arrives is acknowledged, and each acknowledgment lets the next
-//! segment out. Prints one JSON line, so that a profiler can count instructions; the cost of one segment is
-//! the difference between the costs of a long and a short run, divided by the difference between their
-//! numbers of segments.
+//! Measures what a segment costs in the endpoints. Two endpoints are connected directly, without a
+//! network: the sender's window is full, each segment that arrives is acknowledged, and each
+//! acknowledgment releases the next segment. Prints one JSON line, so that a profiler can count
+//! instructions; the cost of one segment is the difference in cost between a long and a short run,
+//! divided by the difference between their numbers of segments.
 //!
 //! cargo build --release -p aqmlab-transport --example endpoint_bench
 //! perf stat -e instructions:u target/release/examples/endpoint_bench plain 2000000
 //!
-//! `plain` acknowledges every segment, and `delayed` every second one; `lossy` is `plain` with one segment in
-//! 200 lost, `marked` with one in 200 marked; `cubic` and `cubic_linux` are `plain` with that growth of the
-//! window; `tracked` and `tracked_lossy` are `plain` and `lossy` with a sender that tracks each segment
-//! individually (RFC 8985, RFC 9937, RFC 5682), `linux` and `linux_lossy` with the whole profile of that
-//! name; `nothing` measures this program's own share, which must be subtracted.
+//! `plain` acknowledges every segment, and `delayed` every second one; `lossy` is `plain` with one
+//! segment in 200 lost, and `marked` is `plain` with one in 200 marked; `cubic` and `cubic_linux`
+//! are `plain` with CUBIC, whose window grows as in RFC 9438 or as in Linux; `tracked` and
+//! `tracked_lossy` are `plain` and `lossy` with a sender that tracks each segment individually (RFC
+//! 8985, RFC 9937, RFC 5682), and `linux` and `linux_lossy` are the same with the whole profile
+//! `linux`; `nothing` measures the cost of this program itself, which must be subtracted.
 
 use std::collections::VecDeque;
 
@@ -23,10 +24,11 @@ use aqmlab_units::{Instant, Span};
 const SEGMENT_TIME: Span = Span::us(120);
 /// Segments in flight.
 const WINDOW: u64 = 40;
-/// One segment in this many is lost or marked, if requested.
+/// One segment in this many is lost or marked, if the mode asks for it.
 const SELDOM: u64 = 200;
 
-/// The settings of a sender that tracks each segment individually, with everything that builds on them.
+/// The settings of a sender that tracks each segment individually, with everything that requires
+/// such tracking.
 const TRACKED: [(&str, Value); 7] = [
     ("recovery", Value::Choice("sack")),
     ("sack_pipe", Value::Choice("segments")),
@@ -43,7 +45,7 @@ fn main() {
     let [name, segments] = args.as_slice() else {
         panic!("usage: endpoint_bench MODE <segments>; its source lists the modes")
     };
-    let segments: u64 = segments.parse().expect("the number of segments is a number");
+    let segments: u64 = segments.parse().expect("the number of segments is a whole number");
     let run = |fault, settings: &[(&'static str, Value)]| through_endpoints(segments, "rfc", fault, settings);
     let retransmitted = match name.as_str() {
         "plain" => run(Fault::Nothing, &[]),
@@ -89,7 +91,7 @@ fn through_endpoints(segments: u64, name: &str, fault: Fault, with: &[(&'static 
     drive([sender, receiver], &profile, segments, fault).counters().retransmitted
 }
 
-/// The same with endpoints that answer every segment with one segment.
+/// Does the same with endpoints that answer every segment with one segment.
 fn through_nothing(segments: u64) -> u32 {
     let profile = Profile::named("rfc").expect("built in");
     let mut endpoint = Endpoint::new(Role::Active, &profile);
@@ -111,8 +113,8 @@ trait End {
     fn deadline(&self) -> Option<Instant>;
 }
 
-/// Delivers `segments` segments with their acknowledgments, in order, one in each [`SEGMENT_TIME`]; returns
-/// the sender.
+/// Delivers `segments` segments and their acknowledgments, in order, one segment per
+/// [`SEGMENT_TIME`]; returns the sender.
 fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -> E {
     let [mut sender, mut receiver] = ends;
     let (mut data, mut acks) = (Wire::default(), Wire::default());
@@ -139,7 +141,7 @@ fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -
         drain(&mut receiver, now, profile, &mut acks);
         while let Some(ack) = acks.segments.pop_front() {
             if ack.sack_len > 0 {
-                let sack = acks.options.pop_front().expect("it travels with its segment");
+                let sack = acks.options.pop_front().expect("an option travels with its segment");
                 sender.on_segment_with_sack(now, &ack, &sack, profile);
             } else {
                 sender.on_segment(now, &ack, false, profile);
@@ -150,14 +152,14 @@ fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -
     sender
 }
 
-/// Segments in flight, and the options of those that have any.
+/// Segments in flight, and the SACK options of those that have one.
 #[derive(Default)]
 struct Wire {
     segments: VecDeque<Segment>,
     options: VecDeque<Sack>,
 }
 
-/// As a host does after each call (see the crate's documentation).
+/// Does what a host does after each call (see the crate's documentation).
 fn drain(end: &mut impl End, now: Instant, profile: &Profile, out: &mut Wire) {
     while let Some(segment) = end.poll_transmit(now, profile) {
         if segment.sack_len > 0 {

@@ -1,4 +1,5 @@
-//! Which acknowledgments are acceptable, to the byte (RFC 9293, section 3.10.7.4, fifth).
+//! Which acknowledgments are acceptable, checked to the exact byte (RFC 9293, section 3.10.7.4,
+//! fifth).
 
 use aqmlab_transport::{ENDLESS, Endpoint, Flags, Profile, Role, Segment};
 use aqmlab_units::{Instant, Span};
@@ -7,8 +8,8 @@ fn incoming(flags: Flags, seq: u32, ack: u32) -> Segment {
     Segment { seq, ack, len: 0, flags, window: 1 << 30, ect: false, sack_permitted: false, sack_len: 0 }
 }
 
-/// An active endpoint that has completed its handshake and sent its first flight, and the offset after its
-/// last byte.
+/// Returns an active endpoint that has completed its handshake and sent its first flight, and the
+/// offset after the flight's last byte.
 fn flight(profile: &Profile) -> (Endpoint, u32) {
     let mut endpoint = Endpoint::new(Role::Active, profile);
     endpoint.open(Instant::ZERO, profile);
@@ -21,7 +22,8 @@ fn flight(profile: &Profile) -> (Endpoint, u32) {
     (endpoint, end)
 }
 
-/// SND.UNA < SEG.ACK =< SND.NXT acknowledges; SEG.ACK > SND.NXT is answered with an ACK and changes nothing.
+/// A segment with SND.UNA < SEG.ACK =< SND.NXT acknowledges data; one with SEG.ACK > SND.NXT is
+/// answered with an ACK and changes nothing.
 #[test]
 fn all_that_was_sent_may_be_acknowledged_and_not_a_byte_more() {
     let profile = Profile::named("rfc").expect("built in");

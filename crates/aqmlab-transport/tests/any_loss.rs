@@ -1,6 +1,6 @@
-//! Whatever the network does to packets, the stream arrives: every byte arrives once and in order, and both
-//! sides end in CLOSED. A failure prints the seed; `AQMLAB_SEED=n cargo test -p aqmlab-transport --test
-//! any_loss` replays it.
+//! Whatever the network does to packets, the stream gets through: every byte is delivered once and
+//! in order, and both sides end in CLOSED. A failure prints the seed; `AQMLAB_SEED=n cargo test -p
+//! aqmlab-transport --test any_loss` replays it.
 
 mod support;
 
@@ -18,12 +18,12 @@ struct Life {
     draw: Stream,
 }
 
-/// A profile whose variants are drawn at random, and that never gives up.
+/// Returns a profile whose variants are drawn at random, and with which endpoints never give up.
 fn any_profile(draw: &mut Stream) -> Profile {
     let name = profiles()[draw.below(profiles().len() as u64) as usize].name;
     let mut settings = profile_settings(name).expect("listed");
     for param in PARAMS {
-        // The bounds of the timer are kept, so that the virtual time stays bounded, too.
+        // The bounds of the timer are left as they are, so that virtual time also stays bounded.
         match param.kind {
             Kind::Choice(words) | Kind::Open(words) if draw.hit(0.3) => {
                 let word = words[draw.below(words.len() as u64) as usize];
@@ -56,7 +56,7 @@ fn any_profile(draw: &mut Stream) -> Profile {
     Profile::resolve(&mut settings).expect("consistent")
 }
 
-/// Loss up to 45 %, marks, delays that reorder.
+/// Draws losses of up to 45 %, marks, and delays that reorder packets.
 fn any_faults(seed: u64, path: &str, draw: &mut Stream) -> Faults {
     let most = |draw: &mut Stream, p: f64| if draw.hit(0.5) { 0.0 } else { p * draw.unit() };
     let (loss, mark, late) = (most(draw, 0.45), most(draw, 0.5), most(draw, 0.2));
@@ -73,19 +73,20 @@ fn any_faults(seed: u64, path: &str, draw: &mut Stream) -> Faults {
     })
 }
 
-/// One packet in a hundred is delivered.
+/// Delivers only one packet in a hundred.
 fn almost_all(seed: u64, path: &str, _: &mut Stream) -> Faults {
     let mut own = Stream::new(seed, path);
     Box::new(move |_, _| if own.hit(0.01) { Fate::Pass } else { Fate::Drop })
 }
 
 impl Life {
-    /// At most 300 segments per side, so that a thousand seeds take a second.
+    /// Draws a connection with at most 300 segments per side, so that a thousand seeds take only a
+    /// second.
     fn new(seed: u64) -> Life {
         Life::with(seed, 300, any_faults)
     }
 
-    /// The maximum number of segments per side.
+    /// Draws a connection with at most `segments` segments per side.
     fn with(seed: u64, segments: u64, faults: fn(u64, &str, &mut Stream) -> Faults) -> Life {
         let mut draw = Stream::new(seed, "life");
         let profile = any_profile(&mut draw);
@@ -103,7 +104,7 @@ impl Life {
         Life { net: Pair::new(profile, paths), bytes, draw }
     }
 
-    /// Opens, writes and closes at random times, then runs to the end.
+    /// Opens, writes and closes at random times, then runs the connection to its end.
     fn live(&mut self) {
         self.net.open(Instant::ZERO);
         let mut left = self.bytes;
@@ -144,7 +145,8 @@ impl Life {
         }
     }
 
-    /// The counters, some of which follow from others, agree with the segments that have left.
+    /// Checks that the counters, some of which are derived from others, agree with the segments
+    /// that have left.
     fn check_counters(&self, side: usize) {
         let this = &self.net.sides[side];
         let counters = this.endpoint.counters();
@@ -154,10 +156,11 @@ impl Life {
         assert_eq!(counters.duplicates_received, self.duplicates(side), "brought nothing new");
     }
 
-    /// Segments without new data, byte by byte, that arrived at an open connection.
+    /// Counts the segments without new data that arrived at an open connection, by looking at every
+    /// byte.
     fn duplicates(&self, side: usize) -> u32 {
         let first = self.net.profile.initial_sequence;
-        // The stream's bytes and its FIN, which also takes a number.
+        // The bytes of the stream, and its FIN, which also takes a sequence number.
         let mut held = vec![false; usize::try_from(self.bytes[1 - side]).expect("a small number") + 1];
         let mut duplicates = 0;
         for (state, seg) in &self.net.sides[side].received {
@@ -172,7 +175,8 @@ impl Life {
         duplicates
     }
 
-    /// No segment goes beyond the other side's receive window, nor beyond `max_window` segments.
+    /// Checks that no segment reaches beyond the other side's receive window or beyond `max_window`
+    /// segments.
     fn check_windows(&self, side: usize) {
         let (this, profile) = (&self.net.sides[side], &self.net.profile);
         let first = profile.initial_sequence;

@@ -1,5 +1,5 @@
-//! New data leaves in bursts, as from a host with segmentation offload, and as single segments if that is
-//! off.
+//! New data leaves in bursts, as from a host with segmentation offload, or as single segments if
+//! bursts are turned off.
 
 mod support;
 
@@ -8,7 +8,8 @@ use aqmlab_transport::{ENDLESS, Profile, profile_settings};
 use aqmlab_units::{Instant, Rate, Span};
 use support::{A, Fate, Faults, Link, Pair, Path, faultless};
 
-/// A connection that has opened; a segment takes 1 ms on the slow link, each is acknowledged, and one may be lost.
+/// Returns an open connection. A segment takes 1 ms on the slow link, each segment is acknowledged,
+/// and one of them may be lost.
 fn pair(given: &[(&'static str, Value)], lost: u32) -> Pair {
     let mut settings = profile_settings("modern").expect("built in");
     let fixed = [
@@ -34,7 +35,7 @@ fn pair(given: &[(&'static str, Value)], lost: u32) -> Pair {
     net
 }
 
-/// The numbers of segments that leave together, in order.
+/// Returns, in order, how many segments leave together each time.
 fn bursts(given: &[(&'static str, Value)], segments: u64) -> Vec<usize> {
     let mut net = pair(given, 0);
     let mss = 1448;
@@ -50,8 +51,8 @@ fn burst(segments: u64, time: Span) -> [(&'static str, Value); 2] {
     [("burst", Value::Integer(segments)), ("burst_time", Value::Span(time))]
 }
 
-/// In slow start each acknowledgment releases two segments; in bursts of four, every second one releases
-/// four.
+/// In slow start, each acknowledgment releases two segments; with bursts of four, every second
+/// acknowledgment releases four.
 #[test]
 fn what_fits_the_window_leaves_in_bursts() {
     let alone = bursts(&[], 60);
@@ -60,7 +61,7 @@ fn what_fits_the_window_leaves_in_bursts() {
     assert_eq!((four[0], &four[1..11]), (20, &[4; 10][..]));
 }
 
-/// 63 segments: the last burst contains the remaining ones.
+/// There are 63 segments, so the last burst contains only the three remaining ones.
 #[test]
 fn the_last_data_waits_for_nothing() {
     let sent = bursts(&burst(4, Span::ZERO), 63);
@@ -68,15 +69,16 @@ fn the_last_data_waits_for_nothing() {
 }
 
 /// After n acknowledgments in slow start, the window is 20 + n segments and has room for 2 n: a third of it
-/// is free after 4 (8 of 24), after 5 more (10 of 29 for 9) and after 6 more (12 of 35 for 11). The last ten
-/// are the remaining data.
+/// is free after 4 (8 of 24), after 5 more (10 of 29 for 9) and after 6 more (12 of 35 for 11). The
+/// last ten segments are the remaining data.
 #[test]
 fn no_burst_waits_for_more_than_a_third_of_the_window() {
     assert_eq!(bursts(&burst(64, Span::ZERO), 60), [20, 8, 10, 12, 10]);
 }
 
-/// The handshake measures 80 ms. Twenty segments, doubled in slow start, make half a segment per millisecond:
-/// the minimum of two applies. In 12 ms the pacing rate sends six, and more as the window grows.
+/// The handshake measures 80 ms. Twenty segments per 80 ms, doubled in slow start, make half a
+/// segment per millisecond, so the minimum of two applies. In 12 ms, six segments leave at the
+/// pacing rate, and more as the window grows.
 #[test]
 fn a_burst_is_what_the_paced_rate_sends_in_its_time() {
     let least = bursts(&burst(44, Span::ms(1)), 60);
@@ -86,7 +88,7 @@ fn a_burst_is_what_the_paced_rate_sends_in_its_time() {
     assert!(timed.len() < least.len() / 2, "{timed:?}");
 }
 
-/// A window grows in congestion avoidance although part of it waits.
+/// A window grows in congestion avoidance even though part of it is unused because a burst waits.
 #[test]
 fn what_waits_counts_as_used() {
     for control in ["reno", "cubic"] {

@@ -1,4 +1,4 @@
-//! The counters for chosen losses, lost acknowledgments and marks.
+//! The counters after chosen losses, lost acknowledgments and marks.
 
 mod support;
 
@@ -7,9 +7,10 @@ use aqmlab_transport::{Counters, Profile, profile_settings};
 use aqmlab_units::{Instant, Span};
 use support::{A, B, Pair, Path, drop_list, mark_list, ms};
 
-/// A transfer of 40 segments over 100 ms with a first flight of ten; the counters of both sides. Packets of
-/// each direction are numbered from 0: from the sender, 0 is the SYN, 1 the ACK of the handshake, and `n + 2`
-/// the n-th segment; from the receiver, 0 is the SYN-ACK, and `n + 1` the n-th ACK.
+/// Transfers 40 segments over a round trip of 100 ms, ten of them in the first flight, and returns
+/// the counters of both sides. Packets of each direction are numbered from 0: from the sender, 0 is
+/// the SYN, 1 is the ACK of the handshake, and `n + 2` is data segment n; from the receiver, 0 is
+/// the SYN-ACK, and `n + 1` is ACK n.
 fn transfer(lost: &'static [u64], lost_acks: &'static [u64], marked: &'static [u64]) -> [Counters; 2] {
     let mut settings = profile_settings("rfc").expect("built in");
     for (name, value) in [
@@ -34,15 +35,15 @@ fn transfer(lost: &'static [u64], lost_acks: &'static [u64], marked: &'static [u
 
 #[test]
 fn losses_are_told_apart_by_window() {
-    // Lost segments; then the numbers of fast retransmits, timeouts, retransmissions, needless ones, and
-    // windows with several.
+    // Lost packets; then the numbers of fast retransmits, timeouts, retransmissions, needless
+    // retransmissions, and windows with several lost segments.
     let table: [(&str, &'static [u64], [u32; 5]); 7] = [
         ("nothing", &[], [0, 0, 0, 0, 0]),
         ("one segment", &[2], [1, 0, 1, 0, 0]),
         ("two of a window", &[2, 5], [1, 0, 2, 0, 1]),
         ("three of a window", &[2, 4, 6], [1, 0, 3, 0, 1]),
         ("one in each of two windows", &[2, 30], [2, 0, 2, 0, 0]),
-        // 41 is the last, whose loss no duplicate reveals.
+        // Packet 41 is the last, whose loss no duplicate ACK reveals.
         ("the last segment", &[41], [0, 1, 1, 0, 0]),
         ("the last but one and the last", &[40, 41], [0, 1, 2, 0, 1]),
     ];
@@ -61,7 +62,8 @@ fn losses_are_told_apart_by_window() {
 
 #[test]
 fn a_retransmission_that_was_not_needed_is_seen_by_the_receiver() {
-    // The ACKs of the first flight are lost: the timer sends the first segment again.
+    // The ACKs of the first flight are lost, so the first segment is sent again when the timer
+    // fires.
     let [sender, receiver] = transfer(&[], &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], &[]);
     assert_eq!((sender.timeouts, sender.retransmitted, sender.multiple_loss_windows), (1, 1, 0));
     assert_eq!(receiver.duplicates_received, 1);
@@ -69,7 +71,7 @@ fn a_retransmission_that_was_not_needed_is_seen_by_the_receiver() {
 
 #[test]
 fn marks_are_counted_where_they_arrive_and_where_they_are_heard() {
-    // Two of the first flight, one of a later one.
+    // Two segments of the first flight, and one of a later flight.
     let [sender, receiver] = transfer(&[], &[], &[2, 5, 30]);
     assert_eq!((receiver.ce_received, sender.ecn_reductions), (3, 2));
     assert_eq!((sender.retransmitted, sender.fast_retransmits), (0, 0));

@@ -1,5 +1,6 @@
-//! CUBIC over a network: between losses its window is the cubic function of RFC 9438, and under the losses of its
-//! deterministic model its mean is that of the tables in section 5.1.
+//! CUBIC over a network: between losses, its window is the cubic function of RFC 9438; with the
+//! periodic losses of the RFC's deterministic model, its mean window is that of the tables in
+//! section 5.1.
 
 mod support;
 
@@ -23,7 +24,8 @@ fn profile(given: &[(&'static str, Value)]) -> Profile {
     Profile::resolve(&mut settings).expect("consistent")
 }
 
-/// An endless transfer over a path with this round trip and enough bandwidth that no queue grows.
+/// Starts an endless transfer over a path with this round trip and enough bandwidth that no queue
+/// grows.
 fn transfer(profile: Profile, rtt: Span, rate: Rate, faults: Faults) -> Pair {
     let link = |delay| Link::new(rate, delay, usize::MAX);
     let there = Path::new([link(rtt.div(4)), link(rtt.div(4))], faults);
@@ -34,8 +36,8 @@ fn transfer(profile: Profile, rtt: Span, rate: Rate, faults: Faults) -> Pair {
     net
 }
 
-/// One loss in a window of about a hundred: for twice K the window stays within one segment of the closed
-/// form.
+/// After one loss in a window of about a hundred segments, the window stays within one segment of
+/// the closed form for a time of twice K.
 #[test]
 fn between_losses_the_window_is_the_cubic_function() {
     for (rtt, reno_friendly) in [(100, false), (100, true), (40, false)] {
@@ -45,7 +47,8 @@ fn between_losses_the_window_is_the_cubic_function() {
         let once: Faults = Box::new(move |n, seg| {
             if seg.len > 0 && n > 20 && !std::mem::replace(&mut lost, true) { Fate::Drop } else { Fate::Pass }
         });
-        // A hundred segments take two thirds of a round trip, so acknowledgments arrive spread out.
+        // A hundred segments take two thirds of a round trip, so the acknowledgments arrive spread
+        // out over time.
         let rate = Rate::bps(100 * 1500 * 8 * 1000 * 3 / 2 / rtt);
         let mut net = transfer(profile(&given), Span::ms(rtt), rate, once);
         let mut peak: f64 = 0.0;
@@ -71,7 +74,8 @@ fn between_losses_the_window_is_the_cubic_function() {
     }
 }
 
-/// Mean window over `cycles` losses, each after `1/p` segments.
+/// Returns the mean window over the second half of `cycles` losses, which occur once every `every`
+/// segments.
 fn mean_window(given: &[(&'static str, Value)], rtt_ms: u64, every: u64, cycles: u64) -> f64 {
     let mut data = 0_u64;
     let periodic: Faults = Box::new(move |_, seg| {
@@ -106,7 +110,7 @@ fn the_mean_window_is_that_of_the_response_function() {
     for (rtt, c, every, expected) in table {
         let cycles = 60_000 / every + 60;
         let mean = mean_window(&[("cubic_c", Value::Number(c))], rtt, every, cycles);
-        // In the model, recovery takes no time; and windows here are whole segments.
+        // In the model, recovery takes no time; and here, windows are whole segments.
         let ratio = mean / expected;
         assert!((0.85..1.05).contains(&ratio), "{rtt} ms, C {c}, 1/{every}: {mean:.1}, not {expected}");
     }

@@ -1,4 +1,5 @@
-//! The life of a connection: lost SYN and FIN, both sides at once, reset, wrap-around, TIME-WAIT.
+//! The life of a connection: lost SYNs and FINs, both sides opening or closing at once, resets,
+//! wrap-around and TIME-WAIT.
 
 mod support;
 
@@ -118,7 +119,8 @@ fn both_sides_close_at_once_and_pass_through_closing() {
     assert!(waited >= Span::s(240) && waited < Span::ms(240_100), "TIME-WAIT lasted {waited:?}");
 }
 
-/// One side has closed, the other sends another 200 kB; segments, ACKs and FINs are lost in both directions.
+/// One side has closed, and the other sends another 200 kB; segments, ACKs and FINs are lost in
+/// both directions.
 ///
 /// Rules: 9293 3.6.1
 #[test]
@@ -147,7 +149,7 @@ fn data_continues_the_other_way_after_a_fin() {
     assert!(net.sides.iter().all(|s| s.saw(StreamEvent::Closed)));
 }
 
-/// Both FINs are lost at first, then their ACKs.
+/// At first both FINs are lost, and then their ACKs.
 ///
 /// Rules: 9293 3.6
 #[test]
@@ -217,7 +219,7 @@ fn an_endless_stream_ends_when_it_is_closed() {
     assert!(net.sides[A].acked() > 100_000);
 }
 
-/// Five gibibytes from an initial sequence number just below the wrap, with losses on the way.
+/// Five gibibytes are sent with losses, starting at a sequence number just below the wrap-around.
 #[test]
 fn more_than_four_gibibytes_wrap_around_and_arrive() {
     let bytes = 5 << 30;

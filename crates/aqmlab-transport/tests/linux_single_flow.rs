@@ -1,7 +1,8 @@
 //! The profile `linux` compared with Linux 6.1 in virtual time, segment by segment:
-//! `vectors/linux-single-flow` has the segments that the kernel's sender sends over two links with chosen
-//! losses and marks. Order and lengths must be equal, and times, including those of timers, within [`CLOCK`],
-//! in all cases except those of `differences.csv`, which lists where they diverge and why.
+//! `vectors/linux-single-flow` records the segments that the kernel's sender sends over two links
+//! with chosen losses and marks. The order and lengths of segments must be equal, and their times,
+//! including those set by timers, must agree within [`CLOCK`]. The exceptions are the cases in
+//! `differences.csv`, which lists where they diverge and why.
 
 mod support;
 
@@ -14,8 +15,9 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use support::{A, Fate, Faults, Link, Pair, Path, ms};
 
-/// The limit for the difference of two times: the clock of the vectors is accurate to 5 us, the phase of ours
-/// is one of those that [`STEPS`] generates, and the SYN of a kernel is longer than ours.
+/// The limit on the difference of two times. It allows for the clock of the vectors, which is
+/// accurate to 5 us, for the phase of our clock, which is one of those that [`STEPS`] generates,
+/// and for a kernel's SYN, which is longer than ours.
 const CLOCK: Span = Span::us(50);
 
 type Row = BTreeMap<String, String>;
@@ -35,7 +37,7 @@ fn table(name: &str) -> Vec<Row> {
     lines.map(row).collect()
 }
 
-/// Words of a column.
+/// Returns the words in a column.
 fn words(case: &Row, column: &str) -> Vec<String> {
     case[column].split_whitespace().map(String::from).collect()
 }
@@ -65,9 +67,11 @@ fn profile(case: &Row) -> Profile {
     set("dsack", Value::Flag(on("dsack")));
     set("eifel", Value::Flag(on("timestamps")));
     set("sack_delay_most", Value::Integer(number(&case["ack_compression"])));
-    // Linux with DCTCP sets ECT on each packet (in the vectors: `ecn` of the retransmitted segments).
+    // With DCTCP, Linux sets ECT on each packet (as the vectors show in the column `ecn` of
+    // retransmitted segments).
     set("ect_on_retransmission", Value::Flag(case["congestion"] == "dctcp"));
-    // The receive window grows from nearly 64 KiB to half of the buffer, by two segments for each that arrives.
+    // The receive window grows from nearly 64 KiB to half of the buffer, by two segments for each
+    // segment that arrives.
     let buffer = number(&case["receive_buffer"]);
     let growing = if buffer > 1 << 17 { 339 } else { 22 + u64::from(on("timestamps")) };
     set("quick_acks_growing", Value::Integer(growing));
@@ -82,7 +86,8 @@ fn profile(case: &Row) -> Profile {
     Profile::resolve(&mut settings).expect("consistent")
 }
 
-/// `segment` or `segment:time`: data segments, numbered as they are sent.
+/// Reads words of the form `segment` or `segment:time`; data segments are numbered in the order in
+/// which they are sent.
 fn listed(words: &[String]) -> Vec<(u64, u64)> {
     let pair = |word: &String| {
         let (segment, nth) = word.split_once(':').unwrap_or((word, "1"));
@@ -114,24 +119,27 @@ fn data_faults(case: &Row, mss: u32) -> Faults {
     })
 }
 
-/// By number, without the SYN-ACK.
+/// Faults of ACKs, by number; the SYN-ACK does not count.
 fn ack_faults(case: &Row) -> Faults {
     let drop: Vec<u64> = words(case, "drop_ack").iter().map(|n| number(n)).collect();
     Box::new(move |n, _| if n > 0 && drop.contains(&(n - 1)) { Fate::Drop } else { Fate::Pass })
 }
 
-/// A data segment: its send time since the first, its offset in the stream and its length.
+/// A data segment: its send time since that of the first one, its offset in the stream and its
+/// length.
 type Sent = (Span, u64, u64);
 
 /// The span of start times that are tried: CUBIC's time steps and the ticks of timers depend on them, and the
 /// vectors do not contain them.
 const PHASES: Span = Span::ms(8);
-/// The step between start times: the first, and the one that follows if no start time agrees.
+/// The step between start times: the one tried first, and the one tried next if no start time gives
+/// agreement.
 const STEPS: [Span; 2] = [Span::us(10), Span::us(1)];
-/// The delay that the kernel's clock, which each reading advances by 256 ns, adds in each direction.
+/// The delay that readings of the kernel's clock, each of which advances it by 256 ns, add in each
+/// direction.
 const READINGS: Span = Span::ns(3_400);
 
-/// The segments of our sender if it opens at `phase`.
+/// Returns the segments of our sender if it opens at `phase`.
 fn ours(case: &Row, phase: Span) -> Vec<Sent> {
     let profile = profile(case);
     let mss = profile.mss;
@@ -166,12 +174,12 @@ fn theirs(case: &Row) -> Vec<Sent> {
         .collect()
 }
 
-/// The largest permitted difference of two times.
+/// Returns the largest permitted difference between two times.
 fn clock(elapsed: Span) -> Span {
     CLOCK + elapsed.div(50_000)
 }
 
-/// The number of segments that agree, and the largest difference of their times.
+/// Returns the number of segments that agree, and the largest difference between their times.
 fn together(theirs: &[Sent], ours: &[Sent]) -> (usize, Span) {
     let mut largest = Span::ZERO;
     for (n, (t, o)) in theirs.iter().zip(ours).enumerate() {
@@ -184,7 +192,7 @@ fn together(theirs: &[Sent], ours: &[Sent]) -> (usize, Span) {
     (theirs.len().min(ours.len()), largest)
 }
 
-/// The phase in which our flow agrees with the kernel's for the longest time.
+/// Finds the phase with which our flow agrees with the kernel's flow for the longest time.
 fn best_phase(case: &Row, theirs: &[Sent]) -> (usize, Span, Vec<Sent>) {
     let mut best: Option<(usize, Span, Vec<Sent>)> = None;
     let phases = |step: Span| (0..PHASES.as_ns() / step.as_ns()).map(move |n| step.saturating_mul(n));

@@ -1,10 +1,11 @@
-//! One flow through chosen faults, segment by segment equal to ns-2.35.
+//! One flow with chosen faults, compared with ns-2.35 segment by segment.
 //!
 //! The vectors in `vectors/ns2-single-flow` were written by ns-2 itself; its README has the settings. Here
-//! two endpoints with the profile `ns2` use the same links with the same faults. Each send time must agree to
-//! 1 us, the resolution of ns-2's trace, and each sequence number exactly. The second test runs ns-2 again if
-//! it is installed, so that the vectors cannot become outdated, and the third runs it with random faults:
-//! `AQMLAB_NS2_RANDOM_CASES=1000 cargo test -p aqmlab-transport --test ns2_single_flow random`.
+//! two endpoints with the profile `ns2` use the same links with the same faults. Each send time
+//! must agree to within 1 us, the resolution of ns-2's trace, and each sequence number must agree
+//! exactly. If ns-2 is installed, the second test runs it again, so that the vectors cannot become
+//! outdated, and the third test runs it with random faults: `AQMLAB_NS2_RANDOM_CASES=1000 cargo
+//! test -p aqmlab-transport --test ns2_single_flow random`.
 
 mod support;
 
@@ -31,7 +32,8 @@ struct Case {
     drop: Vec<u64>,
     drop_ack: Vec<u64>,
     mark: Vec<u64>,
-    /// The time, and the number of segments; if none is given, [`ENDLESS`] bytes.
+    /// The time of each write, and its number of segments; without a number, it writes [`ENDLESS`]
+    /// bytes.
     writes: Vec<(Instant, Option<u64>)>,
     end: Instant,
     /// The sender's.
@@ -133,10 +135,11 @@ fn faults(drop: Vec<u64>, mark: Vec<u64>) -> Faults {
     })
 }
 
-/// The segments of our sender in this case.
+/// Returns the segments of our sender in this case.
 fn run(case: &Case, theirs: &Vector) -> Vec<(u64, u64)> {
     let fast = || Link::new(Rate::mbit(10), Span::ms(10), 1000);
-    // ns-2's DropTail counts the packet that arrives: `limit` 10 lets 9 wait.
+    // ns-2's DropTail also counts the packet that is arriving, so a `limit` of 10 lets 9 packets
+    // wait.
     let slow = |limit: usize| Link::new(Rate::mbit(1), Span::ms(20), limit - 1);
     let there = Path::new([fast(), slow(case.queue)], faults(case.drop.clone(), case.mark.clone()));
     let back = Path::new([slow(1000), fast()], faults(case.drop_ack.clone(), Vec::new()));
@@ -155,13 +158,14 @@ fn run(case: &Case, theirs: &Vector) -> Vec<(u64, u64)> {
     sends.map(|(at, seq, _)| (at.as_ns(), u64::from(seq) - 1)).collect()
 }
 
-/// The last events of a run depend on the order of simultaneous events.
+/// Leaves out the last events of a run, which depend on the order of simultaneous events.
 fn before(end: Instant, sends: Vec<(u64, u64)>, per_second: u64) -> Vec<(u64, u64)> {
     let end = (end.as_ns() / 1_000 - 10) * (per_second / 1_000_000);
     sends.into_iter().filter(|(at, _)| *at < end).collect()
 }
 
-/// Compares; returns the largest difference in nanoseconds, or the point of divergence.
+/// Compares the segments; returns the largest difference in nanoseconds, or the point of
+/// divergence.
 fn compare(theirs: &[(u64, u64)], ours: &[(u64, u64)]) -> Result<u64, String> {
     let mut largest = 0;
     for (i, (t, o)) in theirs.iter().zip(ours).enumerate() {
@@ -182,7 +186,8 @@ fn compare(theirs: &[(u64, u64)], ours: &[(u64, u64)]) -> Result<u64, String> {
     Ok(largest)
 }
 
-/// Runs all cases against vectors that `read` supplies; prints the table of docs/validation.md.
+/// Compares all cases with the vectors that `read` supplies, and prints the table of
+/// docs/validation.md.
 fn check(cases: &[Case], read: impl Fn(&Case) -> String) {
     let mut failures = String::new();
     println!("| case | segments compared | largest difference (us) |\n|---|---|---|");
@@ -206,7 +211,7 @@ fn ns2_is_missing() -> bool {
     missing
 }
 
-/// The result of ns-2 for a case of this table.
+/// Returns what ns-2 prints for a case of this table.
 fn ask_ns2(table: &FilePath, case: &Case) -> String {
     let output = Command::new("ns")
         .arg("peers/ns2/single_flow.tcl")
@@ -233,7 +238,8 @@ fn equals_ns2_run_now() {
     }
 }
 
-/// Random faults in both directions, marks, windows, queues and sinks; each case follows from its number.
+/// Returns a case with random faults in both directions, marks, windows, queues and sinks; its
+/// number determines everything.
 fn random_case(number: u64) -> String {
     let mut state = 0x9E37_79B9_7F4A_7C15u64.wrapping_mul(number + 1);
     let mut below = |n: u64| {
@@ -257,7 +263,7 @@ fn random_case(number: u64) -> String {
     }
     let (drop_ack, mark) = (list(10, 0, 120), list(16, 1, 120));
     if recovery == "sack" {
-        // More holes at once than an option has blocks, and retransmissions lost among them.
+        // More holes at once than an option has blocks, with some of their retransmissions lost.
         drop.extend(list(24, 40, 50));
         drop.sort_unstable();
         drop.dedup();

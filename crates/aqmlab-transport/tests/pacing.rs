@@ -1,5 +1,5 @@
-//! Paced segments leave in bursts at the rate that the window and the round-trip time determine; without
-//! pacing, none of this happens.
+//! Paced segments leave in bursts, at the rate that the window and the round-trip time determine;
+//! without pacing, they do not.
 
 mod support;
 
@@ -8,7 +8,7 @@ use aqmlab_transport::{ENDLESS, Profile, profile_settings};
 use aqmlab_units::{Instant, Rate, Span};
 use support::{A, Fate, Faults, Link, Pair, Path, faultless};
 
-/// No link limits the rate: the sender spreads the segments.
+/// No link limits the rate, so only the sender spreads the segments.
 fn transfer(given: &[(&'static str, Value)], faults: Faults) -> Pair {
     let mut settings = profile_settings("modern").expect("built in");
     for (name, value) in given {
@@ -31,7 +31,7 @@ fn paced(burst: u64) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The send time of each segment of the first flight, since the first of them.
+/// Returns the send time of each segment of the first flight, relative to the first segment.
 fn first_flight(given: &[(&'static str, Value)]) -> Vec<Span> {
     let mut net = transfer(given, faultless());
     net.run_until(Instant::ZERO + Span::ms(390));
@@ -39,7 +39,8 @@ fn first_flight(given: &[(&'static str, Value)]) -> Vec<Span> {
     sent.iter().map(|(at, ..)| *at - sent[0].0).collect()
 }
 
-/// The handshake measures 200 ms; ten segments at two windows per round trip are 10 ms apart.
+/// The handshake measures 200 ms. At two windows of ten segments per round trip, segments are 10 ms
+/// apart.
 #[test]
 fn a_first_flight_takes_half_a_round_trip_in_bursts() {
     for (burst, expected) in
@@ -60,7 +61,8 @@ fn without_pacing_a_flight_leaves_at_once() {
     assert!(left.len() == 10 && left.iter().all(|at| at.is_zero()));
 }
 
-/// A timer that waits for a segment's departure time loses neither the retransmission timeout nor the probe.
+/// While the timer is set for a segment's departure, neither the retransmission timeout nor the
+/// probe is forgotten.
 #[test]
 fn what_is_lost_at_the_end_of_a_paced_flight_is_sent_again() {
     for probe in [true, false] {

@@ -1,7 +1,7 @@
-//! Header prediction changes no result: in debug builds, as here, each segment that takes the fast path also
-//! takes the full one, on a copy of the endpoint, which asserts that both end in the same state. So the test
-//! needs segments of all kinds at all moments: a connection in use, whose segments are lost, delayed and
-//! forged.
+//! Header prediction changes no result: in debug builds, as here, each segment that takes the fast
+//! path also takes the full path on a copy of the endpoint, and an assertion checks that both end
+//! in the same state. The test therefore needs segments of all kinds at all moments: it uses
+//! connections in the middle of a transfer, whose segments are lost, delayed and forged.
 //!
 //! A failure prints the seed; `AQMLAB_SEED=n cargo test -p aqmlab-transport --test prediction` replays it.
 #![cfg(debug_assertions)]
@@ -15,7 +15,7 @@ use aqmlab_transport::{
 };
 use aqmlab_units::{Instant, Span};
 
-/// Two endpoints that both have data for each other, and the segments in flight from each.
+/// Two endpoints that have data for each other, and the segments in flight from each of them.
 struct Talk {
     now: Instant,
     profile: Profile,
@@ -44,7 +44,7 @@ impl Talk {
         talk
     }
 
-    /// One mutation, then the drain.
+    /// Makes one call that changes an endpoint, then drains that endpoint.
     fn with(&mut self, side: usize, mutate: impl FnOnce(&mut Endpoint, Instant, &Profile)) {
         let endpoint = &mut self.endpoints[side];
         mutate(endpoint, self.now, &self.profile);
@@ -55,7 +55,8 @@ impl Talk {
         while endpoint.poll_event().is_some() {}
     }
 
-    /// A segment arrives, possibly changed by the network; if there is none, time advances to a timer.
+    /// Delivers a segment, possibly changed by the network; if none is in flight, advances time to
+    /// a timer.
     fn step(&mut self) {
         self.now += Span::us(self.draw.below(3000));
         let side = self.draw.below(2) as usize;

@@ -1,4 +1,4 @@
-//! Reports of data beyond a hole: the first three leave at once, later ones wait for more data.
+//! Reports of data beyond a hole: the first three leave at once, and later ones wait for more data.
 
 mod support;
 
@@ -7,13 +7,13 @@ use aqmlab_transport::{Profile, profile_settings};
 use aqmlab_units::{Instant, Rate, Span};
 use support::{A, B, Fate, Link, Pair, Path, faultless};
 
-/// The send times of the receiver's reports of a hole, since the first. The first of thirty segments is lost;
-/// the others arrive `gap` apart.
+/// Returns the send times of the receiver's reports of a hole, relative to the first report. The
+/// first of thirty segments is lost; the others arrive `gap` apart.
 fn reports(delay: Span, most: u64, gap: Span) -> Vec<Span> {
     reports_of(2, delay, most, gap)
 }
 
-/// The same if this many segments in order are acknowledged together.
+/// Does the same if `ack_every` segments in order are acknowledged together.
 fn reports_of(ack_every: u64, delay: Span, most: u64, gap: Span) -> Vec<Span> {
     let mut settings = profile_settings("modern").expect("built in");
     let given = [
@@ -45,8 +45,8 @@ fn reports_of(ack_every: u64, delay: Span, most: u64, gap: Span) -> Vec<Span> {
     times.iter().map(|at| *at - times[0]).collect()
 }
 
-/// Ten segments per millisecond: after three reports, a report leaves 1.1 ms after its segment and includes
-/// those that have arrived by then.
+/// Ten segments arrive per millisecond. After three reports, each report leaves 1.1 ms after its
+/// segment and includes the segments that have arrived by then.
 #[test]
 fn from_the_fourth_on_they_wait_for_more() {
     let gap = Span::us(100);
@@ -60,7 +60,7 @@ fn from_the_fourth_on_they_wait_for_more() {
     assert_eq!(waiting.len(), 6, "{waiting:?}");
 }
 
-/// At most this many reports wait; the next one leaves with them.
+/// At most `sack_delay_most` reports wait; the next one leaves at once and takes them along.
 #[test]
 fn as_many_wait_as_may() {
     let few = reports(Span::ms(1), 4, Span::us(100));
@@ -69,7 +69,7 @@ fn as_many_wait_as_may() {
     assert_eq!(reports(Span::ms(1), 0, Span::us(100)).len(), 29);
 }
 
-/// The delay is at most a twentieth of the round trip: 10 ms for 200 ms.
+/// The delay is at most a twentieth of the round trip: 10 ms for a round trip of 200 ms.
 #[test]
 fn none_waits_longer_than_a_twentieth_of_the_round_trip() {
     let waiting = reports(Span::s(1), 255, Span::us(400));

@@ -12,7 +12,7 @@ pub fn ms(n: u64) -> Instant {
     Instant::ZERO + Span::ms(n)
 }
 
-/// An endpoint and its segments since the last call.
+/// An endpoint with its profile, and the time.
 pub struct Bench {
     pub endpoint: Endpoint,
     pub profile: Profile,
@@ -33,8 +33,8 @@ impl Bench {
         Bench { endpoint: Endpoint::new(role, &profile), profile, now: Instant::ZERO }
     }
 
-    /// An active endpoint after its handshake, which took 100 ms, with an endless stream to send; its first
-    /// flight has been sent.
+    /// Returns an active endpoint after a handshake that took 100 ms. It has an endless stream to
+    /// send, and has sent its first flight.
     pub fn established(given: &[(&'static str, Value)]) -> Bench {
         let mut b = Bench::new(Role::Active, given);
         b.connect();
@@ -46,7 +46,7 @@ impl Bench {
         b
     }
 
-    /// A passive endpoint after its handshake, which took 100 ms.
+    /// Returns a passive endpoint after a handshake that took 100 ms.
     pub fn accepted(given: &[(&'static str, Value)]) -> Bench {
         let mut b = Bench::new(Role::Passive, given);
         let ecn = Flags::NONE.with_if(Flags::ECE | Flags::CWR, b.profile.ecn);
@@ -58,7 +58,7 @@ impl Bench {
         b
     }
 
-    /// The other side's answer to the SYN; it permits SACK if this side does.
+    /// Returns the other side's answer to the SYN; it permits SACK if this side does.
     pub fn syn_ack(&self) -> Segment {
         let sack_permitted = self.profile.recovery == Recovery::Sack;
         Segment { flags: Flags::SYN | Flags::ACK, sack_permitted, ..segment(0, 1, 0) }
@@ -81,30 +81,31 @@ impl Bench {
         self.drain()
     }
 
-    /// A pure ACK of everything below segment `n`.
+    /// Delivers a pure ACK of everything below segment `n`.
     pub fn ack(&mut self, n: u32) -> Vec<Segment> {
         self.arrive(ack_of(n))
     }
 
-    /// A pure ACK of everything below segment `n` with SACK blocks of segments `[from, to)`.
+    /// Delivers a pure ACK of everything below segment `n`, with SACK blocks given as segments
+    /// `[from, to)`.
     pub fn ack_with(&mut self, n: u32, blocks: &[(u32, u32)]) -> Vec<Segment> {
         self.arrive_with(ack_of(n), blocks)
     }
 
-    /// Any segment with SACK blocks of segments `[from, to)`.
+    /// Delivers any segment with SACK blocks given as segments `[from, to)`.
     pub fn arrive_with(&mut self, seg: Segment, blocks: &[(u32, u32)]) -> Vec<Segment> {
         let bytes: Vec<(u32, u32)> = blocks.iter().map(|(from, to)| (from * MSS, to * MSS)).collect();
         self.arrive_with_bytes(seg, &bytes)
     }
 
-    /// The same with blocks of bytes, from 0.
+    /// Does the same with blocks given as bytes, counted from 0.
     pub fn arrive_with_bytes(&mut self, seg: Segment, blocks: &[(u32, u32)]) -> Vec<Segment> {
         let option = option(blocks.iter().copied());
         self.endpoint.on_segment_with_sack(self.now, &seg, &option, false, &self.profile);
         self.drain()
     }
 
-    /// Advances to the time at which the endpoint wants to be called.
+    /// Advances to the time at which the endpoint's timer must be called.
     pub fn fire(&mut self) -> Vec<Segment> {
         self.now = self.endpoint.deadline().expect("a timer is running");
         self.endpoint.on_timer(self.now, &self.profile);
@@ -125,12 +126,12 @@ pub fn ack_of(n: u32) -> Segment {
     segment(1, 1 + n * MSS, 0)
 }
 
-/// Numbers of the data segments, from 0.
+/// Returns the numbers of the data segments, counted from 0.
 pub fn numbers(sent: &[Segment]) -> Vec<u32> {
     sent.iter().filter(|s| s.len > 0).map(|s| (s.seq - 1) / MSS).collect()
 }
 
-/// SACK blocks of bytes `[from, to)`, from 0.
+/// Returns an option with SACK blocks of the bytes `[from, to)`, counted from 0.
 fn option(blocks: impl Iterator<Item = (u32, u32)>) -> Sack {
     let mut sack = Sack::NONE;
     blocks.for_each(|(from, to)| sack.push(1 + from, 1 + to));
@@ -141,12 +142,12 @@ pub fn sack() -> (&'static str, Value) {
     ("recovery", Value::Choice("sack"))
 }
 
-/// A sender that tracks each segment individually, with these switches on.
+/// Returns a sender that tracks each segment individually, with these switches turned on.
 pub fn by_segments(window: u64, switches: &[&'static str]) -> Bench {
     by_segments_with(window, switches, &[])
 }
 
-/// The same with these values.
+/// Returns the same sender with these further values.
 pub fn by_segments_with(window: u64, switches: &[&'static str], values: &[(&'static str, Value)]) -> Bench {
     let mut given = vec![sack(), iw(window), ("sack_pipe", Value::Choice("segments"))];
     given.extend(switches.iter().map(|name| (*name, Value::Flag(true))));
@@ -158,12 +159,12 @@ pub fn iw(n: u64) -> (&'static str, Value) {
     ("initial_window", Value::Integer(n))
 }
 
-/// Sixteen segments in the first flight, with ECN.
+/// Returns settings with sixteen segments in the first flight, and with ECN.
 pub fn ecn() -> [(&'static str, Value); 2] {
     [iw(16), ("ecn", Value::Flag(true))]
 }
 
-/// A pure ACK of everything below segment `n`, with an ECN echo.
+/// Returns a pure ACK of everything below segment `n`, with an ECN echo.
 pub fn echo(n: u32) -> Segment {
     Segment { flags: Flags::ACK | Flags::ECE, ..ack_of(n) }
 }

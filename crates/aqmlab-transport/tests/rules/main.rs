@@ -1,4 +1,5 @@
-//! Rules of the RFCs as tables: arriving segments, and those that must leave.
+//! Rules of the RFCs, checked as tables of arriving segments and of the segments that must leave in
+//! response.
 //!
 //! Each test lists the rules that it checks in a line `Rules:` of its documentation; the tables in section 2
 //! of `docs/validation.md` list the tests of each rule, and [`table`] checks that the two agree. A rule is

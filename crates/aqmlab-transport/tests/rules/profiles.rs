@@ -1,4 +1,4 @@
-//! The segments in which the profiles differ.
+//! How the profiles differ in the segments that they send.
 
 use aqmlab_params::Value;
 use aqmlab_transport::{ENDLESS, Flags, Role, Segment};
@@ -6,7 +6,7 @@ use aqmlab_units::{Instant, Span};
 
 use crate::bench::{Bench, MSS, ack_of, iw, ms, sack, segment};
 
-/// A sender after its handshake of 100 ms, and its first flight.
+/// Returns a sender after a handshake of 100 ms, and its first flight.
 fn sender(profile: &str) -> (Bench, Vec<Segment>) {
     let mut b = Bench::of(profile, Role::Active, &[]);
     b.connect();
@@ -25,8 +25,8 @@ fn the_first_flight_and_its_timeout() {
         ("rfc", 3, Span::s(1)),
         ("ns2", 2, Span::ms(300)),
         ("freebsd4", 2, Span::s(1)),
-        // SRTT + max(200 ms, 4 RTTVAR) ends at 400 ms; such distant timers fire at the next multiple of eight
-        // ticks of 1 ms.
+        // SRTT + max(200 ms, 4 RTTVAR) ends at 400 ms; timers that far ahead fire at the next
+        // multiple of eight ticks of 1 ms.
         ("linux", 10, Span::ms(308)),
     ] {
         let (mut b, sent) = sender(profile);
@@ -56,7 +56,7 @@ fn the_least_timeout_of_a_steady_path() {
     }
 }
 
-/// Payload and FIN of each.
+/// Returns the payload length of each segment, and whether it has the FIN.
 fn ends(sent: &[Segment]) -> Vec<(u32, bool)> {
     sent.iter().map(|s| (s.len, s.flags.has(Flags::FIN))).collect()
 }
@@ -90,7 +90,8 @@ fn a_fin_apart_waits_until_nothing_is_outstanding() {
     assert_eq!(ends(&b.fire()), [(500, true)], "it left with them, and leaves so again");
 }
 
-/// Minshall's rule sends the last part of a message after its full segments, and delays a second small part.
+/// Minshall's rule sends the last part of a message right after its full segments, but delays a
+/// second small part.
 #[test]
 fn a_partial_segment_waits_for_data_or_for_another_partial_segment() {
     for (rule, first) in [("rfc1122", &[MSS][..]), ("minshall", &[MSS, 300])] {
@@ -110,7 +111,7 @@ fn a_partial_segment_waits_for_data_or_for_another_partial_segment() {
     }
 }
 
-/// After a loss the window is `ssthresh`: whole segments, at least two.
+/// After a loss, the window is `ssthresh`, which is a whole number of segments and at least two.
 #[test]
 fn half_of_the_congestion_window_is_cut_to_whole_segments() {
     for (window, left) in [(11, 5.0), (5, 2.0), (3, 2.0)] {
@@ -121,8 +122,8 @@ fn half_of_the_congestion_window_is_cut_to_whole_segments() {
     }
 }
 
-/// Sixteen after a pause, two after a first mark and after a segment that is not ECN-capable, and the
-/// response to CWR.
+/// Sixteen segments are acknowledged individually after a pause, two from a first mark and from a
+/// segment that is not ECN-capable on, and so is a segment with CWR.
 #[test]
 fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     let given = [("quick_acks_again", Value::Integer(16)), ("ecn", Value::Flag(true))];
@@ -145,7 +146,8 @@ fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     assert_eq!(b.arrive(Segment { ect: true, ..segment(next + 200, 1, 100) }).len(), 0);
 }
 
-/// The kernel answers before the application runs, except with data that was already waiting.
+/// The kernel acknowledges before the application runs, unless data that was already waiting
+/// carries the acknowledgment.
 #[test]
 fn an_acknowledgment_that_is_due_leaves_before_the_answer() {
     for (rule, waiting, sent) in
@@ -162,7 +164,8 @@ fn an_acknowledgment_that_is_due_leaves_before_the_answer() {
     }
 }
 
-/// A segment that had arrived before is the first of sixteen; data beyond a hole also ends a pause.
+/// A segment that had already arrived is the first of sixteen acknowledged individually; data
+/// beyond a hole also ends a pause.
 #[test]
 fn segments_are_acknowledged_each_from_a_repetition_on() {
     let mut b = Bench::accepted(&[("quick_acks_again", Value::Integer(16))]);
@@ -177,9 +180,9 @@ fn segments_are_acknowledged_each_from_a_repetition_on() {
     assert_eq!((acks(&mut b, 24..25), acks(&mut b, 26..30)), (1, 2));
 }
 
-/// Five segments let the window grow, and the next four are also acknowledged individually. If the first data
-/// is beyond a hole, only those that let the window grow are: the acknowledgment of that data is one of these
-/// and ends the initial phase.
+/// Five segments let the window grow, and the next four are also acknowledged individually. If the
+/// first data is beyond a hole, only segments that let the window grow are acknowledged
+/// individually: the acknowledgment of that data is one of these and ends the initial phase.
 #[test]
 fn segments_that_let_the_window_grow_are_acknowledged_each() {
     let order = |growing, sack: bool, first: u32| -> Vec<usize> {
@@ -196,7 +199,7 @@ fn segments_that_let_the_window_grow_are_acknowledged_each() {
     let singly = |n: usize| (0..14).map(|at| usize::from(at < n || (at - n) % 2 == 1)).collect::<Vec<_>>();
     assert_eq!(order(0, true, 0), singly(4));
     assert_eq!(order(5, true, 0), singly(9));
-    // Segments 1, 0, 2, 3 and 4 let it grow.
+    // Segments 1, 0, 2, 3 and 4 let the window grow.
     assert_eq!(order(5, true, 1), singly(5));
 }
 
@@ -256,7 +259,7 @@ fn lost_syns_by_profile() {
 #[test]
 fn acknowledgments_by_profile() {
     // Number of ACKs for the first 20 segments, and the delay of the ACK for one more segment.
-    // Linux counts 40 ms in ticks, without the current one.
+    // Linux counts the 40 ms in ticks, not including the current tick.
     for (profile, acks, delay) in
         [("rfc", 10, 200), ("ns2", 20, 0), ("freebsd4", 10, 100), ("linux", 16 + 2, 41)]
     {
@@ -289,7 +292,7 @@ fn the_windows_of_the_hosts_bound_the_flight() {
     }
 }
 
-/// A sender whose data, `segments` segments, has all been acknowledged.
+/// Returns a sender whose data, `segments` segments, has all been acknowledged.
 fn idle_after(segments: u32, lose_first: bool) -> Bench {
     let mut b = Bench::new(Role::Active, &[iw(4), ("idle_restart", Value::Choice("rfc2861"))]);
     b.connect();

@@ -5,7 +5,7 @@ use aqmlab_transport::{Flags, Recovery, Role, Segment};
 
 use crate::bench::{Bench, MSS, ack_of, by_segments, iw, ms, numbers, sack, segment};
 
-/// A receiver after its handshake, whose peer permits SACK, and the number of the byte before the first data.
+/// Returns a receiver after its handshake, whose peer permits SACK.
 fn receiver(most: u64) -> Bench {
     let blocks = ("sack_blocks", Value::Integer(most));
     Bench::accepted(&[sack(), blocks, ("ack_every", Value::Integer(1))])
@@ -33,7 +33,7 @@ fn blocks_flow_only_if_both_sides_have_permitted_them() {
     assert_eq!(Recovery::WORDS, ["reno", "newreno", "sack"]);
 }
 
-/// Without the other side's permission, losses are repaired as by NewReno.
+/// Without the other side's permission, losses are repaired as with NewReno.
 ///
 /// Rules: 2018 2 both sides
 #[test]
@@ -55,13 +55,13 @@ fn an_option_has_eight_bytes_a_block_and_four_blocks_at_most() {
         let ack = b.arrive(segment(1 + 200 * n, 1, 100))[0];
         let blocks = n.min(4) as usize;
         assert_eq!(b.endpoint.sack(&b.profile).blocks().len(), blocks);
-        // Two bytes of kind and length, and two to make whole words.
+        // Two bytes for kind and length, and two to fill whole words.
         assert_eq!(usize::from(ack.sack_len), 8 * blocks + 4);
         assert_eq!(ack.wire_len(40).get(), 44 + 8 * blocks as u64);
     }
 }
 
-/// The examples of section 7: segments of 500 bytes from 5000 on; some are dropped.
+/// The examples of section 7: segments of 500 bytes start at 5000, and some are dropped.
 ///
 /// Rules: 2018 4 first block; 2018 4 repeats; 2018 7
 #[test]

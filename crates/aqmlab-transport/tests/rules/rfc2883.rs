@@ -1,10 +1,10 @@
-//! Duplicate SACK (RFC 2883), and reductions that it undoes (RFC 3708).
+//! Duplicate SACK (RFC 2883), and the undoing of reductions on the basis of its reports (RFC 3708).
 
 use aqmlab_params::Value;
 
 use crate::bench::{Bench, by_segments, ms, numbers, sack, segment};
 
-/// A receiver that has the first 100 bytes.
+/// Returns a receiver to which the first 100 bytes have been delivered.
 fn receiver(dsack: bool) -> Bench {
     let given = [sack(), ("dsack", Value::Flag(dsack)), ("ack_every", Value::Integer(1))];
     let mut b = Bench::accepted(&given);
@@ -12,7 +12,7 @@ fn receiver(dsack: bool) -> Bench {
     b
 }
 
-/// The report in the acknowledgment that a segment causes.
+/// Returns what the acknowledgment that a segment causes reports.
 fn report(b: &mut Bench, seq: u32, len: u32) -> (u32, Vec<(u32, u32)>) {
     let ack = b.arrive(segment(seq, 1, len))[0];
     let blocks = if ack.sack_len > 0 { b.endpoint.sack(&b.profile).blocks().to_vec() } else { Vec::new() };
@@ -40,7 +40,8 @@ fn blocks_of_what_waits_follow_it() {
     assert_eq!(report(&mut b, 301, 100), (101, vec![(301, 401), (301, 501)]));
 }
 
-/// Ten segments; the first is retransmitted after three reports of later ones.
+/// Returns a sender that has sent ten segments and has retransmitted the first after three reports
+/// of later segments.
 fn reduced(switches: &[&'static str], lost: u32) -> Bench {
     let mut b = by_segments(10, switches);
     b.now = ms(200);
@@ -92,7 +93,7 @@ fn a_reduction_is_undone_when_the_first_copy_is_acknowledged() {
     }
 }
 
-/// The allowance is two quarters of a round trip after the first report.
+/// After the first report, the allowance is two quarters of a round trip.
 ///
 /// Rules: 8985 6.2 dsack
 #[test]

@@ -12,7 +12,7 @@ fn one_halving_per_window_no_retransmission_and_cwr_once() {
     assert!(b.endpoint.uses_ecn());
     let mut sent = b.arrive(echo(1));
     assert_eq!(b.endpoint.cwnd(), 8.0);
-    // A second mark in the same window, echoed until CWR arrives.
+    // A second mark falls into the same window; its echo lasts until CWR arrives.
     for n in 2..=16 {
         sent.extend(b.arrive(echo(n)));
     }
@@ -97,7 +97,7 @@ fn the_echo_lasts_until_cwr() {
     let syn_ack = b.arrive(syn)[0];
     assert!(syn_ack.flags.has(Flags::SYN | Flags::ACK | Flags::ECE) && !syn_ack.flags.has(Flags::CWR));
     let mut at = 1;
-    // (CE, CWR) arriving, and whether the acknowledgment echoes.
+    // (CE, CWR) of the arriving segment, and whether the acknowledgment has the echo.
     let table = [
         (false, false, false),
         (true, false, true),
@@ -195,7 +195,7 @@ fn a_syn_sent_again_may_stop_asking_and_then_no_answer_agrees() {
             assert_eq!(b.fire()[0].flags, if asks_again { SETUP } else { Flags::SYN }, "{word}");
         }
         b.endpoint.write(ENDLESS);
-        // This answers the first SYN, but the SYN sent since then forbids ECT on data.
+        // This SYN-ACK answers the first SYN, but the SYN sent since then forbids ECT on data.
         let late = Segment { flags: Flags::SYN | Flags::ACK | Flags::ECE, ..segment(0, 1, 0) };
         let data = b.arrive(late);
         assert_eq!((b.endpoint.uses_ecn(), data[1].ect), (asks_again, asks_again), "{word}");
@@ -258,7 +258,8 @@ fn the_loss_of_the_segment_with_cwr_is_another_reduction_and_told_again() {
     (2..=16).for_each(|n| sent.extend(b.arrive(echo(n))));
     let cwr = sent.iter().find(|s| s.flags.has(Flags::CWR)).expect("told");
     assert_eq!((cwr.seq, b.endpoint.cwnd()), (1 + 16 * MSS, 8.0));
-    // It is lost: the segments behind it cause duplicate ACKs of 16, with ECE still set.
+    // The segment with CWR is lost: the segments behind it cause duplicate ACKs of 16, with ECE
+    // still set.
     let mut sent = Vec::new();
     (0..10).for_each(|_| sent.extend(b.arrive(echo(16))));
     assert_eq!(b.endpoint.ssthresh(), 4.0, "the window of the mark is over");
@@ -284,7 +285,8 @@ fn an_acknowledgment_with_an_echo_does_not_open_the_window() {
 /// Rules: 3168 6.1.2 window of one
 #[test]
 fn an_echo_at_a_window_of_one_by_variant() {
-    // Segments sent at once on the echo; the window; segments sent when the timer fires, if it runs.
+    // Segments sent at once when the echo arrives; the window; segments sent when the timer fires,
+    // if it is running.
     let table: [(_, &[u32], _, _); 4] = [
         ("wait_for_rto", &[], 1.0, f64::INFINITY),
         ("keep", &[1], 1.0, 2.0),
@@ -334,7 +336,7 @@ fn a_mark_on_data_outside_the_window_is_not_echoed() {
     }
 }
 
-/// The parameter that breaks the rule affects only SYNs that request ECN.
+/// The parameter that breaks this rule (`ect_on_syn`) affects only SYNs that request ECN.
 ///
 /// Rules: 3168 6.1.1 SYN not ECT
 #[test]
@@ -355,7 +357,8 @@ fn a_syn_is_ecn_capable_only_where_it_asks_for_ecn_and_may_be() {
     assert!(!b.fire()[0].ect, "a SYN that no longer requests ECN is not ECN-capable either");
 }
 
-/// An echo of this mark could not be distinguished from the response to the SYN's ECE and CWR.
+/// An echo of a mark on the SYN could not be distinguished from the answer to the SYN's ECE and
+/// CWR.
 ///
 /// Rules: 3168 6.1.1 setup
 #[test]

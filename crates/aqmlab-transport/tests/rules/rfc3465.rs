@@ -23,8 +23,8 @@ fn after_a_timeout_the_limit_is_one_and_avoidance_counts_a_window() {
     b.fire();
     b.ack(2);
     assert_eq!(b.endpoint.cwnd(), 2.0, "one segment, although two were acknowledged (RFC 3465, 2.3)");
-    // ssthresh is two: congestion avoidance. The window of two segments opens by one when two segments in
-    // total are acknowledged.
+    // ssthresh is two, so this is congestion avoidance. The window of two segments opens by one
+    // once a total of two segments has been acknowledged.
     b.ack(3);
     assert_eq!(b.endpoint.cwnd(), 2.0);
     b.ack(4);

@@ -47,12 +47,12 @@ fn fast_retransmit_at_the_third_duplicate() {
     assert_eq!(b.ack(0), [], "the second");
     assert_eq!(numbers(&b.ack(0)), [0], "the third");
     assert_eq!(b.endpoint.ssthresh(), 5.0, "half of ten in flight");
-    // Inflated to 5 + 3. Ten are out, so two more duplicates raise the window to ten, and the next releases a
-    // segment.
+    // The window is inflated to 5 + 3. Ten segments are outstanding, so two more duplicates raise
+    // the window to ten, and the next one releases a segment.
     assert_eq!(b.ack(0), []);
     assert_eq!(b.ack(0), []);
     assert_eq!(numbers(&b.ack(0)), [10]);
-    // Full acknowledgment of all eleven: cwnd = min(ssthresh, max(0, 1) + 1).
+    // A full acknowledgment covers all eleven segments: cwnd = min(ssthresh, max(0, 1) + 1).
     b.ack(11);
     assert!(!b.endpoint.is_recovering());
     assert_eq!(b.endpoint.cwnd(), 2.0);
@@ -199,7 +199,7 @@ fn losses_in_two_successive_windows_reduce_twice() {
     (0..3).for_each(|_| drop(b.ack(17)));
     assert_eq!(b.endpoint.ssthresh(), outstanding as f64 / 2.0);
     assert_eq!(b.endpoint.counters().fast_retransmits, 2);
-    // So does the loss of a retransmission, which only the timer detects.
+    // The loss of a retransmission, which only the timer detects, also reduces the window twice.
     let mut b = Bench::established(&[iw(16), ("limited_transmit", Value::Flag(false))]);
     (0..3).for_each(|_| drop(b.ack(0)));
     b.fire();
@@ -240,7 +240,8 @@ fn reno_deflates_at_the_next_new_acknowledgment() {
     }
 }
 
-/// Reno has no `recover`: three more duplicates cause another fast retransmit and another halving.
+/// Reno has no `recover`, so three more duplicates cause another fast retransmit and another
+/// halving.
 ///
 /// Rules: 5681 3.2 step 2; 5681 3.2 step 6
 #[test]

@@ -9,7 +9,7 @@ use crate::bench::{Bench, MSS, iw, ms, numbers, segment};
 /// Rules: 6298 2.2; 6298 2.3; 6298 4
 #[test]
 fn known_answers() {
-    // Samples of 100, 100 and 200 ms; G 10 ms, no floor.
+    // The samples are 100, 100 and 200 ms; G is 10 ms, and there is no minimum timeout.
     let given = [iw(1), ("min_rto", Value::Span(Span::ZERO)), ("granularity", Value::Span(Span::ms(10)))];
     let mut b = Bench::established(&given);
     let us = |n| Span::us(n);
@@ -100,7 +100,8 @@ fn a_timeout_sends_the_earliest_segment_again_and_starts_the_timer_with_the_doub
 #[test]
 fn one_segment_of_each_flight_is_timed() {
     let mut b = Bench::established(&[iw(4)]);
-    // The first segment of the flight took 100 ms; the others, sent with it, are not samples.
+    // The first segment of the flight took 100 ms; the others, which were sent with it, give no
+    // samples.
     for (at, n, srtt) in [(200, 1, 100_000), (900, 2, 100_000), (950, 4, 100_000), (1000, 5, 187_500)] {
         b.now = ms(at);
         b.ack(n);
@@ -112,9 +113,9 @@ fn one_segment_of_each_flight_is_timed() {
 #[test]
 fn the_bounds_of_the_timeout_are_the_given_ones() {
     let span = |name, ms| (name, Value::Span(Span::ms(ms)));
-    // Minimum, granularity; the timeout on a path whose round trip is always 100 ms.
+    // Minimum and granularity; then the timeout on a path whose round trip is always 100 ms.
     for (least, granularity, expected) in [(1000, 1, 1000), (200, 1, 200), (0, 10, 110), (0, 100, 200)] {
-        // One segment per round trip, so that each is timed.
+        // Only one segment is sent per round trip, so each is timed.
         let one = ("max_window", Value::Integer(1));
         let mut b = Bench::established(&[one, span("min_rto", least), span("granularity", granularity)]);
         for n in 1..=60 {

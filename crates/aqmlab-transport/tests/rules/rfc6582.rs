@@ -23,7 +23,7 @@ fn a_partial_ack_retransmits_the_next_hole() {
     (0..3).for_each(|_| drop(b.ack(0)));
     let deadline = b.endpoint.deadline();
     b.now += Span::ms(100);
-    // Segments 0, 4 and 6 are missing: the retransmission of 0 causes an ACK of 4.
+    // Segments 0, 4 and 6 are missing, so the retransmission of 0 causes an ACK of 4.
     assert_eq!(numbers(&b.ack(4)), [4]);
     assert!(b.endpoint.is_recovering());
     let first = b.endpoint.deadline();
@@ -32,7 +32,8 @@ fn a_partial_ack_retransmits_the_next_hole() {
     assert_eq!(numbers(&b.ack(6)), [6]);
     assert_eq!(b.endpoint.deadline(), first, "impatient: the second does not");
     b.now += Span::ms(100);
-    // Ten are acknowledged, so recovery is over: cwnd = min(5, max(0, 1) + 1), below ssthresh.
+    // All ten segments are acknowledged, so recovery is over: cwnd = min(5, max(0, 1) + 1), which
+    // is below ssthresh.
     assert_eq!(numbers(&b.ack(10)), [10, 11]);
     assert_eq!(b.endpoint.cwnd(), 2.0);
 }
@@ -56,12 +57,12 @@ fn duplicates_of_segments_sent_before_a_timeout_do_not_retransmit() {
     let mut b = Bench::established(&[iw(6)]);
     assert_eq!(numbers(&b.fire()), [0]);
     assert_eq!(numbers(&b.ack(1)), [1, 2], "slow start from one segment");
-    // Segments 1 and 2 had arrived the first time: their repetition causes duplicate ACKs.
+    // Segments 1 and 2 had arrived the first time, so their retransmission causes duplicate ACKs.
     for _ in 0..3 {
         b.ack(1);
     }
     assert_eq!(b.endpoint.counters().fast_retransmits, 0);
-    // Everything sent before the timeout is acknowledged, and nothing more: there is still no fast
+    // Exactly what was sent before the timeout is acknowledged, so there is still no fast
     // retransmit.
     for _ in 0..4 {
         b.ack(6);
@@ -83,7 +84,8 @@ fn a_loss_after_a_mark_recovers_all_that_was_sent_before_it() {
     let sent = 12 + b.endpoint.flight().get() as u32 / MSS;
     assert!(sent > 16, "new data since the mark");
     (0..3).for_each(|_| drop(b.ack(12)));
-    // The mark's window ends at 16; `recover` is the end of the data sent when the loss was detected.
+    // The window of the mark ends at 16; `recover` is the end of the data that had been sent when
+    // the loss was detected.
     assert_eq!(numbers(&b.ack(17))[0], 17, "a partial acknowledgment: the next hole");
     assert!(b.endpoint.is_recovering());
 }

@@ -10,12 +10,12 @@ fn no_limited() -> (&'static str, Value) {
     ("limited_transmit", Value::Flag(false))
 }
 
-/// Sends an endless stream; ten segments have been sent.
+/// Returns the sender of an endless stream, after it has sent ten segments.
 fn ten() -> Bench {
     Bench::established(&[iw(10), sack(), no_limited()])
 }
 
-/// Has ten segments to send and has sent them.
+/// Returns a sender that had ten segments to send and has sent them.
 fn ten_in_all() -> Bench {
     let mut b = Bench::new(Role::Active, &[iw(10), sack(), no_limited()]);
     b.connect();
@@ -55,7 +55,7 @@ fn a_duplicate_is_an_acknowledgment_with_news() {
 /// Rules: 6675 5 step 1; 6675 5 step 4.1; 6675 5 step 4.2; 6675 5 step 4.3
 #[test]
 fn the_third_duplicate_retransmits_and_halves() {
-    // The blocks are half segments, so that IsLost is not yet true at the third.
+    // The blocks cover half segments, so that IsLost is not yet true at the third duplicate.
     let half = MSS / 2;
     let mut b = ten();
     for n in 1..=2 {
@@ -65,7 +65,7 @@ fn the_third_duplicate_retransmits_and_halves() {
     assert_eq!(numbers(&sent), [0]);
     assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (5.0, 5.0), "half of ten, and no inflation");
     assert!(b.endpoint.is_recovering());
-    // RecoveryPoint covers all data sent: an acknowledgment of less does not end recovery.
+    // RecoveryPoint covers all data sent, so an acknowledgment of less does not end recovery.
     b.ack(9);
     assert!(b.endpoint.is_recovering());
     b.ack(10);
@@ -73,8 +73,8 @@ fn the_third_duplicate_retransmits_and_halves() {
     assert_eq!(b.endpoint.cwnd(), 5.0);
 }
 
-/// One acknowledgment may report as much as three: IsLost(HighACK + 1) is true with DupThresh discontiguous
-/// runs above it, or with more than (DupThresh - 1) * SMSS bytes.
+/// One acknowledgment may report as much as three do: IsLost(HighACK + 1) is true if DupThresh
+/// discontiguous runs, or more than (DupThresh - 1) * SMSS bytes, above it are SACKed.
 ///
 /// Rules: 6675 4 IsLost; 6675 5 step 2
 #[test]
@@ -95,8 +95,9 @@ fn one_acknowledgment_that_proves_the_loss_is_enough() {
     }
 }
 
-/// Limited transmit by pipe and cwnd: each segment that has arrived makes room for a new one, even if one
-/// acknowledgment reports two; and none of them counts as FlightSize.
+/// Limited transmit according to pipe and cwnd: each segment that has arrived makes room for a new
+/// one, even if one acknowledgment reports two arrivals; and none of these new segments counts as
+/// FlightSize.
 ///
 /// Rules: 6675 5 step 3; 3042 2
 #[test]
@@ -112,9 +113,9 @@ fn limited_transmit_is_governed_by_the_pipe() {
     assert_eq!(b.ack_with(0, &[(1, 3)]), []);
 }
 
-/// Ten segments are outstanding and the first is lost: cwnd is five. At the third duplicate, the pipe has 7
-/// segments: 1 retransmitted and 6 in flight. Each further duplicate removes one, and once the pipe is below
-/// five, each permits a new segment.
+/// Ten segments are outstanding and the first is lost, so cwnd becomes five. At the third
+/// duplicate, the pipe has 7 segments: 1 retransmitted and 6 in flight. Each further duplicate ACK
+/// removes one segment from the pipe, and once the pipe is below five, each permits a new segment.
 ///
 /// Rules: 6675 4 SetPipe; 6675 5 step B; 6675 5 step C
 #[test]
@@ -147,7 +148,7 @@ fn lost_segments_are_sent_again_in_order_before_anything_new() {
     assert_eq!(numbers(&b.ack_with(2, &[(5, 11), (3, 4)])), [13]);
 }
 
-/// A hole may be narrower than a segment, and the data beyond it has arrived.
+/// A hole may be narrower than a segment, with data beyond it that has already arrived.
 ///
 /// Rules: 6675 4 NextSeg 1
 #[test]
@@ -162,7 +163,8 @@ fn a_retransmission_ends_where_the_hole_does() {
 #[test]
 fn new_data_goes_before_holes_that_may_yet_be_reordering() {
     let mut b = ten();
-    // 0 is lost; 8 has not arrived, but only 9 above it has: not lost by IsLost.
+    // 0 is lost. 8 has not arrived either, but as only 9 above it has, IsLost does not count 8 as
+    // lost.
     let sent = b.ack_with(0, &[(9, 10), (1, 8)]);
     assert_eq!(numbers(&sent), [0, 10, 11, 12]);
 }
@@ -174,20 +176,20 @@ fn without_new_data_such_a_hole_is_sent_again() {
     assert_eq!(numbers(&b.ack_with(0, &[(9, 10), (1, 8)])), [0, 8]);
 }
 
-/// One segment with the highest outstanding octet is sent, once per recovery, and only after more than the
-/// first retransmission has been acknowledged.
+/// One segment that ends with the highest outstanding octet is sent, once per recovery, and only
+/// after more than the first retransmission has been acknowledged.
 ///
 /// Rules: 6675 4 NextSeg 4
 #[test]
 fn one_rescue_retransmission_at_the_end_of_what_is_outstanding() {
     let mut b = ten_in_all();
-    // 0, 8 and 9 are lost: nothing reveals the last two.
+    // 0, 8 and 9 are lost; no arrival reveals the loss of the last two.
     assert_eq!(numbers(&b.ack_with(0, &[(1, 8)])), [0], "HighACK is not greater than RescueRxt");
     assert_eq!(numbers(&b.ack(8)), [9]);
     assert!(b.endpoint.is_recovering());
     assert_eq!(b.ack_with(8, &[]), [], "once");
-    // The acknowledgment of the rescue shows the hole before it, to which rule 3 applies because HighRxt has
-    // not moved.
+    // The acknowledgment of the rescue retransmission reveals the hole before it, to which rule 3
+    // applies because HighRxt has not moved.
     assert_eq!(numbers(&b.ack_with(8, &[(9, 10)])), [8]);
     b.ack(10);
     assert!(!b.endpoint.is_recovering());
@@ -205,7 +207,7 @@ fn what_is_known_beyond_the_recovery_point_outlasts_recovery() {
     b.ack_with(0, &[(11, 13), (1, 10)]);
     b.ack_with(10, &[(11, 13)]);
     assert!(!b.endpoint.is_recovering());
-    // One more arrival proves the loss of 10: a new recovery, a new reduction.
+    // One more arrival proves the loss of 10, which leads to a new recovery and a new reduction.
     assert_eq!(numbers(&b.ack_with(10, &[(11, 14)]))[0], 10);
     assert!(b.endpoint.is_recovering());
     assert_eq!(b.endpoint.counters().fast_retransmits, 2);
@@ -218,10 +220,10 @@ fn after_a_timeout_holes_are_filled_and_no_recovery_begins() {
     assert_eq!(numbers(&b.ack_with(0, &[(1, 4)])), [0]);
     assert_eq!(numbers(&b.fire()), [0]);
     assert!(!b.endpoint.is_recovering());
-    // Arrivals are reported again, and are skipped; 4 and 7 are lost, too.
+    // Segments that have arrived are reported again and are skipped; 4 and 7 are also lost.
     assert_eq!(numbers(&b.ack_with(4, &[(8, 10), (5, 7)])), [4, 7], "slow start: two segments");
     assert!(!b.endpoint.is_recovering(), "whatever IsLost says, before RecoveryPoint is acknowledged");
-    // Beyond RecoveryPoint another phase begins, because 10 is lost.
+    // Beyond RecoveryPoint, another phase begins because 10 is lost.
     assert_eq!(numbers(&b.ack(10)), [10, 11, 12]);
     assert_eq!(b.ack_with(10, &[(11, 12)]), []);
     assert_eq!(b.endpoint.counters().fast_retransmits, 1);
@@ -261,7 +263,7 @@ fn a_loss_in_a_window_that_a_mark_has_halved_is_recovered_without_another_halvin
 fn a_segment_lost_and_sent_again_within_recovery_is_no_sample() {
     let mut b = ten();
     let srtt = b.endpoint.srtt();
-    // 10 is sent in recovery, timed, lost, and sent again.
+    // 10 is sent in recovery and timed, then lost and sent again.
     assert_eq!(numbers(&b.ack_with(0, &[(1, 10)])), [0, 10, 11, 12, 13]);
     b.now += Span::ms(300);
     assert_eq!(numbers(&b.ack_with(0, &[(11, 14), (1, 10)]))[0], 10);

@@ -9,8 +9,8 @@ fn dctcp(first_flight: u64) -> [(&'static str, Value); 3] {
     [("congestion", Value::Choice("dctcp")), ("ecn", Value::Flag(true)), iw(first_flight)]
 }
 
-/// Data segments, marked or not, and their acknowledgments: the number of segments acknowledged, and whether
-/// there is an echo.
+/// Delivers data segments, marked or not, and returns for each acknowledgment the number of
+/// segments acknowledged and whether it has the echo.
 fn answers(marks: &[bool]) -> Vec<(u32, bool)> {
     let mut b = Bench::accepted(&dctcp(10));
     let mut found = Vec::new();
@@ -53,8 +53,7 @@ fn the_echo_is_of_the_segments_that_it_covers() {
     assert!(sent[0].flags.has(Flags::ECE));
 }
 
-/// Acknowledges this many segments one by one, those in `marked` with an echo; returns the alpha that the
-/// next reduction shows.
+/// The estimate alpha, computed here as section 3.3 defines it.
 struct Estimate {
     alpha: f64,
     window_end: u32,

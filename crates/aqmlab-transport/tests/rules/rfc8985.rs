@@ -16,7 +16,8 @@ fn a_segment_is_lost_a_quarter_of_a_round_trip_after_a_later_one_has_arrived() {
     assert_eq!((b.now, b.endpoint.is_recovering()), (ms(225), true));
 }
 
-/// Three segments above it suffice to declare a loss while no reordering has been seen.
+/// As long as no reordering has been seen, three SACKed segments above a segment suffice to declare
+/// it lost.
 ///
 /// Rules: 8985 6.2 dupthresh
 #[test]
@@ -28,7 +29,7 @@ fn three_segments_above_make_it_lost_at_once() {
     assert_eq!(numbers(&b.ack_with(0, &[(1, 4)]))[..1], [0]);
 }
 
-/// After reordering has been seen, the allowance remains even with three segments above.
+/// Once reordering has been seen, the allowance still applies when three segments above are SACKed.
 ///
 /// Rules: 8985 6.2 reordering
 #[test]
@@ -46,7 +47,7 @@ fn reordering_that_was_seen_is_allowed_for() {
     assert_eq!(numbers(&b.fire())[..1], [2]);
 }
 
-/// IsLost of RFC 6675 never considers a retransmitted segment.
+/// IsLost of RFC 6675, unlike RACK, never considers a retransmitted segment.
 ///
 /// Rules: 8985 6.2 retransmission
 #[test]
@@ -71,8 +72,8 @@ fn a_retransmission_that_is_lost_is_found_by_what_left_after_it() {
     }
 }
 
-/// The blocks of a SACK option begin with the latest, and segments are judged in ascending order: the
-/// arrivals that one acknowledgment reports do not count as reordered.
+/// The blocks of a SACK option begin with the latest block, but segments are judged in ascending
+/// order, so the arrivals that one acknowledgment reports do not count as reordered.
 ///
 /// Rules: 8985 6.2 ascending
 #[test]
@@ -82,8 +83,8 @@ fn blocks_that_arrive_together_are_no_reordering() {
     assert_eq!(numbers(&b.ack_with(0, &[(6, 7), (3, 4), (1, 2)]))[..1], [0], "three are SACKed");
 }
 
-/// RACK.rtt is the round trip of the most recently delivered segment, which is longer than that of
-/// RACK.segment if it was sent earlier.
+/// RACK.rtt is the round trip of the most recently delivered segment, which is longer than the
+/// round trip of RACK.segment if it was sent earlier.
 ///
 /// Rules: 8985 6.2 RACK.rtt
 #[test]
@@ -102,8 +103,8 @@ fn the_round_trip_is_that_of_the_latest_delivery() {
     assert_eq!(b.now, ms(303));
 }
 
-/// Step 5 applies to each outstanding segment, even if all were sent once and nothing above them is SACKed: a
-/// copy may have left after them.
+/// Step 5 applies to each outstanding segment, even if all were sent only once and nothing above
+/// them is SACKed, because a copy that has arrived may have left after them.
 ///
 /// Rules: 8985 6.2 step 5
 #[test]
@@ -139,7 +140,7 @@ fn what_left_before_a_copy_that_has_arrived_is_judged_after_the_recovery() {
     assert_eq!(b.now, ms(303 + 100 + 2), "10 took 8 ms");
 }
 
-/// A timeout declares lost all segments that are not SACKed.
+/// A timeout declares all segments lost that are not SACKed.
 ///
 /// Rules: 6675 5.1 filling in
 #[test]
@@ -171,7 +172,7 @@ fn a_probe_leaves_after_two_round_trips() {
     }
 }
 
-/// Nagle's rule holds back the second small part, but not if it is sent as a probe.
+/// Nagle's rule holds back the second small part, unless it is sent as a probe.
 ///
 /// Rules: 8985 7.3 new data
 #[test]
@@ -190,7 +191,7 @@ fn a_probe_is_new_data_also_where_nagle_would_wait() {
     assert_eq!((probe, b.endpoint.counters().timeouts), (vec![(1 + 10 * MSS + 300, 200)], 0));
 }
 
-/// TLP.max_ack_delay: a lone segment may wait for a delayed acknowledgment.
+/// TLP.max_ack_delay: the acknowledgment of a lone segment may be delayed.
 ///
 /// Rules: 8985 7.2 delayed
 #[test]
@@ -200,8 +201,8 @@ fn the_probe_of_a_lone_segment_waits_for_a_delayed_acknowledgment() {
     assert_eq!(b.now, ms(100 + 2 * 100 + 200));
 }
 
-/// Linux has no separate value: it uses the minimum timeout, and a probe leaves no later than the timeout
-/// would.
+/// Linux has no separate value for this; it uses the minimum timeout, and a probe leaves no later
+/// than the timeout would.
 ///
 /// Rules: 8985 7.2 delayed
 #[test]

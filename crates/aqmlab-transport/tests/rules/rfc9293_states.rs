@@ -26,7 +26,7 @@ fn fin(ack: u32) -> Segment {
     Segment { flags: Flags::FIN | Flags::ACK, ..segment(1, ack, 0) }
 }
 
-/// An endpoint in this state, without data to send, that has reported all its events.
+/// Returns an endpoint in this state, without data to send, whose events have all been fetched.
 fn in_state(state: State) -> Bench {
     let role = if state == State::SynSent { Role::Active } else { Role::Passive };
     let mut b = Bench::new(role, &[]);
@@ -67,7 +67,7 @@ fn in_state(state: State) -> Bench {
     b
 }
 
-/// The other side's next sequence number, and whether it has acknowledged our last segment.
+/// Returns the other side's next sequence number in this state.
 fn peer_next(state: State) -> u32 {
     match state {
         State::SynSent => 0,
@@ -95,7 +95,8 @@ fn a_reset_in_each_state() {
         };
         assert_eq!((b.endpoint.state(), b.endpoint.poll_event()), (after, event), "{}", state.name());
         assert!(after == State::Listen || b.endpoint.deadline().is_none());
-        // Anywhere else in the window it is challenged; outside the window it is ignored.
+        // A reset elsewhere in the window is answered with a challenge ACK; outside the window, it
+        // is ignored.
         for (seq, answers) in [(next + 1, 1), (next.wrapping_sub(1), 0), (next + (1 << 30), 0)] {
             if !is_open(state) {
                 continue;
@@ -152,7 +153,7 @@ fn a_syn_in_each_state() {
         let flags = answer.iter().map(|s| s.flags).collect::<Vec<_>>();
         let expected = match state {
             State::Closed => vec![],
-            // In these states it is the connection's SYN, new or repeated.
+            // In these states, the SYN is that of the connection, new or repeated.
             State::Listen | State::SynSent | State::SynReceived => vec![Flags::SYN | Flags::ACK],
             _ => vec![Flags::ACK], // a challenge
         };
@@ -220,8 +221,8 @@ fn data_and_fin_in_each_state() {
 /// Rules: 9293 3.10.7.4 first
 #[test]
 fn what_is_acceptable_and_what_is_only_answered() {
-    // The window is 1000 bytes from 101. Number and length; the bytes that count, and whether all of them had
-    // already arrived.
+    // The window is 1000 bytes, starting at 101. Each row has the sequence number and length of a
+    // segment, the number of its bytes that count, and whether all of them had already arrived.
     let table = [
         (101, 100, 100, false),
         (51, 100, 50, false),  // its first half is old

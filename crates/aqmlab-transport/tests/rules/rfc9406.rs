@@ -5,7 +5,7 @@ use aqmlab_units::Span;
 
 use crate::bench::{Bench, iw, numbers, sack};
 
-/// A sender whose rounds are executed one by one: each segment of a flight is acknowledged separately.
+/// A sender whose rounds are run one by one; each segment of a flight is acknowledged separately.
 struct Rounds {
     b: Bench,
     acked: u32,
@@ -24,7 +24,8 @@ impl Rounds {
         Rounds { b: Bench::established(&given), acked: 0, sent: first_flight as u32 }
     }
 
-    /// Outstanding segments are acknowledged `rtt` after their flight has left, at this spacing.
+    /// Acknowledges the outstanding segments `rtt` after their flight has left, with the spacing
+    /// `apart`.
     fn round(&mut self, rtt: Span, apart: Span) {
         let (left, end) = (self.b.now, self.sent);
         let mut at = left + rtt;

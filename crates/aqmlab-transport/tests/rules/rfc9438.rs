@@ -1,4 +1,5 @@
-//! CUBIC (RFC 9438): each acknowledgment is compared with the equations, evaluated here.
+//! CUBIC (RFC 9438): the window after each acknowledgment is compared with the equations, which are
+//! evaluated here.
 
 use aqmlab_params::Value;
 use aqmlab_transport::{ENDLESS, Segment};
@@ -13,7 +14,7 @@ fn cubic() -> (&'static str, Value) {
     ("congestion", Value::Choice("cubic"))
 }
 
-/// The stage that begins with a window of `epoch` below `w_max` (equation 2).
+/// A stage; it begins with the window `epoch`, which is below `w_max` (equation 2).
 struct Stage {
     w_max: f64,
     k: f64,
@@ -29,14 +30,14 @@ impl Stage {
         C * (t - self.k).powi(3) + self.w_max
     }
 
-    /// The window after an acknowledgment at `t` (4.2, 4.4, 4.5).
+    /// Returns the window after an acknowledgment at `t` (4.2, 4.4, 4.5).
     fn after_ack(&self, cwnd: f64, t: f64, rtt: f64) -> f64 {
         let target = self.w_cubic(t + rtt).max(cwnd).min(1.5 * cwnd);
         cwnd + (target - cwnd) / cwnd
     }
 }
 
-/// A sender whose other side acknowledges one segment after the other.
+/// A sender whose other side acknowledges one segment at a time.
 struct Sender {
     b: Bench,
     acked: u32,
@@ -44,7 +45,8 @@ struct Sender {
 }
 
 impl Sender {
-    /// A hundred segments in the first flight, in slow start; no extra segments at duplicates.
+    /// Creates a sender in slow start with a hundred segments in the first flight, which sends no
+    /// extra segments at duplicate ACKs.
     fn new(given: &[(&'static str, Value)]) -> Self {
         let mut all = vec![
             cubic(),
@@ -64,7 +66,7 @@ impl Sender {
         self.b.endpoint.cwnd()
     }
 
-    /// The next segment is acknowledged `t` after `epoch`.
+    /// Acknowledges the next segment `t` seconds after `epoch`.
     fn ack_at(&mut self, epoch: Instant, t: f64) {
         self.b.now = epoch + Span::ns((t * 1e9).round() as u64);
         self.acked += 1;
@@ -72,13 +74,13 @@ impl Sender {
         self.note(&sent);
     }
 
-    /// The smoothed round trip at the last acknowledgment.
+    /// Returns the smoothed round-trip time at the last acknowledgment.
     fn rtt(&self) -> f64 {
         self.b.endpoint.srtt().expect("there was a sample").as_secs_f64()
     }
 
-    /// The first outstanding segment is lost, and all others arrive; the retransmission is acknowledged
-    /// together with them.
+    /// Loses the first outstanding segment and lets all others arrive; the retransmission is
+    /// acknowledged together with them.
     fn lose_one(&mut self) {
         for _ in 0..3 {
             let sent = self.b.ack(self.acked);
@@ -91,7 +93,8 @@ impl Sender {
         assert!(!self.b.endpoint.is_recovering());
     }
 
-    /// Acknowledgments at these times of a stage, each compared with the equations.
+    /// Acknowledges a segment at each of these times of a stage, and compares the window with the
+    /// equations each time.
     fn follow(&mut self, stage: &Stage, times: &[f64]) {
         let epoch = self.b.now;
         for t in times {
@@ -227,7 +230,8 @@ fn a_window_that_is_not_used_does_not_grow_and_its_time_does_not_pass() {
     s.lose_one();
     let epoch = s.b.now;
     s.follow(&stage, &[0.0, 0.5]);
-    // The other side closes its window to ten segments: outstanding data drains, and nothing new leaves.
+    // The other side reduces its window to ten segments, so outstanding data drains and nothing new
+    // leaves.
     let small = |n| Segment { window: 10 * MSS, ..ack_of(n) };
     let cwnd = s.cwnd();
     while s.sent - s.acked > 10 {
@@ -243,8 +247,8 @@ fn a_window_that_is_not_used_does_not_grow_and_its_time_does_not_pass() {
         s.note(&sent);
     }
     assert_eq!(s.cwnd(), full);
-    // It opens again: the next acknowledgment still finds the window partly unused, and the one after that
-    // does not.
+    // The other side's window opens again; the next acknowledgment still finds cwnd partly unused,
+    // but the one after that does not.
     s.acked += 1;
     let sent = s.b.ack(s.acked);
     s.note(&sent);

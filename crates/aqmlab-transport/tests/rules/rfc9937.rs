@@ -4,7 +4,7 @@ use aqmlab_params::Value;
 
 use crate::bench::{Bench, ack_of, by_segments, echo, iw, ms, numbers, sack};
 
-/// 20 segments are in flight, and 10 should remain: one is sent for every second arrival.
+/// 20 segments are in flight and 10 should remain, so one is sent for every second arrival.
 ///
 /// Rules: 9937 6 proportional; 9937 6 first; 9937 6 end
 #[test]
@@ -23,8 +23,8 @@ fn the_window_comes_down_as_data_arrives() {
     assert_eq!((b.endpoint.cwnd().floor(), b.endpoint.is_recovering()), (10.0, false));
 }
 
-/// Fewer than 10 are in flight: one is sent for each arrival, and one more if the cumulative acknowledgment
-/// advances.
+/// Fewer than 10 segments are in flight, so one is sent for each arrival, and one more if the
+/// cumulative acknowledgment advances.
 ///
 /// Rules: 9937 6 conservative; 9937 6 safe
 #[test]
@@ -38,7 +38,7 @@ fn below_the_threshold_one_leaves_for_each_that_arrives_and_two_when_it_is_safe(
     assert_eq!(numbers(&b.ack_with(1, &[(15, 19)])), [2, 3]);
 }
 
-/// A sender without SACK whose duplicate ACKs count, with 20 segments in flight.
+/// Returns a sender without SACK that counts duplicate ACKs and has 20 segments in flight.
 fn by_duplicates(prr: bool) -> Bench {
     let switches = [("count_duplicates", Value::Flag(true)), ("prr", Value::Flag(prr))];
     let mut b =
@@ -92,7 +92,8 @@ fn without_sack_a_timeout_forgets_the_duplicates() {
     assert_eq!(numbers(&b.ack(1)), [1, 2]);
 }
 
-/// Without PRR, the window has its final size from the start, and nothing leaves until enough has arrived.
+/// Without PRR, the window has its final size from the start of recovery, and nothing leaves until
+/// enough data has arrived.
 ///
 /// Rules: 6675 5 step 4.2; 6675 5 step 4.3
 #[test]
@@ -104,8 +105,8 @@ fn without_it_half_a_window_passes_in_silence() {
     assert_eq!(numbers(&b.ack_with(0, &[(1, 14)])), [22], "9 of 22 and the copy are in flight");
 }
 
-/// A mark causes no losses, and the window decreases in the same way until data sent after it is
-/// acknowledged.
+/// At a mark, no data is lost, and the window decreases in the same way until data sent after the
+/// mark is acknowledged.
 ///
 /// Rules: 3168 6.1.2 once per window
 #[test]

@@ -1,4 +1,4 @@
-//! The tables of rules in `docs/validation.md` and the tests agree, in both directions.
+//! Checks that the tables of rules in `docs/validation.md` and the tests agree, in both directions.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,19 +15,20 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// `5681 3.2 step 3`: an RFC of four digits, then a section of it.
+/// Returns whether `text` names a rule, such as `5681 3.2 step 3`: the four digits of an RFC, then
+/// one of its sections.
 fn is_rule(text: &str) -> bool {
     let mut words = text.split(' ');
     let number = words.next().is_some_and(|w| w.len() == 4 && w.bytes().all(|b| b.is_ascii_digit()));
     number && words.next().is_some_and(|w| w.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The text between backticks.
+/// Returns each text between backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Rows whose first cell is a rule: rule, requirement, tests.
+/// Returns the rows whose first cell is a rule; their cells are rule, requirement and tests.
 fn rows(page: &str) -> Vec<(String, Vec<String>)> {
     let mut found = Vec::new();
     for line in page.lines().filter(|l| l.starts_with("| `")) {
@@ -47,7 +48,8 @@ fn page() -> String {
     read(&crate_root().join("../../docs/validation.md"))
 }
 
-/// Every test of this crate in `tests/*.rs` and `tests/rules/*.rs`: its path and the rules in its documentation.
+/// Returns every test of this crate in `tests/*.rs` and `tests/rules/*.rs`, with its path and the
+/// rules in its documentation.
 fn tests() -> Vec<(String, Vec<String>)> {
     let files = |folder: PathBuf| {
         let entries = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));

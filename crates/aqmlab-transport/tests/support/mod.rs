@@ -14,7 +14,7 @@ pub enum Fate {
     Pass,
     Drop,
     Mark,
-    /// Arrives this much later than its turn.
+    /// The packet arrives this much later than it otherwise would.
     Late(Span),
 }
 
@@ -36,7 +36,8 @@ pub fn mark_list(numbers: &'static [u64]) -> Faults {
     Box::new(move |n, _| if numbers.contains(&n) { Fate::Mark } else { Fate::Pass })
 }
 
-/// A link: a FIFO queue of `limit` packets besides the one in transmission, a rate, a delay.
+/// A link with a rate, a delay, and a FIFO queue of `limit` packets in addition to the one in
+/// transmission.
 pub struct Link {
     clock: LinkClock,
     delay: Span,
@@ -52,7 +53,8 @@ impl Link {
         Link { clock, delay, limit, free_at: Instant::ZERO, starts: VecDeque::new() }
     }
 
-    /// The time at which a packet sent at `now` arrives at the other end; `None` if the queue is full.
+    /// Returns the time at which a packet sent at `now` arrives at the other end; `None` if the
+    /// queue is full.
     fn carry(&mut self, now: Instant, size: Bytes) -> Option<Instant> {
         while self.starts.front().is_some_and(|start| *start <= now) {
             self.starts.pop_front();
@@ -83,13 +85,13 @@ impl Path {
         Path { links, faults, entered: 0 }
     }
 
-    /// A path of two 100 Mbit/s links with this total delay.
+    /// Returns a path of two 100 Mbit/s links with this total delay.
     pub fn plain(delay: Span, faults: Faults) -> Self {
         let link = |d| Link::new(Rate::mbit(100), d, usize::MAX);
         Path::new([link(delay.div(2)), link(delay.div(2))], faults)
     }
 
-    /// Arrival time and whether marked; `None` if lost.
+    /// Returns the arrival time of a packet and whether it is marked; `None` if it is lost.
     fn carry(&mut self, now: Instant, seg: &Segment, header: u32) -> Option<(Instant, bool)> {
         let fate = (self.faults)(self.entered, seg);
         self.entered += 1;
@@ -97,8 +99,8 @@ impl Path {
             return None;
         }
         let size = seg.wire_len(header);
-        // Only the first link feeds the second, whose arrivals are therefore in order and can be computed at
-        // once.
+        // Only the first link feeds the second link, so arrivals there are in order and can be
+        // computed at once.
         let middle = self.links[0].carry(now, size)?;
         let end = self.links[1].carry(middle, size)?;
         match fate {
@@ -108,11 +110,11 @@ impl Path {
     }
 }
 
-/// One side with everything that it sent and all events that it reported.
+/// One side, with everything that it has sent and all events that it has reported.
 pub struct Side {
     pub endpoint: Endpoint,
     pub sent: Vec<(Instant, Segment)>,
-    /// The segment that arrived, and the state of the endpoint at that time.
+    /// Each segment that arrived, with the state of the endpoint at that time.
     pub received: Vec<(State, Segment)>,
     pub events: Vec<(Instant, StreamEvent)>,
     /// The sender's delays, first to last, if the profile has any.
@@ -133,12 +135,13 @@ impl Side {
         }
     }
 
-    /// Bytes delivered to the application here, by the events.
+    /// Returns the number of bytes delivered to this side's application, according to its events.
     pub fn delivered(&self) -> u64 {
         self.events.iter().map(|(_, e)| if let StreamEvent::Delivered(n) = e { *n } else { 0 }).sum()
     }
 
-    /// Bytes acknowledged to the application here, by the events.
+    /// Returns the number of bytes acknowledged to this side's application, according to its
+    /// events.
     pub fn acked(&self) -> u64 {
         self.events.iter().map(|(_, e)| if let StreamEvent::Acked(n) = e { *n } else { 0 }).sum()
     }
@@ -147,13 +150,13 @@ impl Side {
         self.events.iter().any(|(_, e)| *e == event)
     }
 
-    /// (send time, sequence number, length) of the segments with payload.
+    /// Returns (send time, sequence number, length) for each segment with payload.
     pub fn data_sent(&self) -> Vec<(Instant, u32, u32)> {
         self.sent.iter().filter(|(_, s)| s.len > 0).map(|(t, s)| (*t, s.seq, s.len)).collect()
     }
 }
 
-/// The index of the side that opens, and of the other.
+/// The indices of the side that opens the connection, and of the other side.
 pub const A: usize = 0;
 pub const B: usize = 1;
 
@@ -188,13 +191,13 @@ impl Pair {
         Pair { now: Instant::ZERO, profile, sides, paths, in_flight, packets, serial: 0 }
     }
 
-    /// Opens from side A at `at`.
+    /// Opens the connection from side A at `at`.
     pub fn open(&mut self, at: Instant) {
         self.now = at;
         self.with(A, |e, now, p| e.open(now, p));
     }
 
-    /// One mutation of one side, then the drain.
+    /// Makes one call that changes one side, then drains that side.
     pub fn with(&mut self, side: usize, mutate: impl FnOnce(&mut Endpoint, Instant, &Profile)) {
         mutate(&mut self.sides[side].endpoint, self.now, &self.profile);
         self.drain(side);
@@ -222,14 +225,15 @@ impl Pair {
         }
     }
 
-    /// The time of the next event: an arrival or a timer.
+    /// Returns the time of the next event, which is an arrival or a timer.
     pub fn next_event(&self) -> Option<Instant> {
         let arrival = self.in_flight.peek().map(|Reverse((at, _))| *at);
         let timers = self.sides.iter().flat_map(|s| [s.endpoint.deadline(), s.send_at]).flatten();
         arrival.into_iter().chain(timers).min()
     }
 
-    /// Processes the next event; at equal times an arrival precedes a timer. False if nothing is left.
+    /// Processes the next event; an arrival precedes a timer at the same time. Returns false if
+    /// nothing is left.
     pub fn step(&mut self) -> bool {
         let Some(at) = self.next_event() else { return false };
         assert!(at >= self.now, "time ran backwards");
@@ -267,7 +271,7 @@ impl Pair {
     }
 }
 
-/// `n` milliseconds after the start.
+/// Returns the instant `n` milliseconds after the start.
 pub fn ms(n: u64) -> Instant {
     Instant::ZERO + Span::ms(n)
 }
