@@ -70,7 +70,7 @@ impl<T: Quantity> Distribution<T> {
     /// distribution.
     ///
     /// # Panics
-    /// For [`Distribution::Spread`], which requires a known number of flows.
+    /// If the distribution is [`Distribution::Spread`], which requires a known number of flows.
     pub fn draw(&self, index: u64, stream: &mut Stream) -> T {
         match self {
             Distribution::Uniform { low, high } => {
@@ -99,9 +99,9 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Draws, with one draw, what is left at a random instant of the period then in progress, if
-    /// the lengths of periods have this distribution and the process has run forever. Returns
-    /// `None` if no formula is implemented.
+    /// Returns, using one draw, how much of the current period is left at a random instant, if the
+    /// lengths of periods have this distribution and the process has run forever. Returns `None` if
+    /// no formula is implemented.
     pub fn residual(&self, stream: &mut Stream) -> Option<T> {
         let u = stream.unit();
         match self {
@@ -122,7 +122,7 @@ impl<T: Quantity> Distribution<T> {
     /// Returns this Pareto distribution in units of its mean.
     fn pareto(&self) -> Pareto {
         let Distribution::Pareto { mean, shape, max } = self else {
-            unreachable!("only for a Pareto distribution")
+            unreachable!("this is called only for a Pareto distribution")
         };
         Pareto::new(*shape, max.map(|max| max.units() as f64 / mean.units() as f64))
     }

@@ -11,7 +11,8 @@
 extern crate alloc;
 
 /// The version of distributions and of the parts that populations and sessions share; each kind of population
-/// and session has its own version. It is incremented whenever a change to them changes a result.
+/// and session has its own version. This version is incremented whenever a change to these
+/// distributions and parts changes a result.
 pub const VERSION: u32 = 1;
 
 mod browsers;

@@ -7,6 +7,6 @@ pub struct MeanConnection {
     pub exchanges: f64,
     /// Total bytes of its requests, and total bytes of its responses.
     pub bytes: [f64; 2],
-    /// Total pauses of its client and delays of its server, in seconds.
+    /// Sum of its client's pauses and its server's delays, in seconds.
     pub waits_s: f64,
 }

@@ -12,7 +12,7 @@ use crate::distribution::Distribution;
 pub enum Begin {
     /// A whole on period.
     On,
-    /// A whole off period, as ns-2's generators do.
+    /// A whole off period, as in ns-2's generators.
     Off,
     /// Stationary: the source is on with probability `mean on / (mean on + mean off)`, and the
     /// first period is what remains of an on or off period after a random instant in it. With

@@ -17,7 +17,7 @@ pub struct Identity {
     /// Index within the class, of either the flow in a list or the user; 0 for all connections of
     /// an arrival process.
     pub user: u32,
-    /// Number among the user's connections, from 0.
+    /// Number among the user's connections, counted from 0.
     pub serial: u32,
 }
 

@@ -53,7 +53,8 @@ struct Open {
 #[derive(Clone, Debug)]
 struct UnderWay {
     page: Page,
-    /// Number of objects requested so far, from the first of the page.
+    /// Number of objects requested so far; they are requested in order, starting with the page's
+    /// first object.
     asked: usize,
     /// Number of objects of the wave that have neither arrived nor failed.
     under_way: u32,

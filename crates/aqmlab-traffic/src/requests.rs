@@ -57,9 +57,9 @@ pub struct Requests {
     response: u64,
     /// When the current exchange began.
     began: Instant,
-    /// Total bytes that have arrived at the server when the last byte of the request has.
+    /// Total number of bytes that the server has received once the whole request has arrived.
     asked: u64,
-    /// Total bytes that have arrived at the client when the last byte of the response has.
+    /// Total number of bytes that the client has received once the whole response has arrived.
     answered: u64,
     number: u32,
     /// Whether no other exchange follows.

@@ -27,7 +27,8 @@ fn plan() -> BrowserPlan {
     }
 }
 
-/// The connections of each of this many pages, with the number that the page may have open at once.
+/// Draws this many pages; returns the connections of each, with the number that the page may have
+/// open at once.
 fn pages(plan: &BrowserPlan, count: u32) -> Vec<(Vec<u32>, usize)> {
     let draws = Stream::new(11, "pages");
     let mut connections = Vec::new();

@@ -189,8 +189,8 @@ fn connections_carry_the_exchanges_of_the_source() {
     let opened = opened(27.0, DRAWS);
     let all: Vec<Vec<PlannedExchange>> = opened.iter().map(exchanges).collect();
     let pairs = all.iter().map(Vec::len).sum::<usize>() as f64 / DRAWS as f64;
-    // Expected is 1 + 0.09 (e - 1), where a geometric series gives e = 3.194 exchanges on a
-    // persistent connection.
+    // The expected number is 1 + 0.09 (e - 1), where a geometric series gives e = 3.194 exchanges
+    // on a persistent connection.
     let (objects, pages) =
         (2.0 + 1.0 / (libm::exp(1.0 / 1.578) - 1.0), 2.0 + 1.0 / (libm::exp(1.0 / 0.417) - 1.0));
     let persistent = 0.82 * objects + 0.18 * pages * (0.69 + 0.31 * objects);

@@ -1,12 +1,12 @@
 //! TCP endpoints as state machines.
 //!
-//! Each is one side of a full connection, from SYN to FIN, with data in both directions. Loss
-//! recovery is by Reno, NewReno or SACK, optionally with RACK, tail loss probes, gradual reductions
-//! and F-RTO. Congestion control is by RFC 5681, CUBIC or DCTCP, retransmission timeouts are by RFC
-//! 6298, and ECN is by RFC 3168. Acknowledgments may be delayed. There is no clock, no socket and
-//! no payload: an [`Endpoint`] receives segments and the time as arguments, and returns the
-//! segments to send and the time of the next call. Its caller, such as a simulator or a test, takes
-//! the place of the network.
+//! Each endpoint is one side of a full connection, from SYN to FIN, with data in both directions.
+//! Loss recovery is by Reno, NewReno or SACK, optionally with RACK, tail loss probes, gradual
+//! reductions and F-RTO. Congestion control is by RFC 5681, CUBIC or DCTCP, retransmission timeouts
+//! are by RFC 6298, and ECN is by RFC 3168. Acknowledgments may be delayed. There is no clock, no
+//! socket and no payload: an [`Endpoint`] receives segments and the time as arguments, and returns
+//! the segments to send and the time of the next call. Its caller, such as a simulator or a test,
+//! takes the place of the network.
 //!
 //! # Driving an endpoint
 //! After each call that changes the endpoint, drain it completely: after each of
@@ -38,7 +38,7 @@ extern crate alloc;
 extern crate std;
 
 /// The version of everything except the congestion controls, which have [their own](Congestion::version).
-/// It is incremented whenever a change to this crate, other than to those, changes a result.
+/// It is incremented whenever a change to anything but the congestion controls changes a result.
 pub const VERSION: u32 = 6;
 
 mod bits;

@@ -410,7 +410,8 @@ mod tests {
         assert_eq!((r.received(&troubles), r.delivered()), (200, 0));
     }
 
-    /// The time scale of ns-2's interval_: at 300 ms, it acknowledges the data that arrived after 200 ms.
+    /// When the timer of ns-2's `interval_` fires: at 300 ms, it acknowledges the data that arrived
+    /// after 200 ms.
     #[test]
     fn a_periodic_timer_beats_at_whole_multiples_of_its_period() {
         let period = Span::ms(100);

@@ -19,8 +19,8 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Draws the pauses before the first objects of later pages, and those before the other objects
-    /// of a page.
+    /// Draws the parameters of two kinds of pauses: those before the first object of each later
+    /// page, and those before the other objects of a page.
     pub fn both(draws: &mut Stream) -> [Self; 2] {
         [Pauses::drawn(draws, (3.22, 0.73), 1.85, 1.21), Pauses::drawn(draws, (-4.15, 3.12), 2.35, 1.57)]
     }

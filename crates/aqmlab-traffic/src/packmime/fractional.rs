@@ -28,7 +28,7 @@ pub struct Fractional {
     /// All values. Once there are `order` coefficients, only the last two whole blocks and the
     /// values since then remain.
     values: Vec<f64>,
-    /// How many of these values, the last ones, have been drawn in advance and not yet returned.
+    /// Number of values at the end that have been drawn in advance and not yet returned.
     ahead: usize,
     /// Present once there are `order` coefficients.
     old: Option<Old>,

@@ -34,7 +34,7 @@ const ORDER: usize = 1000;
 /// Number of values from which request sizes are predicted.
 const REQUEST_ORDER: usize = 5000;
 
-/// The scope of the draws of location and spread of pauses on persistent connections.
+/// How often the location and the spread of the pauses on persistent connections are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PausesOf {
     /// Once for the cloud, as in ns-2.31 and later, so the pauses of a whole run depend on one

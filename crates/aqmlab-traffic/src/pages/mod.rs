@@ -7,8 +7,9 @@
 //!
 //! Page weight and number of objects are drawn with a rank correlation. The objects' types and
 //! sizes are also drawn; the sizes are then scaled so that their sum is the page's weight. The
-//! marginal distributions of weight and number of objects are therefore those of the source. Those
-//! of the sizes are not: only the ratios of the sizes within a page follow the source.
+//! marginal distributions of weight and number of objects are therefore those of the source. The
+//! marginal distributions of the sizes do not follow the source; only the ratios of the sizes
+//! within a page do.
 
 mod almanac;
 mod multiplexed;

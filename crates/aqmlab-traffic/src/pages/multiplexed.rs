@@ -40,12 +40,12 @@ struct Exchange {
     number: u32,
     object: PageObject,
     began: Instant,
-    /// Total bytes that have arrived at the server when the last byte of the request has.
+    /// Total number of bytes that the server has received once the whole request has arrived.
     asked: u64,
     /// When the response is ready; known once the request has arrived.
     ready: Instant,
-    /// Total bytes that have arrived at the client when the last byte of the response has; known
-    /// once the response has been written.
+    /// Total number of bytes that the client has received once the whole response has arrived;
+    /// known once the response has been written.
     answered: u64,
 }
 

@@ -109,7 +109,8 @@ impl Stage {
         }
     }
 
-    /// Returns the largest such number with which the window still keeps up with Reno's window.
+    /// Returns the largest number of acknowledged segments per segment of growth with which the
+    /// window still keeps up with Reno's window.
     fn by_reno(&mut self, cwnd: u32, profile: &Profile) -> u32 {
         // 1 / alpha, in eighths
         let eighths = libm::floor(8.0 * (1.0 + beta(profile)) / (3.0 * (1.0 - beta(profile)))) as u32;
@@ -178,8 +179,8 @@ impl Control for Counted {
         }
     }
 
-    /// A window above twice the data in flight does not grow; beyond `ssthresh`, congestion avoidance
-    /// continues.
+    /// Opens the window in slow start, unless it is already at least twice the data in flight.
+    /// Acknowledged segments that would open it beyond `ssthresh` count for congestion avoidance.
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         if !self.usage.full && window.cwnd() as u32 >= 2 * self.usage.most {
             return;

@@ -19,7 +19,8 @@ pub(super) struct Cubic {
     stage: Option<Stage>,
 }
 
-/// A stage of congestion avoidance: from a reduction, or the end of slow start, to the next.
+/// A stage of congestion avoidance, which lasts from a reduction or the end of slow start to the
+/// next reduction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Stage {
     /// t_epoch, shifted by the time that must not count as elapsed.

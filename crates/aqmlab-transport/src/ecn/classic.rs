@@ -49,7 +49,8 @@ impl ClassicEcn {
     }
 
     /// Processes a repeated SYN with these flags, or a SYN-ACK in SYN-RECEIVED. If it does not
-    /// request ECN, it disables ECN (RFC 3168, 6.1.1); if it does, it cannot enable ECN again.
+    /// request ECN, it disables ECN (RFC 3168, 6.1.1); if it does request ECN, it cannot enable ECN
+    /// again.
     pub(crate) fn on_syn_again(&mut self, flags: Flags) {
         let setup = if flags.has(Flags::ACK) { is_setup_syn_ack(flags) } else { is_setup_syn(flags) };
         if !setup {

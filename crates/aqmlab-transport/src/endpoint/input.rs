@@ -531,8 +531,8 @@ impl Endpoint {
     }
 
     /// Processes a segment with payload, marked or not. If its mark differs from the previous segment's,
-    /// any segments still unacknowledged are acknowledged at once with their own echo, and then this
-    /// segment is (RFC 8257, 3.2, with two acknowledgments).
+    /// any segments still unacknowledged are acknowledged at once, with their own echo, and this
+    /// segment is acknowledged separately (RFC 8257, 3.2, with two acknowledgments).
     #[cold]
     fn echo_exactly(&mut self, marked: bool, profile: &Profile) {
         if !self.ecn.turns(marked) {

@@ -78,7 +78,8 @@ pub struct Endpoint {
     stream_end: u64,
     rto: RtoTimer,
     window: Window,
-    /// When a segment with payload, SYN or FIN was last sent, or for ns-2 when data was last acknowledged.
+    /// When a segment with payload, SYN or FIN was last sent or, as in ns-2, when data was last
+    /// acknowledged.
     last_activity: Instant,
     troubles: Troubles,
 }
@@ -171,8 +172,8 @@ impl Endpoint {
     /// Ends the application's stream: a FIN follows the last byte written. An endless stream ends with
     /// the last byte sent so far.
     ///
-    /// DEVIATES from RFC 9293, 3.10.4: before the handshake, the request is stored instead of dropping
-    /// the connection, so that a workload may write and close as soon as it has opened.
+    /// DEVIATES from RFC 9293, 3.10.4: before the handshake, the request is stored and the connection
+    /// is kept, so that a workload may write and close as soon as it has opened.
     /// [`Endpoint::abort`] discards
     /// the request.
     pub fn close(&mut self) {
@@ -340,8 +341,8 @@ impl Endpoint {
         (window, Algorithm::of(profile, || &mut troubles.note().control))
     }
 
-    /// Returns the outstanding data at a congestion signal when the window counts `flight` bytes as
-    /// in flight.
+    /// Returns the data outstanding at a congestion signal, of which the window counts `flight`
+    /// bytes.
     fn outstanding(&self, flight: u32) -> Outstanding {
         Outstanding { flight, inflation: self.troubles.get().recovery.inflation() }
     }

@@ -99,7 +99,7 @@ impl Endpoint {
     }
 
     /// Returns which expected kind the segment is of, if any. A segment with an ECN echo or with CE is
-    /// of none.
+    /// of no expected kind.
     #[inline(always)]
     fn prediction(&self, seg: &Segment, ce: bool, profile: &Profile) -> Option<Predicted> {
         let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce;

@@ -81,7 +81,8 @@ words! {
 words! {
     /// Detection and repair of losses without a timeout.
     pub enum Recovery {
-        /// Fast retransmit and fast recovery until the next new acknowledgment (RFC 5681, section 3.2).
+        /// Fast retransmit, and fast recovery until new data is next acknowledged (RFC 5681,
+        /// section 3.2).
         Reno = "reno",
         /// Fast recovery until all data that was outstanding at its start is acknowledged,
         /// repairing one hole per round trip (RFC 6582).
@@ -122,9 +123,9 @@ words! {
 words! {
     /// Which partial acknowledgments restart the retransmission timer.
     pub enum PartialAck {
-        /// Only the first one in a recovery (RFC 6582, section 4: impatient).
+        /// Only the first partial ACK in a recovery (RFC 6582, section 4: impatient).
         Impatient = "impatient",
-        /// Every one (RFC 6582, section 4: slow but steady).
+        /// Every partial ACK (RFC 6582, section 4: slow but steady).
         SlowButSteady = "slow_but_steady",
     }
 }
@@ -171,10 +172,10 @@ words! {
 words! {
     /// Arithmetic of the retransmission timer.
     pub enum RttArithmetic {
-        /// Nanoseconds with the gains 1/8 and 1/4 (RFC 6298).
+        /// Computed in nanoseconds, with the gains 1/8 and 1/4 (RFC 6298).
         Rfc6298 = "rfc6298",
-        /// Whole clock ticks in scaled integers; SRTT is forgotten after four back-offs (ns-2,
-        /// BSD).
+        /// Computed in whole clock ticks, as scaled integers; SRTT is forgotten after four
+        /// back-offs (ns-2, BSD).
         Ns2 = "ns2",
         /// As in `rfc6298`, except that the timeout is SRTT plus four times RTTVAR, and the latter
         /// term is at least `min_rto`. RTTVAR is the largest smoothed deviation within a round

@@ -59,7 +59,8 @@ impl Machine {
         if let Phase::Recovery { partials } = self.phase {
             if self.stays(ack, scheme) {
                 self.phase = Phase::Recovery { partials: true };
-                // RFC 6675, section 6: each acknowledgment that advances restarts the timer.
+                // RFC 6675, section 6: each acknowledgment that advances SND.UNA restarts the
+                // timer.
                 let restart_timer =
                     scheme == Recovery::Sack || !partials || profile.partial_ack == PartialAck::SlowButSteady;
                 return AckAction::Partial { restart_timer };

@@ -2,8 +2,9 @@
 //!
 //! [`Machine`] turns each acknowledgment into an [`AckAction`], according to Reno, NewReno or SACK; the
 //! endpoint
-//! applies it to the window, the timer and the sequence numbers. Reno and NewReno know one hole at a time,
-//! the one at the cumulative acknowledgment. With SACK, a [`Scoreboard`] knows all holes, and determines how
+//! applies it to the window, the timer and the sequence numbers. Reno and NewReno know only one hole at
+//! a time, the one at the cumulative acknowledgment. With SACK, a [`Scoreboard`] knows all holes, and
+//! determines how
 //! much is in flight and what to send next. If `sack_pipe` is `segments`, a list of all [`Segments`] replaces
 //! both.
 

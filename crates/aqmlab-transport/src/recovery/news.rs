@@ -1,8 +1,8 @@
-//! The news in an acknowledgment for a sender that tracks segments.
+//! What is new in an acknowledgment, for a sender that tracks segments.
 
 use aqmlab_units::Span;
 
-/// The news in an acknowledgment.
+/// What is new in an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct News {
     /// Number of segments acknowledged for the first time, cumulatively or by SACK.

@@ -70,8 +70,8 @@ impl Scoreboard {
     }
 
     /// Forgets all reports: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed
-    /// bits" (RFC 2018, section 5). This is also called where a recovery begins with earlier reports, as in
-    /// ns-2.
+    /// bits" (RFC 2018, section 5). This is also called when an unused scoreboard is put to use, and
+    /// when ns-2's Sack1 agent forgets its scoreboard.
     pub(crate) fn clear(&mut self, una: u64) {
         self.sacked.clear();
         (self.una, self.high_rxt, self.again) = (una, una, 0);

@@ -1,9 +1,10 @@
 //! Rules of the RFCs, checked as tables of arriving segments and of the segments that must leave in
 //! response.
 //!
-//! Each test lists the rules that it checks in a line `Rules:` of its documentation; the tables in section 2
-//! of `docs/validation.md` list the tests of each rule, and [`table`] checks that the two agree. A rule is
-//! named by its RFC, its section and, if the section has several rules, a word or step: `5681 3.2 step 3`.
+//! Each test lists the rules that it checks on a line `Rules:` in its documentation; the tables in
+//! section 2 of `docs/validation.md` list the tests of each rule, and [`table`] checks that the two
+//! agree. A rule is named by its RFC, its section and, if the section has several rules, a word or
+//! step: `5681 3.2 step 3`.
 
 mod bench;
 mod profiles;

@@ -127,7 +127,8 @@ fn the_pipe_decides_how_much_leaves() {
     assert_eq!(sent[2], [0]);
     assert_eq!(sent[3..5], [nothing.clone(), nothing]);
     assert_eq!(sent[5..], [[10], [11], [12], [13]]);
-    // A lost retransmission is not noticed; an acknowledgment of all but the new ones ends recovery.
+    // A lost retransmission is not noticed; an acknowledgment of all but the new segments ends
+    // recovery.
     assert_eq!(numbers(&b.ack_with(10, &[])), [14]);
     assert!(!b.endpoint.is_recovering());
 }

@@ -118,7 +118,8 @@ fn the_window_follows_the_cubic_function() {
     let mut s = Sender::new(&purely_cubic());
     s.lose_one();
     assert_eq!((s.cwnd(), s.b.endpoint.ssthresh()), (70.0, 70.0), "0.7 of a hundred");
-    // Concave, at the plateau, then convex; finally as steep as slow start (1.5 cwnd).
+    // The function is concave, then at the plateau, then convex; finally its growth is limited to
+    // that of slow start (1.5 cwnd).
     s.follow(&known, &[0.0, 0.001, 0.1, 1.0, 2.0, 3.0, 4.0, 4.217, 4.4, 5.0, 6.5, 30.0]);
     assert!(known.w_cubic(30.0) > 1.5 * s.cwnd(), "the upper bound was needed");
 }

@@ -77,7 +77,7 @@ fn without_sack_and_without_reduction_the_same_segments_are_counted() {
     assert_eq!(numbers(&b.ack(0)), [22], "9 of 22 and the copy are in flight");
 }
 
-/// After a timeout everything counts as lost, and duplicate ACKs of retransmissions do not count.
+/// After a timeout, everything counts as lost, and duplicate ACKs of retransmissions do not count.
 ///
 /// Rules: 9937 6 without sack
 #[test]

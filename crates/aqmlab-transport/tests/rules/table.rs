@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A rule, and a test of it: `module::name`.
+/// A rule, and a test that checks it: `module::name`.
 type Citation = (String, String);
 
 fn crate_root() -> &'static Path {

@@ -44,7 +44,7 @@ impl Endpoint {
     }
 
     /// Returns whether the timer is already set as a new segment would set it. This is so if it was set
-    /// for a probe at this same instant, with more than one of the `outstanding` segments, and the
+    /// for a probe at this same instant, with more than one segment `outstanding`, and the
     /// retransmission timeout is later in any case.
     #[inline(always)]
     pub(super) fn probe_stands(&self, now: Instant, outstanding: u64, profile: &Profile) -> bool {
