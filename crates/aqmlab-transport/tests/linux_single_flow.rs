@@ -119,7 +119,7 @@ fn data_faults(case: &Row, mss: u32) -> Faults {
     })
 }
 
-/// Faults of ACKs, by number; the SYN-ACK does not count.
+/// Returns the faults of ACKs, by number; the SYN-ACK does not count.
 fn ack_faults(case: &Row) -> Faults {
     let drop: Vec<u64> = words(case, "drop_ack").iter().map(|n| number(n)).collect();
     Box::new(move |n, _| if n > 0 && drop.contains(&(n - 1)) { Fate::Drop } else { Fate::Pass })

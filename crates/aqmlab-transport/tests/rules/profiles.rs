@@ -122,8 +122,8 @@ fn half_of_the_congestion_window_is_cut_to_whole_segments() {
     }
 }
 
-/// Sixteen segments are acknowledged individually after a pause, two from a first mark and from a
-/// segment that is not ECN-capable on, and so is a segment with CWR.
+/// Sixteen segments are acknowledged individually after a pause, and two starting with a first mark
+/// or with a segment that is not ECN-capable; a segment with CWR is acknowledged at once.
 #[test]
 fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     let given = [("quick_acks_again", Value::Integer(16)), ("ecn", Value::Flag(true))];

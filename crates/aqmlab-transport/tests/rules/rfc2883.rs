@@ -12,7 +12,7 @@ fn receiver(dsack: bool) -> Bench {
     b
 }
 
-/// Returns what the acknowledgment that a segment causes reports.
+/// Returns what is reported by the acknowledgment that a segment causes.
 fn report(b: &mut Bench, seq: u32, len: u32) -> (u32, Vec<(u32, u32)>) {
     let ack = b.arrive(segment(seq, 1, len))[0];
     let blocks = if ack.sack_len > 0 { b.endpoint.sack(&b.profile).blocks().to_vec() } else { Vec::new() };

@@ -96,8 +96,8 @@ fn one_acknowledgment_that_proves_the_loss_is_enough() {
 }
 
 /// Limited transmit according to pipe and cwnd: each segment that has arrived makes room for a new
-/// one, even if one acknowledgment reports two arrivals; and none of these new segments counts as
-/// FlightSize.
+/// one, even if one acknowledgment reports two arrivals; and none of these new segments counts
+/// towards FlightSize.
 ///
 /// Rules: 6675 5 step 3; 3042 2
 #[test]
