@@ -48,7 +48,7 @@ enum OfPage {
 }
 
 impl BrowserPlan {
-    /// Incremented whenever a change here changes a result.
+    /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
     /// Draws page number `page` of the user whose family of draws is `draws`. Writes the number of

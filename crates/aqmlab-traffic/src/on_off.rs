@@ -32,7 +32,7 @@ pub struct OnOff {
 }
 
 impl OnOff {
-    /// Incremented whenever a change here changes a result.
+    /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
     /// Returns the share of time for which a source is on in the long run.

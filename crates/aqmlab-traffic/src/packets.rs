@@ -64,7 +64,7 @@ struct Bursts {
 }
 
 impl PacketSource {
-    /// Incremented whenever a change here changes a result.
+    /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
     /// Creates a source whose first packet leaves at `start`, or one exponential gap after it

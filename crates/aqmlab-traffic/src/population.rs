@@ -141,7 +141,7 @@ impl Gaps {
 }
 
 impl Arrivals {
-    /// Incremented whenever a change here changes a result.
+    /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
     /// Creates a process that begins at `start`: the first arrival is one gap after it.
@@ -219,7 +219,7 @@ struct User {
 }
 
 impl Users {
-    /// Incremented whenever a change here changes a result.
+    /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
     /// Creates users whose first connections start at these times (one for each user, latest

@@ -30,7 +30,7 @@ pub struct ExchangePlan {
 }
 
 impl ExchangePlan {
-    /// Incremented whenever a change here changes a result.
+    /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
     /// Returns the average connection of this plan.

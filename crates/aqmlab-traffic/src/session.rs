@@ -52,7 +52,7 @@ pub struct Bursty {
 }
 
 impl Bursty {
-    /// Incremented whenever a change here changes a result.
+    /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 }
 
@@ -85,7 +85,7 @@ pub struct SingleExchange {
 }
 
 impl SingleExchange {
-    /// Incremented whenever a change here changes a result.
+    /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
     /// Creates an exchange that has not begun.

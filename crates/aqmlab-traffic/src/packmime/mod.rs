@@ -94,7 +94,7 @@ impl Carried {
 }
 
 impl PackMime {
-    /// Incremented whenever a change here changes a result.
+    /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
     /// The average connection, computed by integrating the source's tables. Response sizes have a
@@ -214,7 +214,7 @@ impl Responses {
     }
 }
 
-/// Returns the bytes of a request, from a standard normal variable.
+/// Returns the number of bytes of a request, computed from a standard normal variable.
 fn request_size(z: f64) -> u64 {
     let size = if z <= 0.0 {
         tables::REQUEST_LOWER_HALF.at(variates::cumulative(z) / 0.5)
@@ -224,8 +224,8 @@ fn request_size(z: f64) -> u64 {
     whole(size)
 }
 
-/// Returns the one-way delay from a host to its edge of the network, from a standard normal
-/// variable. The table's values, in milliseconds, are round-trip delays.
+/// Returns the one-way delay from a host to its edge of the network, computed from a standard
+/// normal variable. The table's values, in milliseconds, are round-trip delays.
 fn delay(of: End, z: f64) -> Span {
     let (table, power) = match of {
         End::Client => (&tables::CLIENT_DELAY, 5),

@@ -131,7 +131,7 @@ enum OfObject {
 const OF_OBJECT: u64 = 5;
 
 impl PagePlan {
-    /// Incremented whenever a change here changes a result.
+    /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
     /// Draws page number `page` of the user whose family of draws is `draws`.

@@ -387,7 +387,7 @@ impl Profile {
         }
         if self.receive_window < self.mss {
             let message = format!(
-                "receive_window `{}B` is below one segment, mss `{}B`",
+                "receive_window `{}B` is less than one segment, mss `{}B`",
                 self.receive_window, self.mss
             );
             return Err(ParamError::new("receive_window", message));
@@ -435,7 +435,7 @@ impl Profile {
         }
         if self.tick_phase >= self.granularity {
             let message = format!(
-                "tick_phase `{}` is not within a tick, granularity `{}`",
+                "tick_phase `{}` must be less than one tick, granularity `{}`",
                 self.tick_phase, self.granularity
             );
             return Err(ParamError::new("tick_phase", message));
