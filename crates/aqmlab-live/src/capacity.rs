@@ -395,7 +395,7 @@ tcp = { profile = "rfc", mss = "1460B", ack_every = 2 }
         };
         let slow = capacity(350);
         let refusal = slow.check(&plan(DUMBBELL)).unwrap_err().to_string();
-        assert!(refusal.contains("1500 packets") && refusal.contains("carries 1400"), "{refusal}");
+        assert!(refusal.contains("1500 packets") && refusal.contains("carries only 1400"), "{refusal}");
         assert!(refusal.contains("--force"), "{refusal}");
         let quick = capacity(310);
         assert!(quick.check(&plan(DUMBBELL)).is_ok());

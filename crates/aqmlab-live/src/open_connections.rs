@@ -91,7 +91,7 @@ mod tests {
         let plan = plan(&format!("{EXCHANGE}users = 10000\nthink = \"1s\""));
         // 131,072 ports of 3 KiB, and 1,667 connections of 16 KiB.
         let refusal = check_memory(&plan, Some(390 << 20)).unwrap_err().to_string();
-        assert!(refusal.contains("131072 client ports and 1667 connections"), "{refusal}");
+        assert!(refusal.contains("131072 client ports and 1667 simultaneous connections"), "{refusal}");
         assert!(refusal.contains("410 MiB, but only 390 MiB are free"), "{refusal}");
         assert!(check_memory(&plan, Some(411 << 20)).is_ok() && check_memory(&plan, None).is_ok());
     }
