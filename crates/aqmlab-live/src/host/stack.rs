@@ -301,7 +301,7 @@ impl Translation<'_> {
         }
         if tcp.rtt_arithmetic != RttArithmetic::Linux && tcp.granularity != tcp.min_rto {
             self.remark(format!(
-                "`granularity` is {} and `min_rto` is {}, but a kernel has one value for both: SRTT + max({}, 4 RTTVAR)",
+                "`granularity` ({}) differs from `min_rto` ({}), but a kernel has one value for both: SRTT + max({}, 4 RTTVAR)",
                 tcp.granularity, tcp.min_rto, tcp.min_rto
             ));
         }
