@@ -1,4 +1,4 @@
-"""The measurements: a list of items, each a name and a function that returns a JSON object."""
+"""The measurements: a list of items, each with a name and a function that returns a JSON object."""
 
 import os
 import re
@@ -20,9 +20,9 @@ NS2 = ROOT / "peers" / "ns2"
 PAIRS = 5
 Item = tuple[str, Callable[[], dict]]
 
-# simulated seconds of the short and of the long run; many flows start slowly
+# simulated seconds of the short and of the long run; many flows take longer to start
 SPANS = {10: (5, 25), 100: (5, 25), 1000: (5, 25), 10_000: (10, 20), 100_000: (20, 30)}
-# What is sampled; "10ms-queues" is for many flows, whose own samples would outnumber the packets.
+# What is sampled; "10ms-queues" is for many flows, because samples of each flow would outnumber the packets.
 RECORD = {
     "off": {},
     "10ms": {"record_ms": 10, "record_flows_ms": 500},
@@ -44,7 +44,7 @@ VARIANTS = {
         "profile": "linux",
     },
 }
-# Losses on the dumbbell: none, with windows of 20 segments, for which the buffer has room; or those that RED
+# Losses on the dumbbell: either none (windows of 20 segments, which the buffer can hold) or those that RED
 # causes.
 LOSSES = {
     "none": (100, "droptail", {"max_window": 20, "limit": 10_000}),
@@ -52,18 +52,18 @@ LOSSES = {
     "heavy": (1000, "red", {}),
 }
 
-# The activity of the flows whose memory is measured. A window of one segment, with room for all, loses
-# nothing.
+# The activity of the flows whose memory is measured. With windows of one segment and a buffer that holds them
+# all, nothing is lost.
 MEMORY = {
     "idle": {"times": 100, "idle": 1},
     "sending": {"times": 200, "limit": 200_000, "max_window": 1},
     "losing one packet in six": {"times": 100, "limit": 10_000},
 }
 
-# peer: flows: simulated seconds at which a run's clock starts and ends
+# for each peer and number of flows: the simulated seconds between which a run is timed
 PEER_SPANS = {"ns2": {100: (5, 25), 1000: (5, 25)}, "ns3": {100: (5, 10), 1000: (3, 5)}}
 TOTAL_S = 20  # simulated time of the comparison that includes set-up
-LOT_S = (60, 300)  # the parking lot under web traffic: when measuring begins, when the run ends
+LOT_S = (60, 300)  # the parking lot under web traffic: when measurement begins, when the run ends
 
 DISCIPLINES = ("droptail", "red", "ared")
 STARTS = 10
@@ -71,12 +71,12 @@ SEED_PAIRS = 5
 
 
 class Campaign:
-    """The items of a full or of a quick measurement."""
+    """The items of a full or a quick measurement."""
 
     def __init__(self, how: str, quick: bool):
         self.how = how
         self.quick = quick
-        # Copies: a build during the campaign must not change the measured programs.
+        # Copied, because a build during the campaign must not change the measured programs.
         self.folder = tempfile.TemporaryDirectory()
         self.driver = self.copy("aqmlab-sim", "bench_dumbbell")
         self.discipline_driver = self.copy("aqmlab-qdisc", "discipline_bench")
@@ -99,7 +99,7 @@ class Campaign:
     # --- our event loop -----------------------------------------------------------------------------------
 
     def dumbbells(self) -> Iterator[Item]:
-        """The dumbbell by flows, discipline and recording; with many flows also a larger link."""
+        """The dumbbell by number of flows, discipline and recording; many flows also have a faster link."""
         most = 1000 if self.quick else 100_000
         for flows, (begin, end) in SPANS.items():
             if flows > most:
@@ -116,7 +116,7 @@ class Campaign:
                     yield f"hops-fast/{discipline}/{flows}/off", lambda v=values: self.hops(v, (4, 6))
 
     def recoveries(self) -> Iterator[Item]:
-        """The dumbbell by variant of TCP and by loss: the cost of a delivered segment with each."""
+        """The cost of a delivered segment on the dumbbell, by variant of TCP and by amount of loss."""
         for loss, (flows, discipline, changes) in LOSSES.items():
             for variant, keys in VARIANTS.items():
                 values = scene(flows, discipline, **changes, **keys)
@@ -147,7 +147,7 @@ class Campaign:
     # --- parts --------------------------------------------------------------------------------------------
 
     def disciplines(self) -> Iterator[Item]:
-        """Each discipline without a simulator, by itself and in its port."""
+        """Each discipline without the simulator, both on its own and inside a port."""
         for name in DISCIPLINES:
             for where in ("", "port/"):
                 for backlog in (100, 10_000):
@@ -157,7 +157,7 @@ class Campaign:
                     )
 
     def discipline(self, name: str, backlog: int) -> dict:
-        """Instructions of one enqueue and one dequeue, without those of the program that drives them."""
+        """Instructions of one enqueue and one dequeue, excluding those of the program that drives them."""
         driver = self.discipline_driver
 
         def per_packet(of: str) -> tuple[float, float]:
@@ -218,7 +218,7 @@ class Campaign:
         return [str(program), *arguments(values)]
 
     def same_work(self, peer: str, flows: int, span: tuple[float, float]) -> dict:
-        """Packet-hops, delivered segments and drops of both in the same simulated time."""
+        """Packet-hops, delivered segments and drops of both simulators in the same simulated time."""
         values = scene(flows, "red")
         command = self.peer(peer, values)
         if command is None:
@@ -238,12 +238,12 @@ class Campaign:
         return {key: long[key] - short[key] for key in long}
 
     def ratio(self, peer: str, flows: int, span: tuple[float, float]) -> dict:
-        """Event loops compared: processor time for the same simulated time, in alternating pairs."""
+        """Compares event loops: processor time for the same simulated time, in alternating pairs of runs."""
         values = scene(flows, "red")
         command = self.peer(peer, values)
         if command is None:
             return {"skipped": f"{peer} is not installed"}
-        # A longer span for our run, scaled: its processor time should also be tenths of a second.
+        # Our run covers a longer span, and its time is scaled down: it should also take tenths of a second.
         ours_span = (span[0], span[0] + max(20, span[1] - span[0]))
         stretch = (ours_span[1] - ours_span[0]) / (span[1] - span[0])
         pairs = []
@@ -280,7 +280,7 @@ class Campaign:
         return ratio_figures(pairs) | {"simulated_s": TOTAL_S}
 
     def ratio_of_lot(self, queue: str) -> dict:
-        """Whole processes on the parking lot, each with web users that its own PackMime-HTTP draws."""
+        """Whole processes on the parking lot; each simulator draws web users with its own PackMime-HTTP."""
         program = aqmlab()
         if program is None or not shutil.which("ns"):
             return {"skipped": "aqmlab is not installed in .venv (tools/install.sh), or ns-2 is not"}
@@ -304,7 +304,7 @@ class Campaign:
         yield "two-seeds", self.two_seeds
 
     def start_up(self) -> dict:
-        """Processor time of `aqmlab --help` and of a minimal run, without and with report."""
+        """Processor time of `aqmlab --help` and of a minimal run, without and with its report."""
         program = aqmlab()
         if program is None:
             return {"skipped": "aqmlab is not installed in .venv (tools/install.sh)"}
@@ -407,7 +407,7 @@ def loop_figures(found: Loop, span: tuple[float, float]) -> dict:
 
 
 def ratio_figures(pairs: list[tuple[float, float]]) -> dict:
-    """Median and range of their processor time over ours."""
+    """Median and range of the ratio of their processor time to ours."""
     ratios = sorted(theirs / ours for ours, theirs in pairs)
     return {
         "median": round(statistics.median(ratios), 1),

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The cost of a Dask cluster compared with processes of this machine, and its tasks per second.
+"""Measures the cost of a Dask cluster compared with local processes, and its tasks per second.
 
     python3 benches/cluster.py runs                  2,000 short runs: two workers against `--jobs 2`
-    python3 benches/cluster.py runs --away           the same, with workers that do not see the store
+    python3 benches/cluster.py runs --away           the same, with workers that cannot access the store
     python3 benches/cluster.py tasks --workers 200   tasks that do nothing, with the real messages
 
 `runs` prints wall time, overhead per run and whether the bytes of results.csv, answer.csv and claims.json are
 the same, and the scheduler's memory. `tasks` runs a scheduler in one process and all workers in another: its
-result is a lower bound of a scheduler's capacity.
+result is a lower bound on a scheduler's capacity.
 """
 
 import argparse
@@ -57,7 +57,7 @@ CASES_AND_ARMS = 40
 
 
 class Processes:
-    """A scheduler and workers that end with the block."""
+    """A scheduler and workers that stop at the end of the `with` block."""
 
     def __init__(self, folder, workers, before=()):
         self.file = Path(folder) / "scheduler.json"
@@ -191,7 +191,7 @@ def _cpu_s(process):
 
 
 def idle(file, count, folder):
-    """Workers that answer and do nothing, all in this process."""
+    """Workers that answer but do nothing else, all in this process."""
     from distributed import Worker
 
     from aqmlab.sweeps import remote

@@ -8,7 +8,7 @@ compares but does not fail.
 
     python3 benches/gate.py                                compare
     python3 benches/gate.py --can-count                    exit 0 if this machine can count, 1 if not
-    python3 benches/gate.py --update                       write the baseline as this machine counts
+    python3 benches/gate.py --update                       write the baseline of this machine's counter
     python3 benches/gate.py --update --counter callgrind   write the other one
 """
 
@@ -98,7 +98,7 @@ def can_count() -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--update", action="store_true", help="write the baseline instead")
+    parser.add_argument("--update", action="store_true", help="write the baseline instead of comparing")
     parser.add_argument(
         "--counter", choices=("perf", "callgrind"), help="how to count; by default perf if it works"
     )
@@ -120,7 +120,7 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
-    # If the count of one method is missing, that of the other is used: they differ by one percent at most.
+    # If one method's count is missing, the other method's is used: they differ by at most one percent.
     baseline = {name: per_hop for known in stored.values() for name, per_hop in known.items()} | stored[how]
     worse = compare(found, baseline)
     if worse and compiler() != stored[how].get("compiler"):

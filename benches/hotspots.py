@@ -8,12 +8,12 @@ from pathlib import Path
 
 LINE = re.compile(r"^\s*([\d.]+)%\s+\[\.\]\s+(\S.*)$")
 SHOWN = 12
-# The number of instructions per sample: a prime, so that no loop is synchronous with it.
+# The number of instructions per sample: a prime, so that sampling never stays in step with a loop.
 PERIOD = 200_003
 
 
 def hotspots(command: list[str]) -> dict:
-    """Shares of the functions with most instructions, by perf."""
+    """Shares of the functions that execute the most instructions, as measured by perf."""
     if not shutil.which("perf"):
         return {"skipped": "perf is not installed"}
     with tempfile.TemporaryDirectory() as folder:

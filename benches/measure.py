@@ -1,4 +1,4 @@
-"""Programs run and measured: instructions in user space, processor time, their JSON output."""
+"""Runs and measures programs: instructions in user space, processor time, and their JSON output."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def build(package: str, example: str) -> Path:
 
 
 def counter() -> str:
-    """`perf` if it counts instructions of user space, otherwise `callgrind`."""
+    """`perf` if it can count instructions in user space, otherwise `callgrind`."""
     if shutil.which("perf"):
         command = ["perf", "stat", "-x", ",", "-e", "instructions:u", "true"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -94,7 +94,7 @@ def counted(command: list[str], how: str) -> Measured:
 
 @dataclass(frozen=True)
 class Loop:
-    """A long run minus a short one: the event loop without set-up, for the simulated time between."""
+    """A long run minus a short one: the event loop without set-up, over the simulated time between them."""
 
     instructions: int
     packet_hops: int

@@ -38,7 +38,7 @@ def output_of(*command: str) -> str:
 
 
 def machine() -> str:
-    """Processor and system in words."""
+    """Describes the processor and the operating system in words."""
     info = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     models = [line.split(":", 1)[1].strip() for line in info.splitlines() if line.startswith("model name")]
     return (
@@ -47,7 +47,7 @@ def machine() -> str:
 
 
 def surroundings(how: str) -> dict:
-    """When, what and where."""
+    """The date, the version, the machine and the build of a measurement."""
     dirty = "-dirty" if output_of("git", "status", "--porcelain", "--untracked-files=no", "crates") else ""
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),

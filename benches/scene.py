@@ -28,7 +28,7 @@ BY_RATE = ("rate_mbit", "access_mbit", "limit", "min_th", "max_th")
 
 
 def scene(flows: int, discipline: str, *, times: int = 1, **changes: object) -> dict[str, object]:
-    """The scene for this number of flows, with a bottleneck `times` as fast; `changes` replace or add
+    """The scene for this number of flows, with a bottleneck `times` times as fast; `changes` replace or add
     values."""
     values = dict(SCENE, flows=flows, discipline=discipline)
     for key in BY_RATE:

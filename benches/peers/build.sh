@@ -3,5 +3,5 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 modules=(core network internet point-to-point applications traffic-control nix-vector-routing)
-# Named libraries instead of pkg-config's: Debian's files request libraries of modules that are not used here.
+# The libraries are named here: Debian's pkg-config files request libraries of modules that are not used.
 g++ -std=c++17 -O2 -DNDEBUG dumbbell.cc -o "$1" "${modules[@]/#/-lns3-}"

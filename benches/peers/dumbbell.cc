@@ -2,14 +2,15 @@
 //
 //   dumbbell KEY=VALUE ...
 //
-// Keys and meaning are those of benches/scene.py. Prints one JSON object on one line; counts and processor time are
-// those of the simulated time from mark_s to seconds, so set-up is excluded. With count=1 every device counts
-// the packets that it has sent; timed runs have no counters, but the same packets.
+// The keys and their meanings are those of benches/scene.py. Prints one JSON object on one line; counts and
+// processor time cover the simulated time from mark_s to seconds, so set-up is excluded. With count=1, every
+// device counts the packets that it has sent; timed runs have no counters but send the same packets.
 //
-// Differences from the other programs: two bytes of PPP header per packet and link; the queue is a RedQueueDisc or
-// FifoQueueDisc above a device queue of one packet; loss recovery is TcpClassicRecovery. Time stamps are off (with
-// them a segment of 1460 bytes exceeds the MTU and every one is fragmented), and so is SACK. Routes are found by
-// NixVectorRouting: with static or global routing, each packet searches a list as long as there are flows.
+// Differences from the other programs: two bytes of PPP header per packet and link; the queue is a
+// RedQueueDisc or FifoQueueDisc above a device queue of one packet; loss recovery is TcpClassicRecovery. Time
+// stamps are off (with them, each segment of 1460 bytes would exceed the MTU and be fragmented), and so is
+// SACK. Routes are found by NixVectorRouting: with static or global routing, a list with an entry per flow is
+// searched for each packet.
 
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -90,7 +91,7 @@ ConfigureTcp(const Scene& scene)
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));
     // Otherwise a router compares each packet's destination with the addresses of all its interfaces.
     Config::SetDefault("ns3::Ipv4::WeakEsModel", BooleanValue(false));
-    // Never the limiting factor, and not larger than needed: four times an equal share of pipe and buffer.
+    // Never limits a flow, but is not larger than needed: four times an equal share of pipe and buffer.
     const double bdp_bytes = scene.Number("rate_mbit") * 1e6 / 8 * scene.Number("rtt_high_ms") / 1e3;
     const double room = 4 * (bdp_bytes + 1500.0 * scene.Count("limit")) / scene.Count("flows");
     const auto buffer = static_cast<uint32_t>(std::max(131072.0, room));
@@ -218,7 +219,7 @@ main(int argc, char** argv)
         address.Assign(left);
         address.NewNetwork();
         const auto addresses = address.Assign(right);
-        // One buffer per hop: an address adds a queue disc, which access links do not need.
+        // One buffer per hop: assigning an address adds a queue disc, which access links do not need.
         none.Uninstall(left);
         none.Uninstall(right);
         BulkSendHelper source("ns3::TcpSocketFactory", InetSocketAddress(addresses.GetAddress(1), port));

@@ -2,9 +2,10 @@
 #
 #   ns dumbbell.tcl KEY=VALUE ...
 #
-# Keys and meaning are those of benches/scene.py. Prints one JSON object on one line; counts and processor time are
-# those of the simulated time from mark_s to seconds, so set-up is excluded. With count=1 a monitor at each end of the
-# bottleneck counts packet-hops and drops; timed runs have no monitors, but the same packets.
+# The keys and their meanings are those of benches/scene.py. Prints one JSON object on one line; counts and
+# processor time cover the simulated time from mark_s to seconds, so set-up is excluded. With count=1, a
+# monitor at each end of the bottleneck counts packet-hops and drops; timed runs have no monitors but send the
+# same packets.
 #
 # Differences from the other programs: one-way agents (no handshake, no FIN); the retransmission timer counts in
 # ticks of 10 ms; for DropTail, ns-2's buffer includes the packet in transmission.

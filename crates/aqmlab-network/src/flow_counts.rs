@@ -54,8 +54,8 @@ impl Count for Option<u64> {
 /// Declares the counts once: struct, arithmetic, and access by column name.
 macro_rules! flow_counts {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// Cumulative counts of a flow, each under the name of its column in the table `flows`. The
-        /// count since the end of the warm-up has a column whose name begins with `measured_`.
+        /// Cumulative counts of a flow, each under the name of its column in the table `flows`. A column
+        /// whose name begins with `measured_` has the same count since the end of the warm-up.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct FlowCounts<T = u64> {
             $($(#[doc = $doc])+ pub $name: T,)+
@@ -96,7 +96,7 @@ flow_counts! {
     /// Bytes that reached the receiver for the first time, in order or not (datagrams:
     /// network-layer bytes).
     received_bytes,
-    /// Those of these bytes that reached the client; zero if only the client sends.
+    /// The part of these bytes that reached the client; zero if only the client sends.
     received_by_client_bytes,
     /// Bytes delivered to the receiving application, in order, for the first time.
     delivered_bytes,

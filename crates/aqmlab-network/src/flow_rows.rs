@@ -6,10 +6,10 @@ use aqmlab_units::{Instant, Span};
 
 use crate::flow_counts::{Count, FlowCounts};
 
-/// A flow that ended during the run, or still existed at its end.
+/// A flow that ended during the run or still existed when the run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRow<T = u64> {
-    /// Its number in the run: classes in the plan's order, flows in the class's order.
+    /// Its number in the run: flows are numbered class by class, in the plan's order.
     pub number: u32,
     /// Its class.
     pub class: u16,
@@ -17,7 +17,7 @@ pub struct FlowRow<T = u64> {
     pub index: u32,
     /// When it started.
     pub start: Instant,
-    /// The time at which its receiver had received everything, if it has.
+    /// The time at which its receiver had received everything, if it did.
     pub end: Option<Instant>,
     /// Twice the propagation delay of its path and its own links.
     pub base_rtt: Span,

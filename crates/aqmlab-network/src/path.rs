@@ -86,9 +86,9 @@ pub struct FlowPath<'a> {
 }
 
 impl<'a> FlowPath<'a> {
-    /// Creates the path of a connection or flow of class number `number`, whose path and return
-    /// path together take `propagation`. `None` stands for packets of the class that belong to no
-    /// flow: the mean delay, without draws.
+    /// Creates the path of a connection or flow of class number `number`, whose path and return path together
+    /// take `propagation`. If `of` is `None`, the path is for packets of the class that belong to no flow,
+    /// which have the mean delay, without draws.
     pub fn new(plan: &'a Plan, number: usize, propagation: Span, of: Option<Identity>, seed: u64) -> Self {
         let class = &plan.classes[number];
         let access_delay = match of {
@@ -115,24 +115,23 @@ impl<'a> FlowPath<'a> {
         &self.plan.classes[self.number]
     }
 
-    /// Returns the delay of each of its access links, or `None` if it has none.
+    /// Returns the delay of each access link of the flow, or `None` if it has no access links.
     pub const fn access_delay(&self) -> Option<Span> {
         self.access_delay
     }
 
-    /// Returns the losses at the entrance of the sender's link into the network (see
-    /// `ClassPlan::access_loss`), if there are any.
+    /// Returns the losses on the sender's access link (see `ClassPlan::access_loss`), if there are any.
     pub fn access_losses(&self) -> Option<Loss> {
         self.class().access_losses(self.of?.index(), self.seed)
     }
 
-    /// Returns its pipe through the delay stage at this place in this direction, if there is a stage.
+    /// Returns the flow's pipe through the delay stage at this place in this direction, if there is a stage.
     pub fn stage(&self, direction: usize, place: StagePlace) -> Option<Pipe> {
         let number = self.plan.delay_stage_number(self.number, direction, place)?;
         Some(self.stage_of(direction, number))
     }
 
-    /// Returns its pipe, in this direction, through delay stage `number`, which its class meets there.
+    /// Returns the flow's pipe through delay stage `number`, which its class meets in this direction.
     pub fn stage_of(&self, direction: usize, number: usize) -> Pipe {
         let rule = &self.plan.delays[number];
         match self.of {
@@ -141,10 +140,10 @@ impl<'a> FlowPath<'a> {
         }
     }
 
-    /// Returns one of its pipes.
+    /// Returns one of the flow's own pipes.
     ///
     /// # Panics
-    /// If [`hops`] does not name it.
+    /// If the pipe is not among the class's [`hops`].
     pub fn pipe(&self, which: OwnPipe) -> Pipe {
         let (direction, edge) = match which {
             OwnPipe::Stage(direction, place) => {
@@ -161,7 +160,7 @@ impl<'a> FlowPath<'a> {
         }
     }
 
-    /// Returns its base round-trip time, delay stages included.
+    /// Returns the flow's base round-trip time, delay stages included.
     pub fn whole_base_rtt(&self) -> Span {
         let places = [0, 1].into_iter().flat_map(|direction| {
             stages(self.plan, self.number, direction).map(move |place| (direction, place))
@@ -170,7 +169,7 @@ impl<'a> FlowPath<'a> {
         self.base_rtt(stages.fold(Span::ZERO, |sum, stage| sum + stage.delay()))
     }
 
-    /// Returns its base round-trip time, to which delay stages add `stages`.
+    /// Returns the flow's base round-trip time, to which delay stages contribute `stages`.
     pub fn base_rtt(&self, stages: Span) -> Span {
         let access = self.access_delay.map(|delay| (delay, self.class().access_links()));
         base_rtt(self.propagation, access, stages)

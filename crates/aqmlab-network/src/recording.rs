@@ -24,14 +24,14 @@ impl Engine {
     }
 }
 
-/// Returns the parts except the host.
+/// Returns these parts except the host.
 pub fn parts(plan: &Plan) -> Parts {
     let mut parts = plan.parts();
     parts.extend(between());
     parts
 }
 
-/// Returns all existing parts, with these hosts.
+/// Returns all parts of the program, with these hosts.
 pub fn all_parts(hosts: impl Iterator<Item = Engine>) -> Parts {
     let mut parts = aqmlab_scenario::all_parts();
     parts.extend(between());

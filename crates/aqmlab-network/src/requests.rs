@@ -5,8 +5,8 @@ use aqmlab_scenario::{ClassPlan, Plan, RequestPlan};
 use aqmlab_traffic::{ExchangeDone, Identity, PageEnded};
 use aqmlab_units::Instant;
 
-/// Returns whether a row per request is required: a host that has a directory then passes a file for the
-/// rows.
+/// Returns whether the plan requires one row per request. If it does, a host with a directory passes a file
+/// for the rows to [`request_recorder`].
 pub fn wants_request_rows(plan: &Plan) -> bool {
     plan.record.requests.each && plan.classes.iter().any(|class| class.workload.makes_requests())
 }
@@ -15,7 +15,7 @@ pub fn wants_request_rows(plan: &Plan) -> bool {
 /// `rows`, or are held in memory if the plan requires them and there is no such file.
 ///
 /// # Panics
-/// If there is a file for rows that the plan does not require.
+/// If `rows` is a file although the plan does not require rows.
 pub fn request_recorder(plan: &Plan, seed: u64, rows: Option<TableWriter>) -> Option<RequestRecorder> {
     let name = |class: &ClassPlan| class.workload.makes_requests().then(|| class.name.clone());
     let classes: Vec<_> = plan.classes.iter().map(name).collect();
@@ -24,7 +24,7 @@ pub fn request_recorder(plan: &Plan, seed: u64, rows: Option<TableWriter>) -> Op
     if classes.iter().all(Option::is_none) {
         return None;
     }
-    let held = || TableWriter::in_memory(&schema::REQUESTS).expect("memory holds the head of a file");
+    let held = || TableWriter::in_memory(&schema::REQUESTS).expect("memory holds the beginning of a file");
     let settings = RequestSettings {
         seed,
         t0: Instant::ZERO + plan.warmup,
@@ -41,8 +41,8 @@ fn size_bands(asked: &RequestPlan) -> Option<SizeBands> {
     SizeBands::by_factor(asked.first_band, asked.band_factor, asked.bands)
 }
 
-/// Returns a session's report of an exchange of the connection `of`, for the recorder, or `None`
-/// for data that no server answers, which is not a request.
+/// Returns a session's report of an exchange of the connection `of`, for the recorder. Returns `None` for
+/// data that no server answers, which is not a request.
 pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Option<Exchange> {
     (!done.response.is_zero()).then_some(Exchange {
         class,
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use aqmlab_units::Bytes;
 
-    /// The recorder supports exactly what the language accepts.
+    /// The recorder supports exactly the bands that the scenario language accepts.
     #[test]
     fn a_plan_and_its_recorder_agree_on_the_bands_that_there_can_be() {
         for (first, factor, bands) in [

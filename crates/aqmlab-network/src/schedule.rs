@@ -107,8 +107,8 @@ impl Schedule {
         self.next[Milestone::WarmupEnd as usize] == Instant::FAR_FUTURE && self.ended.is_none()
     }
 
-    /// Returns the beginning of the measured interval: the end of the warm-up, or of a run that was
-    /// shorter.
+    /// Returns the beginning of the measured interval: the end of the warm-up, or the end of the run if that
+    /// came first.
     pub const fn t0(&self) -> Instant {
         self.t0
     }

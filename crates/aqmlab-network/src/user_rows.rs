@@ -46,8 +46,8 @@ impl<T: Count> UserRows<T> {
         self.classes[usize::from(class)].is_some()
     }
 
-    /// Adds a connection that has ended, or is open at the end of the run, in the form of its own
-    /// row, whose `number` and `end` are ignored.
+    /// Adds a connection that has ended or is still open at the end of the run. `row` is the row that it
+    /// would have by itself; its `number` and `end` are ignored.
     ///
     /// # Panics
     /// If the flows of its class are not users.
@@ -67,7 +67,7 @@ impl<T: Count> UserRows<T> {
         sum.at_warmup = sum.at_warmup.plus(row.at_warmup);
     }
 
-    /// Ends the warm-up: connections that have ended are not part of the measurement.
+    /// Ends the warm-up: connections that ended before are not measured.
     pub fn warmup_ended(&mut self) {
         for row in self.classes.iter_mut().flatten().flat_map(|class| class.rows.iter_mut().flatten()) {
             row.at_warmup = row.counts;

@@ -71,8 +71,8 @@ pub(crate) fn live_run(
     }
 }
 
-/// Writes the recording. Captured packets that leave no space for the tables are discarded: the measurements,
-/// which cannot be repeated, are the purpose of the run.
+/// Writes the recording. If captured packets leave no disk space for the tables, they are discarded: the
+/// tables contain the measurements, which are the purpose of the run and cannot be repeated.
 fn save(run: &mut LiveRun, mut staged: Staged) -> Result<(), NotWritten> {
     if let Err(error) = run.recording.put_in(&mut staged) {
         if !error.is_host_limit() || !staged.give_up(FILE_NAME) {
@@ -84,7 +84,7 @@ fn save(run: &mut LiveRun, mut staged: Staged) -> Result<(), NotWritten> {
     staged.publish()
 }
 
-/// Begins the file of the packets at these links, or returns `None` if there are none.
+/// Begins the file for packets captured at these links, or returns `None` if there are no links.
 fn begin_capture(
     plan: &Plan,
     links: Vec<usize>,
@@ -121,8 +121,8 @@ fn begin() -> Instant {
     Instant::now()
 }
 
-/// Works without the interpreter lock, and acquires it for each progress report. An exception that
-/// Python then raises ends the work.
+/// Does `work` without the interpreter lock, which it acquires for each progress report. An exception that
+/// Python then raises stops `work`.
 fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
@@ -155,7 +155,7 @@ fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &RunProgress) -> PyRe
     callback.call1(py, (dict,)).map(|_| ())
 }
 
-/// tc's message, at the location of the queue that it refuses.
+/// Reports tc's message at the place in the scenario that defines the queue refused by tc.
 fn refused_by_tc(py: Python<'_>, plan: &Plan, link: usize, error: &LiveError, file_name: &str) -> PyErr {
     let place = plan.links[link].only_live.clone();
     let problems = place.map(|place| Problem { message: error.to_string(), ..place }).into_iter().collect();

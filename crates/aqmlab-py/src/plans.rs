@@ -47,7 +47,8 @@ pub(crate) fn quantity(text: &str, unit: &str) -> PyResult<u64> {
     parsed.map_err(|error| UsageError::new_err(error.to_string()))
 }
 
-/// Returns such a number in the notation of scenarios: `quantity_text(10_000_000, "bps")` is `10Mbit`.
+/// Returns a whole number of units in the notation of scenarios: `quantity_text(10_000_000, "bps")` is
+/// `10Mbit`.
 #[pyfunction]
 pub(crate) fn quantity_text(value: u64, unit: &str) -> PyResult<String> {
     match unit {

@@ -84,7 +84,7 @@ pub(crate) fn refuse_only_live<'p>(
     Err(scenario_error(py, &ScenarioError { file: file_name.to_owned(), problems }))
 }
 
-/// Returns the links of these names, or all of them for `all`.
+/// Returns the links with these names, or all links if the name is `all`.
 pub(crate) fn captured_links(plan: &Plan, names: &[String]) -> PyResult<Vec<usize>> {
     if names == ["all"] {
         return Ok((0..plan.links.len()).collect());

@@ -39,8 +39,8 @@ impl Sweep {
         json_text(&about(&self.cases, self.cases.arms().collect()))
     }
 
-    /// Checks, for these arms of the first case, that the simulator can run them (if they are to be
-    /// `simulated`) and that they have the ports named in `pcap`.
+    /// Checks that the simulator can run these arms of the first case (if they are to be `simulated`), and
+    /// that the arms have the ports named in `pcap`.
     #[pyo3(signature = (file_name, arms, simulated, pcap))]
     fn check(
         &self,
@@ -63,8 +63,8 @@ impl Sweep {
         Ok(())
     }
 
-    /// Returns one case as JSON text, without expanding any other. The plan made from the case's own text has
-    /// the origins of its values.
+    /// Returns one case as JSON text, without expanding any other. The origins of its values are in the plan
+    /// that is made from the case's own text.
     fn case(&self, py: Python<'_>, index: u64) -> PyResult<String> {
         if index >= self.cases.cases() {
             return Err(PyIndexError::new_err(format!(

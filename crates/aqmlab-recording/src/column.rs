@@ -25,7 +25,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// Returns the type that may be absent, or `None` for types that never are.
+    /// Returns the nullable variant of this type, or `None` if it has none.
     pub const fn optional(self) -> Option<Type> {
         match self {
             Type::U64 | Type::NullableU64 => Some(Type::NullableU64),

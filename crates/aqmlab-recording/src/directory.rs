@@ -10,8 +10,8 @@ use std::thread;
 
 use crate::error::RecordingError;
 
-/// A recording in preparation: a directory under a temporary name next to its future one. If
-/// dropped before [`Recording::write_staged`](crate::Recording::write_staged), it is removed.
+/// A recording in preparation: a directory under a temporary name next to its future one. It is removed if
+/// the value is dropped before [`Recording::write_staged`](crate::Recording::write_staged).
 pub struct Staged {
     temporary: PathBuf,
     target: PathBuf,
@@ -118,7 +118,7 @@ impl Staged {
         file.write_all(bytes).map_err(RecordingError::io("write", &self.path_of(name)))
     }
 
-    /// Gives up a file, as its owner may do ([`StreamedFile::give_up`]). Returns whether it exists.
+    /// Gives up a file, as its owner also can ([`StreamedFile::give_up`]). Returns whether the file exists.
     pub fn give_up(&mut self, name: &str) -> bool {
         let target = self.path_of(name);
         let Some(at) = self.files.iter().position(|file| file.target == target && !file.is_given_up()) else {

@@ -31,7 +31,7 @@ pub enum RecordingError {
         /// the encoder's message
         message: String,
     },
-    /// A value does not fit into its column's file format.
+    /// A value is too large for its column's type in the file.
     #[error("`{value}` in column `{column}` of table `{table}` is too large to record")]
     TooLarge {
         /// the table
@@ -67,7 +67,7 @@ impl RecordingError {
         }
     }
 
-    /// Returns whether this machine is the cause (disk full, quota, permission, read-only), not the
+    /// Returns whether the cause is this machine (disk full, quota, permission, read-only) rather than the
     /// run.
     pub fn is_host_limit(&self) -> bool {
         use io::ErrorKind as Kind;

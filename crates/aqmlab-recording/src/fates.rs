@@ -35,7 +35,7 @@ pub struct Fates {
     pub dropped: Tally,
     /// Packets lost outside the queues: on flows' own links and in delay stages.
     pub lost: Tally,
-    /// Number of links, access links included, passed by packets whose fate is known.
+    /// Number of links, access links included, that packets with a known fate have traversed.
     pub packet_hops: u64,
 }
 
@@ -73,7 +73,7 @@ impl Fates {
     /// Checks that the books balance with the packets still in the network.
     ///
     /// # Errors
-    /// Both sides of the identity that fails.
+    /// Returns both sides of the identity that does not hold.
     pub fn check(&self, resident: Tally) -> Result<(), Imbalance> {
         let packets = self.delivered.packets + self.dropped.packets + self.lost.packets + resident.packets;
         let bytes = self.delivered.bytes + self.dropped.bytes + self.lost.bytes + resident.bytes;

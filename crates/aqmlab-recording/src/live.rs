@@ -18,7 +18,7 @@ pub struct LiveReport {
     pub faithful: bool,
     /// Whether the user interrupted the run.
     pub interrupted: bool,
-    /// The sentences of the checks that failed.
+    /// One sentence for each check that failed.
     pub reasons: Vec<String>,
     /// The conditions of a faithful run.
     pub checks: Vec<Check>,
@@ -104,7 +104,7 @@ pub struct Check {
     pub value: f64,
     /// The largest allowed figure.
     pub limit: f64,
-    /// The unit of both: `s`, `%`, `packets`.
+    /// The unit of the figure and the limit: `s`, `%`, `packets`.
     pub unit: &'static str,
 }
 
@@ -146,7 +146,7 @@ pub struct OffloadReport {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Stall {
-    /// Its beginning, since the start of the run.
+    /// Its beginning, as the time since the start of the run.
     pub at_ns: u64,
     /// Its duration.
     pub length_ns: u64,
@@ -173,9 +173,9 @@ pub struct Frames {
     pub let_in: u64,
     /// Fragments among these.
     pub fragments: u64,
-    /// Packets among these that belong to no flow of the plan.
+    /// Packets in these frames that belong to no flow of the plan.
     pub of_no_flow: u64,
-    /// Frames that did not enter, by their error.
+    /// Frames that did not enter the network, by kind of error.
     pub malformed: BTreeMap<&'static str, u64>,
 }
 
@@ -259,9 +259,9 @@ pub struct KernelQueueReport {
     pub offered: u64,
     /// Packets that returned.
     pub returned: u64,
-    /// Packets that did not return.
+    /// Packets that the kernel did not return.
     pub dropped: u64,
-    /// Packets that returned with a mark.
+    /// Packets that the kernel returned with a mark.
     pub marked: u64,
     /// Drops as counted by the discipline.
     pub kernel_dropped: u64,
@@ -285,7 +285,7 @@ pub struct CapturedCounts {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CaptureStopped {
-    /// Its time, since the start of the run.
+    /// When the capture ended, as the time since the start of the run.
     pub at_ns: u64,
     /// The operating system's error.
     pub reason: String,
@@ -299,7 +299,7 @@ pub struct CapacityReport {
     pub per_packet_ns: Option<u64>,
     /// Processor time per sleep and wake-up.
     pub per_wake_ns: Option<u64>,
-    /// Packet rate with a whole processor.
+    /// Packet rate that a whole processor could handle.
     pub packets_per_s: Option<f64>,
     /// Largest packet rate that a plan may send.
     pub limit_packets_per_s: Option<f64>,
@@ -323,14 +323,14 @@ pub struct MachineFacts {
     pub clocksource: Option<String>,
     /// The kernel's tick.
     pub tick_ns: u64,
-    /// Governor of the first processor's frequency.
+    /// Frequency governor of the first processor.
     pub governor: Option<String>,
-    /// Mean number of threads over the last minute that were runnable or waited for a disk.
+    /// Mean number of threads that were runnable or waiting for a disk, over the last minute.
     pub load: Option<f64>,
     /// Processor time taken by other guests during the run, in percent.
     pub stolen_percent: Option<f64>,
-    /// Share of the time available to real-time threads, in percent; `null` means all.
+    /// Share of processor time that real-time threads may use, in percent; `null` means all of it.
     pub real_time_share_percent: Option<f64>,
-    /// Congestion controls that are loaded.
+    /// Congestion control algorithms that are loaded.
     pub congestion_controls: Vec<String>,
 }

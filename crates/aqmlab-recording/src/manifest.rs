@@ -68,7 +68,7 @@ pub enum Host {
 }
 
 impl Host {
-    /// Returns the word in manifests.
+    /// Returns the word that manifests use for this host.
     pub const fn name(self) -> &'static str {
         match self {
             Host::Sim => "sim",
@@ -77,10 +77,10 @@ impl Host {
     }
 }
 
-/// A link as readers of a recording need it.
+/// The facts about a link that readers of a recording need.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct LinkInfo {
-    /// Its name, also its queue's.
+    /// Its name, which is also its queue's name.
     pub name: String,
     /// Capacity.
     pub rate_bps: u64,

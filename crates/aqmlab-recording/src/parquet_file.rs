@@ -17,7 +17,7 @@ use crate::column::{Column, ColumnData, Type};
 use crate::error::RecordingError;
 use crate::table::Table;
 
-/// Decimal digits of a column of exact integrals.
+/// Number of decimal digits in a column of exact integrals.
 const DECIMAL_DIGITS: i32 = 38;
 /// The smallest number that needs more digits.
 const DECIMAL_LIMIT: u128 = 10u128.pow(DECIMAL_DIGITS as u32);
@@ -129,8 +129,7 @@ fn properties(table: &Table) -> WriterProperties {
     builder.build()
 }
 
-/// A column in Parquet's form: its present values, and for a nullable column the rows that have
-/// one.
+/// A column in Parquet's form: the values that are present and, for a nullable column, which rows have one.
 struct Encodable {
     values: Values,
     levels: Option<Vec<i16>>,

@@ -1,5 +1,5 @@
-//! The tables of a run's ports: samples during the run, sums at its end. They are the same for
-//! every host.
+//! The tables of a run's ports: samples during the run, sums at its end. This code is the same for every
+//! host.
 
 use aqmlab_qdisc::books::{Arrivals, ClassBooks, Fates, Tally, TimeWeighted};
 use aqmlab_qdisc::{Backlog, Books, Classed, Histogram, LawSamples, PacketKind, Port, Reason};
@@ -34,8 +34,8 @@ pub struct PortRecord {
     pub law: Table,
 }
 
-/// Counters of a port, which samples show as differences. Differences wrap because a count carried over a
-/// restart of the books is below zero.
+/// Counters of a port, which samples show as differences. Differences use wrapping arithmetic because a count
+/// carried over a restart of the books is below zero.
 #[derive(Clone, Copy, Default)]
 struct Counters {
     arrivals_packets: u64,
@@ -54,8 +54,8 @@ impl Counters {
             sum.arrivals_packets += arrived.packets;
             sum.arrivals_bytes += arrived.bytes;
             sum.departures_bytes += class.departed.bytes;
-            // Most ports never drop or mark: the counts of such ports are not read, because they are not in
-            // the cache.
+            // Most ports never drop or mark: their counts are not read, because they would not be in the
+            // processor's cache.
             for fates in class.fates.iter().filter(|_| books.has_fates()) {
                 for reason in Reason::ALL {
                     let dropped = fates.dropped[reason as usize].packets;
@@ -278,7 +278,7 @@ impl Sums<'_> {
     }
 }
 
-/// Returns the smallest value that lasted for some time; zero if no time has passed.
+/// Returns the smallest value that lasted for any time at all; zero if no time has passed.
 fn least(series: &TimeWeighted) -> u64 {
     if series.min == u64::MAX { 0 } else { series.min }
 }
@@ -311,8 +311,7 @@ fn push_bins(table: &mut Table, [queue, class, kind]: [&str; 3], histogram: &His
     }
 }
 
-/// Returns the number of samples that a run takes of its ports: one per `interval`, the end
-/// included.
+/// Returns the number of samples that a run takes of its ports: one per `interval`, including one at the end.
 pub fn samples_in(run: Span, interval: Span) -> usize {
     if interval.is_zero() { 0 } else { run.div_span(interval) as usize }
 }

@@ -36,9 +36,9 @@ impl Recording {
         self.tables.iter().find(|table| table.name == name)
     }
 
-    /// Writes the directory `dir`: one Parquet file per table, and `manifest.json`. Parents are
-    /// created. The directory appears completely, under its name, or not at all; its files are on
-    /// the disk before it appears.
+    /// Writes the directory `dir`: one Parquet file per table, and `manifest.json`. Parents are created. The
+    /// directory appears under its name with all its files or not at all; the files are on the disk before it
+    /// appears.
     ///
     /// # Errors
     /// If `dir` exists or the operating system refuses; nothing is then left behind.
@@ -57,7 +57,7 @@ impl Recording {
         staged.publish()
     }
 
-    /// Does the same in a directory that already contains files written during the run.
+    /// Writes the recording into a directory that already contains files written during the run.
     ///
     /// # Errors
     /// If the operating system refuses; nothing is then left behind.

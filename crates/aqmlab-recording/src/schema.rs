@@ -220,7 +220,7 @@ pub const PACKETS: Schema = Schema {
     ],
 };
 
-/// Exact counts and sums of requests, one row per class that makes requests and size band.
+/// Exact counts and sums of requests, one row per size band of each class that makes requests.
 pub const REQUEST_SUMMARY: Schema = Schema {
     name: "request_summary",
     columns: &[
@@ -266,7 +266,7 @@ pub const REQUEST_SAMPLE: Schema = Schema {
     ],
 };
 
-/// Exact counts and sums of pages, one row per class that fetches pages and page-weight band.
+/// Exact counts and sums of pages, one row per page-weight band of each class that fetches pages.
 pub const PAGE_SUMMARY: Schema = Schema {
     name: "page_summary",
     columns: &[

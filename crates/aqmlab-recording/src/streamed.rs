@@ -38,9 +38,9 @@ pub struct StreamedTable {
     held: Option<Vec<u8>>,
 }
 
-/// The digest of the contents is that of [`Table::digest`], with two differences because the number
-/// of rows is known last: the hashed bytes begin with the text `aqmlab-table-2`, and the number of
-/// rows (u64) follows the values.
+/// The digest of the contents is that of [`Table::digest`], with two differences because the number of rows
+/// is not known until the end: the hashed bytes begin with the text `aqmlab-table-2`, and the number of rows
+/// (u64) follows the values.
 impl TableWriter {
     /// Begins a table's file in a recording in preparation.
     ///
@@ -52,7 +52,7 @@ impl TableWriter {
         TableWriter::of(Sink::Staged(file), staged.path_of(&name), schema)
     }
 
-    /// Does the same for a run without a directory: the file is held in memory.
+    /// Begins the file for a run without a directory, and holds it in memory.
     ///
     /// # Errors
     /// If the columns cannot be encoded.
@@ -60,7 +60,7 @@ impl TableWriter {
         TableWriter::of(Sink::Held(Vec::new()), format!("{}.parquet", schema.name).into(), schema)
     }
 
-    /// Does the same on any sink; messages name `path`.
+    /// Begins the file on any sink; messages name `path`.
     ///
     /// # Errors
     /// If the columns cannot be encoded, or the sink refuses.
@@ -89,8 +89,8 @@ impl TableWriter {
     /// Writes the rows of `batch`.
     ///
     /// # Errors
-    /// If a value does not fit its column, or the operating system refuses. Nothing may be written
-    /// after that.
+    /// If a value does not fit its column, or the operating system refuses. Nothing may be written after an
+    /// error.
     ///
     /// # Panics
     /// If `batch` is a part of another table.

@@ -15,7 +15,8 @@ use crate::parquet_file::encode;
 use crate::schema::Schema;
 use crate::table::Table;
 
-/// The columns, the same in CSV and Parquet. Values of a connection are only in its first row.
+/// The columns, the same in CSV and Parquet. Values that belong to the whole connection are only in its first
+/// row.
 const VECTORS: Schema = Schema {
     name: "vectors",
     columns: &[
@@ -70,8 +71,8 @@ fn table(classes: &[(&ClassPlan, Vec<ConnectionVector>)]) -> Table {
     table
 }
 
-/// Returns a table as text. Names have no characters that need quotes, and the shortest text of a float is
-/// read back as the same float.
+/// Returns a table as text. Names contain no characters that need quotes, and each float is written as the
+/// shortest text that is read back as the same float.
 fn csv(table: &Table) -> String {
     let names: Vec<_> = table.columns.iter().map(|column| column.name).collect();
     let mut text = names.join(",");
@@ -99,9 +100,9 @@ const MOST_OF_NS2: u64 = i32::MAX as u64;
 /// Returns the connection vectors of a class in the alternate format of Tmix: microseconds and
 /// bytes, sequential connections.
 ///
-/// A zero time between an arrival and its consequence is written as 1 because ns-2 reads 0 as *does
-/// not wait for an arrival*. The server closes one microsecond after its last response. There are
-/// no losses; the round-trip time is the contribution of the connection's own delays.
+/// A zero time between an arrival and the action that it causes is written as 1 because ns-2 reads 0 as *does
+/// not wait for an arrival*. The server closes one microsecond after its last response. The file states no
+/// losses, and its round-trip time is the part contributed by the connection's own delays.
 ///
 /// # Errors
 /// If the format cannot hold a connection. The error is a sentence without a full stop.

@@ -1,4 +1,4 @@
-//! Captures: each block follows the format, and a capture is part of a recording or does not exist.
+//! Captures: each block follows the format, and a capture either is part of a recording or does not exist.
 
 mod support;
 
@@ -53,7 +53,8 @@ const BLOCKS: [&str; 4] = [
     // Packet: interface, upper and lower half of the time, 5 of 1500 bytes; inbound; "queueing delay 7 ns, dropped overflow".
     "06000000 60000000 00000000 01000000 02000000 05000000 dc050000 450005dc09000000 02000400 01000000 \
      01002500 7175657565696e672064656c61792037206e732c2064726f70706564206f766572666c6f77000000 00000000 60000000",
-    // Statistics at 2^32 + 9 ns: the end is the same, 4 packets arrived, and 3 of them are missing.
+    // Statistics at 2^32 + 9 ns: the capture ends at the same time, 4 packets arrived, and 3 of them are
+    // missing.
     "05000000 40000000 00000000 01000000 09000000 03000800 0100000009000000 04000800 0400000000000000 \
      05000800 0300000000000000 00000000 40000000",
 ];

@@ -13,7 +13,7 @@ use aqmlab_units::{Instant, Rate, Span};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// An empty folder for this test alone.
+/// An empty folder that no other test uses.
 fn scratch(test: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("aqmlab-recording-{test}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&path);
@@ -157,8 +157,8 @@ fn a_path_through_a_file_is_refused_with_the_path_in_the_message() {
 
 #[test]
 fn a_full_disk_is_recognised_and_leaves_nothing() {
-    // /dev/full answers every write with ENOSPC. A recording cannot be made inside it, so the error is
-    // produced as the writer would encounter it.
+    // /dev/full answers every write with ENOSPC. It cannot contain a recording, so the test produces the
+    // error in the way in which the writer would encounter it.
     let source = fs::write("/dev/full", "x").expect_err("always full");
     let error = RecordingError::Io { operation: "write", path: "run/law.parquet".into(), source };
     assert!(error.is_host_limit());

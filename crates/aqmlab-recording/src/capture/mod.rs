@@ -1,11 +1,11 @@
 //! Packets that pass a port, as a pcapng file in addition to the tables, for Wireshark, tshark and
 //! similar programs.
 //!
-//! A host reports each packet once per port, with its first bytes: when its transmission begins, or
-//! when it is dropped. [`Capture`] writes it at once, so a capture needs constant memory.
-//! Properties that are not visible in the bytes (the waiting time, the reason for a mark or drop)
-//! are in the packet's comment. A capture that cannot be written removes its file at once, so that
-//! the disk has room for the rest of the recording.
+//! A host reports each packet once per port, with its first bytes: when its transmission begins, or when it
+//! is dropped. [`Capture`] writes it at once, so a capture needs constant memory. Properties that are not
+//! visible in the bytes (the waiting time, the reason for a mark or drop) are in the packet's comment. If a
+//! capture cannot be written, its file is removed at once, so that the disk has room for the rest of the
+//! recording.
 
 mod pcapng;
 
@@ -39,7 +39,7 @@ pub struct CapturedPort {
     pub rate: Rate,
 }
 
-/// A packet that leaves a port's queue, for the link or as a drop.
+/// A packet that leaves a port's queue, either for the link or because it is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketAtPort {
     /// The port, as an index into the captured ports.
@@ -114,7 +114,7 @@ pub struct CaptureReport {
     pub ports: Vec<CapturedPackets>,
 }
 
-/// The outcome of a port's packets.
+/// The outcome of capturing one port's packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CapturedPackets {
     /// The port.
@@ -139,7 +139,7 @@ pub struct CaptureFailure {
     /// The time of the last packet that appeared to be written; the last one actually written lies about 256
     /// KiB earlier in the file.
     pub at: Instant,
-    /// Each port, with no packet written and all of them missed.
+    /// Each port, with all of its packets counted as missing and none as written.
     pub ports: Vec<CapturedPackets>,
     /// The operating system's error.
     pub error: RecordingError,
@@ -171,7 +171,7 @@ impl Capture {
         Capture::of(Sink::Staged(file), &staged.path_of(FILE_NAME), ports, snap)
     }
 
-    /// Does the same on any sink; messages name `path`.
+    /// Begins a file like [`Capture::begin`], but on any sink; messages name `path`.
     ///
     /// # Errors
     /// If the sink refuses.
@@ -205,8 +205,7 @@ impl Capture {
         })
     }
 
-    /// Writes a packet. After an error it only counts the packet: [`Capture::finish`] reports the
-    /// error.
+    /// Writes a packet. After an error, it only counts the packet: [`Capture::finish`] reports the error.
     pub fn note(&mut self, packet: &PacketAtPort, frame: Frame<'_>) {
         self.noted[packet.port as usize] += 1;
         let Some(file) = &mut self.file else { return };
@@ -218,7 +217,7 @@ impl Capture {
             at_ns: packet.at.as_ns(),
             head: &frame.head[..kept],
             len: frame.len,
-            // A dropped packet has entered the port and does not leave it.
+            // A dropped packet has entered the port but does not leave it.
             direction: if packet.dropped.is_some() { Direction::Inbound } else { Direction::Outbound },
             comment: &self.comment,
         };

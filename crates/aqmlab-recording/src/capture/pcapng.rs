@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 
-/// The first bytes of a packet are IPv4 or IPv6: "LINKTYPE_RAW".
+/// A packet begins with its IPv4 or IPv6 header: "LINKTYPE_RAW".
 const LINKTYPE_RAW: u16 = 101;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -38,7 +38,7 @@ pub struct Interface<'a> {
     pub name: &'a str,
     /// Its speed.
     pub bits_per_second: u64,
-    /// Largest number of bytes kept of a packet.
+    /// Maximum number of bytes kept of each packet.
     pub snap: u32,
 }
 
@@ -75,7 +75,7 @@ pub struct Statistics {
     pub end_ns: u64,
     /// Packets to be captured.
     pub received: u64,
-    /// Those of these packets that are not in the file.
+    /// The number of these packets that are not in the file.
     pub dropped: u64,
 }
 
@@ -146,7 +146,7 @@ impl<W: Write> PcapngWriter<W> {
         &self.sink
     }
 
-    /// Returns its sink when there is nothing more to write.
+    /// Returns the sink, once there is nothing more to write.
     pub fn into_sink(self) -> W {
         self.sink
     }
@@ -159,10 +159,10 @@ impl<W: Write> PcapngWriter<W> {
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.u32(kind);
-        self.u32(0); // the length, known at the end
+        self.u32(0); // placeholder for the length, which is known at the end
     }
 
-    /// Ends the options; the length is at both ends of a block [3.1].
+    /// Ends the options and the block, which has its length at both ends [3.1].
     fn end(&mut self) -> io::Result<()> {
         self.u16(END_OF_OPTIONS);
         self.u16(0);

@@ -27,14 +27,15 @@ pub struct Exchange {
 pub enum Ending {
     /// The last byte of the response has arrived.
     Completed,
-    /// Its connection was reset or given up.
+    /// The exchange's connection was reset or given up.
     Failed,
-    /// The run is over, or its class has stopped sending, and it has neither completed nor failed.
+    /// The run is over, or the exchange's class has stopped sending, and the exchange has neither completed
+    /// nor failed.
     Censored,
 }
 
 impl Ending {
-    /// Returns the word in recordings.
+    /// Returns the word that recordings use for this ending.
     pub const fn name(self) -> &'static str {
         match self {
             Ending::Completed => "completed",

@@ -56,7 +56,7 @@ impl Log {
         self.waiting.len() >= self.full_at
     }
 
-    /// Writes the exchanges that ended before `settled`: no row that belongs before them can still arrive.
+    /// Writes the exchanges that ended before `settled`: no row that belongs before theirs can still arrive.
     pub fn write_until(&mut self, settled: Instant) {
         self.waiting.sort_unstable_by_key(Row::order);
         let due = self.waiting.partition_point(|row| row.at < settled);

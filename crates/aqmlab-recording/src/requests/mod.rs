@@ -1,4 +1,4 @@
-//! Requests: the waiting times of clients. The same for every host.
+//! Requests: the waiting times of clients. This code is the same for every host.
 //!
 //! An exchange is a request and its response. Its response time lasts from the instant at which the
 //! client passes the request to TCP (including the set-up of the connection if the exchange opens
@@ -31,8 +31,8 @@ use crate::schema::{self, Schema};
 use crate::streamed::{StreamedTable, TableWriter};
 use crate::table::Table;
 
-/// Bands of sizes, each wider than the one before by a factor: below `first`, below `first` times
-/// the factor, and so on. The last has no upper end.
+/// Bands of sizes whose upper ends grow by a constant factor: below `first`, below `first` times the factor,
+/// and so on. The last has no upper end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SizeBands {
     /// The smallest size of each band except the first, ascending.
@@ -106,13 +106,14 @@ pub struct RequestRecord {
     pub tables: [Table; 3],
     /// [`schema::PAGE_SUMMARY`], [`schema::PAGE_HISTOGRAMS`], [`schema::PAGE_SAMPLE`], if a class fetches pages.
     pub pages: Option<[Table; 3]>,
-    /// [`schema::REQUESTS`], if every exchange had to be written.
+    /// [`schema::REQUESTS`], if the plan requires a row for every exchange.
     pub rows: Option<StreamedTable>,
 }
 
 struct Class {
     name: String,
-    /// The draws that select the sample: by the stream of the connection and the number of the exchange.
+    /// The draws that select the sample, indexed by the stream of the connection and the number of the
+    /// exchange.
     draws: Stream,
     bands: Vec<Band>,
     sample: Sample,
@@ -144,8 +145,8 @@ impl std::fmt::Debug for RequestRecorder {
 }
 
 impl RequestRecorder {
-    /// Creates a recorder in which nothing has ended. With `rows`, a table of [`schema::REQUESTS`],
-    /// every exchange is written there.
+    /// Creates a recorder to which no ending has been reported yet. If `rows` is given, a table of
+    /// [`schema::REQUESTS`], every exchange is written there.
     ///
     /// # Panics
     /// If `rows` is another table.
@@ -201,12 +202,12 @@ impl RequestRecorder {
         }
     }
 
-    /// Returns the reason why rows could not be written, if any; after such an error there are no rows.
+    /// Returns the reason why rows could not be written, if any; after such an error, there are no rows.
     pub fn failure(&self) -> Option<&RecordingError> {
         self.log.as_ref().and_then(Log::failure)
     }
 
-    /// Returns its memory in bytes, estimated from its lengths.
+    /// Returns the recorder's memory in bytes, estimated from the lengths of its lists.
     pub fn memory_bytes(&self) -> usize {
         let of_class = |class: &Class| {
             let bins = |band: &Band| band.response_time_ns.memory_bytes() + band.waited_ns.memory_bytes();
@@ -216,7 +217,7 @@ impl RequestRecorder {
         classes + self.log.as_ref().map_or(0, Log::memory_bytes)
     }
 
-    /// Returns the tables. Exchanges in progress have been reported as [`Ending::Censored`].
+    /// Returns the tables. The host must first have reported exchanges in progress as [`Ending::Censored`].
     ///
     /// # Errors
     /// If rows could not be written.

@@ -40,7 +40,7 @@ impl PartialOrd for Kept {
 }
 
 impl Sample {
-    /// Creates an empty sample of at most `size`.
+    /// Creates an empty sample of at most `size` exchanges.
     pub fn new(size: usize) -> Self {
         Sample { size, kept: BinaryHeap::new() }
     }
@@ -56,7 +56,7 @@ impl Sample {
         }
     }
 
-    /// Returns its memory in bytes.
+    /// Returns the sample's memory in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.kept.capacity() * size_of::<Kept>()
     }
