@@ -19,7 +19,7 @@ test:            ## the fast lane: format, lint, bare-metal build, Rust and Pyth
 test-slow:       ## the long lane: thousand-seed kits, seeded mutations, comparison runs with ns-2
 	@tools/test-slow.sh
 
-fuzz:            ## any bytes into the live router and its parser, FUZZ_SECONDS (60) each; needs nightly and cargo-fuzz
+fuzz:            ## arbitrary bytes into the live router and its parser, FUZZ_SECONDS (60) each; needs nightly and cargo-fuzz
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
 bench:           ## instructions, memory, ratios to ns-2 and ns-3: half an hour on a quiet machine

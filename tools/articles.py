@@ -3,8 +3,9 @@
     .venv/bin/python tools/articles.py [KEY ...]     (make articles)
 
 Writes into target/articles/KEY: metadata.yaml, article.md, bibliography.bib and the figures; article.html and
-article.tex if pandoc is installed, and article.pdf if Chromium is installed too. All numbers are those of the
-committed scorecard; authors, ORCIDs and the addresses of code and data are left to those who submit it.
+article.tex if pandoc is installed, and article.pdf if Chromium is installed, too. All numbers are those of
+the committed scorecard; authors, ORCIDs and the addresses of code and data are left to those who submit the
+article.
 """
 
 import argparse
@@ -25,14 +26,14 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "target" / "articles"
 LEFT_OUT = ("A claim of your own",)
 RESULTS = ("The score", "What does not hold, and why")
-"""Headings of a paper's README with which its results begin."""
+"""The headings at which the results begin in a paper's README."""
 HOW_SCORED = """\
-A finding holds or fails if the 95 % interval of what it states lies on one side of its threshold; otherwise
-it is undecided. The table has the comparison that decides each finding."""
+A finding holds or fails if the 95 % interval of the quantity that it is about lies on one side of its
+threshold; otherwise it is undecided. The table shows the comparison that decides each finding."""
 
 
 def sections(text: str) -> dict[str, str]:
-    """The parts of a Markdown text by the headings of their second level, in their order."""
+    """The parts of a Markdown text by their second-level headings, in order."""
     found = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)[1:]
     return {heading: body.strip() for heading, body in zip(found[::2], found[1::2], strict=True)}
 
@@ -48,7 +49,7 @@ def lower(body: str) -> str:
 
 
 def title_of(paper: Paper, card: dict[str, Any]) -> str:
-    """``[Re]`` or ``[¬Re]``, by the majority of the decided firm findings, and the paper's title."""
+    """``[Re]`` or ``[¬Re]``, by the outcome of most decided firm findings, and the paper's title."""
     firm = card["counts"]["firm"]
     return f"{'[Re]' if firm['holds'] > firm['fails'] else '[¬Re]'} {paper.title}"
 
@@ -83,7 +84,7 @@ def cited(paper: Paper) -> str:
 
 
 def metadata(paper: Paper, card: dict[str, Any]) -> str:
-    """metadata.yaml of ReScience C; fields for the authors are empty."""
+    """The text of ReScience C's metadata.yaml, with empty fields for the authors."""
     doi = paper.citation.get("doi", "")
     return f"""\
 title: {quoted(title_of(paper, card))}
@@ -118,7 +119,7 @@ language: Rust
 
 
 def findings(card: dict[str, Any]) -> Iterator[str]:
-    """The table of the findings, each with the comparison that decides."""
+    """The table of the findings, each with the comparison that decides it."""
     yield "| finding | strength | what the paper says | score | what was measured |\n"
     # The widths of the columns, for pandoc.
     yield "|----|-----|------------------------|------|--------------------------------------|\n"
@@ -158,7 +159,7 @@ same scenario and seed give the same bytes.
 
 
 def drawn(folder: Path) -> None:
-    """The article for readers, as far as the programs for it are installed."""
+    """Draw the article in the formats for which the programs are installed."""
     if shutil.which("pandoc") is None:
         sys.stdout.write("pandoc is not installed: no article.html, article.tex, article.pdf\n")
         return
@@ -208,13 +209,13 @@ def write(paper: Paper, folder: Path) -> None:
 
 
 def main() -> None:
-    """Write the articles of the papers that are named, or of all that are scored."""
+    """Write the articles of the papers that are named, or of all papers that have a scorecard."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("key", nargs="*", help="papers; all that have a scorecard by default")
+    parser.add_argument("key", nargs="*", help="papers; by default, all that have a scorecard")
     scored = sorted(file.parent.name for file in papers_folder().glob("*/scorecard.json"))
     keys = parser.parse_args().key or scored
     if unknown := set(keys) - set(scored):
-        parser.error(f"no scorecard of {', '.join(sorted(unknown))}; there are {', '.join(scored)}")
+        parser.error(f"no scorecard of {', '.join(sorted(unknown))}; there are some of {', '.join(scored)}")
     for key in keys:
         write(read_paper(papers_folder() / key), PLACE / key)
         drawn(PLACE / key)

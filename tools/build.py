@@ -8,7 +8,7 @@ from pathlib import Path
 root = Path(__file__).parent.parent
 maturin = Path(sys.executable).parent / "maturin"
 command = [str(maturin), "develop", "--release", "--quiet", "--skip-install"]
-# The package is installed once as an editable one; later builds only replace the extension module.
+# The package is installed once, as an editable package; later builds only replace the extension module.
 installed = subprocess.run(
     [sys.executable, "-m", "pip", "show", "--quiet", "--disable-pip-version-check", "aqmlab"],
     capture_output=True,

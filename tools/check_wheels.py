@@ -45,7 +45,7 @@ def faults(wheel: Path, files: set[str]) -> list[str]:
 
 
 def main(wheels: list[str]) -> int:
-    """Report the faults of all wheels; return the exit code."""
+    """Report the errors of all wheels; return the exit code."""
     files = wanted()
     found = 0
     for wheel in map(Path, wheels):

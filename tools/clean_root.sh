@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs a wheel in a bare Debian 12 that has Python and no compiler, and times the demonstration.
+# Installs a wheel in a bare Debian 12 that has Python but no compiler, and times the demonstration.
 # Usage: tools/clean_root.sh WHEEL ROOT     (debootstrap creates ROOT if it does not exist)
 set -euo pipefail
 wheel=$1 root=$2
@@ -10,7 +10,7 @@ rm -rf "$root/root/demo" "$root/root/env" "$root/dist" "$root/root/.cache"
 mkdir "$root/dist"
 cp "$wheel" "$root/dist"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
-# This machine's certificates and package index, if it has its own.
+# Uses this machine's own certificates and package index, if there are any.
 [ ! -e /etc/ssl/certs/ca-certificates.crt ] || cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
 for file in /etc/pip.conf "$HOME/.config/pip/pip.conf"; do [ ! -e "$file" ] || cp "$file" "$root/etc/pip.conf"; done
 unshare --mount --pid --fork chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin LANG=C.UTF-8 \
@@ -19,8 +19,8 @@ unshare --mount --pid --fork chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr
     mount -t proc proc /proc
     cd /root
     began=$(date +%s.%N)
-    since() { # wall time and processor time so far
-        times >spent # not in a subshell, which has spent nothing
+    since() { # TEXT: prints the wall time and processor time so far
+        times >spent # not in a subshell, which would report only its own time
         python3 - "$began" "$1" "$(tail -1 spent)" <<"END"
 import re, sys, time
 began, what, spent = sys.argv[1:]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a clean clone to the demonstration's table and report; prints where the time went.
+# Goes from a clean clone to the demonstration's table and report; prints how long each step took.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 t0=$(date +%s)

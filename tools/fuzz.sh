@@ -14,7 +14,7 @@ cargo fuzz --version >/dev/null 2>&1 || {
     echo "fuzzing needs cargo-fuzz: cargo install cargo-fuzz" >&2
     exit 3
 }
-# No code here is unsafe, so nothing needs an address sanitizer: without it, ten times as many inputs are tried.
+# No code here is unsafe, so no address sanitizer is needed; without it, ten times as many inputs are tried.
 for target in frame router; do
     mkdir -p "fuzz/corpus/$target" "fuzz/seeds/$target"
     echo "== $target, $seconds s"

@@ -16,7 +16,7 @@ command -v cargo >/dev/null || {
 }
 if [ ! -x .venv/bin/python ]; then
     "$python" -m venv .venv || {
-        echo "could not make .venv: on Debian, apt-get install python3-venv" >&2
+        echo "could not make .venv; on Debian, run: apt-get install python3-venv" >&2
         exit 3
     }
 fi

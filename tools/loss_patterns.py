@@ -1,9 +1,9 @@
-"""Draw how Reno, NewReno and SACK react to one, two, three and half a window of losses, next to ns-2.
+"""Draw how Reno, NewReno and SACK react to losing one, two or three segments or half a window, next to ns-2.
 
     .venv/bin/python tools/loss_patterns.py [docs/images/loss-patterns.svg]
 
 Runs the cases of vectors/ns2-single-flow with the simulator, compares each send with ns-2's, draws both and
-prints their differences. Ends with 1 if a case differs by more than a microsecond or in a sequence number.
+prints their differences. Exits with 1 if a case differs by more than a microsecond or in a sequence number.
 """
 
 import csv
@@ -41,7 +41,7 @@ def cases() -> dict[str, dict[str, str]]:
 
 
 def case_name(recovery: str, pattern: str) -> str:
-    """NewReno's cases are the oldest: the names of most are just the pattern's."""
+    """The name of a case. NewReno's cases are the oldest, and most of them are named by the pattern alone."""
     named = f"{recovery}_{pattern}"
     return named if (VECTORS / f"{named}.csv").is_file() else pattern
 
@@ -53,7 +53,7 @@ def theirs(name: str) -> tuple[str, np.ndarray[Any, np.dtype[np.float64]]]:
 
 
 def scenario(case: dict[str, str], phase_ns: str) -> dict[str, Any]:
-    """The case as the simulator reads it: ns-2 numbers packets from 0, a scenario from 1."""
+    """The case as a scenario for the simulator: ns-2 numbers packets from 0, a scenario from 1."""
     lost = [int(number) + 1 for number in case["drop"].split()]
     queue = {"kind": "droptail", "limit": "999p"}
     tcp = {
@@ -95,7 +95,7 @@ def ours(case: dict[str, str], phase_ns: str) -> list[Journey]:
 
 
 def distance_us(packets: list[Journey], vector: np.ndarray[Any, np.dtype[np.float64]], end_s: float) -> float:
-    """The largest difference of a send time in us; infinite if another segment was sent."""
+    """The largest difference in send time in us; infinite if the simulators sent different segments."""
     sent = [(p.sent_ns / 1e3, (p.seq or 0) - 1) for p in packets if p.toward == "receiver" and p.payload]
     # The last events depend on the instant at which each simulator stops.
     last = end_s * 1e6 - 10
@@ -107,7 +107,7 @@ def distance_us(packets: list[Journey], vector: np.ndarray[Any, np.dtype[np.floa
 
 
 def window(packets: list[Journey]) -> tuple[float, float]:
-    """The time to show: from before the first loss to after the last segment sent again, in s."""
+    """The time to show, in s: from before the first loss to after the last retransmitted segment."""
     lost = min(p.sent_ns for p in packets if p.lost_ns is not None)
     again = max(p.sent_ns for p in packets if p.again)
     return lost / 1e9 - 0.1, again / 1e9 + 0.4

@@ -20,7 +20,7 @@ EXIT_CODES = "Exit codes:"
 
 
 def escaped(text: str) -> str:
-    """A text for roff: backslashes and leading dots are escaped, hyphens are ASCII."""
+    """A text for roff, with backslashes and leading dots escaped and hyphens in ASCII."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join(f"\\&{line}" if line[:1] in {".", "'"} else line for line in text.splitlines())
 
@@ -45,12 +45,12 @@ def listed(heading: str, records: Iterable[tuple[str, str]]) -> str:
 
 
 def visible(command: Any) -> dict[str, Any]:  # noqa: ANN401 (Typer does not export the type of its commands)
-    """The commands below this one that `--help` lists."""
+    """The subcommands of this command that `--help` lists."""
     return {name: below for name, below in getattr(command, "commands", {}).items() if not below.hidden}
 
 
 def commit_date() -> str:
-    """The date of the last commit: the same sources give the same pages."""
+    """The date of the last commit, so that the same sources give the same pages."""
     asked = ["git", "log", "-1", "--format=%cs"]
     return subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -103,7 +103,7 @@ def see(other: list[str]) -> str:
 
 
 def contexts(command: Any, name: str, parent: Any = None) -> Iterator[Any]:  # noqa: ANN401
-    """The contexts of a command and of its subcommands, as in a call."""
+    """The contexts of a command and of its subcommands, as when they are called."""
     context = command.context_class(command, info_name=name, parent=parent, **command.context_settings)
     yield context
     for below, inner in visible(command).items():

@@ -1,4 +1,4 @@
-"""Try seeded mutations: whether the suite detects errors in transport, a law, the simulator or a statistic.
+"""Try seeded mutations: each is an error in transport, a law, the simulator or a statistic to be detected.
 
 Each entry of tests/mutations/mutations.toml changes one expression of one file. For each, this program
 applies the change to a copy of the tree, builds, runs the named tests, and expects them to fail. A mutation
@@ -25,12 +25,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "tests" / "mutations" / "mutations.toml"
-# The copy and its build are kept between calls: each mutation then compiles one crate and its dependents.
+# The copy and its build are kept between calls, so each mutation compiles only one crate and its dependents.
 TREE = ROOT / "target" / "mutations"
 SOURCES = ("Cargo.toml", "Cargo.lock", "crates", "vectors", "scenarios", "tests", "docs", "peers")
 PYTHON_SOURCES = ("pyproject.toml", "python")
-"""With the extension module as last built: mutations of Python code need no build."""
-# Tests that run ns-2 itself: not every machine has it, and the mutations must be caught without it.
+"""Python tests use the extension module as it was last built: mutations of Python code need no build."""
+# Tests that run ns-2 itself are skipped: not every machine has it, and mutations must be caught without it.
 SKIPPED = ("--skip", "equals_ns2")
 # A mutation may make a test run forever.
 TEST_SECONDS = 600
@@ -67,18 +67,18 @@ def is_python(tests: str) -> bool:
 
 
 def interpreter() -> str:
-    """The Python that aqmlab is installed for."""
+    """The Python interpreter for which aqmlab is installed."""
     installed = ROOT / ".venv" / "bin" / "python"
     return str(installed) if installed.exists() else sys.executable
 
 
 def run_tests(tests: str, seconds: int, *, only_build: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run these tests in the copy; their whole process group ends with this call."""
+    """Run these tests in the copy, and end their whole process group before returning."""
     environment = {**os.environ, "CARGO_TARGET_DIR": str(TREE / "target"), "CARGO_TERM_COLOR": "never"}
     # A failing property must not leave its counterexample in the copy.
     environment["PROPTEST_DISABLE_FAILURE_PERSISTENCE"] = "1"
     if is_python(tests):
-        # The copy precedes the installed package, which is the tree itself; byte code is matched by time.
+        # The copy precedes the installed package (the tree itself); no byte code, as it is matched by time.
         environment |= {"PYTHONPATH": str(TREE / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
         selected = ["-x", "-p", "no:cacheprovider", "-m", "not slow", *tests.split()]
         command = [interpreter(), "-m", "pytest", *selected]
@@ -139,7 +139,7 @@ def judge(tests: str) -> tuple[bool, str]:
         return False, "SURVIVED"
     failed = re.findall(r"^    ([\w:]+)$|^FAILED (\S+)", result.stdout, re.MULTILINE)
     if not failed and "panicked" not in result.stdout + result.stderr:
-        return False, "NO TEST FAILED, but they ended in error\n" + (result.stdout + result.stderr)[-1500:]
+        return False, "NO TEST FAILED, but they ended with errors\n" + (result.stdout + result.stderr)[-1500:]
     return True, ", ".join(dict.fromkeys(rust or python for rust, python in failed))
 
 
@@ -156,7 +156,7 @@ def broken_without_mutation(chosen: list[dict[str, str]]) -> bool:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Hold the copy: two programs that mutate one tree would judge each other's mutations."""
+    """Lock the copy: two programs that mutate one tree would judge each other's mutations."""
     TREE.mkdir(parents=True, exist_ok=True)
     with (TREE / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -164,12 +164,12 @@ def alone() -> Iterator[None]:
 
 
 def run(chosen: list[dict[str, str]]) -> int:
-    """Try the chosen mutations and sum up."""
+    """Try the chosen mutations and print a summary."""
     escaped: list[str] = []
     tried = 0
     try:
         sync_sources()
-        print(f"{len(chosen)} mutations; first the tests on the code as it is", flush=True)
+        print(f"{len(chosen)} mutations; first, the tests run on the unchanged code", flush=True)
         if broken_without_mutation(chosen):
             return 2
         for mutation in chosen:
@@ -205,7 +205,7 @@ def main() -> int:
     unknown = set(only) - {m["name"] for m in mutations}
     if unknown:
         parser.error(f"no such mutation: {', '.join(sorted(unknown))} (--list shows all)")
-    # A program that receives a stop signal restores its copy and ends its tests.
+    # On a stop signal, the program restores its copy and ends its tests.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with alone():
         return run([m for m in mutations if m["name"] in only])

@@ -1,12 +1,13 @@
-"""Rewrite the outputs of runs in the documents: printed texts, and the figures of the commands next to them.
+"""Rewrite the outputs in the documents: texts that programs print, and the figures that commands draw.
 
     .venv/bin/python tools/outputs.py            rewrite all
-    .venv/bin/python tools/outputs.py --check    only compare the texts; ends with 1 if one is stale
+    .venv/bin/python tools/outputs.py --check    only compare the texts; exit with 1 if one is stale
 
-A printed text is a block after ``<!-- output of `COMMAND` -->`` or ``<!-- output of the program above -->``.
-A figure is drawn into docs/images by an indented line of a document and the indented lines around it.
-A tutorial is a session in its own folder: blocks with a title are files, indented lines are commands, and a
-block after ``<!-- printed by the last command -->`` is the output of the command above it.
+The text that a program prints is a block after ``<!-- output of `COMMAND` -->`` or
+``<!-- output of the program above -->``. The commands of a figure are an indented line of a document that
+draws into docs/images, and the indented lines around it. A tutorial is a session
+in its own folder: blocks with a title are files, indented lines are commands, and a block after
+``<!-- printed by the last command -->`` is the output of the command above it.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 WIDTH = "160"
-NARROW = "96"  # of tutorials, which are read on a page
+NARROW = "96"  # width of tutorials, which are read on a page
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SHOWN = re.compile(
@@ -46,13 +47,13 @@ def printed(command: list[str], folder: Path, width: str = WIDTH) -> str:
 
 
 def aqmlab(line: str, scratch: Path) -> list[str]:
-    """The words of a command line of aqmlab, its recordings in a scratch folder."""
+    """The words of a command line of aqmlab, with its recordings in a scratch folder."""
     words = [re.sub(r"^runs/", f"{scratch}/", word) for word in shlex.split(line)]
     return [sys.executable, "-m", *words]
 
 
 def with_outputs(document: str) -> str:
-    """The document with the texts that its commands and programs print now."""
+    """The document with the texts that its commands and programs currently print."""
 
     def replaced(found: re.Match[str]) -> str:
         with tempfile.TemporaryDirectory() as scratch:

@@ -1,7 +1,7 @@
-"""Rewrite the texts that follow from data: docs/metrics.md, ARTIFACT.md, citations.
+"""Rewrite the texts that are generated from data: docs/metrics.md, ARTIFACT.md, citations.
 
 .venv/bin/python tools/pages.py            rewrite all
-.venv/bin/python tools/pages.py --check    write nothing; ends with 1 if one is stale
+.venv/bin/python tools/pages.py --check    write nothing; exit with 1 if one is stale
 """
 
 import argparse
@@ -101,13 +101,13 @@ def reference(paper: Paper) -> Iterator[str]:
 
 
 def citation_file() -> str:
-    """CITATION.cff: its end is rewritten, and the rest is kept."""
+    """CITATION.cff with its end rewritten and the rest kept."""
     kept = re.split("(?<=from their folders.\n)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))[0]
     return kept + "".join(line for paper in papers() for line in reference(paper))
 
 
 def citations() -> str:
-    """The entries of BibTeX that are in the package: the program as in CITATION.cff, and the papers."""
+    """The BibTeX entries that the package contains: the program as in CITATION.cff, and the papers."""
     about = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
     def said(key: str) -> str:
@@ -141,12 +141,12 @@ in the scorecard of each folder; a command prints its own.
 
 
 def cell(text: str) -> str:
-    """A text within a table of Markdown."""
+    """A text for a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
 def simulated_s(paper: Paper) -> dict[str, float]:
-    """Simulated seconds of a cell with all its seeds, by experiment."""
+    """The simulated seconds of one cell with all its seeds, by experiment."""
     found = {}
     for experiment in paper.experiments:
         about = tomllib.loads((paper.path / experiment.file).read_text(encoding="utf-8"))
@@ -155,7 +155,7 @@ def simulated_s(paper: Paper) -> dict[str, float]:
 
 
 def minutes(paper: Paper) -> Callable[[Iterable[tuple[str, Question]]], str]:
-    """The minutes of questions, each with its experiment: their share of the paper's, by simulated time."""
+    """The minutes of questions, each with its experiment: a share of the paper's, by simulated time."""
     names = {e.file: names_of(paper, e) for e in paper.experiments}
     cell_s = simulated_s(paper)
     whole_s = sum(required_cells(names[file], []).of * cell_s[file] for file in names)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Builds and checks the parts of a release in dist/: sdist, wheels, crates, SBOMs, hashes.
 # Resumable: finished steps of the same sources are not repeated. Steps for which a machine lacks a tool are skipped and
-# listed at the end; RELEASE_STRICT=1 makes that exit with 3.
+# listed at the end; with RELEASE_STRICT=1, the script then exits with 3.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
-tree=$(git stash create) # the commit that a stash would have; empty where nothing is changed
+tree=$(git stash create) # the commit that a stash would create; empty if nothing has changed
 key=$(git rev-parse --short "$(git rev-parse "${tree:-HEAD}^{tree}")")
 work=$root/target/dist/$key
 out=$work/packages
@@ -45,13 +45,13 @@ make_sdist() {
 
 build() { # TARGET FOLDER: builds from the sdist, which proves that the sdist is complete
     local more=()
-    # Chrono names CoreFoundation for time zones, which nothing here uses; the linker must find it.
+    # Chrono links to CoreFoundation for time zones, which nothing here uses, but the linker must find it.
     [[ $1 != *apple* ]] || more=(-- -C "link-arg=-F$root/tools/frameworks")
     (cd "$source" && CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target} PATH=$tools/bin:$PATH \
         maturin build --quiet --release --locked --zig --target "$1" -o "$2" "${more[@]}")
 }
 
-# The wheels carry the manual pages as share/man/man1, which need the program: so one wheel is built without them.
+# The wheels contain the manual pages as share/man/man1. The program writes these, so a first wheel is built without them.
 make_pages() {
     local pages=$source/aqmlab.data/data/share/man/man1
     rm -rf "$source/aqmlab.data" "$work/first"
@@ -97,7 +97,7 @@ clean_root() {
 }
 
 make_crates() {
-    # shellcheck disable=SC2086 # the names are words
+    # shellcheck disable=SC2086 # the variable is a list of words
     cargo package --quiet $published
     cp "${CARGO_TARGET_DIR:-target}"/package/aqmlab-*-"$version".crate "$out"
     # shellcheck disable=SC2086
@@ -114,7 +114,7 @@ make_crates() {
     fi
 }
 
-# CycloneDX: the Rust packages in the wheel by maturin, the Python packages by an environment that has the wheel.
+# CycloneDX: maturin lists the wheel's Rust packages, and an environment with the wheel lists the Python packages.
 make_sbom() {
     "$tools/bin/cyclonedx-py" environment --output-reproducible --of JSON \
         -o "$out/aqmlab-$version-python.cdx.json" "$environment/bin/python"

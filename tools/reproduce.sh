@@ -9,11 +9,11 @@ failed=0
 for paper in papers/*/paper.toml; do
     folder=$(dirname "$paper")
     case " $* " in
-    *" --quick "*) output=runs/quick/$(basename "$folder") ;; # a small version is not to be quoted
+    *" --quick "*) output=runs/quick/$(basename "$folder") ;; # results of a small version must not be quoted
     *) output=$folder ;;
     esac
     .venv/bin/aqmlab reproduce "$folder" --output "$output" "$@" || failed=$?
-    # 1 means a finding that fails without an explanation: the other papers are run nevertheless.
+    # 1 means that a finding fails without an explanation; the other papers are run nevertheless.
     [ "$failed" -le 1 ] || exit "$failed"
 done
 exit "$failed"

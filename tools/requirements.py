@@ -1,4 +1,4 @@
-"""Print the requirements of pyproject.toml to build and run aqmlab, one per line; arguments name extras."""
+"""Print the requirements in pyproject.toml for building and running aqmlab; arguments name extras."""
 
 import sys
 import tomllib

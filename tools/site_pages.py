@@ -3,9 +3,9 @@
     .venv/bin/python tools/site_pages.py      (make site)
 
 The pages are the Markdown files of the repository, in the same folders: each text exists once, and links
-between them hold. Generated here are the pages of the command line and of the Python package, the gallery,
-and a page for each file of the repository that a text links to. Zensical builds the site in its strict
-mode: a link without a target is an error. Neither the build nor a page fetches anything.
+between the texts remain valid. Generated here are the pages of the command line and of the Python package,
+the gallery, and a page for each file of the repository that a text links to. Zensical builds the site in its
+strict mode: a link without a target is an error. Neither the build nor any page fetches anything.
 """
 
 import html
@@ -33,7 +33,7 @@ ASSETS = {".svg", ".png", ".html", ".pdf"}
 
 
 def texts() -> list[Path]:
-    """The Markdown files of the repository, by their paths in it."""
+    """The Markdown files of the repository, as paths relative to its root."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
         cwd=ROOT, check=True, capture_output=True, text=True,
@@ -92,7 +92,7 @@ def with_links(text: str, folder: Path) -> str:
 
 
 def paper_figures() -> list[Path]:
-    """The figures of all papers, simulated and live, below the root."""
+    """The paths of the figures of all papers, simulated and live, relative to the root."""
     return sorted(path.relative_to(ROOT) for path in ROOT.glob("papers/*/figures/**/*.svg"))
 
 
@@ -108,7 +108,7 @@ def stage() -> None:
 
 
 def command_line() -> str:
-    """The page of all commands, from their --help."""
+    """The page of all commands, with the text of their --help."""
     from typer.main import get_command
 
     from aqmlab.cli.app import app
@@ -123,7 +123,7 @@ def command_line() -> str:
             if not below.hidden:
                 yield from pages(below, f"{name} {sub}")
 
-    return "# Command line\n\nWhat `--help` prints of each command.\n\n" + "\n".join(
+    return "# Command line\n\nThe text that `--help` prints for each command.\n\n" + "\n".join(
         pages(get_command(app), "aqmlab")
     )
 
@@ -138,7 +138,7 @@ def section(text: str) -> str:
 def python_package() -> str:
     """The page of the package's public names, from their docstrings."""
     package = importlib.import_module("aqmlab")
-    shown = ["# Python package\n\nWhat `import aqmlab` offers; [From Python](../python.md) explains it.\n"]
+    shown = ["# Python package\n\nIts public names; [From Python](../python.md) explains their use.\n"]
     for name in sorted(package.__all__, key=str.lower):
         thing = getattr(package, name)
         if not callable(thing):
@@ -166,7 +166,7 @@ def shown_figure(title: str, figure: Path, commands: str = "") -> str:
 
 
 def title_of(figure: Path) -> str:
-    """The title that a drawn figure carries."""
+    """The title that is stored in a drawn figure."""
     return html.unescape(re.search(r"<dc:title>(.*?)</dc:title>", figure.read_text(encoding="utf-8"))[1])
 
 
@@ -209,7 +209,7 @@ def gallery() -> str:
 
 
 def main() -> int:
-    """Stage the pages and have them built."""
+    """Stage the pages and build the site."""
     stage()
     for name, page in [("cli", command_line), ("python", python_package), ("gallery", gallery)]:
         write(REFERENCE / f"{name}.md", page())

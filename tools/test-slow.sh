@@ -6,7 +6,7 @@ tools/install.sh test
 echo "== contract kit, 1000 seeds"
 AQMLAB_CONTRACT_SEEDS=1000 cargo test -q -p aqmlab-qdisc --test contract
 .venv/bin/aqmlab aqm check all --seeds 1000
-echo "== random cases of this run, drawn anew"
+echo "== random cases, drawn anew in each run"
 for _ in 1 2 3 4 5; do
     export PROPTEST_RNG_SEED=$RANDOM$RANDOM
     echo "PROPTEST_RNG_SEED=$PROPTEST_RNG_SEED"
@@ -20,7 +20,7 @@ echo "== papers, the small version"
 tools/reproduce.sh --quick
 echo "== steady runs allocate nothing, without debug assertions"
 cargo test -q --release -p aqmlab-sim --test no_allocation
-echo "== any bytes into the live router"
+echo "== arbitrary bytes into the live router"
 if rustup toolchain list 2>/dev/null | grep -q ^nightly && cargo fuzz --version >/dev/null 2>&1; then
     tools/fuzz.sh 60
 else

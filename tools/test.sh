@@ -34,8 +34,8 @@ set -e
 grep -vE "^(running|test result: ok\. 0 passed|\$)" "$logs/rust" || true
 [ "$status" -eq 0 ] || exit 1
 
-step "instructions a packet-hop"
-# Counts in user space; where neither perf nor valgrind can count, there is nothing to compare.
+step "instructions per packet-hop"
+# Counts instructions in user space; if neither perf nor valgrind can count, there is nothing to compare.
 if python3 benches/gate.py --can-count; then
     python3 benches/gate.py
 elif [ -n "${CI:-}" ]; then

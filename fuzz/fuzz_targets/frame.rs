@@ -1,6 +1,6 @@
-//! Arbitrary bytes as a packet: the parser returns a result for all of them and agrees with another parser, and a
-//! mark changes only the traffic class and the checksum. Arbitrary bytes as a super-segment: its segments are joined and split
-//! again without a change.
+//! Tests arbitrary bytes as a packet: the parser returns a result for any bytes and agrees with another
+//! parser, and a mark changes only the traffic class and the checksum. Tests arbitrary bytes as a
+//! super-segment, too: its segments can be joined and split again without a change.
 #![no_main]
 
 use std::net::IpAddr;
@@ -40,7 +40,7 @@ fn join_and_split(read: &[u8]) {
     assert_eq!(again, first);
 }
 
-/// An IPv4 packet with the correct checksum, if its header is complete.
+/// Returns the bytes as an IPv4 packet with the correct checksum, if the header is complete.
 fn repaired(bytes: &[u8]) -> Option<Vec<u8>> {
     let first = *bytes.first().filter(|first| **first >> 4 == 4)?;
     let mut packet = bytes.to_vec();

@@ -1,5 +1,5 @@
-//! Arbitrary bytes at any time at any host of several networks: nothing panics, only packets leave, in order, and
-//! at the end every packet has one fate.
+//! Arbitrary bytes arrive at arbitrary times from any host of several networks: nothing panics, only valid
+//! packets leave, in order, and at the end every packet has exactly one fate.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use libfuzzer_sys::fuzz_target;
 /// A host's operations on a router.
 #[derive(Arbitrary, Debug)]
 enum Act<'a> {
-    /// Brings a packet to a host.
+    /// Passes a packet that a host has sent to the router.
     Accept { host: u8, after: Gap, packet: Packet<'a> },
     /// Calls the router again after some time.
     Advance { after: Gap },
@@ -36,7 +36,7 @@ enum Gap {
 enum Packet<'a> {
     /// Any bytes.
     Any(&'a [u8]),
-    /// A datagram with a correct header: client's port, ECN field, length.
+    /// A datagram with a correct header, for this client port, ECN field and length.
     Good { port: u16, ecn: u8, len: u16 },
 }
 
@@ -71,7 +71,7 @@ impl Packet<'_> {
     }
 }
 
-/// A network for each shape of queue, with delays, losses and a class of a different kind.
+/// Returns a network for each kind of queue, with delays, losses and a class of a different kind.
 const QUEUES: [&str; 6] = [
     r#"kind = "droptail", limit = "5p""#,
     r#"kind = "red", limit = "9p", min_th = "2p", max_th = "6p", w_q = 0.2, ecn = true"#,
@@ -130,7 +130,7 @@ impl FrameSink for Sink {
     fn leave(&mut self, leaving: OutgoingFrame<'_>) {
         assert!(leaving.at >= self.last, "time goes on");
         self.last = leaving.at;
-        let headers = parse(leaving.octets).expect("what leaves is a packet");
+        let headers = parse(leaving.octets).expect("every frame that leaves is a packet");
         assert_eq!(usize::from(headers.total_len), leaving.octets.len());
         assert_eq!(headers.traffic_class & 3, leaving.ecn as u8);
         self.packets += 1;
@@ -138,14 +138,14 @@ impl FrameSink for Sink {
     }
 }
 
-/// So few slots that they run out.
+/// A number of slots so small that they run out.
 const SLOTS: usize = 24;
 
 fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
     let (shape, seed, acts) = input;
     let plan = &plans()[usize::from(shape) % QUEUES.len()];
     let budget = FrameBudget { frames: SLOTS, largest: vec![1500, 576] };
-    let mut router = Router::new(plan, seed, &Registry::builtin(), &budget).expect("the plan is fine");
+    let mut router = Router::new(plan, seed, &Registry::builtin(), &budget).expect("the plan is valid");
     let (mut sink, mut now) = (Sink::default(), Instant::ZERO);
     let mut read = 0;
     for act in acts {
@@ -159,11 +159,12 @@ fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
             Act::Advance { after } => {
                 now = now + span(after);
                 router.advance(now, &mut sink);
-                assert!(router.next_due().is_none_or(|due| due > now), "all that was due has happened");
+                assert!(router.next_due().is_none_or(|due| due > now), "everything that was due has been \
+                                                                        done");
             }
             Act::Wait => {
                 if let Some(due) = router.next_due() {
-                    // Not earlier than the last call, if arrivals were late.
+                    // Not earlier than the last call, in case arrivals were late.
                     now = now.max(due);
                     router.advance(now, &mut sink);
                 }
@@ -185,7 +186,7 @@ fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
     let fates = |of: fn(&aqmlab_live::router::FlowBooks) -> u64| {
         record.flows.iter().flat_map(|flow| &flow.drained).map(of).sum::<u64>()
     };
-    // Packets that belong to no flow are only in the books of the hosts.
+    // Packets that belong to no flow are counted only in the books of the hosts.
     let of_flows = sum(|host| host.accepted.packets - host.of_no_flow);
     assert_eq!(fates(|flow| flow.sent.packets), of_flows);
     assert_eq!(fates(|flow| flow.delivered.packets + flow.dropped + flow.lost), of_flows);
