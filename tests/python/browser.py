@@ -14,7 +14,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 FROM_THE_PAGE = 101845102
-"""Chromium's mark in its network log for requests made by a page, not by itself (blink_resource_loader)."""
+"""Chromium's mark in its network log for requests made by a page, not by Chromium (blink_resource_loader)."""
 
 
 def browse(file, folder, width=1280, scheme="light"):
@@ -44,8 +44,7 @@ def data_of(page):
 
 
 def ask(page, script, folder, width=1280):
-    """The value of a JavaScript expression once the charts of the page are drawn; it may wait for a
-    condition."""
+    """The value of a JavaScript expression after the page's charts are drawn; can wait for a condition."""
     # The page's own policy would forbid the test's script.
     open_page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page)
     asking = f"""<script>

@@ -22,7 +22,7 @@ Value = Callable[..., float | None]
 
 
 class World(Results):
-    """Results with values from a function."""
+    """Results whose values a function returns."""
 
     def __init__(self, value: Value, *, axes=(), arms=("RED", "DropTail"), seeds=10, gone=(), claims=()):
         cells = [()]
@@ -54,7 +54,7 @@ class World(Results):
 
 
 def table(of: Mapping[str, Mapping[str, list[float | None]]], **options) -> World:
-    """A world with only arms: metric, arm, one value per seed."""
+    """A world without axes: for each metric and arm, one value per seed."""
     arms = tuple(next(iter(of.values())))
     seeds = len(next(iter(next(iter(of.values())).values())))
     return World(

@@ -27,7 +27,7 @@ def free_port() -> int:
 
 
 def hidden(directory: Path) -> list[str]:
-    """A prefix for commands that must not see the contents of a directory; skips where this is impossible."""
+    """A prefix for commands that must not see a directory's contents; skips the test if it is impossible."""
     inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-e", "-c"]
     try:
         subprocess.run([*inside, "true"], check=True, capture_output=True)
@@ -44,7 +44,7 @@ class DaskProcesses:
     folder
         The folder of these files and of the workers' scratch directories.
     environment
-        Variables of all of them.
+        Environment variables of all processes.
     options
         Options of the scheduler and of the workers: ``["--tls-ca-file", ...]``.
     """
@@ -91,7 +91,7 @@ class DaskProcesses:
         return worker
 
     def words(self) -> str:
-        """The output of all of them."""
+        """The output of all processes."""
         return "\n".join(file.read_text(errors="replace") for file in sorted(self.folder.glob("*.log")))
 
     def wait_workers(self, count: int) -> None:
@@ -123,7 +123,7 @@ class DaskProcesses:
                 stdout=log,
                 stderr=log,
                 env={**self._environment, **(environment or {})},
-                # The process has its own group, so that a nanny's worker ends with it.
+                # In its own process group, so that a nanny's worker ends with the nanny.
                 start_new_session=True,
                 preexec_fn=preexec,  # noqa: PLW1509 (only a limit)
             )
@@ -145,7 +145,7 @@ def dask_cluster(
     options: Sequence[str] = (),
     before: Sequence[str] = (),
 ) -> Iterator[DaskProcesses]:
-    """A scheduler and some workers that end with the block."""
+    """A scheduler and some workers that stop at the end of the `with` block."""
     found = DaskProcesses(folder, environment, options)
     try:
         found.start_scheduler()
@@ -158,7 +158,7 @@ def dask_cluster(
 
 
 class SlowLink:
-    """A port in front of another one, which delays and slows down traffic.
+    """A proxy port that delays and slows down the traffic to another port.
 
     Parameters
     ----------

@@ -19,8 +19,7 @@ import aqmlab
 from aqmlab.cli import main
 from living import SCENARIO, why_not
 
-# The same cases every time, and no time limit for any of them: neither chance nor a busy machine may make a
-# test fail.
+# The same cases every time, without a time limit: neither chance nor a busy machine may make a test fail.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("same")
 
@@ -56,7 +55,7 @@ SMALL: dict[str, Any] = {
 
 @pytest.fixture(scope="session", autouse=True)
 def ctrl_c_is_heard() -> Iterator[None]:
-    """A shell's background jobs ignore Ctrl-C, and so does every program that they start."""
+    """Handle Ctrl-C: a shell's background jobs ignore it, and so does every program that they start."""
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         yield
         return
@@ -116,7 +115,7 @@ class Ended:
 
 @pytest.fixture
 def aqmlab_cli(capsys, monkeypatch):
-    """The command line in this process: starting an interpreter for each case would take minutes."""
+    """Runs the command line in this process: starting an interpreter for each case would take minutes."""
     monkeypatch.setenv("NO_COLOR", "1")
 
     def call(*words):
@@ -131,7 +130,7 @@ def aqmlab_cli(capsys, monkeypatch):
 
 @pytest.fixture
 def user(request):
-    """A user for whom live runs work here."""
+    """A user for whom live runs work on this machine."""
     reason = why_not(request.param)
     if reason:
         pytest.skip(reason)
@@ -140,9 +139,9 @@ def user(request):
 
 @pytest.fixture
 def live_folder():
-    """A folder that an ordinary user may write, and whose parents that user may read.
+    """A folder to which an ordinary user may write, and whose parents that user may read.
 
-    The folder is not one of pytest's: a second pytest that starts makes the parents of those private again.
+    It is not one of pytest's folders: a second pytest process makes the parents of those private again.
     """
     with tempfile.TemporaryDirectory(prefix="aqmlab-live-") as made:
         yield _anybodys(Path(made))

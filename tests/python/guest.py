@@ -1,4 +1,4 @@
-"""A Linux in virtual time for tests: the kernel that `AQMLAB_GUEST_KERNEL` names."""
+"""A Linux kernel in virtual time for tests, named by `AQMLAB_GUEST_KERNEL`."""
 
 from __future__ import annotations
 

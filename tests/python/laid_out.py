@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def nothing_is_covered(figure, width=None):
-    """Check a drawn figure; ``width`` is the requested one."""
+    """Check a drawn figure; ``width`` is the requested width."""
     for legend in figure.legends:
         box = legend.get_window_extent()
         assert not any(box.overlaps(axes.get_window_extent()) for axes in figure.axes)

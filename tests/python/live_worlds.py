@@ -21,7 +21,7 @@ Job = dict[str, Any]
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """As in :mod:`resealed`, which is next to this file, in a folder that the program does not search."""
+    """Do what :mod:`resealed` does; it is next to this file, in a folder that the program does not search."""
     sys.path.append(str(Path(__file__).parent))
     from resealed import reseal as change
 
@@ -143,7 +143,7 @@ def _forget_timeouts(flows: Path) -> None:
 
 
 def interrupt_when_it_runs() -> Callable[[Any, Any], None]:
-    """In place of ``ProgressLine.update``: Ctrl-C, once, as soon as the router has reported progress."""
+    """Replaces ``ProgressLine.update``: sends Ctrl-C, once, as soon as the router has reported progress."""
     sent: list[int] = []
 
     def update(_line: Any, now: Any) -> None:
@@ -179,7 +179,7 @@ def _record_of(job: Job, *, faithful: bool = True) -> None:
 
 
 def _lose_packets(job: Job) -> None:
-    """The disk has no room for the file of packets of the arm with RED."""
+    """Behave as if the disk had no room for the file of captured packets of the arm with RED."""
     _record_of(job)
     if "RED" in job["arm"]:
         file = Path(job["out"]) / "manifest.json"
@@ -202,7 +202,7 @@ def _be_killed(job: Job) -> None:
 
 
 def _be_killed_beside_a_file(job: Job) -> None:
-    """Another user has put a file there."""
+    """Be killed after another user has put a file there."""
     arm = Path(job["out"]).parents[2] / "droptail"
     arm.mkdir()
     (arm / "notes.txt").write_text("mine")
@@ -292,7 +292,7 @@ def _test_itself(p99_us: int, policy: str) -> None:
 
 
 def _be_faithful_when_repeated(job: Job) -> None:
-    """Be late with seed 2, the first time only: a file records this."""
+    """Be late with seed 2, but only the first time, which a file records."""
     mark = Path(os.environ["LIVE_WORLDS"]) / f"{job['arm']} {job['seed']}"
     faithful = job["seed"] != 2 or mark.exists()
     mark.touch()
@@ -323,7 +323,7 @@ MODES: dict[str, Callable[[Job], object]] = {
     "late": lambda _: _test_itself(601, "other"),
     "hopeless": lambda _: _diagnose("/dev/net/tun", "fail", "modprobe tun"),
 }
-"""Any other mode is an error: ``KIND:MESSAGE``."""
+"""Any other mode has the form ``KIND:MESSAGE``; report that error."""
 
 
 def main(mode: str) -> None:

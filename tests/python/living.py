@@ -56,7 +56,7 @@ def as_user(user):
 
 
 def may_read(path):
-    """Whether every user may read it."""
+    """Whether every user may read the file."""
     real = Path(path).resolve()
     return all(part.stat().st_mode & 0o001 for part in (real, *real.parents))
 
@@ -66,7 +66,8 @@ def interpreter(user):
     ours = [str(Path(aqmlab.__file__).parent.parent), *site.getsitepackages()]
     if not as_user(user) or may_read(sys.executable):
         return sys.executable, ours[:1]
-    # Ours is in its owner's home, as with pyenv; the distribution's interpreter of the same version suffices.
+    # Ours is in its owner's home, as with pyenv, but the distribution's interpreter of the same version
+    # suffices.
     other = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
     return (other, ours) if Path(other).exists() and all(map(may_read, ours)) else None
 
@@ -87,7 +88,7 @@ def run_aqmlab(user, *words, cwd, within=()):
 
 @cache
 def why_not(user):
-    """The reason why live runs do not work here for a user, from the doctor; empty if they do."""
+    """The reason, from `aqmlab doctor`, why live runs do not work here for a user; empty if they do."""
     if not sys.platform.startswith("linux"):
         return "live runs need Linux"
     if user == "root" and os.geteuid() != 0:
@@ -124,7 +125,7 @@ def children_of(pid):
 
 
 def the_router_of(pid):
-    """The process of the run, as soon as router and traffic have their threads."""
+    """The process of the run, once the router and the traffic have started their threads."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         time.sleep(0.05)

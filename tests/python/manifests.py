@@ -30,7 +30,7 @@ def manifest(**content: Any) -> Manifest:
 
 
 def with_runs(results: Results, runs: Iterable[Run]) -> Results:
-    """An experiment with these as its finished runs, none of which has been read."""
+    """An experiment with these finished runs, none of which has been read."""
     made = of_runs(runs, arms=results.arms, seeds=results.seeds, path=results.path, title=results.title)
     return replace(
         results, finished=made.finished, missing=made.missing, reader=Reader(results.reader.remedy)

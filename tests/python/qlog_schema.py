@@ -1,7 +1,7 @@
 """The drafts' rules for the parts of qlog that we write, as JSON Schema.
 
-Written from the text of draft-ietf-quic-qlog-main-schema and draft-ietf-quic-qlog-quic-events, which have
-CDDL and no JSON Schema. Events may have fields of their own; their data may not.
+Written from the text of draft-ietf-quic-qlog-main-schema and draft-ietf-quic-qlog-quic-events, which
+contain CDDL but no JSON Schema. Events may have additional fields; their data may not.
 """
 
 from __future__ import annotations

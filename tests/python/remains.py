@@ -1,4 +1,4 @@
-"""Possible remains of killed programs on a machine: processes, namespaces, interfaces, mounts."""
+"""What killed programs may leave behind on a machine: processes, namespaces, interfaces, mounts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def links(folder):
 
 
 def namespaces_of(pid):
-    """The namespaces of a process's threads, and those that it holds through a descriptor."""
+    """The namespaces of a process's threads, and those that the process holds through a descriptor."""
     process = Path(f"/proc/{pid}")
     found = links(process / "ns") | links(process / "fd")
     try:
@@ -41,12 +41,12 @@ def all_namespaces():
 
 
 def began(pid):
-    """The start time of a process, which distinguishes it from a later one; ``None`` if it has ended."""
+    """The start time of a process, which distinguishes equal ids; ``None`` if the process has ended."""
     try:
         state, *rest = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     except OSError:
         return None
-    # The process that adopts orphans may take some time to collect them.
+    # The process that adopts orphans may take some time to reap them.
     return None if state in "ZX" else int(rest[18])
 
 
@@ -77,7 +77,7 @@ def wait_until(condition, seconds=10.0):
 
 
 def marked(mark):
-    """Processes with a variable of this value in their environment, even if they lost their parent."""
+    """Processes with a variable of this value in their environment, even if their parent has ended."""
     found = []
     for pid in everybody():
         with suppress(OSError):

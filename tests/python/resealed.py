@@ -14,7 +14,7 @@ from aqmlab.integrity import sealed, table_digest
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """Rewrite the manifest of a run: with other members, and the current digests of its files."""
+    """Rewrite the manifest of a run with changed members and the current digests of its files."""
     file = run / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8")) | changes
     for name, about in manifest["tables"].items() if isinstance(manifest["tables"], dict) else ():
@@ -34,9 +34,9 @@ def rewrite(run: Path, table: str, columns: str) -> None:
 
 
 def give_early_names(run: Path) -> None:
-    """Give the columns of a recording the names of format version 2, and the tables the digests of those.
+    """Give the columns of a recording the names of format version 2, and update the digests of the tables.
 
-    Only the names in the footers of the files change; there, a name follows a byte with its length.
+    Only the names in the footers of the files change; there, each name follows a byte with its length.
     """
     file = run / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8"))
@@ -58,7 +58,7 @@ EARLY = {"format_version": 1, "results_version": 5}
 
 
 def make_old(run: Path, **changes: Any) -> None:
-    """Make a recording one of format version 1: early names of columns, no digests of files."""
+    """Turn a recording into one of format version 1: early names of columns, no digests of files."""
     give_early_names(run)
     file = run / "manifest.json"
     manifest = json.loads(file.read_text(encoding="utf-8"))

@@ -1,10 +1,10 @@
 """The modules of a Rust crate, and the references between them.
 
 Read from the text of ``src``: paths that begin with ``crate``, ``self``, ``super`` or a submodule, in
-``use`` and elsewhere. A name counts for the module that defines it, regardless of re-exports. A module
-may therefore declare its submodules and re-export their names, but the two must not use each other's
-definitions. Methods are not paths and do not count, because a type's methods may be in several files.
-Code for tests does not count either.
+``use`` and elsewhere. A name counts for the module that defines it, regardless of re-exports. So a module
+may declare its submodules and re-export their names, but a module and its submodule must not use each
+other's definitions. Calls of methods are not paths and do not count, because a type's methods may be in
+several files. Test code does not count either.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PATH = re.compile(r"(?<![\w:])[a-z_]\w*(?:::\w+)+")
 
 
 def modules(src):
-    """For each module, by its path as a tuple, the modules whose definitions it names."""
+    """The modules whose definitions each module names; a module is its path, as a tuple."""
     texts = {}
     for file in src.rglob("*.rs"):
         parts = file.relative_to(src).with_suffix("").parts

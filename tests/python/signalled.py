@@ -11,7 +11,7 @@ def started_with_all_signals(command):
     heeded = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     ignored = [number for number in heeded if signal.getsignal(number) == signal.SIG_IGN]
     for number in ignored:
-        signal.signal(number, signal.SIG_DFL)  # ignored signals remain ignored in a new program
+        signal.signal(number, signal.SIG_DFL)  # signals that are ignored remain ignored in a new program
     try:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     finally:

@@ -1,4 +1,4 @@
-"""A sweep of twenty-four short runs, and queries of stores that tests of sweeps share."""
+"""A sweep of twenty-four short runs, and helpers that examine stores, shared by the tests of sweeps."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def left_over(store: Path) -> list[Path]:
 
 
 def manifests(store: Path) -> dict[str, dict[str, str]]:
-    """The digests of each run's tables, by the digest of the run."""
+    """The digests of the tables of each run, by the run's digest."""
     import json
 
     found = {}

@@ -1,8 +1,8 @@
 """Results of a sweep that was never simulated: hundreds of runs at once, with known shapes.
 
 Queueing delay is log-normal in each run. Its median falls with the rate and rises with the number of flows;
-PI halves it for more than 5 flows, at the cost of a little goodput everywhere. The seed's own
-share of the noise is common to all arms, as arrivals are.
+PI halves the median for more than 5 flows, at the cost of a little goodput in all cells. Part of the noise
+depends only on the seed and is common to all arms, as arrivals are.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def synthetic(
     Parameters
     ----------
     arms, axes, seeds, title, question, path
-        Those of the sweep.
+        The values of the sweep.
     flows
-        Number of flows, where no axis sets it.
+        Number of flows, if no axis sets it.
     lost
         Why a run is missing, by the number of its cell and its seed.
     more

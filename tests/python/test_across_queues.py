@@ -102,7 +102,7 @@ def test_drops_on_the_whole_way_are_of_all_that_set_out(lot):
     assert dropped > 0
     whole = find("drop_percent")
     assert whole.compute(run, "*", "long") == 100 * dropped / first["arrivals_packets"]
-    # With one queue, the whole route is that queue.
+    # If there is only one queue, the whole path is that queue.
     assert whole.compute(run, "*", "near") == whole.compute(run, "hop1", "near")
     parts = [run.queues[queue, name] for queue, of in ACROSS.items() for name in of]
     entered = sum(run.queues[q, n]["arrivals_packets"] for q, n in _FIRST)

@@ -20,7 +20,7 @@ SCORED = sorted(file.parent for file in (ROOT / "papers").glob("*/scorecard.json
 
 @pytest.fixture(params=SCORED, ids=lambda path: path.name)
 def written(request, tmp_path):
-    """The scorecard of a paper, and the folder with its article."""
+    """The scorecard of a paper, and the folder that contains its article."""
     articles.write(read_paper(request.param), tmp_path / "article")
     return json.loads((request.param / "scorecard.json").read_text(encoding="utf-8")), tmp_path / "article"
 

@@ -19,7 +19,7 @@ NOT_RUN_LIVE = why_not("root")
 
 @pytest.fixture
 def empty(tmp_path, monkeypatch):
-    """A directory without anything, in which commands run."""
+    """An empty directory in which commands run."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -62,7 +62,7 @@ def test_a_new_scenario_runs_as_it_stands(aqmlab_cli, empty, template):
     ran = aqmlab_cli(simulate, "my study.toml", "--runs", "1", "--no-report", "-q")
     assert ran.returncode == 0, ran.stderr
     assert "my study" in ran.stdout
-    # A single run has no interval; this is the only doubt about the example.
+    # A single run has no interval; this is the only doubt that the checks raise about the example.
     doubts = [line for line in ran.stdout.splitlines() if line.startswith(("serious", "warning"))]
     assert all("one run" in line for line in doubts), doubts
 
@@ -73,7 +73,7 @@ def test_a_new_scenario_runs_as_it_stands(aqmlab_cli, empty, template):
 def test_the_template_for_live_runs_runs_live(aqmlab_cli):
     assert aqmlab_cli("new", "real", "--template", "live").returncode == 0
     ended = aqmlab_cli("live", "real.toml", "--no-report", "-q")
-    # On a busy machine a run may be late; it still has an answer.
+    # On a busy machine, a run may be unfaithful; the experiment still has an answer.
     assert ended.returncode in (0, 5), ended.stderr
     assert "CoDel" in ended.stdout
 

@@ -95,8 +95,7 @@ def seconds(text):
 
 def test_shares_and_means_of_the_stand_in_by_quadrature():
     model = tomllib.loads(STAND_IN.read_text())
-    # One trapezium between every two neighbouring points; the sizes below the first point all count as its
-    # size.
+    # One trapezium between each two neighbouring points; all sizes below the first point count as its size.
     (least, share), *more = points(model["response"])
     total = small = least * share
     for (size, share), before in zip(more, points(model["response"]), strict=False):
@@ -145,7 +144,7 @@ def test_draws_have_the_shares_and_means_of_the_stand_in(tmp_path):
     assert small == pytest.approx(0.87, abs=5 * (0.87 * 0.13 / n) ** 0.5)
     error = spread / n**0.5
     assert mean == pytest.approx(7525, abs=5 * error)
-    # The bytes that the largest objects add reduce this share by as much.
+    # This share varies as much as the total number of bytes, which depends on the largest objects.
     assert small_bytes / (n * mean) == pytest.approx(0.20, abs=0.20 * 5 * error / mean)
     ((n, mean, spread),) = duckdb.sql(
         f"SELECT count(*), avg(think_s), stddev(think_s) FROM {drawn} WHERE exchange = 1"

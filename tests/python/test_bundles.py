@@ -1,4 +1,4 @@
-"""Bundles: one file that a referee checks and repeats; changes in it are found."""
+"""Bundles: one file that a referee checks and repeats; changes in the file are detected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def changed(made, tmp_path):
-    """A bundle with its members, by name, changed by a function."""
+    """A bundle whose members, passed by name, a function has changed."""
 
     def call(change):
         with zipfile.ZipFile(made[0]) as archive:
@@ -43,7 +43,7 @@ def changed(made, tmp_path):
 
 def test_a_bundle_holds_everything_and_repeats(made, aqmlab_cli, monkeypatch, tmp_path):
     file, experiment = made
-    # The check runs in another place, with only the file.
+    # In another directory, which contains only the file.
     monkeypatch.chdir(tmp_path)
     shutil.copy(file, "mine.zip")
     ended = aqmlab_cli("bundle", "--check", "--rerun", "mine.zip")
@@ -84,7 +84,7 @@ def test_summaries_are_smaller_and_repeat_too(made, tmp_path):
         ("DropTail", 2, ()),
         ("RED + ECN", 2, ()),
     ]
-    # The comparison includes tables that are not in the bundle, because their digests are.
+    # This includes tables that are not in the bundle, because the bundle contains their digests.
     assert found.repeated[0].tables == len(experiment.runs[0].manifest.tables)
 
 

@@ -187,7 +187,7 @@ def test_goodput_against_rtt_is_drawn(mixed, tmp_path, suffix):
         drawn = file.read_text()
         for text in ("DropTail", "RED", "a flow of ftp", "a flow of sack", "RTT without queueing [ms]"):
             assert f">{text}<" in drawn
-        # Datagrams do not react, so their share does not depend on an RTT.
+        # Datagram flows do not react to congestion, so their share does not depend on an RTT.
         assert "a flow of udp" not in drawn
 
 

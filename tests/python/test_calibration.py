@@ -23,7 +23,7 @@ from aqmlab.plan import Plan
 
 SEGMENTS = math.ceil(20_000 / 1460)
 ON_THE_WIRE = 20_000 + 40 * (SEGMENTS + 2)
-"""A response of 20 kB: the SYN-ACK and the acknowledgment of the client's FIN have headers as well."""
+"""A response of 20 kB, plus the headers of the SYN-ACK and of the acknowledgment of the client's FIN."""
 
 ONE_WAY_S = 0.01
 
@@ -116,8 +116,8 @@ def test_the_way_of_the_requests_carries_their_bytes_and_acknowledgments(calibra
 
 
 def test_the_number_of_users_is_load_by_cycle_by_bytes(calibrate):
-    # Little's law. Handshake, request, and four rounds of slow start from three segments on: 3, 4 or 5, 6 or
-    # more, the rest: a response takes 5 round trips of 20 ms, give or take one.
+    # Little's law. Handshake, request, and four rounds of slow start from three segments on (3, 4 or 5, 6 or
+    # more, the rest): a response takes 5 round trips of 20 ms, plus or minus one.
     users = fetches(users=7, think="5s", start={"uniform": ["0s", "5s"]})
     found = calibrate(users)
     least, most = (3.5e6 * (5 + rounds * 2 * ONE_WAY_S) / 8 / ON_THE_WIRE for rounds in (4, 6))
@@ -183,7 +183,7 @@ def test_packmime_offers_what_its_source_says(calibrate):
 
 
 def test_a_load_that_does_not_follow_its_value_is_remarked(calibrate):
-    # The link keeps its rate, and users wait for each other as it fills.
+    # The link keeps its rate, and the users slow each other down as it fills.
     users = fetches(users=7, think="500ms", start={"uniform": ["0s", "500ms"]})
     found = calibrate(users, target="90 %", keep="bottleneck")
     assert not found.proportional
@@ -513,7 +513,7 @@ def test_a_copy_that_would_miss_its_files_is_refused(calibrate, tmp_path):
     (tmp_path / "other").mkdir()
     with pytest.raises(UsageError, match=r"would be invalid as `.*copy\.toml`"):
         calibrate(file, write=tmp_path / "other" / "copy.toml")
-    # Files next to the scenario are found, even if a class that reads one also sends.
+    # Files next to the scenario are found, even if another class that sends reads such a file.
     assert calibrate(file, others="mail", write=tmp_path / "copy.toml").values["web"] > 0
 
 
@@ -572,7 +572,7 @@ def test_means_of_other_distributions():
     assert mean_of({"exponential": 5, "offset": 2}) == 7
     assert mean_of({"uniform": [10, 30]}) == 20
     assert mean_of({"list": [1, 2, 6]}) == 3
-    # A tenth have 5, the others are uniform from there to 80.
+    # A tenth have the value 5; the others are uniform from 5 to 80.
     assert mean_of({"empirical": [[5, 0.1], [80, 1.0]]}) == pytest.approx(0.1 * 5 + 0.9 * 42.5)
 
 
@@ -619,8 +619,8 @@ def test_seeds_that_an_accuracy_takes_are_the_least_that_give_it():
         return stats.t.ppf(0.975, n - 1) * seen.variation / math.sqrt(n)
 
     assert half(found.seeds) <= 0.03 < half(found.seeds - 1)
-    # One long run: the cost grows with the square of the required narrowing, and is far higher if the
-    # variance is infinite.
+    # One long run: the cost grows with the square of the factor by which the interval must shrink, and is far
+    # higher if the variance is infinite.
     assert found.seconds == pytest.approx(60 * (1.96 * seen.variation / 0.03) ** 2, rel=0.01)
     heavy = needed(0.03, seen, 60.0, 1.5)
     assert heavy.seeds == found.seeds

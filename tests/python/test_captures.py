@@ -78,7 +78,7 @@ def dissect(file, *arguments):
 
 
 def scenario() -> dict[str, Any]:
-    """Data over a short RED queue, ACKs over a tight one; all flows end before the run."""
+    """Data crosses a short RED queue, ACKs cross a small one, and all flows end before the run."""
     queue = {
         "kind": "red",
         "limit": "15p",
@@ -171,7 +171,7 @@ def test_times_and_marks_are_exact(captured, packets):
     marked = [packet for packet in packets if "marked" in packet.comment]
     assert marked
     assert all(packet.ecn == 3 for packet in marked)
-    # Only one queue marks: every CE packet was marked there.
+    # Only one queue marks, so every CE packet was marked there.
     assert len(marked) == sum(packet.ecn == 3 for packet in packets)
     # 4 Mbit/s: no transmission begins before the one before it has ended.
     left = [packet for packet in packets if packet.leaves and packet.port == "bottleneck"]
@@ -241,13 +241,13 @@ def ones_complement_sum(octets):
 
 
 def segment(checksum):
-    """An acknowledgment whose correct checksum is zero, with another checksum instead."""
+    """An acknowledgment whose correct checksum is zero, with this checksum instead."""
     ends = bytes([198, 18, 0, 1, 198, 19, 0, 1])
 
     def tcp(window, checksum):
         return struct.pack(">HHIIBBHHH", 1024, 5001, 1, 1, 0x50, 0x10, window, checksum, 0)
 
-    # The window for which the sum is all ones.
+    # The window with which the sum is all ones.
     window = 0xFFFF - ones_complement_sum(ends + struct.pack(">HH", 6, 20) + tcp(0, 0))
     header = struct.pack(">BBHHHBBH", 0x45, 0, 40, 1, 0x4000, 64, 6, 0) + ends
     header = header[:10] + struct.pack(">H", 0xFFFF - ones_complement_sum(header)) + header[12:]
@@ -266,7 +266,7 @@ def test_either_zero_is_a_right_checksum_and_nothing_else_is(tmp_path):
 
 
 FILES_UP_TO = 'ulimit -f {} && exec "$@"'
-"""The limit is in blocks of 512 bytes: to its writer, a file beyond it is like one on a full disk."""
+"""The limit is in blocks of 512 bytes: a write beyond it fails for the writer, as on a full disk."""
 
 
 @pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
@@ -300,7 +300,7 @@ def test_packets_that_find_no_room_take_nothing_else_of_a_live_run_with_them(use
 
 @pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
 def test_a_live_run_whose_tables_find_no_room_leaves_nothing(user, live_folder):
-    # There is room for `experiment.json`, but not for a manifest.
+    # There is room for `experiment.json` but not for a manifest.
     within = ["sh", "-c", FILES_UP_TO.format(80), "sh"]
     ended = run_aqmlab(
         user, "live", "live.toml", "--pcap", "all", "-o", "out", cwd=live_folder, within=within

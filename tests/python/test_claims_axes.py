@@ -132,7 +132,7 @@ def test_a_value_that_is_the_same_everywhere_has_no_correlation():
 
 
 def test_what_one_seed_is_asked_of_all_labels():
-    # Each seed has a different worst buffer, which the mean hides.
+    # The worst buffer differs from seed to seed, which the mean hides.
     world = World(
         lambda _, cell, seed, **__: 0.2 if BUFFER.labels.index(cell.label("limit")) == seed % 4 else 1.0,
         axes=(BUFFER,),

@@ -1,4 +1,4 @@
-"""Rates of wrong verdicts, and of any verdicts, in simulated worlds with a known truth."""
+"""Rates of wrong verdicts, and of decided verdicts, in simulated worlds whose truth is known."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def pairs(rng, seeds):
 
 
 def allowed(share, repetitions):
-    """A share that is exceeded by chance only once in a thousand times."""
+    """A limit that an observed share exceeds by chance only once in a thousand times."""
     return share + 3.1 * (share * (1 - share) / repetitions) ** 0.5
 
 

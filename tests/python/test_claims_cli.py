@@ -1,4 +1,4 @@
-"""Claims of a scenario from its file to the exit code."""
+"""Claims of a scenario, from the scenario's file to the exit code."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def over(*axes):
         # a quotient, not a unit
         ("a < 5ms/b", less(A, t.Arithmetic(0, number("5", "ms"), (("/", B),)))),
         ("a < 5ms / 3", less(A, t.Arithmetic(0, number("5", "ms"), (("/", number("3")),)))),
-        # products bind tighter, both go from left to right
+        # products bind tighter; sums and products are left-associative
         (
             "a - b + 2 * a < b",
             less(
@@ -309,7 +309,7 @@ relations = st.sampled_from(["<", "<=", ">", ">=", "=="])
 
 
 def grown(inner):
-    """Expressions and conditions one level up; a pair of strategies."""
+    """Strategies for expressions and conditions that are one level deeper, as a pair."""
     values, conditions = inner
     tails = st.lists(st.tuples(st.sampled_from("+-"), values), min_size=1, max_size=2)
     products = st.lists(st.tuples(st.sampled_from("*/"), values), min_size=1, max_size=2)

@@ -57,7 +57,7 @@ DROPS = {"RED": [1.0, 1.2, 1.1, 0.9, 1.0], "DropTail": [5.0, 5.5, 5.2, 5.1, 5.4]
             "0.5 * range(drop_percent over arm) < 9 %",
             "0.5 * range(drop_percent over arm) = 2.100 ± 0.098 % points, n = 5 seeds",
         ),
-        # A constant is compared with a percentage, or half of one; a ratio is neither.
+        # A constant minus a percentage, or half of a percentage, is not a difference of two percentages.
         (
             "100 % - drop_percent{arm=RED} > 90 %",
             "100 % - drop_percent{arm=RED} = 98.96 ± 0.14 %, n = 5 seeds",
@@ -73,7 +73,8 @@ def test_differences_of_percentages_are_in_points(claim, said):
 @pytest.mark.parametrize(
     ("scale", "said"),
     [
-        # All figures of a comparison have the unit of its largest side, even a difference below a second.
+        # All figures of a comparison have the unit that its largest side has, even a difference below a
+        # second.
         (1.0, "= 9.10 ± 0.20 s, queueing_delay_mean_s{arm=DropTail} = 8.96 ± 0.20 s, difference 0.140 s ("),
         (0.1, "= 910 ± 20 ms, queueing_delay_mean_s{arm=DropTail} = 896 ± 20 ms, difference 14.0 ms ("),
     ],

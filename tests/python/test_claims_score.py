@@ -101,7 +101,7 @@ def test_a_value_that_is_not_defined_decides_nothing_and_is_named():
     assert status("default(jain_index{arm=RED}, 2) < jain_index{arm=DropTail}", world) == "holds"
     assert status("share(defined(jain_index{arm=RED})) > 10 %", world) == "holds"
     assert status("share(defined(jain_index{arm=RED})) == 100 %", world) == "fails"
-    # an undefined value matters only if it is decisive
+    # an undefined value matters only if the verdict depends on it
     assert status("share(jain_index{arm=DropTail} > 5 or jain_index{arm=RED} > 5) > 50 %", world) == "holds"
     text = "share(jain_index{arm=DropTail} < 5 or jain_index{arm=RED} > 5) > 50 %"
     assert scored(text, world).verdict.reason.endswith("is not defined in 2 of 6 seeds")

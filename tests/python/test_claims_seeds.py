@@ -40,11 +40,11 @@ def test_the_median_has_the_interval_of_order_statistics():
     values = [3.0, 1.0, 9.0, 5.0, 4.0, 7.0, 2.0, 8.0, 6.0, 10.0]
     world = table({"jain_index": {"RED": values}})
     found = scored("median(jain_index) > 1.5", world).parts[0]
-    # ten values: the median lies between the second and the ninth with 97.9 %
+    # ten values: the median lies between the second and the ninth with a probability of 97.9 %
     assert (found.found.estimate, found.found.low, found.found.high) == (5.5, 2.0, 9.0)
     assert status("median(jain_index) > 1.5", world) == "holds"
     assert status("median(jain_index) > 5", world) == "undecided"
-    # and a multiple of it has the same multiple of the interval
+    # and the interval of a multiple of the median is the same multiple of its interval
     doubled = scored("2 * median(jain_index) - 1 > 1.5", world).parts[0].found
     assert (doubled.estimate, doubled.low, doubled.high) == (10.0, 3.0, 17.0)
 
@@ -85,7 +85,7 @@ def test_a_share_has_the_exact_interval():
 
 
 def test_a_bistable_cell_is_scored_by_its_share_of_seeds():
-    # Each seed is in one of two states; the mean is a state in which the system never is.
+    # Each seed is in one of two states; the mean is between them, where the system never is.
     values = [0.5 if seed % 3 else 1.0 for seed in range(30)]
     world = table({"jain_index": {"RED": values, "DropTail": [0.95] * 30}})
     assert status("share(jain_index{arm=RED} < 0.6) > 40 %", world) == "holds"

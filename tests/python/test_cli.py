@@ -1,4 +1,4 @@
-"""The command line: exit codes, output streams, no traceback for users' mistakes."""
+"""The command line: exit codes, output streams, and no traceback for a user's mistakes."""
 
 from __future__ import annotations
 
@@ -388,7 +388,7 @@ def test_a_single_finished_run_of_many_has_no_interval(aqmlab, experiment, tmp_p
 
 
 def test_where_nothing_is_random_the_table_says_so(aqmlab, tmp_path):
-    """Without a draw, seeds are copies of one another: an interval of zero width is not a finding."""
+    """Without random draws, seeds are copies of one another: an interval of zero width is no finding."""
     bulk = {"name": "ftp", "kind": "bulk", "count": 2, "rtt": "40ms"}
     topology = {"kind": "dumbbell", "rate": "2Mbit", "delay": "5ms"}
     scenario = {"duration": "5s", "warmup": "1s", "runs": 3, "topology": topology, "traffic": [bulk]}

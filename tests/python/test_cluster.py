@@ -23,7 +23,7 @@ pytest.importorskip("distributed", reason="the package distributed is not instal
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """The directory of the sweep, done on this machine."""
+    """The directory of the sweep, executed on this machine."""
     folder = tmp_path_factory.mktemp("undisturbed")
     (folder / "tiny.toml").write_text(tomli_w.dumps(tiny()), encoding="utf-8")
     sweep = aqmlab.sweep(folder / "tiny.toml", report=False, store=folder / "store", jobs=2)
@@ -336,7 +336,7 @@ def test_how_far_a_run_is_comes_from_the_worker_while_it_goes_on(tmp_path):
 
 
 def certificates(folder):
-    """An authority with a certificate and key that it has signed, and the same of another authority."""
+    """A certificate authority with a certificate and key that it has signed, and another such authority."""
     if shutil.which("openssl") is None:
         pytest.skip("the command openssl is not installed")
 

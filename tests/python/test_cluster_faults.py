@@ -30,7 +30,7 @@ SILENCE_S = 3.0
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """The directory of the sweep, done on this machine, with runs that take long enough to be disturbed."""
+    """The directory of the sweep, executed on this machine, whose runs are long enough to be disturbed."""
     folder = tmp_path_factory.mktemp("undisturbed")
     (folder / "tiny.toml").write_text(tomli_w.dumps(tiny(duration="200s")), encoding="utf-8")
     sweep = aqmlab.sweep(folder / "tiny.toml", report=False, store=folder / "store", jobs=2)
@@ -74,7 +74,7 @@ class Trial:
         return len(list(self.store.glob("runs/*/*/manifest.json")))
 
     def run_processes(self) -> list[int]:
-        """The processes that do the runs, below the workers."""
+        """The processes that execute the runs, as descendants of the workers."""
         return [pid for worker in self.cluster.workers for pid in below(worker.pid) if is_runner(pid)]
 
     def check(self, sweep: aqmlab.Sweep) -> None:
@@ -96,7 +96,7 @@ class Trial:
 
 
 def below(pid: int) -> list[int]:
-    """A process and all that it has started."""
+    """A process and all its descendants."""
     found = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -161,7 +161,7 @@ def worker_stopped(trial: Trial) -> None:
 
 
 def run_stopped(trial: Trial) -> None:
-    """A run that makes no progress, while Dask's worker answers."""
+    """A run makes no progress, while Dask's worker still answers."""
     trial.begin()
     sweep = trial.sweep()
     trial.moment()
@@ -171,7 +171,7 @@ def run_stopped(trial: Trial) -> None:
 
 
 def disk_full(trial: Trial) -> None:
-    """From now on, no file of one of the workers may grow beyond 3 kB."""
+    """No file of one of the workers may grow beyond 3 kB from some moment on."""
     trial.begin()
     sweep = trial.sweep()
     trial.moment()
@@ -185,7 +185,7 @@ def disk_full(trial: Trial) -> None:
 
 
 def slow_link(trial: Trial) -> None:
-    """The client is far away, as is one of the workers."""
+    """The client is far away, and so is one of the workers."""
     trial.begin(workers=1)
     link = SlowLink(trial.cluster.address, trial.draw.uniform(0.02, 0.2), trial.draw.uniform(2e5, 2e6))
     trial.start_worker(address=link.address)
@@ -229,7 +229,7 @@ def test_twenty_faults_at_random_moments_lose_nothing(fault, undisturbed, tmp_pa
         sys.stdout.write(f"{fault} {seed} ({where}): {took:.1f} s\n")
 
 
-# The same code as on one machine ends a run without progress (test_sweeps.py).
+# The code that ends a run without progress is the same as on one machine (test_sweeps.py).
 @pytest.mark.parametrize(
     ("fault", "shared"),
     [("worker_killed", True), ("scheduler_killed", False), ("client_killed", True), ("disk_full", False)],

@@ -1,7 +1,7 @@
 """Recordings of format version 2 are read under the present names of columns, alone or with newer ones.
 
-``recordings/format-2`` was written by the last version with the early names: RED before a slow link, injected
-drops and losses on the way, so that each kind of drop occurs.
+``recordings/format-2`` was written by the last version with the early names: it has RED before a slow link,
+injected drops and losses on the path, so that each kind of drop occurs.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def sweep():
 
 @pytest.fixture(scope="module")
 def apart(small_module, tmp_path_factory):
-    """The small experiment once more: other seeds, and one flow more."""
+    """The small experiment once more, with other seeds and one more flow."""
     folder = tmp_path_factory.mktemp("apart")
     later = aqmlab.run(small_module, output=folder / "later", seed=11, runs=3, jobs=2, report=False)
     small_module["traffic"][0]["count"] = 4
@@ -64,7 +64,8 @@ def test_arms_of_a_sweep_are_compared_case_by_case_and_counted(sweep):
     assert found.multiple.count == len(found.compared) == 12
     for one in found.compared:
         count = 12 - sum(other.found.p_value < one.found.p_value for other in found.compared)
-        # Holm: each p times the number of p values that are not smaller, and at least the previous result.
+        # Holm: each p is multiplied by the number of p values that are not smaller; no result is below the
+        # previous one.
         assert one.adjusted_p >= min(1.0, count * one.found.p_value) * (1 - 1e-12)
     flows = {one.case.split()[-1]: one.stands for one in found.compared}
     assert flows == {"5": False, "20": True, "80": True}
@@ -145,7 +146,7 @@ def test_other_seeds_and_other_traffic_are_not_paired(experiment, apart):
     assert "3 and 2 runs, not paired" in found.compared[0].sentence
     found = aqmlab.compare(f"{experiment.path}:DropTail", f"{crowded}:DropTail", metrics=["goodput_bps"])
     assert found.unpaired == ("their traffic differs: count of `ftp` is 3 and 4",)
-    # An arm may change ECN: its draws are still those of the other arm.
+    # An arm may change ECN and still has the same draws as the other arm.
     assert aqmlab.compare(f"{crowded}:DropTail", ":RED + ECN", metrics=["goodput_bps"]).unpaired == ()
 
 

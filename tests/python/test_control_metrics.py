@@ -15,7 +15,7 @@ STEP_S = 0.1
 
 
 def series(*pieces):
-    """Constant pieces (seconds, value), sampled ten times a second from 0.1 s on."""
+    """A series of constant pieces (seconds, value), sampled ten times per second from 0.1 s on."""
     values = np.concatenate([np.full(round(seconds / STEP_S), float(value)) for seconds, value in pieces])
     return Samples(np.arange(1, len(values) + 1) * STEP_S, values)
 
@@ -33,7 +33,7 @@ def test_a_step_settles_when_the_mean_has_come_into_the_band():
     assert reach_time(step, 100) == pytest.approx(58)
     assert settling_time(step, 100) == pytest.approx(58)
     assert settling_time(step, 100, band=0.1) == pytest.approx(59)
-    # Coming from above, it leaves the band at 120.
+    # From above, the series enters the band at 120.
     assert settling_time(series((50, 200), (150, 100)), 100) == pytest.approx(58)
 
 

@@ -2,7 +2,7 @@
 
 One scenario has a hundred parallel queues, each with its own Poisson arrivals and exponential sizes,
 at a load of one half: a hundred independent replications per run. The mean number waiting is
-``rho^2 / (1 - rho) = 0.5``; at any instant the queue is busy with probability ``rho``.
+``rho^2 / (1 - rho) = 0.5``; at any instant, the queue is busy with probability ``rho``.
 (Rounding to whole bytes changes the mean by 3e-4, a fiftieth of the smallest standard error here.)
 """
 

@@ -1,4 +1,4 @@
-"""Recordings that cannot be read: named, left out, counted, and the command ends with 4."""
+"""Recordings that cannot be read are named, left out and counted, and the command exits with 4."""
 
 from __future__ import annotations
 

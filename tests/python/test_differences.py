@@ -87,7 +87,7 @@ def test_a_difference_is_told_with_its_interval():
     assert told(pi, red) == "PI lowers p99 queueing delay by 41 ms (95 % CI 34 to 48, n = 5 pairs)"
     assert told(red, pi) == "PI raises p99 queueing delay by 41 ms (95 % CI 34 to 48, n = 5 pairs)"
     found = difference(by_seed(pi), by_seed(red))
-    # The means are 79 and 120 ms; Fieller's interval as the test above derives it.
+    # The means are 79 and 120 ms; Fieller's interval is derived as in the test above.
     assert relative_sentence(found, "RED") == ("that is 34.17 % less than with RED (95 % CI 33.84 to 34.50)")
 
 
@@ -131,7 +131,7 @@ def test_labels_are_said_in_the_order_of_speech():
 
 
 def closed_testing(p_values):
-    """Holm's is the closed test of Bonferroni's: a hypothesis is rejected if all sets that contain it are."""
+    """Holm's is Bonferroni's closed test: a hypothesis is rejected if all sets with it are rejected."""
     indices = range(len(p_values))
     sets = [s for size in range(1, len(p_values) + 1) for s in combinations(indices, size)]
     local = {s: min(1.0, len(s) * min(p_values[i] for i in s)) for s in sets}

@@ -1,4 +1,4 @@
-"""No bit of a recording can change and go unnoticed: flipped bits, swapped, truncated and empty files."""
+"""No bit of a recording can change unnoticed: flipped bits, and swapped, truncated and empty files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def files_of(path):
 
 
 def everything(path):
-    """All numbers of an experiment: its answer, and each row of each table."""
+    """All numbers of an experiment: those in its answer, and each row of each table."""
     found = load(path)
     names = found.runs[0].manifest.tables
     rows = {name: found.tables.select(name, f"SELECT * FROM {name} ORDER BY ALL") for name in names}

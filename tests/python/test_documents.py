@@ -1,4 +1,4 @@
-"""The documents show the current output."""
+"""The outputs in the documents are those that the programs currently print."""
 
 from __future__ import annotations
 

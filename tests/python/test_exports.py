@@ -1,4 +1,4 @@
-"""Recordings in the formats of other programs: those programs would read the recorded data."""
+"""Recordings in the formats of other programs: these programs would read the data that was recorded."""
 
 from __future__ import annotations
 
@@ -127,13 +127,14 @@ def test_a_flent_file_is_as_its_documentation_says(recorded, exported):
     assert all(len(values) == len(times) for values in results.values())
     assert {name for name in results if "::" in name} == {f"TCP download::{i}" for i in (1, 2, 3)}
     assert content["metadata"]["TEST_PARAMETERS"] == {"download_streams": "3"}
-    # The samples count as the metric does: from t0 on, bytes that reach the receivers for the first time.
+    # This is how the metric counts: from t0 on, bytes that reach the receivers for the first time.
     (cell,) = recorded.select("DropTail")
     expected = recorded.values("goodput_bps", cell, class_name="ftp")[1]
     run = run_of(recorded, "DropTail")
     measured = np.array(results["TCP download sum"])[times > run.t0_ns / 1e9 + 1e-9]
     assert measured.mean() * 1e6 == pytest.approx(expected, rel=1e-6)
-    # A ping is at least the base RTT of 30 ms, and at most that plus a full buffer of 30 packets.
+    # A ping takes at least the base RTT of 30 ms, and at most that plus the delay of a full buffer of 30
+    # packets.
     ping = np.array(results["Ping (ms) ICMP"])
     assert ping.min() >= 30.0
     assert 60 < ping.max() <= 30.0 + 30 * 1500 * 8e3 / 2e6
@@ -177,7 +178,7 @@ def test_an_ns2_trace_has_the_events_that_were_recorded(recorded, exported):
 
 
 def test_delays_of_an_ns2_trace_are_those_of_the_queue(recorded, exported):
-    """From + to - of each packet, as every script about such traces computes it."""
+    """The time from + to - of each packet, as every script for such traces computes it."""
     files = exported("ns2")
     for run, stem in zip(recorded.runs, (DROPTAIL, RED), strict=True):
         came, waited = {}, []
@@ -230,7 +231,7 @@ def test_qlog_has_what_the_sender_did(recorded, exported):
         packets = [e for e in events if e["name"] == "quic:packet_sent"]
         assert len(packets) == duckdb.sql(sent).fetchall()[0][0]
         assert [e["data"]["header"]["packet_number"] for e in packets] == list(range(len(packets)))
-        # The last value of each is the final one.
+        # The last value of each metric is the final value.
         last = {k: v for e in events if e["name"].endswith("metrics_updated") for k, v in e["data"].items()}
         query = "SELECT cwnd_segments, srtt_ns, flight_bytes " + of.format("trace") + " ORDER BY t_ns"
         cwnd, srtt_ns, flight = duckdb.sql(query).fetchall()[-1]

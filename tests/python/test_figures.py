@@ -1,4 +1,4 @@
-"""Figures of a report: numbers as they are packed, and charts that a browser draws."""
+"""Figures of a report: how numbers are packed, and charts that a browser draws."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_browser_draws_every_kind_without_errors(tmp_path):
     file.write_text(page_of(), encoding="utf-8")
     dom, console, _ = browse(file, tmp_path)
     assert console == []
-    # The run has only backlog and congestion windows over time.
+    # The only series over time in this run are the backlog and the congestion windows.
     assert dom.count('class="plot') == 4
 
 

@@ -1,4 +1,4 @@
-"""Files are either written completely, or the old ones remain."""
+"""Either a file is written completely, or the old one remains."""
 
 import os
 import tempfile

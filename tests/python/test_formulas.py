@@ -1,4 +1,4 @@
-"""The formula in the documents computes the metric's value."""
+"""The formulas in the documents compute the values of the metrics."""
 
 from __future__ import annotations
 

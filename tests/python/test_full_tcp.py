@@ -20,7 +20,7 @@ LOT = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(LOT)
 BULK = 300_000
 BITS = {"S": 0x02, "F": 0x01, "A": 0x10, "E": 0x40, "W": 0x80}
-CLOCK_S = 3e-6  # ns-2 traces six digits, and both round transmission times
+CLOCK_S = 3e-6  # ns-2 traces six digits, and both simulators round transmission times
 
 TRANSFERS = {
     "nothing lost": {},
@@ -112,7 +112,7 @@ RESPONSES = {
     "a full one and a part": (
         2000,
         {},
-    ),  # 2000 bytes wait for the delayed-ACK timer, the FIN for the timer's next tick
+    ),  # the ACK of 2000 bytes waits for the delayed-ACK timer, that of the FIN for its next tick
     "each segment acknowledged": (2000, {"every": 1}),
     "the last data is all that is outstanding": (4000, {}),
     "the last data and the FIN lost": (4000, {"drop_back": [4]}),

@@ -1,4 +1,4 @@
-"""Inference of readings: a synthetic paper whose true reading is known, run and with a fake runner."""
+"""Inference of readings: a synthetic paper whose true reading is known, with real runs and with fake ones."""
 
 import json
 import random
@@ -262,7 +262,7 @@ def surface(reading, _arm):
 
 
 class FakeRuns:
-    """A stand-in for runs: the same reading, cell and seed always have the same value."""
+    """A stand-in for runs: the same reading, cell and seed always give the same value."""
 
     def __init__(self, monkeypatch, surface=surface, noise=0.01, interrupt_at=0):
         self.surface, self.noise, self.interrupt_at = surface, noise, interrupt_at
@@ -399,7 +399,7 @@ def test_the_budget_ends_the_search_and_a_repetition_ends_at_the_same_place(tmp_
 
 
 def test_findings_are_so_or_not_in_each_seed(tmp_path, monkeypatch):
-    # Utilisation has the same fake value: 290 %, and 2.89 Mbit/s.
+    # Utilisation has the same fake value as goodput: 290 % and 2.89 Mbit/s.
     FakeRuns(monkeypatch, lambda reading, arm: surface(reading, arm) / (1 if arm == "other" else 1e4))
     head, _, _ = PAPER.partition("[infer]")
     spec = '[infer]\nfit = { findings = ["F2"] }\ntest = { findings = ["F1"] }\nseeds = 2\n'
@@ -555,7 +555,7 @@ def test_the_toy_can_be_inferred_from_its_findings(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("key", ["miskovic", "blue"])
 def test_all_that_the_papers_fit_and_test_is_asked_for(key):
-    """Windows of time as well: each has its own value."""
+    """The values for time windows are requested, too: each window has its own value."""
     paper = find_paper(str(ROOT / "papers" / key))
     names = {experiment.file: names_of(paper, experiment) for experiment in paper.experiments}
     targets = Targets(paper, names)

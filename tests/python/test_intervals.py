@@ -41,7 +41,7 @@ def test_shares_agree_with_scipy(n):
 
 @pytest.mark.parametrize("n", [5, 10, 30])
 def test_the_exact_interval_never_covers_too_little(n):
-    """Coverage is a sum over the binomial: exact, no simulation."""
+    """Coverage is computed exactly, as a sum over the binomial distribution, without simulation."""
     truths = np.arange(1, 1000) / 1000
     weight = scipy.stats.binom.pmf(np.arange(n + 1)[:, None], n, truths)
     found = [clopper_pearson(successes, n) for successes in range(n + 1)]
@@ -113,7 +113,7 @@ def test_interpolation_meets_the_ends():
 
 
 def test_a_table_of_results_needs_nothing_of_scipy():
-    """`aqmlab run` waits for its imports: `scipy.special` takes half a second, `scipy.stats` two."""
+    """`aqmlab run` waits for its imports: `scipy.special` takes half a second, `scipy.stats` two seconds."""
     code = (
         "import sys, aqmlab, aqmlab.stats as s;"
         "assert not any(m.startswith(('scipy', 'numpy')) for m in sys.modules);"

@@ -37,13 +37,13 @@ def test_what_a_circle_is():
 
 
 def test_python_keeps_its_contracts(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "path", [*sys.path])  # to which the linter adds
+    monkeypatch.setattr(sys, "path", [*sys.path])  # because the linter adds entries to it
     status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
     assert status == 0, capsys.readouterr().out
 
 
 def test_no_python_modules_import_each_other_in_a_circle():
-    # The contracts compare siblings; here the file of a package itself also counts as a module.
+    # The contracts compare siblings; here, a package's own `__init__` file also counts as a module.
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     graph = grimp.build_graph("aqmlab", exclude_type_checking_imports=True, cache_dir=None)
     for ignored in {ignored for contract in contracts for ignored in contract["ignore_imports"]}:

@@ -24,7 +24,7 @@ from aqmlab.sweeps.progress import Progress, UnderWay
 
 @pytest.fixture
 def router(monkeypatch):
-    """Choose what the stand-in does."""
+    """Set the mode of the stand-in."""
 
     def chosen(mode):
         command = [sys.executable, "-P", live_worlds.__file__, mode]
@@ -211,7 +211,7 @@ def test_a_wrong_request_is_exit_2_before_anything_runs(
 
 def test_ctrl_c_ends_with_130_and_nothing_left(router, tiny_file, tmp_path, aqmlab_cli, monkeypatch):
     router("obedient")
-    # Ctrl-C comes as soon as the router reports progress, as if a user had waited for it.
+    # Ctrl-C comes as soon as the router reports progress, as if a user had waited for that.
     monkeypatch.setattr(ProgressLine, "update", live_worlds.interrupt_when_it_runs())
     ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 130
@@ -375,7 +375,7 @@ def test_selftest_counts_processor_time_too(router):
 
     router("punctual")
     found = selftest()
-    # An eighth of a processor at 100 Mbit/s is seven tenths of one at 560.
+    # An eighth of a processor at 100 Mbit/s corresponds to seven tenths of a processor at 560 Mbit/s.
     assert found.carried_bps == pytest.approx(560e6)
     assert found.faithful_up_to_bps(found.trials[0]) == pytest.approx(200e6)
 
@@ -411,7 +411,8 @@ def test_progress_is_one_line():
 def test_the_tail_of_lateness_is_drawn_from_whole_bins():
     bins = Histogram((0, 1_000, 10_000), (999, 9_999, 50_999), (490, 500, 10))
     x, y = exceedance(bins)
-    # Nothing below a tenth of a microsecond is visible. Later points: a bin's end, and the share beyond it.
+    # Nothing below a tenth of a microsecond is visible. Each later point is the end of a bin and the share
+    # beyond it.
     assert x == [0.1, 0.999, 9.999]
     assert y == pytest.approx([1.0, 0.51, 0.01])
     many = Histogram(tuple(range(1000, 9000)), tuple(range(1000, 9000)), (1,) * 8000)

@@ -25,7 +25,7 @@ JUNK = 100_000
 
 @pytest.mark.parametrize("user", ["ordinary user", "root"], indirect=True)
 def test_twenty_kills_leave_no_process_namespace_or_interface(user, live_folder):
-    """SIGKILL to the command or to its router, at any moment from the first."""
+    """The command or its router receives SIGKILL at any moment, including the first."""
     chance = random.Random(8)
     before, ours = interfaces(), namespaces_of(os.getpid())
     caught = []
@@ -33,7 +33,7 @@ def test_twenty_kills_leave_no_process_namespace_or_interface(user, live_folder)
         process = begin_aqmlab(
             user, "live", "live.toml", "-q", "-o", f"out-{kill}", "--pcap", "all", cwd=live_folder
         )
-        # Half of them during its three seconds of work, half of them at any moment.
+        # Half of the kills come during the router's three seconds of work, the other half at any moment.
         if at_work := kill % 2 == 1:
             the_router_of(process.pid)
         time.sleep(chance.uniform(0.0, 2.0 if at_work else 4.0))
@@ -44,7 +44,7 @@ def test_twenty_kills_leave_no_process_namespace_or_interface(user, live_folder)
             with suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
         process.communicate(timeout=60)
-        # The command was killed, its router was, or it had already finished.
+        # Either the command was killed, or its router was, or it had already finished.
         assert process.returncode in (-signal.SIGKILL, 4, FAITHFUL, NOT_FAITHFUL), process.returncode
         left = {pid: at for pid, at in relatives.items() if began(pid) == at}
         assert wait_until(lambda left=left: all(began(pid) != at for pid, at in left.items())), left
@@ -55,14 +55,14 @@ def test_twenty_kills_leave_no_process_namespace_or_interface(user, live_folder)
             partial = live_folder / f"out-{kill}"
             assert not list(partial.rglob(".*partial*")), sorted(partial.rglob("*"))
         caught.append(len(theirs))
-    # These processes were caught while their hosts had namespaces.
+    # These commands were killed while their hosts had namespaces.
     assert all(count >= 3 for count in caught[1::2]), caught
     # Finished recordings are complete, and nothing else has the name of a recording.
     for path in live_folder.glob("out-*/*/seed-1"):
         assert load(path).runs
 
 
-# Runs inside the hosts' namespaces: sends garbage through the host's own interface to the router.
+# This runs inside the hosts' namespaces and sends garbage through the host's own interface to the router.
 SENDER = """
 import ctypes, os, random, socket, sys
 pid, count, user = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "user"
@@ -129,14 +129,14 @@ def test_a_hundred_thousand_packets_of_junk_are_counted_and_do_no_harm(user, liv
     assert doors == 4, "two classes of two hosts each"
     assert sent == JUNK
     _, err = process.communicate(timeout=60)
-    # The books balance, or there would be no recording. The run may be NOT FAITHFUL: garbage takes time.
+    # The books balance; otherwise there would be no recording. The run may be NOT FAITHFUL because garbage
+    # takes time.
     assert process.returncode in (FAITHFUL, NOT_FAITHFUL), err
     assert "Traceback" not in err
     (run,) = load(live_folder / "out").runs
     live = run.manifest.live
     drops = live["drops"]
-    # All of it was read and refused, except for packets that were valid by chance and those that found the
-    # queue full.
+    # All garbage was read and refused, except for packets that were valid by chance or found the queue full.
     assert drops["malformed"] > 0.9 * (JUNK - drops["tun"])
     assert drops["malformed"] <= JUNK
     # Garbage may happen to be a packet with CE, which no host accepts as its own.

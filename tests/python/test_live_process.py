@@ -20,7 +20,7 @@ from aqmlab.live.supervisor import ask
 
 JOB = {"do": "run", "out": "/nowhere/seed-1", "seed": 1, "arm": "main"}
 AT_ONCE_S = 15
-"""Less than the lifetime of a process that is not stopped, but enough for a busy machine to stop one."""
+"""Less than the lifetime of a process that is not stopped, but long enough to stop one on a busy machine."""
 
 
 def child(mode):
@@ -107,7 +107,7 @@ def test_a_second_interrupt_ends_it_at_once():
 
 @pytest.mark.parametrize("mode", ["silent", "deaf"])
 def test_who_does_not_end_when_asked_is_ended(monkeypatch, mode):
-    """Either sends no more messages, or sends progress messages forever."""
+    """The process either sends no more messages, or sends progress messages forever."""
     monkeypatch.setattr(supervisor, "PATIENCE_S", 0.5)
     asked, took_s = interrupted_after_progress(mode)
     assert asked == 1

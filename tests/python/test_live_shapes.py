@@ -36,7 +36,7 @@ PARTS = [(key, inner) for key, part in WHOLE.items() if isinstance(part, dict) f
 
 
 def as_live(experiment, live):
-    """The experiment; its first run is live, with this in its manifest."""
+    """The experiment, whose first run is live and has this in its manifest."""
     first = experiment.runs[0]
     run = Run(first.path, replace(first.manifest, host="live", live=live))
     return with_runs(experiment, (run, *experiment.runs[1:]))
@@ -53,7 +53,7 @@ def without(*keys):
 
 
 def told(experiment):
-    """All reports about live runs: table, JSON and page, one after the other."""
+    """All reports about live runs, joined: table, JSON and page."""
     found = verdicts(experiment.runs)
     print_verdict(found)
     print_lateness(experiment)

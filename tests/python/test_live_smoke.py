@@ -48,16 +48,16 @@ def test_a_live_run_loses_nothing_unseen(user, live_folder, ip):
     assert run.manifest.books_balanced is True
     results = experiment
     assert books.balanced(results).doubts == ()
-    # The marks that were delivered are those that the receivers' kernels have counted.
+    # The number of marks delivered equals the number that the receivers' kernels have counted.
     assert live["marks"]["marked"] > 0
     assert live["marks"]["marked"] == live["marks"]["ce_delivered"] == live["marks"]["ce_received"]
     # Only disciplines have dropped packets.
     assert {cause: n for cause, n in live["drops"].items() if n} == {}
-    # Packets were delivered: at least a third of the link's capacity, even on a slow machine.
+    # Packets were delivered at a rate of at least a third of the link's capacity, even on a slow machine.
     cell = results.cells[0]
     assert results.values("goodput_bps", cell)[run.seed] > 10e6 / 3
     assert (run.path / "packets.pcapng").stat().st_size > 10_000
-    # The machine's settings are unchanged; the run changed those of its namespaces.
+    # The machine's settings are unchanged; the run changed only those of its namespaces.
     assert (interfaces(), settings()) == before
     assert live["stack"]["ftp"]["net.core.somaxconn"] == "65535"
 
@@ -156,8 +156,8 @@ def test_more_users_than_the_machine_holds_are_refused_with_the_estimate(user, l
     within = ["prlimit", "--nofile=1024:1024"]
     ended = run_aqmlab(user, "live", "live.toml", "-o", "out", cwd=live_folder, within=within)
     assert ended.returncode == 3, ended.stderr
-    # Two round trips of 404 ms out of every 908 ms: 8899 connections of two sockets each, and other
-    # descriptors.
+    # Connections are open for two round trips of 404 ms out of every 908 ms: 8899 connections with two
+    # sockets each, and other descriptors.
     assert (
         "17884 sockets and files are needed at the same time, but the process may have only 1024"
         in ended.stderr

@@ -29,7 +29,7 @@ RUN_S = 30
 """The longest time that a run takes on a busy machine, including its start."""
 KILLS = 20
 ROUNDS = 5
-"""Largest number of repetitions of a run that is not faithful: a busy machine stalls some."""
+"""Maximum number of repetitions of a run that is not faithful: a busy machine stalls some runs."""
 
 OURS = [
     {"name": "DropTail", "topology.queue": {"kind": "droptail", "limit": "60p"}},
@@ -42,7 +42,7 @@ OF_THE_KERNEL = [
 
 
 def study_file(folder, arms, runs, **changes):
-    """The scenario of a study with these arms, readable by everybody."""
+    """The scenario of a study with these arms, in a file that every user may read."""
     scenario = copy.deepcopy(SCENARIO) | {"arm": arms, "runs": runs} | changes
     file = folder / "study.toml"
     file.write_text(tomli_w.dumps(scenario), encoding="utf-8")
@@ -52,7 +52,7 @@ def study_file(folder, arms, runs, **changes):
 
 @pytest.fixture
 def queues_of_the_kernel(user, live_folder):
-    """Arms of tc, where there is tc and this kernel has the shaper."""
+    """Arms with queues of tc, if tc is installed and this kernel has the shaper."""
     study_file(live_folder, OF_THE_KERNEL, 1, duration="300ms", warmup="0s")
     ended = run_aqmlab(user, "live", "study.toml", "-o", "tried", "--no-report", cwd=live_folder)
     if ended.returncode not in (FAITHFUL, NOT_FAITHFUL):
@@ -129,9 +129,9 @@ class Study:
             time.sleep(0.002)
 
     def kill(self, victim):
-        """Kill the command or part of it, and check that nothing of the killed part remains on the machine.
+        """Kill the study or part of it, and check that nothing of the killed part remains on the machine.
 
-        After the death of a router the command continues with the next run.
+        After the death of a router, the command continues with the next run.
         """
         relatives, router = family(self.process.pid), self.router()
         if victim == "router" and router is None:
@@ -159,7 +159,7 @@ class Study:
         return victim, len(namespaces)
 
     def end(self, within_s=WAIT_S):
-        """Wait for the command's end; returns the exit status and the output."""
+        """Wait until the command ends; return the exit status and the output."""
         out, err = self.process.communicate(timeout=within_s)
         assert "Traceback" not in err, err
         return self.process.returncode, out + err
@@ -168,13 +168,13 @@ class Study:
         return [load_run(file.parent) for file in self.store.glob("runs/*/*/manifest.json")]
 
     def assert_whole_recordings(self):
-        """Each recording in its place is whole, and is marked if the run was interrupted."""
+        """Check that each recording in its place is complete, and is marked if the run was interrupted."""
         for run in self.recordings():
             assert not run.damage()
             assert run.manifest.live["interrupted"] is (run.manifest.stopped_by == "interrupted")
 
     def complete(self, runs):
-        """Repeat the study undisturbed: all runs are there, and those that ended by themselves unchanged."""
+        """Repeat the study undisturbed: all runs are there, and those that ended normally are unchanged."""
         before = self.finished()
         ended = {run.path.name for run in self.recordings() if not run.manifest.live["interrupted"]}
         self.begin()
@@ -282,7 +282,7 @@ def test_twenty_kills_at_any_moment_leave_a_study_that_becomes_whole_and_faithfu
         if not study.running:
             study.begin()
         if chance.random() < 0.7:
-            # On a busy machine, Python takes seconds to start, during which there is little to kill.
+            # On a busy machine, Python takes seconds to start, and until then there is little to kill.
             study.until(study.at_work)
             time.sleep(chance.uniform(0.0, 12.0))
         else:

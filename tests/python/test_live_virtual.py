@@ -46,7 +46,7 @@ def test_nothing_is_late_in_virtual_time_and_a_second_start_goes_on(tmp_path):
         assert live["faithful"]
         assert live["virtual_time"]
         assert live["wait"] == "epoll"
-        # Other figures of time would be those of this machine.
+        # All other time figures would depend on this machine.
         assert live["lateness"]["max_ns"] < 100_000
         assert live["stall_count"] == 0
         assert live["capacity"]["packets_per_s"] is None

@@ -34,7 +34,7 @@ NAMES = {
     "utilisation_percent": "utilisation, %",
     "mean_packet_bytes": "mean packet, B",
 }
-LEAST_LOSS = 0.1  # percent; less than that is a handful of packets
+LEAST_LOSS = 0.1  # percent; a lower loss is only a handful of packets
 # Known values outside the limits: docs/validation.md, section 9.
 OUTSIDE = {"PI": {"loss_long_percent"}}
 
@@ -107,7 +107,8 @@ def test_ratios_over_pairs(queue, tmp_path):
     for metric, (mine, theirs) in both(queue, seeds, tmp_path).items():
         a, b = (statistics.fmean(values.values()) for values in (mine, theirs))
         few = metric.startswith("loss") and b <= LEAST_LOSS
-        # The load differs more between seeds than between programs, so the ratio is the mean over pairs.
+        # The load differs more between seeds than between programs, so the ratio is a mean over pairs of the
+        # same seed.
         logs = [0.0 if few else math.log(mine[seed] / theirs[seed]) for seed in mine]
         found = estimate(logs, 0.90)
         middle, low, high = (math.exp(found.mean + by * found.half_width) for by in (0, -1, 1))

@@ -1,4 +1,4 @@
-"""The manual pages: one per command, with every option of its help, and without errors for man."""
+"""The manual pages: one per command, with every option in its help, and without errors in man."""
 
 from __future__ import annotations
 

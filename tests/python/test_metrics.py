@@ -51,7 +51,7 @@ def totals(class_name="*", **given_counts):
 
 
 def flow(number, class_name, delivered, timeouts=0, others=(0, 0, 0, 0, 0, 0, 0)):
-    # A tenth of it had already arrived behind a hole when the interval began.
+    # A tenth of the data had already arrived, behind a hole, when the interval began.
     received = delivered * 9 // 10
     return FlowTotals(
         number, class_name, 80_000_000, 0, None, received, delivered, delivered, timeouts, *others
@@ -91,7 +91,8 @@ def run():
         (10_000_000, 10_000_000, 50), (20_000_000, 20_000_000, 40), (90_000_000, 90_000_000, 10)
     )
     everybody = QueueTotals("bottleneck", "*", everybody.counts, {"sojourn_ns": sojourn}.__getitem__)
-    # sent again, fast retransmits, ECN reductions, CE received, spurious, windows with several losses, lost
+    # retransmitted, fast retransmits, ECN reductions, CE received, spurious, windows with several losses,
+    # lost
     others = [(9, 4, 5, 7, 3, 2, 6), (1, 1, 6, 8, 0, 1, 0)]
     flows = [
         flow(0, "tcp", 100_000, 2, others[0]),
@@ -127,7 +128,7 @@ def run():
         ("in_order_goodput_bps", "*", 8 * 175_000 / 2),
         ("in_order_goodput_bps", "udp", 8 * 25_000 / 2),
         ("goodput_efficiency_percent", "*", 63.0),
-        ("jain_index", "*", 150**2 / (2 * (100**2 + 50**2))),  # of those that react
+        ("jain_index", "*", 150**2 / (2 * (100**2 + 50**2))),  # of the flows that react to congestion
         ("jain_index", "udp", 1.0),
         ("timeouts", "*", 3.0),
         ("fast_retransmits", "*", 5.0),
@@ -189,7 +190,8 @@ def test_what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput(tmp_pa
     }
     found = aqmlab.run(scenario, output=tmp_path / "holes")
     goodput, in_order = (find(name) for name in ("goodput_bps", "in_order_goodput_bps"))
-    # Payload is 1460 of 1500 bytes; packets behind the queue when the interval begins add at most 50 ms.
+    # Payload is 1460 of 1500 bytes; packets that have left the queue when the interval begins add at most 50
+    # ms.
     most = 50e6 * (1460 / 1500 + 0.05 / 4)
     runs = found.measured()
     assert max(goodput.compute(run, "bottleneck", "*") for run in runs) <= most

@@ -1,4 +1,4 @@
-"""The list of seeded mutations follows the code, though the mutations themselves run in the long lane."""
+"""The list of seeded mutations matches the code; the mutations themselves are run in the long lane."""
 
 import tomllib
 from collections import Counter

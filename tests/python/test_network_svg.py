@@ -1,4 +1,4 @@
-"""The drawing of the network: in a browser nothing is clipped, and no text overlaps another or a box."""
+"""The drawing of the network: in a browser, nothing is clipped, and no text overlaps a box or other text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def traffic(name, *path, workload=GREEDY, rtt=90_000_000):
 
 
 def dumbbell(classes, back=0, *, long=False):
-    """Classes from the left, and some in the other direction."""
+    """Classes that send from the left, and some that send in the other direction."""
     named = names(long)
     there, reverse = duplex(named("bottleneck"), named("left"), named("right"))
     uniform = {"uniform": [60_000_000, 100_000_000]}
@@ -45,7 +45,7 @@ def dumbbell(classes, back=0, *, long=False):
 
 
 def parking_lot(hops, classes, *, long=False):
-    """Classes from end to end, and as many over each link alone."""
+    """Classes that send from end to end, and the same number over each single link."""
     named = names(long)
     nodes = tuple(named(f"r{i}") for i in range(hops + 1))
     pairs = [duplex(named(f"hop{i}"), *nodes[i : i + 2]) for i in range(hops)]

@@ -15,7 +15,7 @@ NOTEBOOKS = ROOT / "docs" / "notebooks"
 
 
 def printed(name: str, folder: Path) -> str:
-    """The output of a notebook as a program, in a separate folder that has the papers."""
+    """The output of a notebook that is run as a program, in a separate folder that contains the papers."""
     (folder / "papers").symlink_to(ROOT / "papers")
     ended = subprocess.run(
         [sys.executable, "-W", "error", str(NOTEBOOKS / name)],

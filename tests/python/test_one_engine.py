@@ -25,7 +25,7 @@ from sweeping import tables, tiny
 
 
 def manifests(directory):
-    """The digests of each run's tables, by the path of the run."""
+    """The digests of the tables of each run, by the run's path."""
     return {
         str(run.path.relative_to(directory)): {
             name: facts.digest for name, facts in run.manifest.tables.items()
@@ -73,7 +73,7 @@ def many(small, tmp_path):
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    """The same sixteen runs, done by one worker."""
+    """The same sixteen runs, executed by one worker."""
     from conftest import SMALL
 
     folder = tmp_path_factory.mktemp("alone")
@@ -176,7 +176,7 @@ def test_a_run_goes_on_with_the_packets_that_it_lacks(small, tmp_path):
 
 @pytest.fixture
 def router(monkeypatch):
-    """Choose what the stand-in of the live router does."""
+    """Set the mode of the live router's stand-in."""
 
     def chosen(mode):
         command = [sys.executable, "-P", live_worlds.__file__, mode]
@@ -302,7 +302,7 @@ def test_a_sweep_simulated_and_live_is_compared_cell_by_cell(router, tmp_path, a
     told = both.stdout.partition("Live against simulated, over 4 cells: goodput differs by 0.0 %.")
     assert told[1], both.stdout
     assert not (beside / "report.html").exists()
-    # The same from the directory, as JSON, in Python and on a page.
+    # The directory gives the same as JSON, in Python and on a page.
     again = aqmlab_cli("report", beside)
     assert again.returncode == 0, again.stderr
     assert told[1] in again.stdout

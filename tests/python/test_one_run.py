@@ -112,5 +112,6 @@ def test_batches_cover_the_mean_of_a_series_that_depends_on_itself():
     covered = np.mean([f.interval.low <= 0 <= f.interval.high for f in found if f.independent])
     assert sum(f.independent for f in found) > 200
     assert covered == pytest.approx(0.95, abs=4 * math.sqrt(0.05 * 0.95 / 200))
-    # A run that is too short is reported, without an interval: its batches are a fifth of a correlation time.
+    # A run that is too short is reported without an interval: its batches last a quarter of a correlation
+    # time.
     assert np.mean([batch_means(autoregressive(seed, 100, 0.95)).independent for seed in range(300)]) < 0.05

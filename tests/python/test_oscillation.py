@@ -1,4 +1,4 @@
-"""Seconds with loss and with an idle link, the probability over time, gaps between marks, by hand."""
+"""Seconds with loss and with an idle link, the probability over time and gaps between marks, all by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MBIT = 10**6
 
 @dataclass(frozen=True)
 class Scripted(Measured):
-    """A run sampled twice a second, with these columns."""
+    """A run sampled twice per second, with these columns."""
 
     columns: dict[str, list[float]] = field(default_factory=dict)
 
@@ -55,7 +55,7 @@ def test_a_second_has_loss_if_one_packet_is_dropped_in_it():
 def test_a_link_was_idle_in_a_second_in_which_it_sent_two_packets_less_than_it_can():
     sent = [62_500, 62_500, 62_500, 60_501, 62_500, 60_500, 0, 0]
     run = scripted(departures_bytes=sent, arrivals_packets=[1] * 8, arrivals_bytes=[1000] * 8)
-    assert value("idle_bins_percent", run) == 50  # 1999 bytes too few do not count as idle, 2000 do
+    assert value("idle_bins_percent", run) == 50  # 2000 bytes too few count as idle, 1999 do not
     assert value("idle_bins_percent", run, Window(0, 3)) == pytest.approx(100 / 3)
     silent = scripted(departures_bytes=sent, arrivals_packets=[0] * 8, arrivals_bytes=[0] * 8)
     assert value("idle_bins_percent", silent) is None
@@ -94,7 +94,8 @@ def test_parts_of_the_measured_interval_add_up_to_it(experiment):
     run = experiment.measured()[0]
     halves = [Window(1, 3), Window(3, 6)]
     weighted = sum(value("utilisation_percent", run, half) * half.length_s for half in halves)
-    # A packet in transmission at an edge counts in the interval in which it ends.
+    # A packet in transmission at the end of an interval counts in the interval in which its transmission
+    # ends.
     assert weighted / 5 == pytest.approx(value("utilisation_percent", run), abs=0.1)
 
 
@@ -130,7 +131,7 @@ def test_the_statistic_is_pearsons():
     marked[np.concatenate([[0], np.cumsum(gaps)])] = True
     p = 100 / 156
     expected = np.array([100 * p, 100 * p * (1 - p)])
-    # (0, 1], (1, 2]: beyond it only 12.9 would be expected, so the tail begins after 1.
+    # (0, 1], (1, 2]: beyond 2, only 12.9 would be expected, so the tail begins after 1.
     assert 100 * (1 - p) ** 2 < 20
     assert geometric_p_value(marked) is None, "two classes and an estimate leave no degree of freedom"
     more = np.zeros(4 * sum(gaps) + 1, dtype=bool)

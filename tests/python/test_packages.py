@@ -21,7 +21,7 @@ PUBLISHED = {"aqmlab-units", "aqmlab-random", "aqmlab-params", "aqmlab-qdisc"}
 
 @pytest.fixture(scope="module")
 def packages():
-    """All Rust packages that are built on this platform."""
+    """All Rust packages that this platform builds."""
     host = re.search(
         r"host: (\S+)", subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
     )[1]

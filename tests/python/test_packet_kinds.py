@@ -18,7 +18,8 @@ from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.losses import METRICS, kinds_with_losses, losses_by_kind
 from aqmlab.metrics import KINDS, find
 
-# By the RFCs: SYN twice, ACK, two segments, ACK of the server's FIN; back SYN-ACK, two ACKs, FIN twice.
+# By the RFCs: SYN twice, ACK, two segments, ACK of the server's FIN; in reverse, SYN-ACK, two ACKs, FIN
+# twice.
 CONNECTION = {
     "title": "One connection",
     "duration": "60s",

@@ -167,7 +167,7 @@ def test_figures_of_one_run_fit_a_column(toy, tmp_path, content):
 
 
 def stated(toy, expect):
-    """A finding with this statement, scored by the toy's runs."""
+    """A finding with this statement, scored on the toy paper's runs."""
     finding = toy.findings[0].finding
     return score_finding(replace(finding, parts=(Part("loss.toml", expect, {}),)), toy.results)
 
@@ -233,11 +233,11 @@ def test_a_figure_over_time_shows_the_part_that_it_is_asked_for(toy, monkeypatch
         ("probability", "p"),
         *(("queue [packets]", name) for name in ("queue", "average")),
     }
-    # The last, DropTail, has no average, but RED does.
+    # DropTail, the last arm, has no average, but RED does.
     assert [text.get_text() for text in other.get_legend().get_texts()] == ["queue", "average"]
     assert queue.get_xlim() == (0.0, 8.0)
     assert queue.get_ylim() == other.get_ylim()
-    # Too few for the 80 samples of the run, but not for the part shown.
+    # Too few bins for the 80 samples of the run, but enough for the part shown.
     monkeypatch.setattr("aqmlab.papers.over_time.MOST_BINS", 20)
     part, (rates, *_) = drawn_over_time(toy, "2b")
     assert rates.get_xlim() == (3.0, 4.5)
@@ -379,7 +379,7 @@ def test_what_is_no_toml_is_told_with_file_and_line(tmp_path, file, wrong, place
 
 
 def test_a_line_that_cannot_be_told_is_not_named(tmp_path):
-    # A multi-line text that contains an apparent table header.
+    # A multi-line text that contains what looks like a table header.
     folder = edited(tmp_path, "expected.toml", 'note = "It is wrong."', 'note = """\n[[finding]]\n"""')
     text = (folder / "expected.toml").read_text()
     (folder / "expected.toml").write_text(text.replace('strength = "soft"\n', ""))

@@ -1,4 +1,4 @@
-"""Causes: what does not hold in a scorecard, scored again under the readings that may explain it."""
+"""Causes: findings that fail in a scorecard, scored again under the readings that may explain the failure."""
 
 import json
 import shutil
@@ -38,7 +38,7 @@ def test_what_fails_is_scored_under_its_causes_and_nothing_else_is_run(folder, s
     (cause,) = finding["causes"]
     assert cause["reading"] == {"least RTO": "200 ms"}
     assert cause["status"] == "fails"
-    # The finding's statement with the value that decides, of as many seeds as the multiverse has.
+    # The finding's statement with the value that decides it, from as many seeds as the multiverse has.
     assert "drops" in cause["evidence"][0]
     assert cause["evidence"][0].endswith("n = 5 seeds")
     assert (folder / "scorecard.json").read_bytes() == before
@@ -50,7 +50,8 @@ def test_what_fails_is_scored_under_its_causes_and_nothing_else_is_run(folder, s
 def test_findings_that_are_not_asked_about_keep_their_entries(folder, store, aqmlab_cli):
     assert causes(aqmlab_cli, folder, store).returncode == 0
     content = json.loads((folder / "causes.json").read_text())
-    # An earlier session scored T1, when it failed; another entry's statement is no longer the paper's.
+    # T1 was scored on an earlier day, when it failed; the statement of another entry is no longer in the
+    # paper.
     (entry,) = content["findings"]
     t1 = entry | {"name": "T1", "date": "2020-01-01"}
     t1["expect"] = ["for all limit: backlog_mean_packets{arm=RED} < backlog_mean_packets{arm=DropTail}"]

@@ -64,7 +64,7 @@ def router(monkeypatch, tmp_path):
 
 @pytest.fixture
 def folder(tmp_path):
-    """The toy with an experiment that runs live: two arms, five seeds."""
+    """The toy paper with an experiment that runs live: two arms, five seeds."""
     folder = tmp_path / "toy"
     shutil.copytree(TOY, folder)
     text = (folder / "loss.toml").read_text().partition("[sweep]")[0].replace("runs = 6", "runs = 5")
@@ -141,7 +141,7 @@ def test_only_faithful_runs_count(again, router, tmp_path):
     content = scored(tmp_path)
     assert content["findings"][0]["status"] == "undecided"
     assert content["live"]["simulated"][0]["status"] == "holds"
-    # The missing runs are repeated the next time; those that were rejected are not forgotten.
+    # Unfaithful runs are repeated the next time, and the number of rejected ones is remembered.
     router("faithful")
     assert again().returncode == 0
     content = scored(tmp_path)["live"]

@@ -1,4 +1,4 @@
-"""The runs for a part of a paper, and messages about what the small version lacks."""
+"""The runs that a part of a paper needs, and messages about cells that the small version lacks."""
 
 from collections import Counter
 from dataclasses import replace
@@ -37,7 +37,7 @@ def cells(expect, where=None, names=NAMES):
     [
         ("jain_index{arm=RED, limit=4p, count=2} > 0", {}, {"RED 4p 2"}),
         ("jain_index{arm=RED} > 0", {"limit": "4p", "count": "2"}, {"RED 4p 2"}),
-        # Braces take precedence over what encloses them.
+        # Braces take precedence over the bindings that enclose them.
         ("jain_index{arm=RED, limit=72p} > 0", {"limit": "4p", "count": "2"}, {"RED 72p 2"}),
         ("for all arm: jain_index > 0", {"limit": "4p", "count": "2"}, {"RED 4p 2", "DropTail 4p 2"}),
         (
@@ -96,10 +96,10 @@ def test_what_hangs_on_all_cells_needs_them_all():
 
     two = {"queues": ("first", "last")}
     assert count("drop_percent > 0") == 1
-    # Without a queue of this name, the table covers the busiest one over all cells.
+    # Without a queue called `bottleneck`, the table is about the queue that is busiest over all cells.
     assert count("drop_percent > 0", **two) == 16
     assert count("drop_percent{queue=last} > 0", **two) == 1
-    # Flows that cross it count; those of a class have the same figures at every queue.
+    # Only flows that cross the queue count; the flows of a class have the same figures at every queue.
     assert count("jain_index > 0", **two) == 16
     assert count("jain_index{queue=last} > 0", **two) == 1
     assert count("jain_index{class=ftp} > 0", **two) == 1

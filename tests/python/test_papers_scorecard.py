@@ -87,11 +87,12 @@ def cell(published, mean, half, *branches):
 @pytest.mark.parametrize(
     ("of", "text"),
     [
-        # Mean and half-width have the same last digit: two digits of the half-width up to 35, otherwise one.
+        # Mean and half-width end at the same decimal: the half-width has two digits if they are at most 35,
+        # otherwise one.
         (cell(12.88304, 12.85204, 0.0097), "12.88304 → 12.852 ± 0.010 ✓"),
         (cell(12.88304, 12.85204, 0.0304), "12.88304 → 12.852 ± 0.030 ✓"),
         (cell(12.88304, 12.85204, 0.0365), "12.88304 → 12.85 ± 0.04 ✓"),
-        # The published number has exactly its own digits.
+        # The published number keeps exactly the digits of the paper.
         (cell(800.0, 11.093, 2.31), "800 → 11.1 ± 2.3 ✓"),
         (cell(0.0511, 1234.5, 87.0), "0.0511 → 1234 ± 87 ✓"),
         (cell(None, 5.0, 0.0), "– → 5.000 ± 0 ✓"),

@@ -10,7 +10,7 @@ LABELS = ("4", "36", "72")
 
 
 def drawn(curves, unit, **content):
-    """The plot of curves by name: a mean and a half-width for each label."""
+    """The plot of named curves, which have a mean and a half-width for each label."""
     lines = [
         SweepLine(name, tuple((label, Estimate(*of, 20)) for label, of in zip(LABELS, points, strict=True)))
         for name, points in curves.items()

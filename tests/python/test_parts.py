@@ -1,4 +1,4 @@
-"""Each part of the program has a version; a run's digest has those of the parts that its plan uses.
+"""Each part of the program has a version; a run's digest covers the versions of the parts that its plan uses.
 
 ``recordings/format-3`` is a store of one sweep, written when there was a single version.
 """
@@ -52,7 +52,7 @@ def one_case():
 
 
 def moved(cells, part):
-    """The arms whose runs have another digest if a part has the next version."""
+    """The arms whose runs have a different digest if the version of a part is incremented."""
     raised = {}
     for cell in cells:
         parts = {name: version + (name == part) for name, version in cell.parts.items()}

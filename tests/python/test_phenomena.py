@@ -35,7 +35,8 @@ def test_a_flow_below_a_tenth_of_the_mean_is_starved():
 
 
 def test_losses_of_one_round_trip_are_one_event():
-    # Events: 1.0 to 1.1 (flows 0, 1), 1.15 to 1.25 (flow 0 twice), 5.0 (flow 2); flow 9 is not asked about.
+    # Events: 1.0 to 1.1 (flows 0, 1), 1.15 to 1.25 (flow 0 twice), 5.0 (flow 2); flow 9 is not among the
+    # requested flows.
     times = np.array([1.0, 1.05, 1.1, 1.15, 1.2, 1.21, 5.0])
     flows = np.array([0, 0, 1, 0, 0, 9, 2])
     ratio = synchronisation_ratio(times, flows, [0, 1, 2, 3], 0.1)
@@ -61,7 +62,7 @@ def test_the_exponent_of_a_power_law_is_found():
     rtts = [0.02, 0.04, 0.08, 0.16]
     assert power_law_exponent(rtts, [5e6 * rtt**-1.5 for rtt in rtts]) == pytest.approx(1.5)
     assert power_law_exponent(rtts, [3.0] * 4) == pytest.approx(0.0)
-    # Two points: twice the RTT, a quarter of the goodput.
+    # Two points: the second has twice the RTT and a quarter of the goodput.
     assert power_law_exponent([0.1, 0.2], [8.0, 2.0]) == pytest.approx(2.0)
     # Equal RTTs determine no exponent; a goodput of zero has no logarithm.
     assert power_law_exponent([0.1, 0.105], [8.0, 2.0]) is None
@@ -201,7 +202,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 @pytest.mark.parametrize(
     ("scenario", "metric", "least"),
     [
-        # (in most windows, a few flows have the whole queue; hardly ever under RED)
+        # (in most windows, a few flows occupy the whole queue, which hardly ever happens under RED)
         ("lockout", "lockout_percent", 50.0),
         ("lockout", "starved_percent", 10.0),
         ("global_synchronization", "synchronisation_percent", 5.0),
@@ -210,7 +211,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
     ],
 )
 def test_red_takes_the_edge_off_what_droptail_does(phenomena, scenario, metric, least):
-    """RFC 2309, section 2; Floyd and Jacobson 1993: considerably worse under DropTail, and not by chance."""
+    """The effect is much worse under DropTail, and not by chance (RFC 2309, 2; Floyd and Jacobson 1993)."""
     results = phenomena[scenario]
     difference = results.difference("DropTail", "RED", metric)
     assert difference.n == 5

@@ -1,4 +1,4 @@
-"""Figures for papers: arms that differ in grey, legends outside the data, sizes, styles, equal bytes."""
+"""Figures for papers: arms that differ in grey, legends outside the data, sizes, styles, identical bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aqmlab.plots.appearance import _MARKS, COLORS, Appearance, arm_color, arm_d
 from aqmlab.reports import looks
 
 KINDS = ("series", "delay-cdf", "goodput-delay", "cumulative-ack")
-# Severe deficiencies of the three cones (Machado, Oliveira, Fernandes 2009), on linear light.
+# Severe deficiencies of each of the three cones (Machado, Oliveira, Fernandes 2009), for linear light.
 DEFICIENCIES = {
     "none": np.eye(3),
     "protan": np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
@@ -74,7 +74,7 @@ def drawn(experiment, kind, **look):
 
 
 def boxes(figure):
-    """The places of the visible data and of the words."""
+    """The positions of the visible data and of the words."""
     renderer = figure.canvas.get_renderer()
     data = [axes.get_window_extent(renderer) for axes in figure.axes]
     legends = [
@@ -153,7 +153,7 @@ def test_sizes_are_what_was_asked_for(experiment, tmp_path):
     made = drawn(experiment, "delay-cdf")
     narrow = drawn(experiment, "delay-cdf", width="1col")
     assert narrow.get_figwidth() == pytest.approx(3.5)
-    # The proportions remain, apart from the rows that a legend needs beyond its first.
+    # The proportions remain the same, apart from the rows of a legend after the first.
     assert bare_height(narrow) / 3.5 == pytest.approx(bare_height(made) / made.get_figwidth())
     from PIL import Image
 

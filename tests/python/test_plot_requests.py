@@ -1,4 +1,4 @@
-"""Figures of requests: their numbers are those of the metrics, in experiments and in sweeps."""
+"""Figures of requests show the same numbers as the metrics, in experiments and in sweeps."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_reference_is_grey_and_behind_the_others(experiment, given):
     others = [line for line in axes.lines if line is not reference]
     assert [line.get_label() for line in others] == ["DropTail", "CoDel"]
     assert all(line.get_zorder() > reference.get_zorder() for line in others)
-    # The appearance of the others does not depend on it.
+    # The appearance of the other arms does not depend on the reference.
     usual = aqmlab.figure(experiment.path, "response-cdf", arms=experiment.arms).axes[0]
     assert [line.get_color() for line in others] == [line.get_color() for line in usual.lines[1:]]
 
@@ -203,7 +203,7 @@ def test_without_pages_there_is_no_figure_of_them(experiment, kind):
 
 
 def test_there_is_no_plot_of_a_case_without_pages(one_web):
-    """Both cases have requests, and one of them pages: objects are requests, too."""
+    """Both cases have requests, and one of them has pages, whose objects are requests, too."""
     of_requests = aqmlab.figure(one_web.path, "response-cdf").axes
     (of_pages,) = aqmlab.figure(one_web.path, "page-cdf").axes
     assert [axes.get_title() for axes in of_requests] == ["kind old", "kind new"]

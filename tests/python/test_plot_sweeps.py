@@ -50,7 +50,7 @@ def interval(values):
 @pytest.mark.parametrize("kind", OF_PACKETS)
 def test_no_legend_lies_on_data_and_no_word_leaves_the_figure(noisy, kind, width):
     figure = drawn(noisy, kind, look=Appearance(width))
-    # A heat map's bar of colours is its legend.
+    # The colour bar of a heat map is its legend.
     assert len(figure.legends) == (kind != "heat")
     nothing_is_covered(figure, width)
 
@@ -86,7 +86,7 @@ def test_axes_arms_labels_and_metrics_are_chosen(grid):
     )
     assert [text.get_text() for text in delay.get_xticklabels()] == list(COUNTS)
     assert "(rate 20Mbit)" in figure._suptitle.get_text().replace("\n", " ")
-    # The arm keeps its appearance among all arms.
+    # The arm keeps the appearance that it has among all arms.
     assert line.get_marker() == drawn(grid, "lines").axes[0].lines[1].get_marker() == "s"
 
 

@@ -33,8 +33,7 @@ def printed(report, folder):
 
 
 def squeezed(text):
-    """Without blanks, because a word may continue on the next line of its cell, and without brackets of
-    units."""
+    """The text without units in brackets and without blanks: a word may continue on a cell's next line."""
     return re.sub(r"[\s\u00ad\u00a0\[\]]+", "", text)
 
 
@@ -50,7 +49,7 @@ def cells(report):
 
 
 def beyond_the_edge(pdf):
-    """Words that are not wholly on their page."""
+    """Words that are partly outside their page."""
     command = ["pdftotext", "-bbox", pdf, "-"]
     boxes = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     out = []

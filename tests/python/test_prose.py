@@ -59,7 +59,7 @@ def findings(lines: Iterator[tuple[int, str]], name: str) -> list[str]:
     ]
 
 
-# Texts that are not checked here: quotations, or texts generated from sources that are checked themselves.
+# Files that others are currently writing, that are quotations, or that are generated from checked sources.
 LEFT_ALONE = (
     "CHANGELOG.md",
     "ARTIFACT.md",

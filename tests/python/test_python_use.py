@@ -141,7 +141,7 @@ def test_arrow_streams_have_the_columns(things, name):
     columns = {key: list(values) for key, (_, values) in thing._frame_columns().items()}
     assert columns
     for _ in range(2):
-        # A stream can be read once, its source any number of times.
+        # A stream can be read only once, but its source can be read any number of times.
         read = duckdb.connect().from_arrow(thing)
         assert read.columns == list(columns)
         assert [list(column) for column in zip(*read.fetchall(), strict=True)] == list(columns.values())

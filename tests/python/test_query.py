@@ -171,7 +171,7 @@ def test_the_command_ends_with_4_where_something_was_left_out(aqmlab_cli, store,
 
 @pytest.mark.slow
 def test_a_thousand_runs_are_asked_in_under_a_second(tmp_path):
-    """From the start of the program to its end, on one thread as on many."""
+    """The time is measured from the start of the program to its end, on one thread and on many."""
     many = tiny(runs=125, duration="2s")
     sweep = aqmlab.sweep(many, report=False, store=tmp_path / "store")
     sweep.wait()
@@ -207,7 +207,7 @@ def test_shards_merge_to_the_tables_of_an_undisturbed_sweep(swept, tmp_path, aqm
     assert content["present"] == merged.added
     assert content["sweeps"][0]["missing"] == 0
     assert tables(tmp_path / "whole" / "sweeps" / swept.path.name) == tables(swept.path)
-    # The runs are linked, not copied, and none is left to do.
+    # Recordings are linked, not copied, and no run is left to do.
     digest = Store(tmp_path / "part1").digests()[0]
     files = [Store(tmp_path / name).path_of(digest) / "flows.parquet" for name in ("part1", "whole")]
     assert files[0].samefile(files[1])

@@ -47,7 +47,7 @@ def test_flows_of_some_classes_share_their_columns():
 
 @pytest.fixture
 def queries(monkeypatch):
-    """The number of runs that each query of `flows` has read."""
+    """A list of how many runs each query of `flows` has read."""
     asked = []
     rows = Tables.rows
 
@@ -124,5 +124,5 @@ def test_distributions_are_read_for_all_runs_at_once_and_few_are_kept(experiment
     monkeypatch.setattr(histograms, "BINS_KEPT", 0)
     assert ftp[0].backlog == histograms.EMPTY_HISTOGRAM
     assert [totals.sojourn for totals in ftp] == own
-    # The block of the backlogs has replaced all others.
+    # The block of the backlogs has replaced all other blocks in memory.
     assert len(asked) == 4

@@ -1,4 +1,4 @@
-"""Recordings as files: digests recomputed independently, damage named."""
+"""Recordings as files: digests are recomputed independently, and damaged files are named."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def test_the_network_is_drawn_whole(experiment):
 def test_a_browser_shows_it_without_errors_and_without_the_network(experiment, tmp_path, width, scheme):
     dom, console, fetched = browse(experiment.path / "report.html", tmp_path, width, scheme)
     assert console == []
-    # Trade-off, distributions, and five over time.
+    # A trade-off figure, distributions, and five figures over time.
     assert dom.count('class="plot') == 7
     assert fetched == set()
 
@@ -270,8 +270,8 @@ def test_a_title_is_text_in_every_figure(experiment, tmp_path):
 
     title = r"$\nosuch$ at 5 $ " + "and on " * 30
     named = replace(experiment, title=title)
-    # Some need tables that are recorded on request (test_traces.py), one needs 400 samples (test_sources.py);
-    # those of requests are in test_plot_requests.py.
+    # Some figures need tables that are recorded on request (test_traces.py), and one needs 400 samples
+    # (test_sources.py); figures of requests are tested in test_plot_requests.py.
     others = {"cwnd", "srtt", "time-sequence", "ladder", "variance-time", *WAIT_KINDS}
     for kind in KINDS.keys() - others:
         drawing = draw(named, kind, tmp_path / f"{kind}.svg").read_text(encoding="utf-8")
@@ -279,7 +279,7 @@ def test_a_title_is_text_in_every_figure(experiment, tmp_path):
 
 
 def test_runs_that_end_at_different_times_are_said_to(small, tmp_path):
-    """A condition stops each run when it is met, not all of them when the first is."""
+    """A condition stops each run when that run meets it, not all runs when the first one does."""
     small["stop"] = {"condition": {"queue": "bottleneck", "arrivals": 300}}
     stopped = aqmlab.run(small, output=tmp_path / "out", arms=["DropTail"])
     ends = sorted(run.t1_ns / 1e9 for run in stopped.runs)

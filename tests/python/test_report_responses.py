@@ -1,4 +1,4 @@
-"""The report's response and page times: curves and tables are those of the metrics; a browser draws them."""
+"""The report's response and page times: curves and tables show the metrics' values, as drawn by a browser."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_the_arm_called_uncongested_is_the_reference(page, experiment):
 
 
 def test_the_reference_is_compared_with_nobody(page, experiment):
-    """This arm is only a reference: it is not the best arm, and its missing bottleneck is intended."""
+    """The uncongested arm is only a reference: never the best arm, and without a bottleneck on purpose."""
     answer = re.search(r'class="answer">(.*?)</p>', page, flags=re.S)[1]
     assert "CoDel has the shortest queueing delay" in answer
     assert "Uncongested" not in answer

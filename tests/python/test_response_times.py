@@ -106,7 +106,7 @@ def test_a_step_has_the_area_to_the_right_of_it():
 
 def test_failed_requests_are_never_completed_and_censored_ones_count_while_it_is_known_of_them():
     times = ResponseTimes(exact([100] * 6 + [400] * 2), exact([50, 200, 300]), failed=1)
-    # At 100: eight completed sooner or later, one failed, two known to have waited longer.
+    # At 100: eight requests completed sooner or later, one failed, and two are known to have waited longer.
     assert times.share_within(100) == pytest.approx(6 / 11)
     assert times.share_within(250) == pytest.approx(6 / 10)
     assert times.share_within(300) == pytest.approx(6 / 9)
@@ -139,7 +139,7 @@ def test_the_gap_is_that_of_kolmogorov_and_smirnov(seed):
 
 
 def crossing_of(a, b, until):
-    """By the definition, on a fine grid of times."""
+    """The crossing by its definition, on a fine grid of times."""
     times = np.geomspace(1, until, 200_001)
     of_a, of_b = (np.searchsorted(np.sort(each), times, side="right") / len(each) for each in (a, b))
     lead = np.cumsum(of_a - of_b) * np.diff(np.log(times))[0]
@@ -150,7 +150,7 @@ def crossing_of(a, b, until):
 @pytest.mark.parametrize("seed", range(3))
 def test_the_crossing_is_where_the_added_lead_is_greatest(seed):
     rng = np.random.default_rng(seed)
-    # The first is mostly faster, with a longer tail.
+    # `a` is mostly faster than `b`, but has a longer tail.
     a = np.where(rng.random(4000) < 0.97, rng.integers(90, 300, 4000), rng.integers(900, 9000, 4000))
     b = rng.integers(150, 1000, 4000)
     one, other = ResponseTimes(exact(a)), ResponseTimes(exact(b))
@@ -273,7 +273,7 @@ def test_the_gap_of_two_arms_is_seed_by_seed_with_students_interval(recorded):
     half = scipy_stats.t.ppf(0.975, len(gaps) - 1) * scipy_stats.sem(gaps)
     assert (part.found.high - part.found.low) / 2 == pytest.approx(half, rel=0.15, abs=0.003)
     assert part.verdict.status == "holds"
-    # The same of a figure over the seeds, and of an arm with itself.
+    # The same holds for a figure over the seeds; an arm does not differ from itself.
     assert scored(recorded, f"median({asked}) >= 0 %").parts[0].left.estimate.n == 5
     same = f"cdf_gap({cdf.format('CoDel')}, {cdf.format('CoDel')})"
     assert scored(recorded, f"{same} <= 0.1 %").status == "holds"

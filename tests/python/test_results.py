@@ -1,4 +1,4 @@
-"""Results of an experiment: cells, values by seed, and wrong names with the nearest valid one."""
+"""Results of an experiment: cells, values by seed, and errors that suggest the nearest valid name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNTED = "queueing_delay_p99_s"
 
 
 def swept(experiment, **changes):
-    """The experiment's runs as if two values of two keys had been swept: both arms, each with both seeds."""
+    """The experiment's runs as if two keys had been swept, with two values each: both arms, both seeds."""
     axes = (
         Axis("topology.queue.limit", "queue.limit", ("topology.queue.limit",), ("30p", "60p")),
         Axis(
@@ -175,7 +175,8 @@ def test_a_windowed_metric_is_told_its_window(experiment, monkeypatch):
 def test_the_queue_is_the_bottleneck_of_all_or_the_busiest_of_the_cell(experiment):
     results = load(experiment.path)
     assert results.queue_of(results.cells[0]) == "bottleneck"
-    # Without a queue of this name, the busy one would be chosen: that of acknowledgments is nearly idle.
+    # Without a queue of this name, the busy queue would be chosen; the queue of acknowledgments is nearly
+    # idle.
     renamed = [
         replace(
             run,

@@ -1,4 +1,4 @@
-"""Runs: the result does not depend on simultaneous runs; nothing unfinished remains."""
+"""Runs: results do not depend on simultaneous runs, and nothing unfinished remains."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_a_table_in_an_arm_of_a_dict_replaces_wholly(small, name):
     small["arm"] = [{"name": "a"}, {"name": name, "topology.queue": queue}]
     first, second = (arm["plan"]["links"][0]["queue"]["settings"] for arm in aqmlab.show(small)["arms"])
     assert first["max_p"] == 0.3
-    assert second["max_p"] == 0.1  # the default, not the other arm's
+    assert second["max_p"] == 0.1  # the default, not the value of the other arm
 
 
 def test_what_comes_after_a_table_of_a_dict_is_not_in_it(small):
@@ -231,7 +231,7 @@ def test_a_directory_name_tells_time_title_and_content(small):
 
 
 def test_interrupted_runs_keep_what_has_finished(small, tmp_path):
-    """Ctrl-C: exit 130; the short runs before it are kept and readable, no part of the long one is left."""
+    """Ctrl-C: exit code 130; the short runs before it are kept and readable; the long one leaves nothing."""
     import tomli_w
 
     small["arm"] = [{"name": "short"}, {"name": "long", "duration": "20h"}]

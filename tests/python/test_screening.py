@@ -111,5 +111,5 @@ def test_what_a_seed_does_in_all_readings_is_no_noise():
     variance, degrees = seed_variance(seeds + readings)
     assert variance == pytest.approx(0.0, abs=1e-20)
     assert degrees == 4
-    # By hand: the rest is +-1/2 in each of the four places.
+    # By hand: the residual is +-1/2 in each of the four places.
     assert seed_variance(np.array([[1.0, 0.0], [0.0, 1.0]])) == (1.0, 1)

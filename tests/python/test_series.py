@@ -1,4 +1,4 @@
-"""Series: thinned out, but nothing is lost."""
+"""Series are thinned out, but their totals are kept."""
 
 from __future__ import annotations
 

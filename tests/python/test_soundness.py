@@ -1,4 +1,4 @@
-"""Checks that stop bad science: for each, one scenario that raises the doubt and one that does not."""
+"""Checks that prevent bad science: for each, one scenario that raises the doubt and one that does not."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_discipline_that_never_acts_is_told(ask):
 
 
 def test_a_link_that_idles_is_told(ask):
-    """Two packets of buffer cost a greedy flow much of the link; on-off traffic just does not fill it."""
+    """A buffer of two packets costs a greedy flow much of the link; on-off traffic just does not fill it."""
     tight = only(
         ask(runs=1, traffic__count=1, topology__queue={"kind": "droptail", "limit": "2p"})["bottleneck"]
     )
@@ -166,7 +166,7 @@ def test_a_warm_up_that_ends_while_flows_start_is_too_short(ask):
 
 
 def joining(late):
-    """Flows whose windows keep the backlog at a level, and others that join them and raise it."""
+    """Flows whose windows keep the backlog constant, and others that join them and raise it."""
     few = SOUND["traffic"][0] | {"tcp": {"max_window": 6}}
     return [few, few | {"name": "late", "bytes": "100MB"} | late]
 
@@ -175,13 +175,14 @@ BIG = {"kind": "droptail", "limit": "90p"}
 
 
 def test_mser_finds_a_load_that_changes_after_the_warm_up(ask):
-    """Four flows join at 9 s, measured from 3 s: the backlog until then is not that of the rest."""
+    """Measurement begins at 3 s, and four flows join at 9 s: the backlog before 9 s is different."""
     doubt = only(ask(traffic=joining({"start": "9s"}), warmup="3s", topology__queue=BIG)["warm-up"])
     assert doubt.severity == "warning"
     assert doubt.sentence.startswith("MSER-5 would measure the backlog from ")
     from_s = float(doubt.sentence.split("from ")[1].split(" s")[0])
     assert 9 <= from_s <= 10.5
-    # 4 flows with 6 segments each, 7 of them on the wire: 17 wait before, 41 after: 24 less in 6 of 22 s.
+    # 4 flows with 6 segments each, 7 of which are on the wire: 17 wait before 9 s, 41 after: 24 fewer in 6 of
+    # 22 s.
     assert 13 <= float(doubt.sentence.split("its mean ")[1].split(" % lower")[0]) <= 18
     late = ask(traffic=joining({"start": "9s"}), warmup="11s", topology__queue=BIG)
     assert late["warm-up"].doubts == ()
@@ -195,7 +196,7 @@ def test_a_load_that_grows_to_the_end_has_no_steady_state(ask):
 
 
 def test_a_beginning_that_matters_less_than_chance_is_not_told(ask):
-    """Nine flows begin at random: from 12.3 s on the mean is 7 packets higher; its half-width is 10."""
+    """Nine flows begin at random: from 12.3 s on, the mean is 7 packets higher, but its half-width is 10."""
     scattered = {"start": {"uniform": ["0s", "25s"]}, "count": 9}
     few = SOUND["traffic"][0] | {"tcp": {"max_window": 6}}
     traffic = [few | {"count": 1}, few | {"name": "late", "bytes": "100MB"} | scattered]
@@ -313,7 +314,7 @@ def test_a_distribution_that_lacks_packets_is_serious(damaged):
         "* REPLACE (weight + (kind = 'sojourn_ns' AND low = 0)::INTEGER AS weight)",
     )
     checks = checks_of(damaged)
-    if not checks["distribution"].doubts:  # every packet waited: take any bin
+    if not checks["distribution"].doubts:  # if every packet waited, change any bin
         rewrite(damaged / "red" / "seed-2" / "histograms.parquet", "* REPLACE (weight + 1 AS weight)")
         checks = checks_of(damaged)
     assert "lacks packets (seed 2)" in only(checks["distribution"]).sentence
@@ -327,7 +328,7 @@ def test_samples_that_cannot_be_read_are_a_doubt_and_no_end(damaged):
 
 
 def test_a_sweep_tells_its_doubts_by_cell(tmp_path, aqmlab_cli, monkeypatch):
-    """24 segments overflow the pipe and buffer of the slow link (5 + 15), not of the fast one (20 + 15)."""
+    """24 segments overflow pipe and buffer of the slow link (5 + 15) but not of the fast one (20 + 15)."""
     import tomli_w
 
     monkeypatch.setenv("AQMLAB_STORE", str(tmp_path / "store"))
@@ -404,7 +405,7 @@ CARRYING = {
         "queue": {"kind": "droptail", "limit": "40p"},
         "hop2": {"rate": "4Mbit"},
     },
-    # Packets that wait before hop2 at t0 crossed hop1 before it.
+    # Packets that wait before hop2 at t0 crossed hop1 before t0.
     "traffic": [
         CBR | {"name": "steady", "from": "r0", "to": "r2"},
         CBR | {"name": "back", "from": "r2", "to": "r0"},
@@ -454,9 +455,9 @@ def test_what_was_on_its_way_when_the_interval_began_may_come_on_top(carrying):
 
 
 def test_flows_that_got_more_than_their_queue_carried_are_told_with_both_figures(carrying):
-    # `back` received the 500 kB that both its queues carried. Behind hop2-reverse it has two links of 10 ms
-    # and a quarter of the 20 ms that they leave of 60 ms: 12.5 kB at 4 Mbit/s, and three packets, one on each
-    # link.
+    # `back` received the 500 kB that both its queues carried. Behind hop2-reverse, its path has two links of
+    # 10 ms and a quarter of the remaining 20 ms of its 60 ms: 12.5 kB at 4 Mbit/s, and three packets, one on
+    # each link.
     most = round(0.025 * 4e6 / 8) + 3 * 1000
     assert carried(carrying, {"back": most}).doubts == ()
     doubt = only(carried(carrying, {"back": most + 1}))
@@ -475,7 +476,7 @@ def test_a_segment_comes_with_its_header(whole):
     departed = run.queues["bottleneck", "ftp"]["departures_bytes"]
     payload = sum(flow_goodput(run, flow) for flow in run.flows) * run.interval_s / 8
     assert payload * 1500 / 1460 < departed
-    # All carried bytes as payload are too many: headers add 2.7 %, and the path is short.
+    # If all carried bytes were payload, there would be too many: headers add 2.7 %, and the path is short.
     every = int((departed - payload) / len(run.flows)) + 1
     assert carried(results).doubts == ()
     assert carried(whole, {"ftp": every}).doubts != ()

@@ -40,13 +40,14 @@ def test_the_hurst_parameter_of_noise_that_is_known(hurst):
 
 
 def test_a_variance_time_plot_by_hand():
-    # 800 counts: blocks of 2 to 40. Pairs 0, 4, 0, 4, ... have the mean 2 each: only odd blocks vary.
+    # 800 counts: blocks of 2 to 40. Pairs of 0, 4, 0, 4, ... have a mean of 2 each, so only blocks of odd
+    # length vary.
     plot = variance_time(np.tile([0.0, 4.0], 400), 0.5)
     assert plot.scale_s[0] == 1.0
     assert plot.scale_s[-1] == 20.0
     assert plot.variance[0] == 0.0
-    # Blocks of 3 have alternating means of 4/3 and 8/3, 133 of each: (2/3)^2 n / (n - 1), by the mean
-    # squared.
+    # Blocks of 3 have alternating means of 4/3 and 8/3, 133 of each: (2/3)^2 n / (n - 1), divided by the
+    # squared mean.
     assert plot.variance[1] == pytest.approx((2 / 3) ** 2 * 266 / 265 / 4)
     assert variance_time(np.ones(800), 0.5) is None
     assert variance_time(np.arange(399.0), 0.5) is None
@@ -129,10 +130,10 @@ def test_counts_are_distributed_as_those_of_ns2(kind, tmp_path):
     by_time = np.array([line.split() for line in printed.splitlines()], dtype=float)
     for i, moment in enumerate(moments[1:], start=1):
         theirs, mine = by_time[i] - by_time[0], ours(kind, (moments[0], moment), tmp_path)
-        # Half of 50 packets per second: both have this mean, to within four standard errors of the
+        # The mean is half of 50 packets per second on both sides, to within four standard errors of the
         # difference.
         errors = [counts.std(ddof=1) / math.sqrt(len(counts)) for counts in (theirs, mine)]
         assert abs(theirs.mean() - mine.mean()) < 4 * math.hypot(*errors)
-        # Variances in the same way: their standard error by the fourth moment.
+        # The variances are compared in the same way; their standard error follows from the fourth moment.
         spread = [math.sqrt((np.mean((c - c.mean()) ** 4) - c.var() ** 2) / len(c)) for c in (theirs, mine)]
         assert abs(theirs.var(ddof=1) - mine.var(ddof=1)) < 4 * math.hypot(*spread)

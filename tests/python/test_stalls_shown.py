@@ -17,7 +17,7 @@ from manifests import with_runs
 
 @pytest.fixture(scope="module")
 def stalled(experiment):
-    """The first arm stood still from 1.5 s on for 12 ms, the second never."""
+    """The first arm stalled for 12 ms at 1.5 s; the second arm never stalled."""
 
     def as_live(run):
         live = live_object(faithful=run.arm != experiment.arms[0])

@@ -31,7 +31,7 @@ def test_quantiles_are_scipys(confidence):
 
 
 def test_students_distribution_by_hand():
-    # One degree: 2 atan(t) / pi; two: t / sqrt(2 + t^2).
+    # With one degree of freedom: 2 atan(t) / pi; with two: t / sqrt(2 + t^2).
     assert within(1.0, 1) == pytest.approx(0.5)
     assert within(1.0, 2) == pytest.approx(3**-0.5)
     assert within(0.0, 7) == t_quantile(0.0, 7) == 0.0

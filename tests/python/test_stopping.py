@@ -20,7 +20,7 @@ from sweeping import left_over, manifests, tables
 
 TOY = Path(__file__).parents[1] / "papers" / "toy"
 SOON_S = 10.0
-"""The end takes a fifth of a second on an idle machine; the interrupted work would take half a minute."""
+"""On an idle machine, stopping takes a fifth of a second; the interrupted work would take half a minute."""
 SLOW = "SELECT sum(a.range * b.range) FROM range(120000) a, range(120000) b"
 
 SCRIPT = """

@@ -85,7 +85,7 @@ def test_in_one_case_all_pairs_of_arms_are_counted_together():
     passed = [p_values[i] <= 0.05 / (10 - rank) for rank, i in enumerate(order)]
     standing = {int(i) for i in order[: [*passed, False].index(False)]}
     assert {i for i, (contrast,) in enumerate(found.contrasts) if contrast.stands} == standing
-    # PI and DropTail are far from all the other arms, which are alike.
+    # PI and DropTail differ greatly from all other arms, which are alike.
     assert 0 < len(standing) < 10
 
 
@@ -94,7 +94,7 @@ def test_a_difference_that_is_seen_alone_may_not_stand_among_twelve():
     spread = np.array([-1.0, 1.0] * 5)
     values = {}
     for i, (_, (red, pi)) in enumerate(cells.cases):
-        # In one case the mean is 0.85 of the standard deviation, in the others almost zero.
+        # In one case, the mean is 0.85 of the standard deviation; in the others, it is almost zero.
         shift = 0.85 if i == 3 else 0.01
         values[Row(red, "*")] = {"goodput_bps": dict.fromkeys(range(10), 1.0)}
         values[Row(pi, "*")] = {"goodput_bps": dict(enumerate(1.0 + shift + spread))}

@@ -37,7 +37,7 @@ def test_the_answer_has_a_row_a_cell(sweep):
     assert rows == [[r, c, a] for r in ("2Mbit", "4Mbit") for c in "24" for a in ("DropTail", "RED")]
     assert "8 cells; mean ± 95 % t interval over 3 seeds (1 to 3)" in ended.stdout
     assert re.search(r"^sweep +.*/store/sweeps/tiny-[0-9a-f]{8}$", ended.stderr, re.MULTILINE)
-    assert "undecided" in ended.stdout  # the claim: three seeds are too few
+    assert "undecided" in ended.stdout  # because of the claim: three seeds are too few
 
 
 def test_many_cells_are_in_the_file(sweep, tmp_path):

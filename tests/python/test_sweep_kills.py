@@ -48,7 +48,7 @@ def command(file, store, *options):
 
 
 def workers_of(store):
-    """Process ids of the workers that serve a store."""
+    """Process ids of the workers that write to a store."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -163,7 +163,7 @@ def in_a_namespace(script, **variables):
 
 
 def test_a_full_disk_ends_the_sweep_and_what_is_done_is_kept(undisturbed, tmp_path):
-    """A file system of one megabyte: some of the runs fit. Then there is space, and the sweep continues."""
+    """Some of the runs fit into a file system of one megabyte. When there is space, the sweep continues."""
     (tmp_path / "disk").mkdir()
     file, path = undisturbed
     done = in_a_namespace(

@@ -31,7 +31,7 @@ def chromium():
 
 
 class Watched:
-    """A page with its requests, console output and errors."""
+    """A page, with the requests, console output and errors that it causes."""
 
     def __init__(self, browser, file, **context):
         self.context = browser.new_context(**context)

@@ -1,4 +1,4 @@
-"""Sweeps: each requested run is done once, and the tables depend on nothing else."""
+"""Sweeps: each requested run is executed once, and the tables depend on nothing but the runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sweeping import RUNS, TINY, left_over, manifests, tables, tiny
 
 @pytest.fixture(scope="session")
 def swept(tmp_path_factory):
-    """A finished sweep, not to be changed."""
+    """A finished sweep, which tests must not change."""
     sweep = aqmlab.sweep(tiny(), report=False, store=tmp_path_factory.mktemp("swept") / "store", jobs=2)
     sweep.wait()
     return sweep
@@ -96,13 +96,12 @@ def test_tables_have_a_row_a_run_and_a_row_a_cell(swept):
         assert [float(row["goodput_bps"]) for row in rows[3 * i : 3 * i + 3]] == list(values.values())
         assert float(answer[i]["goodput_bps"]) == pytest.approx(sum(values.values()) / 3, rel=1e-15)
         assert answer[i]["goodput_bps_n"] == "3"
-    assert {row["mark_percent"] for row in rows} == {""}  # nothing can be marked: no value, not zero
+    assert {row["mark_percent"] for row in rows} == {""}  # nothing can be marked: no value instead of zero
     assert {row["mark_percent_n"] for row in answer} == {"0"}
 
 
 def test_metrics_in_the_tables_are_counted_unless_the_scenario_asks(swept, experiment):
-    """Metrics declared as not from samples read none; otherwise a table of a thousand runs would take
-    minutes."""
+    """Metrics that do not declare samples read none; otherwise tables of a thousand runs take minutes."""
 
     class Unread:
         def arrays(self, *_):
@@ -227,7 +226,7 @@ def test_leaving_the_block_by_an_exception_cancels(tmp_path):
 
 
 def failing(**changes):
-    """The runs of one arm reach the end of their trace."""
+    """A scenario in which the runs of one arm reach the limit of their trace."""
     scenario = tiny(**changes)
     scenario["arm"][1]["record.trace"] = ["ftp"]
     scenario["arm"][1]["record.limit"] = 5

@@ -58,7 +58,7 @@ def lacking(wanted, text):
 
 
 def means(metrics, values):
-    """Mean and half-width of each metric as in tables."""
+    """Mean and half-width of each metric, formatted as in tables."""
     units = {metric["name"]: metric["unit"] for metric in metrics}
     for name, value in values.items():
         if value["mean"] is not None:

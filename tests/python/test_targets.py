@@ -1,4 +1,4 @@
-"""The error of a cell and of a finding: computed by hand, and for findings also with each seed alone."""
+"""The errors of cells and of findings, computed by hand; those of findings also with each seed alone."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Queues as lines of tc and back, against the options that tc itself sends to the kernel."""
+"""Queues converted to lines of tc and back, compared with the options that tc itself sends to the kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def resolved(spec: str) -> tuple[str, dict[str, Any]]:
 
 
 def scenario(queue: dict[str, Any], rate: str = "10Mbit") -> dict[str, Any]:
-    """One link with the queue."""
+    """A scenario with one link that has the queue."""
     return {
         "title": "One queue",
         "duration": "1s",
@@ -94,7 +94,7 @@ def test_the_burst_is_one_of_which_tc_makes_the_nearest_power_of_two(w_q):
 def test_what_linux_does_otherwise_is_named():
     queue = {"kind": "red", "limit": "100p", "min_th": "15p", "max_th": "45p", "gentle": True, "ecn": True}
     line = line_of(queue)
-    # tc's own options for these words are among the recorded ones.
+    # The options that tc itself sends for these words are among the recorded ones.
     assert line.spec == (
         "red limit 150000 min 22500 max 67500 avpkt 1500 burst 91 probability 0.1 bandwidth 10000000bit"
         " ecn harddrop"
@@ -103,7 +103,7 @@ def test_what_linux_does_otherwise_is_named():
     assert "`gentle`: true here, false in Linux" in line.remarks
     assert "`limit`: 100p here, 150kB in Linux, whatever the sizes of packets" in line.remarks
     assert "`uniformisation`: `paper` here, `linux` in Linux" in line.remarks
-    # The end of marking is the same: harddrop.
+    # Marking ends at the same point on both sides (harddrop).
     assert not any("ecn_region" in remark for remark in line.remarks)
     without = line_of({**queue, "ecn": False})
     assert without.spec is not None
@@ -131,7 +131,8 @@ def test_limits_that_count_otherwise():
 
 
 def test_codel_is_kept_in_units_of_1024_ns():
-    # 5 ms are 4882 of them, 100 ms 97656: what `tc -s qdisc show` prints as 4.99ms and 99.9ms.
+    # 5 ms are 4882 of these units, and 100 ms are 97656, which `tc -s qdisc show` prints as 4.99ms and
+    # 99.9ms.
     line = line_of({"kind": "codel", "limit": "100p", "target": "5ms", "interval": "100ms", "ecn": True})
     assert line.spec == "codel limit 100 target 5ms interval 100ms ecn"
     assert line.remarks == (

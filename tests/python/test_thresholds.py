@@ -47,7 +47,7 @@ def value(name, run, window=None, **parameters):
 def test_mean_and_deviation_are_those_of_the_samples():
     run = scripted([8, 10, 12, 14])
     assert value("average_mean_packets", run) == 11
-    # Squares of -3, -1, 1, 3: a mean of 5.
+    # The squares of -3, -1, 1 and 3 have a mean of 5.
     assert value("average_sd_packets", run) == pytest.approx(5**0.5)
     assert value("average_mean_packets", run, Window(2, 4)) == 13
 
@@ -63,7 +63,7 @@ def test_the_ends_of_the_band_are_in_it():
 
 
 def test_the_longest_stay_is_unbroken_and_strictly_inside():
-    # Inside: 3 s, then 2 s; 27 itself is outside.
+    # The average is inside for 3 s, then for 2 s; 27 itself is outside.
     run = scripted([0, 10, 11, 12, 27, 10, 20, 40])
     assert value("average_longest_stay_s", run) == 3
     assert value("average_longest_stay_s", run, Window(4, 8)) == 2
@@ -72,7 +72,7 @@ def test_the_longest_stay_is_unbroken_and_strictly_inside():
 
 
 def test_convergence_is_the_begin_of_the_first_long_stay():
-    # Inside for 9 s, out at 12 s, inside from the sample of 13 s on: that one covers the time since 12 s.
+    # Inside for 9 s, outside at 12 s, inside from the sample at 13 s on, which covers the time since 12 s.
     run = scripted([0, 0, *[18] * 9, 40, *[18] * 10, 40])
     assert value("average_converged_s", run) == 12
     assert value("average_converged_s", run, hold=9) == 2
@@ -82,7 +82,7 @@ def test_convergence_is_the_begin_of_the_first_long_stay():
 
 
 def test_the_backlog_outside_the_range_is_a_share_of_time():
-    # Nanoseconds at 0, 8, 9, 27, 28 to 29 and 36 packets.
+    # Nanoseconds spent at 0, 8, 9, 27, 28 to 29 and 36 packets.
     bins = [(0, 0, 10), (8, 8, 10), (9, 9, 20), (27, 27, 30), (28, 29, 5), (36, 36, 25)]
     run = scripted([18] * 4, backlog=bins)
     assert value("backlog_below_min_th_percent", run) == pytest.approx(20)
@@ -96,7 +96,7 @@ def test_a_law_that_measures_bytes_has_packets_of_mean_size():
     assert (of_law.min_th, of_law.max_th, of_law.units_a_packet) == (9, 27, 500)
     assert value("average_mean_packets", run) == pytest.approx(20.5)
     assert value("average_in_band_percent", run) == pytest.approx(75)
-    # Waiting packets are counted: the backlog in mean packets is unknown.
+    # The recording counts waiting packets, so the backlog in packets of mean size is unknown.
     assert value("backlog_above_max_th_percent", run) is None
 
 

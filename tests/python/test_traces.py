@@ -117,7 +117,7 @@ def test_journeys_of_a_run_are_its_packets(scene):
         lost = [p for p in followed if p.lost_ns is not None]
         assert (len(followed), len(arrived), len(lost)) == counts[:3]
         assert sum(len(p.marked_ns) for p in followed) == counts[3]
-        # The minimum transit time: a round trip of 60 ms.
+        # The minimum transit time, with a round trip of 60 ms.
         assert min(p.arrived_ns - p.sent_ns for p in arrived) >= 10e6
         retransmitted = scene.tables.rows(
             "flows", "sum(retransmitted_segments)::BIGINT", "WHERE class != 'old' OR index = 1", [run]
@@ -262,7 +262,7 @@ def test_the_command_line_draws_parts(scene, aqmlab_cli, tmp_path):
 
 @pytest.mark.slow
 def test_losses_are_repaired_as_ns_2_does(tmp_path):
-    """The figure of docs/validation.md, through scenario, simulator and packet recording."""
+    """The figure in docs/validation.md, produced through scenario, simulator and packet recording."""
     root = Path(__file__).parents[2]
     command = [sys.executable, "tools/loss_patterns.py", str(tmp_path / "figure.svg")]
     ended = subprocess.run(command, cwd=root, check=False, capture_output=True, text=True)

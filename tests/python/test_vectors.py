@@ -69,7 +69,7 @@ def rows_of(file):
 
 
 def by_connection(rows):
-    """Start in nanoseconds, and the sizes of its exchanges, of each connection of a class."""
+    """For each connection of a class, its start in nanoseconds and the sizes of its exchanges."""
     found = defaultdict(list)
     for row in rows:
         of = (row["class"], int(row["connection"]))
@@ -215,7 +215,7 @@ def test_ns2_carries_out_what_a_file_for_tmix_says(scenario, tmp_path):
         # ns-2 prints microseconds, and each time in the file is rounded to one.
         if row["exchange"] == "0":
             assert asked[0] == pytest.approx(float(row["start_s"]), abs=2e-6)
-            # Handshake and request pass the connection's own delays three times.
+            # Handshake and request incur the connection's own delays three times.
             way = float(row["client_delay_s"]) + float(row["server_path_delay_s"])
             if request <= 1460:
                 assert arrived[0] - asked[0] == pytest.approx(3 * way, abs=2e-4)
@@ -228,7 +228,7 @@ def test_ns2_carries_out_what_a_file_for_tmix_says(scenario, tmp_path):
 
 @pytest.mark.parametrize("file_name", ["web.csv", "web.parquet"])
 def test_a_trace_gives_back_what_the_population_did(scenario, tmp_path, file_name):
-    """Every automatic value that depends on a mean round-trip time is written."""
+    """The trace states every automatic value that depends on a mean round-trip time."""
     alone = {**scenario, "traffic": scenario["traffic"][:1]}
     alone["topology"] = {**scenario["topology"], "reverse_queue": {"kind": "droptail", "limit": "30p"}}
     aqmlab.write_vectors(alone, tmp_path / file_name)

@@ -1,4 +1,4 @@
-"""Metrics of a part of the run, and with thresholds from the query."""
+"""Metrics for a part of the run, and metrics whose thresholds the query sets."""
 
 import math
 

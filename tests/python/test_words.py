@@ -47,7 +47,7 @@ def application():
 
 
 def outcome(words, quick):
-    """The arguments of the command, or its exit."""
+    """The arguments that the command receives, or its exit."""
     seen.clear()
     command = get_command(application())
     if quick:

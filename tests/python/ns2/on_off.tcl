@@ -1,5 +1,5 @@
-# Prints the packets that each of COUNT sources of ns-2 has sent by each TIME, one line per time: on_off.tcl KIND COUNT
-# TIME...
+# Prints how many packets each of COUNT ns-2 sources has sent by each TIME, one line per time: on_off.tcl KIND
+# COUNT TIME...
 set ns [new Simulator]
 set kind [lindex $argv 0]
 set count [lindex $argv 1]

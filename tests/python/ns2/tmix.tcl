@@ -1,4 +1,4 @@
-# The connections of a file of Tmix, each with the delay in its line `r`, over links that are never busy.
+# Replays the connections of a Tmix file, each with the delay in its line `r`, over links that are never busy.
 #
 #   ns tmix.tcl FILE SECONDS
 #
