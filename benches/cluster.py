@@ -124,14 +124,14 @@ def runs(options):
                     names = ("results.csv", "answer.csv", "claims.json")
                     files[way] = [(path / name).read_bytes() for name in names]
                     print(
-                        f"{way}: {count} runs in {wall:.1f} s, {end['cpu_s'] / count * 1e3:.1f} ms a run;"
-                        f" overhead {overhead[way][-1]:.1f} ms a run"
+                        f"{way}: {count} runs in {wall:.1f} s, {end['cpu_s'] / count * 1e3:.1f} ms per run;"
+                        f" overhead {overhead[way][-1]:.1f} ms per run"
                     )
                 print(f"same bytes: {files['local'] == files['dask']}; load {os.getloadavg()[0]:.1f}")
             print(f"the scheduler's memory: {cluster.memory_mb():.0f} MB")
         best = {way: min(found) for way, found in overhead.items()}
         print(
-            f"overhead of dask beyond local, by the best of each: {best['dask'] - best['local']:.1f} ms a run"
+            f"overhead of Dask beyond local, best of each: {best['dask'] - best['local']:.1f} ms per run"
         )
 
 

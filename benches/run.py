@@ -6,11 +6,11 @@
     python3 benches/run.py --only hops/red  items whose name begins this way (`--list` prints the names)
     python3 benches/run.py --write-docs     also write the tables of docs/performance.md
 
-Instructions are the figure to trust; processor time is shown as measured and judged only as a ratio to a peer
-whose runs alternated with ours. Results are kept in benches/results/, one file per build of the driver:
-existing items are not measured again, except with `--fresh`. The peers need ns-2 (Debian package ns2) and
-ns-3 (libns3-dev); without them their rows are omitted. Nothing else should run on the machine while times are
-taken.
+Instructions are the figure to trust; processor time is shown as measured and judged only as a ratio to that
+of a peer whose runs alternated with ours. Results are kept in benches/results/, one file per build of the
+driver: existing items are not measured again, except with `--fresh`. The peers need ns-2 (Debian package ns2)
+and ns-3 (libns3-dev); without them, their rows are omitted. Nothing else should run on the machine while
+times are taken.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The overhead of a sweep compared with its runs: (wall time x workers - processor time of the runs) / runs.
+"""The overhead of a sweep, per run: (wall time x workers - processor time of the runs) / number of runs.
 
     python3 benches/sweep.py                     scenarios/sweep.toml with 2 workers, three times
     python3 benches/sweep.py --jobs 4 --limit 25 FILE
@@ -37,7 +37,7 @@ def main():
     parser.add_argument("scenario", nargs="?", type=Path, default=ROOT / "scenarios" / "sweep.toml")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--times", type=int, default=3)
-    parser.add_argument("--limit", type=float, help="ms a run")
+    parser.add_argument("--limit", type=float, help="the limit in ms per run")
     options = parser.parse_args()
     found = []
     for _ in range(options.times):
@@ -46,9 +46,9 @@ def main():
         found.append((wall * options.jobs - end["cpu_s"]) / runs * 1e3)
         print(
             f"{runs} runs, {options.jobs} workers: {wall:.2f} s wall, {end['cpu_s']:.2f} s of runs,"
-            f" {end['cpu_s'] / runs * 1e3:.1f} ms a run; overhead {found[-1]:.1f} ms a run"
+            f" {end['cpu_s'] / runs * 1e3:.1f} ms per run; overhead {found[-1]:.1f} ms per run"
         )
-    print(f"overhead, best of {options.times}: {min(found):.1f} ms a run")
+    print(f"overhead, best of {options.times}: {min(found):.1f} ms per run")
     return 1 if options.limit is not None and min(found) > options.limit else 0
 
 

@@ -16,7 +16,7 @@ RECORDINGS = {
 
 
 def table(head: list[str], rows: list[list[object]]) -> str:
-    """A Markdown table; the first column is text, the others numbers."""
+    """A Markdown table; the first column is text, the others are numbers."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 

@@ -111,7 +111,7 @@ proc cpu_s {} {
     return [expr {$ns / 1e9}]
 }
 
-# Packet-hops, payload bytes handed over in order, drops.
+# Packet-hops, payload bytes delivered in order, drops.
 proc counts {} {
     global flows sink count there back scene header
     set bytes 0

@@ -106,7 +106,7 @@ class Study:
         return None
 
     def at_work(self):
-        """Whether the router and the traffic have their threads."""
+        """Whether the router and the traffic have started their threads."""
         router = self.router()
         with suppress(OSError):
             return router is not None and len(list(Path(f"/proc/{router}/task").iterdir())) >= 3

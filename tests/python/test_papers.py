@@ -213,7 +213,7 @@ def test_curves_are_in_the_unit_of_the_metric(toy, tmp_path):
     header, *rows = [line.split(",") for line in file.with_suffix(".csv").read_text().splitlines()]
     assert header == ["curve", "limit", "mean", "low", "high", "n"]
     assert len(rows) == 6
-    # In percent, as in the metric: four flows over a buffer of 8 packets lose some.
+    # In percent, as in the metric: four flows over a buffer of 8 packets lose some packets.
     assert 0.5 < float(rows[0][2]) < 20.0
 
 

@@ -52,7 +52,7 @@ def test_sixteen_arms_have_dashes_and_marks_that_none_shares():
     for pair in ((0, 1), (1, 2), (0, 2)):
         assert len({tuple(look[i] for i in pair) for look in looks}) == 16
     assert len(set(gray)) == 16
-    # This holds from the first arms on, not only when the colours are exhausted.
+    # This holds even for the first arms, not only after the colours are exhausted.
     assert len({look[1] for look in looks[:7]}) == 7
     assert len({look[2] for look in looks[:9]}) == 9
     assert looks[0][1] == "-"

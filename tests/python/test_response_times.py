@@ -1,4 +1,4 @@
-"""Distributions of response times: closed forms, SciPy, and each request counted one by one."""
+"""Distributions of response times, compared with closed forms, SciPy, and a count of individual requests."""
 
 from __future__ import annotations
 

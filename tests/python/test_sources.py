@@ -106,7 +106,7 @@ def test_heavy_tailed_sources_make_self_similar_input(tmp_path):
 
 
 def ours(kind, times, tmp_path):
-    """Packets of each of 1000 sources from the first to the second of two times."""
+    """The number of packets that each of 1000 sources sends between two times."""
     period = {"exponential": "500ms"} if kind == "Exponential" else {"pareto": "500ms", "shape": 1.5}
     source = {"kind": "on_off_udp", "name": "x", "count": 1000, "rate": "80kbit", "size": "200B"}
     scenario = {

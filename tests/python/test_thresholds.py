@@ -18,7 +18,7 @@ RED = {"min_th": "9p", "max_th": "27p", "measure": "packets", "mean_packet": "1.
 
 @dataclass(frozen=True)
 class Scripted(Measured):
-    """A run whose law was sampled once a second, with these averages."""
+    """A run whose law was sampled once per second, with these averages."""
 
     averages: tuple[float, ...] = field(default=())
 

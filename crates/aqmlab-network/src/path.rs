@@ -1,8 +1,8 @@
 //! The path of a class through the network, and each flow's own pipes on it.
 //!
 //! Both hosts move a packet along the same hops, through pipes with the same arithmetic and the same draws.
-//! The simulator moves it by events; the live router holds it in a `DelayStage` of `aqmlab-qdisc` until it is
-//! due.
+//! The simulator moves a packet by means of events; the live router holds it in a `DelayStage` of
+//! `aqmlab-qdisc` until it is due.
 
 use aqmlab_qdisc::{Loss, Pipe};
 use aqmlab_scenario::{ClassPlan, Edge, Plan, StagePlace, base_rtt};

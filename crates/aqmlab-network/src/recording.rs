@@ -46,7 +46,7 @@ fn between() -> Parts {
         .into()
 }
 
-/// The facts that a host reports about a run, besides its tables.
+/// The facts that a host reports about a run, apart from its tables.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunFacts {
     /// The engine that ran it.

@@ -11,8 +11,8 @@ pub fn wants_request_rows(plan: &Plan) -> bool {
     plan.record.requests.each && plan.classes.iter().any(|class| class.workload.makes_requests())
 }
 
-/// Returns the recorder for `plan`, or `None` if no class makes requests. Rows go into
-/// `rows`, or are held in memory if the plan requires them and there is no such file.
+/// Returns the recorder for `plan`, or `None` if no class makes requests. Rows go into the file `rows`;
+/// without it, rows that the plan requires are held in memory.
 ///
 /// # Panics
 /// If `rows` is a file although the plan does not require rows.

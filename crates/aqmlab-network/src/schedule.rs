@@ -31,7 +31,7 @@ impl Milestone {
 pub struct Schedule {
     /// The intervals between samples of queues and of flows; zero if there are none.
     intervals: [Span; 2],
-    /// When each milestone is due, by its number; far future if it never is.
+    /// When each milestone is due, indexed by its number; the far future if it never is.
     next: [Instant; 4],
     t0: Instant,
     ended: Option<(Instant, StoppedBy)>,
@@ -79,7 +79,7 @@ impl Schedule {
         Some(next)
     }
 
-    /// Returns when a milestone is due next; far future if it is not due again.
+    /// Returns when a milestone is due next; the far future if it is not due again.
     #[inline]
     pub fn at(&self, milestone: Milestone) -> Instant {
         self.next[milestone as usize]

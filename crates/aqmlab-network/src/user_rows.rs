@@ -1,4 +1,4 @@
-//! Rows of `flows` for flows that are users with many connections: they are sums, so that no individual
+//! Rows of `flows` for flows that are users with many connections: each row is a sum, so that no individual
 //! connection is stored.
 
 use aqmlab_scenario::Plan;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::catalogue::find;
 use crate::scripts::{Finding, Lot, Progress, Trial, Tried, run_all};
 
-/// Runs the contract kit on the disciplines `names`, with every preset and every word of every choice, with
+/// Runs the contract kit on the disciplines `names`, with every preset and every word of every choice, using
 /// random scripts numbered from `first_seed` on: `seeds` scripts for each discipline or, if `seeds` is not
 /// given, scripts until `progress` returns `False`. Returns the checks and the findings as JSON text.
 #[pyfunction]

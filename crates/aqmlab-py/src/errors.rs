@@ -1,4 +1,4 @@
-//! Errors of the crates as the exceptions of `aqmlab.errors`.
+//! Converts errors of the crates into the exceptions of `aqmlab.errors`.
 
 use aqmlab_scenario::ScenarioError as ScenarioProblems;
 use pyo3::prelude::*;

@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use crate::errors::UsageError;
 use crate::plans::parse;
 
-/// Steps of an automatic axis.
+/// Number of steps on an automatic axis.
 const STEPS: u32 = 240;
 /// End of an automatic axis, in multiples of the average at which every packet is chosen.
 const MARGIN: f64 = 1.1;
 
-/// Returns, as JSON text, the probability before spacing at these `averages` for the arms' first queues, as
-/// built for a run. Averages are in the queue's own unit; by default, they range from 0 to the point at which
-/// the probability is 1.
+/// Returns, as JSON text, the probability before spacing at these `averages`, for the first queue of each
+/// arm, built as for a run. Averages are in the queue's own unit; by default, they range from 0 to the point
+/// at which the probability is 1.
 #[pyfunction]
 #[pyo3(signature = (text, file_name, averages=None))]
 pub(crate) fn law_curves(
@@ -54,7 +54,7 @@ fn curve(plan: &Plan, averages: Option<&[f64]>) -> PyResult<Value> {
     }))
 }
 
-/// Returns evenly spaced averages, and both sides of each point at which the curve bends or jumps.
+/// Returns evenly spaced averages, plus one on each side of every point at which the curve bends or jumps.
 fn axis(params: &RedParams) -> Vec<f64> {
     let RedParams { min_th, max_th, gentle, .. } = *params;
     let end = if gentle { 2.0 * max_th } else { max_th };

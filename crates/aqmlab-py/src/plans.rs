@@ -103,7 +103,7 @@ pub(crate) fn json_text(answer: &impl Serialize) -> String {
     serde_json::to_string(answer).expect("answers have strings as keys and only JSON values")
 }
 
-/// A scenario with its arms in the form `A`.
+/// A scenario whose arms are given in the form `A`.
 #[derive(Serialize)]
 pub(crate) struct About<A> {
     #[serde(flatten)]

@@ -37,7 +37,7 @@ impl fmt::Debug for Digest {
 /// member.
 ///
 /// # Panics
-/// If it has no other member.
+/// If the object has no other member.
 pub(crate) fn sealed(object: &impl Serialize) -> String {
     let text =
         serde_json::to_string_pretty(object).expect("its keys are strings and its values exist in JSON");

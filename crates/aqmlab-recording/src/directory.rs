@@ -72,7 +72,7 @@ impl Write for StreamedFile {
 }
 
 impl Staged {
-    /// Begins the directory `target`, which must not exist; its parents are created.
+    /// Begins a recording in the directory `target`, which must not exist; its parents are created.
     ///
     /// # Errors
     /// If it exists or the operating system refuses.
@@ -149,7 +149,7 @@ impl Staged {
     }
 
     /// Waits for all files and the directory in parallel: a journalling file system writes simultaneous
-    /// requests in one go. Waiting for one after another takes ten times as long.
+    /// requests in one go. Waiting for one file after another takes ten times as long.
     fn sync(&mut self) -> Result<(), RecordingError> {
         let temporary = &self.temporary;
         let mut files = std::mem::take(&mut self.files);

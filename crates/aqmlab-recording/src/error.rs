@@ -84,7 +84,7 @@ impl RecordingError {
     }
 }
 
-/// Returns plain words for the most frequent causes, and the system's own message for the rest.
+/// Describes the most frequent causes in plain words, and all others in the system's own words.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::StorageFull => "the disk is full".into(),

@@ -6,12 +6,12 @@ use crate::column::Cell;
 use crate::schema;
 use crate::table::Table;
 
-/// A number of packets and their bytes.
+/// A number of packets and of their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Number of packets.
     pub packets: Packets,
-    /// Number of bytes, network-layer length.
+    /// Number of bytes at the network layer.
     pub bytes: Bytes,
 }
 
@@ -70,7 +70,7 @@ impl std::fmt::Display for Imbalance {
 }
 
 impl Fates {
-    /// Checks that the books balance with the packets still in the network.
+    /// Checks that the books balance when the packets still in the network are included.
     ///
     /// # Errors
     /// Returns both sides of the identity that does not hold.

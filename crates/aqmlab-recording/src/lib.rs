@@ -1,5 +1,5 @@
-//! The result of a run: typed column tables, a manifest, and a directory that is written completely
-//! or not at all. `docs/recording.md` describes the files; [`schema`] defines the same in code.
+//! The result of a run: typed column tables, a manifest, and a directory that is written completely or not at
+//! all. `docs/recording.md` describes the files; [`schema`] defines their tables in code.
 //!
 //! A host fills one [`Table`] for each [`schema`], puts them into a [`Recording`] and calls
 //! [`Recording::write`]. All hosts use the same code for their common parts: [`PortTables`], the end-to-end

@@ -122,7 +122,7 @@ pub struct TimeDistribution {
     pub p99_ns: u64,
     /// 99.9 % of the values are no larger.
     pub p999_ns: u64,
-    /// The largest, to within its bin.
+    /// The largest value, to within the width of its bin.
     pub max_ns: u64,
     /// `[low_ns, high_ns, count]`, both ends included.
     pub bins: Vec<[u64; 3]>,
@@ -179,7 +179,7 @@ pub struct Frames {
     pub malformed: BTreeMap<&'static str, u64>,
 }
 
-/// Packets that no discipline dropped and that did not reach the receiver.
+/// Packets that did not reach the receiver although no discipline dropped them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LiveDrops {
@@ -271,7 +271,7 @@ pub struct KernelQueueReport {
     pub shown: String,
 }
 
-/// Packets of a port to be captured.
+/// Packets at a port whose packets are captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CapturedCounts {
@@ -301,7 +301,7 @@ pub struct CapacityReport {
     pub per_wake_ns: Option<u64>,
     /// Packet rate that a whole processor could handle.
     pub packets_per_s: Option<f64>,
-    /// Largest packet rate that a plan may send.
+    /// Largest packet rate that a plan may have.
     pub limit_packets_per_s: Option<f64>,
     /// Largest packet rate of this plan.
     pub demand_packets_per_s: f64,

@@ -1,4 +1,4 @@
-//! The manifest: the description of a run, besides its measurements.
+//! The manifest: the description of a run, apart from its measurements.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,9 @@ use crate::digest::Digest;
 use crate::live::LiveReport;
 use crate::table::Table;
 
-/// The version of the directory's layout and of its tables. Version 2 adds digests of the files.
-/// Version 3 renames some columns (listed in `docs/recording.md`), and plans have whole numbers
-/// with their units in the names. Version 4 has one version per part of the program instead of one
-/// for all.
+/// The version of the directory's layout and of its tables. Version 2 adds digests of the files. Version 3
+/// renames some columns (listed in `docs/recording.md`), and in plans, numbers are whole and their names
+/// state the unit. Version 4 has one version per part of the program instead of one for all.
 pub const FORMAT_VERSION: u32 = 4;
 
 /// Incremented whenever the tables would report the same run differently.
@@ -38,7 +37,7 @@ pub struct Manifest {
     pub arm: String,
     /// The seed.
     pub seed: u64,
-    /// The plan, every value with its origin.
+    /// The plan, with the origin of every value.
     pub plan: PlanJson,
     /// The beginning of the measured interval.
     pub t0: Instant,
@@ -99,11 +98,11 @@ impl LinkInfo {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StoppedBy {
-    /// the end of its time
+    /// the run's time was over
     Time,
     /// enough flows completed
     Completed,
-    /// a count or level at a queue was reached
+    /// a queue reached the given count or level
     Condition,
     /// the user, early
     Interrupted,
@@ -129,7 +128,7 @@ struct ManifestFile<'m> {
     seed: u64,
     /// SHA-256 of everything that determines the result, except the seed.
     plan_digest: String,
-    /// The plan, every value with its origin.
+    /// The plan, with the origin of every value.
     plan: &'m PlanJson,
     /// The beginning of the measured interval.
     t0_ns: u64,

@@ -22,7 +22,7 @@ const DECIMAL_DIGITS: i32 = 38;
 /// The smallest number that needs more digits.
 const DECIMAL_LIMIT: u128 = 10u128.pow(DECIMAL_DIGITS as u32);
 
-/// Returns the bytes of `table`'s file.
+/// Returns `table` as the bytes of a Parquet file.
 pub(crate) fn encode(table: &Table) -> Result<Vec<u8>, RecordingError> {
     let mut file = Writer::new(table, Vec::new())?;
     file.append(table)?;
@@ -36,7 +36,7 @@ pub(crate) struct Writer<W: Write + Send> {
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// Begins the file of a table with the columns of `table`.
+    /// Begins the file of a table that has the columns of `table`.
     pub(crate) fn new(table: &Table, sink: W) -> Result<Self, RecordingError> {
         let file = node(table)
             .and_then(|node| SerializedFileWriter::new(sink, Arc::new(node), Arc::new(properties(table))))

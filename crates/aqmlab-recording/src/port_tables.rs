@@ -205,7 +205,7 @@ fn inner_name(link: &str, path: &str) -> String {
     format!("{link}/{path}")
 }
 
-/// Assigns places to the queues inside a port when it is first seen.
+/// Assigns places to the queues inside a port when the port is first seen.
 fn know<P: Classed>(own: &mut Vec<SampledQueue>, port: &Port<P>) {
     let inner = port.books().inner();
     if own.len() <= inner.len() {

@@ -1,5 +1,5 @@
-//! Packets that pass a port, as a pcapng file in addition to the tables, for Wireshark, tshark and
-//! similar programs.
+//! Records the packets that pass a port in a pcapng file, in addition to the tables, for Wireshark, tshark
+//! and similar programs.
 //!
 //! A host reports each packet once per port, with its first bytes: when its transmission begins, or when it
 //! is dropped. [`Capture`] writes it at once, so a capture needs constant memory. Properties that are not
@@ -151,7 +151,7 @@ pub struct Capture {
     file: Option<PcapngWriter<BufWriter<Sink>>>,
     path: PathBuf,
     names: Vec<String>,
-    /// Number of packets of each port so far, in the file or not.
+    /// Number of packets at each port so far, whether in the file or not.
     noted: Vec<u64>,
     /// The time of the last packet that was written.
     last: Instant,
@@ -162,7 +162,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begins the file of `ports` in a recording in preparation, with `snap` bytes of each packet.
+    /// Begins a file for the packets of `ports`, with `snap` bytes of each, in a recording in preparation.
     ///
     /// # Errors
     /// If the operating system refuses.

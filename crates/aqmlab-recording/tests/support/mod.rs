@@ -1,8 +1,8 @@
-//! A plan for the manifests of tests.
+//! The plan that manifests in tests contain.
 
 use aqmlab_scenario::PlanJson;
 
-/// It is the plan of the smallest scenario.
+/// Returns the plan of the smallest scenario.
 pub fn plan() -> PlanJson {
     let text = "title = \"t\"\nduration = \"1s\"\n\
                 topology = { kind = \"dumbbell\", rate = \"1Mbit\", delay = \"1ms\", queue = { kind = \"droptail\", limit = \"9p\" } }\n\
