@@ -130,9 +130,7 @@ def runs(options):
                 print(f"same bytes: {files['local'] == files['dask']}; load {os.getloadavg()[0]:.1f}")
             print(f"the scheduler's memory: {cluster.memory_mb():.0f} MB")
         best = {way: min(found) for way, found in overhead.items()}
-        print(
-            f"overhead of Dask beyond local, best of each: {best['dask'] - best['local']:.1f} ms per run"
-        )
+        print(f"overhead of Dask beyond local, best of each: {best['dask'] - best['local']:.1f} ms per run")
 
 
 def tasks(options):

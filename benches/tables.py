@@ -111,7 +111,7 @@ def scale_table(items: dict) -> str:
             label = f"{discipline}, {thousands(int(flows))} flows, {rate:.1f} times the hops per second"
             ratios = (many[key] / few[key] for key in ("per_hop", "cpu_ns_per_hop"))
             rows.append([label, *(f"{ratio:.2f}" for ratio in ratios)])
-    return table(["scene", "instructions over those with 1000 flows", "CPU time"], rows)
+    return table(["scene", "instructions relative to those with 1000 flows", "CPU time"], rows)
 
 
 def discipline_table(items: dict) -> str:
@@ -160,7 +160,7 @@ def peers_table(items: dict) -> str:
                 f["theirs_cpu_s"],
             ]
         )
-    ratios = table(["peer", "their CPU time over ours", "range", "pairs", "ours, s", "theirs, s"], rows)
+    ratios = table(["peer", "their CPU time / ours", "range", "pairs", "ours, s", "theirs, s"], rows)
     counts = [
         [f"{names[peer]}, {discipline}, {thousands(int(flows))} flows", thousands(f["per_hop"])]
         for (peer, discipline, flows), f in with_prefix(items, "instructions")
@@ -198,12 +198,12 @@ def start_table(items: dict) -> str:
     # An older file of the same build may hold fewer figures.
     if "empty_report_cpu_s" in (start := items.get("start-up", {})):
         rows.append(["`aqmlab --help`, CPU time", f"{start['help_cpu_s']} s"])
-        rows.append(["a run of next to nothing, CPU time", f"{start['empty_run_cpu_s']} s"])
-        rows.append(["the same with its report, CPU time", f"{start['empty_report_cpu_s']} s"])
+        rows.append(["a minimal run, CPU time", f"{start['empty_run_cpu_s']} s"])
+        rows.append(["the same run with its report, CPU time", f"{start['empty_report_cpu_s']} s"])
     if "median" in (seeds := items.get("two-seeds", {})):
         rows.append(
             [
-                "two seeds on two processors over one, wall time",
+                "two seeds on two processors, wall time relative to one seed",
                 f"{seeds['median']} ({seeds['least']} to {seeds['most']})",
             ]
         )

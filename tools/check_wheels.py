@@ -33,12 +33,12 @@ def faults(wheel: Path, files: set[str]) -> list[str]:
     if "aqmlab/_core.abi3.so" not in names:
         said.append("has no aqmlab/_core.abi3.so")
     if sum(name.endswith(".1") and "/share/man/man1/" in name for name in names) < 20:
-        said.append("has no manual pages")
+        said.append("does not contain the manual pages")
     for part in ("licenses/LICENSE-MIT", "licenses/LICENSE-APACHE", "sboms/"):
         if not any(f".dist-info/{part}" in name for name in names):
             said.append(f"has no {part}")
     if "-abi3-" not in wheel.name:
-        said.append("is not for the stable ABI")
+        said.append("is not built for the stable ABI")
     if wheel.stat().st_size > LARGEST_MB * 1e6:
         said.append(f"has {wheel.stat().st_size / 1e6:.1f} MB, more than {LARGEST_MB}")
     return said

@@ -97,7 +97,7 @@ def ours(case: dict[str, str], phase_ns: str) -> list[Journey]:
 def distance_us(packets: list[Journey], vector: np.ndarray[Any, np.dtype[np.float64]], end_s: float) -> float:
     """The largest difference in send time in us; infinite if the simulators sent different segments."""
     sent = [(p.sent_ns / 1e3, (p.seq or 0) - 1) for p in packets if p.toward == "receiver" and p.payload]
-    # The last events depend on the instant at which each simulator stops.
+    # The last events are ignored because they depend on the instant at which each simulator stops.
     last = end_s * 1e6 - 10
     mine = np.array([row for row in sent if row[0] < last])
     other = vector[vector[:, 0] < last]

@@ -116,7 +116,7 @@ def mutated(mutation: dict[str, str]) -> Iterator[None]:
 
 
 def try_mutation(mutation: dict[str, str]) -> tuple[bool, str]:
-    """Whether one mutation is caught, and by which tests or why not."""
+    """Whether one mutation is caught, and the tests that catch it, or why none does."""
     path = TREE / mutation["file"]
     times = path.read_text().count(mutation["find"]) if path.is_file() else 0
     if times != 1:

@@ -37,15 +37,15 @@ both to programs.
 
 The name of a metric ends in its unit. Formulas refer to the tables of a [recording](recording.md).
 In them, `T` is the length of the measured interval in seconds, `(t1_ns - t0_ns) / 1e9`, and `C` is
-the rate of the queue's link in bit/s. Sums over `flows` are over the flows whose data cross the
-queue, of one class if a class is given; a row of `summary` is that of the queue and class. In any
-part of the run other than the measured interval, metrics that accept a `window` are computed from
-samples.
+the rate of the queue's link in bit/s. Sums over `flows` include only flows whose data cross the
+queue and, if a class is given, only flows of that class; the row of `summary` is that of the queue
+and class. In any part of the run other than the measured interval, metrics that accept a `window`
+are computed from samples.
 """
 
 
 def wrapped(text: str) -> str:
-    """A paragraph in lines of at most 100 columns."""
+    """A paragraph wrapped at 100 columns."""
     return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False) + "\n"
 
 
@@ -124,16 +124,16 @@ ARTIFACT = """\
 <!-- written by tools/pages.py from papers/*/paper.toml and expected.toml; `make docs` writes it again -->
 
 This page lists the claims of the folders in [papers](papers/README.md), with the command that
-repeats each. `make install` prepares everything on Debian 12 with Python 3.11 and Rust; afterwards
-no network, root or GPU is needed. `make reproduce-quick` is the smoke test: a small version of all
-papers.
+repeats each. `make install` prepares everything on Debian 12 with Python 3.11 and Rust; afterwards,
+no network, root access or GPU is needed. `make reproduce-quick` is the smoke test: a small version
+of all papers.
 
-A command runs only the cells that its claim needs, and keeps them in `runs/store`, where later
-commands find those that they need too. Minutes are estimates: the time of the whole paper, stated
-below its heading, multiplied by the share of the simulated time. Tolerances are fixed before the
-runs. The tolerance of a finding is the threshold of its statement, which holds, fails or is
-undecided by 95 % intervals over the seeds; `-` marks a comparison without a number. The results are
-in the scorecard of each folder; a command prints its own.
+A command runs only the cells that its claim needs, and keeps their runs in `runs/store`, where
+later commands find them. Minutes are estimates: the time of the whole paper, stated below its
+heading, multiplied by the share of the simulated time. Tolerances are fixed before the runs. The
+tolerance of a finding is the threshold of its statement, which holds, fails or is undecided
+according to 95 % intervals over the seeds; `-` marks a comparison without a number. The results of
+all commands are in the scorecard of each folder; a command also prints its own results.
 
 `aqmlab bundle` puts your own experiment into one file that others can check and repeat
 ([bundles](docs/bundles.md)).

@@ -42,7 +42,7 @@ def texts() -> list[Path]:
 
 
 def page_of(target: Path) -> Path | None:
-    """The page of the site for a file or a folder of the repository, created if there is none."""
+    """The site's page for a file or a folder of the repository; the page is created if there is none."""
     path = ROOT / target
     if path.is_dir():
         if (path / "README.md").is_file():
@@ -183,7 +183,7 @@ def documented_figures() -> Iterator[str]:
 
 
 def figures_of_papers() -> Iterator[str]:
-    """The figures of each paper in its order, simulated and live."""
+    """The figures of each paper, simulated and live, in the paper's order."""
     from aqmlab.papers.folder import papers
 
     for paper in papers():

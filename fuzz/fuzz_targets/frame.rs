@@ -57,7 +57,7 @@ fn look_at(bytes: &[u8]) {
     assert_eq!(parse(packet), Ok(headers), "bytes after the packet are ignored");
     assert_eq!(traffic_class(packet), headers.traffic_class);
     another_reader_agrees(packet, &headers);
-    // Each ECN field, and a class that depends on the packet.
+    // Each ECN field, and one traffic class that depends on the packet.
     let last = packet[packet.len() - 1];
     for class in [0, 1, 2, 3].map(|ecn| headers.traffic_class & !3 | ecn).into_iter().chain([last]) {
         a_mark_changes_nothing_else(packet, &headers, class);
@@ -80,7 +80,7 @@ fn another_reader_agrees(packet: &[u8], headers: &Headers) {
             assert_eq!(theirs.traffic_class(), headers.traffic_class);
         }
     }
-    // Ports, if both have found a complete header.
+    // The ports must agree if both parsers have found a complete header.
     let Some(ports) = headers.ports else { return };
     match LaxSlicedPacket::from_ip(packet).ok().and_then(|theirs| theirs.transport) {
         Some(TransportSlice::Tcp(tcp)) => assert_eq!((tcp.source_port(), tcp.destination_port()), ports),

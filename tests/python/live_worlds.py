@@ -1,7 +1,7 @@
 """Stand-ins for live runs: the content of their recordings, and a process that answers like theirs.
 
 As a program it takes the place of ``python -m aqmlab.live``: ``live_worlds.py MODE``, where the mode selects
-its treatment of the job. Any recording that it leaves is that of a simulation, marked as live.
+its treatment of the job. Any recording that the program leaves is that of a simulation, marked as live.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def _hear_nothing(_job: Job) -> None:
 
 
 def _leave_what_there_is(job: Job) -> None:
-    """End on request, with the part of the run that is finished."""
+    """End on request, leaving the part of the run that is finished."""
     from aqmlab import _core
 
     _obey(job)
@@ -328,7 +328,7 @@ MODES: dict[str, Callable[[Job], object]] = {
 
 def main(mode: str) -> None:
     """Process the job according to the mode."""
-    # Before the first message: its reader may respond with a signal.
+    # This comes before the first message, because the message's reader may respond with a signal.
     signal.signal(signal.SIGINT, lambda *_: _stopped.append(1))
     job = json.loads(sys.stdin.readline())
     _progress()

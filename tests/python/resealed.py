@@ -69,7 +69,7 @@ def make_old(run: Path, **changes: Any) -> None:
 
 
 def make_early_about(experiment: Path) -> None:
-    """Turn `experiment.json` into one from the time when the program had a single version."""
+    """Turn `experiment.json` into one from the time when the whole program had a single version."""
     file = experiment / "experiment.json"
     about = json.loads(file.read_text(encoding="utf-8"))
     for arm in about["arms"]:

@@ -1,4 +1,4 @@
-"""Figures of a queue cover the flows whose data cross it; those of the whole network are labelled as such."""
+"""Figures of a queue cover flows whose data cross it; figures of the whole network are labelled as such."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_class_is_judged_by_a_queue_that_it_crosses(lot):
 
 
 def test_claims_can_ask_for_a_queue_a_class_and_the_whole_network(lot, tmp_path):
-    # Traffic that does not cross hop2, to less than a bit/s.
+    # The traffic that does not cross hop2, to within one bit/s.
     rest = (
         "goodput_bps{queue='*'} - goodput_bps{queue=hop2} - goodput_bps{class=near} - goodput_bps{class=back}"
     )

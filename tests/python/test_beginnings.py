@@ -25,7 +25,7 @@ def empty(tmp_path, monkeypatch):
 
 
 def test_the_demonstration_runs_where_there_is_no_clone(empty):
-    # -P and an empty directory: only the installed package is found.
+    # With -P and an empty directory, only the installed package is found.
     command = [sys.executable, "-P", "-m", "aqmlab", "demo", "--runs", "1"]
     ended = subprocess.run(command, cwd=empty, check=False, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr

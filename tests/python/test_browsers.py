@@ -83,7 +83,7 @@ SIZES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 
 
 def points(distribution):
-    """Sizes in bytes and shares of an empirical distribution."""
+    """The points of an empirical distribution: sizes in bytes, and shares."""
     for text, share in distribution["empirical"]:
         number, unit = re.fullmatch(r"([\d.]+)([kMG]?B)", text).groups()
         yield float(number) * SIZES[unit], share

@@ -171,7 +171,7 @@ def test_show_tells_range_unit_default_source_aliases_and_what_presets_change(aq
         "0.125",
     ):
         assert word in shown
-    # A preset's value is next to the default that it replaces.
+    # A preset's value is shown next to the default that it replaces.
     assert ["d2", "0.001", "0.00025"] in [line.split() for line in shown.splitlines()]
 
 

@@ -113,7 +113,7 @@ def test_two_values_are_correlated_over_all_cells_seed_by_seed(function, truth):
     assert found.estimate == pytest.approx(np.mean(of_seeds), abs=1e-12)
     half = scipy_stats.t.ppf(0.975, len(of_seeds) - 1) * scipy_stats.sem(of_seeds)
     assert found.high - found.low == pytest.approx(2 * half)
-    # Over some of the labels of one axis, with the other one fixed.
+    # The function covers some of the labels of one axis, and the other axis is fixed.
     part = scored(
         f"{function}(jain_index over limit except (12p), mark_percent) < 2", world, where={"count": "2"}
     )

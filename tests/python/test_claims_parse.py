@@ -242,7 +242,7 @@ def test_every_function_says_what_it_means():
     assert all(f.meaning and f.least <= f.most and f.name == name for name, f in every)
 
 
-# --- any text, any tree
+# --- arbitrary texts and arbitrary trees
 
 WORDS = [*t.WORDS, *FUNCTIONS, "a", "arm", "RED", "'x y'", "{", "}", "(", ")", "[", "]", ",", ":", "=", "=="]
 WORDS += [

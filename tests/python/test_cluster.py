@@ -168,7 +168,7 @@ def test_without_a_shared_store_summaries_come_back_and_give_the_same_tables(sec
 
 
 def recorded(directory):
-    """All files of an experiment; for each recording, the digests of its tables."""
+    """The names of an experiment's files, the digests of each recording's tables, and `experiment.json`."""
     files = {file.relative_to(directory) for file in directory.rglob("*")}
     tables = {
         file.parent.relative_to(directory): [*json.loads(file.read_text())["tables"].items()]

@@ -36,7 +36,7 @@ def early(tmp_path):
 
 
 def raw(file, columns):
-    """The content of a file, under its own names."""
+    """The content of a file, under the file's own column names."""
     return duckdb.sql(f"SELECT {columns} FROM read_parquet('{file}')").fetchall()
 
 
@@ -172,7 +172,7 @@ def test_stores_with_one_run_under_both_names_are_merged(tmp_path):
         reseal(run, format_version=RENAMED_IN - 1)
     merged = aqmlab.merge([tmp_path / "early"], tmp_path / "present", report=False)
     assert (merged.added, merged.present, merged.damaged) == (0, 2, ())
-    # A changed number is still detected.
+    # A change in a number is still detected.
     run = early.path_of(early.digests()[0])
     shutil.copy(early.path_of(early.digests()[1]) / "summary.parquet", run)
     reseal(run)

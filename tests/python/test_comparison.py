@@ -118,7 +118,7 @@ def test_names_that_are_not_there_get_the_nearest(sweep, which, said):
 
 
 def test_arms_and_directories_may_have_colons_and_commas(experiment, tmp_path):
-    # The longest existing path is used, although a shorter one exists.
+    # The longest existing path is used, although a shorter path exists.
     awkward = tmp_path / "a:b"
     (tmp_path / "a").mkdir()
     awkward.symlink_to(experiment.path)
@@ -136,7 +136,7 @@ def test_what_is_not_there_is_said(experiment, tmp_path):
         aqmlab.compare(":RED", str(experiment.path))
 
 
-# Whether seeds make pairs.
+# These cases test whether seeds form pairs.
 
 
 def test_other_seeds_and_other_traffic_are_not_paired(experiment, apart):

@@ -1,4 +1,4 @@
-"""Error, settling time and spread: metrics of control laws against series whose answers are known."""
+"""Error, settling time and spread: metrics of control laws, tested on series whose answers are known."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_less_than_a_window_says_nothing(pieces):
 
 
 def test_the_spread_is_over_bins_of_a_second_of_the_second_part():
-    # 1 and 3 in turn, for a second each: mean 2, standard deviation 1. Earlier values do not count.
+    # The values 1 and 3 alternate every second: mean 2, standard deviation 1. Earlier values do not count.
     turns = series((10, 50), *[(1, value) for value in (1, 3) * 5])
     assert coefficient_of_variation(turns, 10) == pytest.approx(0.5)
     # Changes within a second are averaged out.

@@ -103,7 +103,7 @@ def coverage(intervals, truth):
 
 
 def by_chance(repetitions, nominal):
-    """The range of observed coverage for ``nominal`` in this many repetitions, at an error of 0.1 %."""
+    """The range of observed coverage, if ``nominal`` holds, in this many repetitions, with 0.1 % error."""
     low, high = scipy.stats.binom.interval(0.999, repetitions, nominal)
     return low / repetitions, high / repetitions
 

@@ -30,7 +30,7 @@ def swept(whole, tmp_path):
 
 
 def recording(swept, place=0):
-    """The directory of one of its runs."""
+    """The directory of one of the sweep's runs."""
     store = Store(swept.parent.parent)
     return store.path_of(store.digests()[place])
 

@@ -26,7 +26,7 @@ DROPTAIL, RED = "droptail-seed-1", "red-ecn-seed-1"
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """Two runs that record everything; RED marks."""
+    """Two runs that record everything; RED marks packets."""
     scenario = copy.deepcopy(SMALL)
     scenario["title"] = "A & B | 50 %"
     scenario |= {"runs": 1, "duration": "8s", "warmup": "2s"}

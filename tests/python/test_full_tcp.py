@@ -99,7 +99,7 @@ def test_a_transfer(case, tmp_path):
     traffic = {"kind": "bulk", "bytes": f"{BULK}B", "start": "120ms", "tcp": {"ack_every": 1}}
 
     def before_the_end(packets):
-        # ns-2's agents forget to close a connection that they open.
+        # ns-2's agents do not close a connection that they open.
         return [at for at in packets if at[2] < BULK - 1460 and at[4] < BULK - 1460]
 
     mine = before_the_end(ours(tmp_path, traffic, **given))

@@ -1,4 +1,4 @@
-"""Intervals of shares, quantiles and anything else, against printed tables, SciPy and exact sums."""
+"""Intervals of shares, quantiles and other figures, compared with printed tables, SciPy and exact sums."""
 
 from __future__ import annotations
 

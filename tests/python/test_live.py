@@ -175,7 +175,7 @@ def test_runs_before_a_fault_are_kept(router, small, tmp_path):
         aqmlab.run_live(small, output=tmp_path / "out", report=False)
     kept = f"2 of 4 runs failed; the others are kept in `{tmp_path / 'out'}`; the first: DropTail, seed 2: "
     assert str(told.value).startswith(f"{kept}the live router was killed")
-    # Seed by seed: both arms of the first seed have finished.
+    # Runs are executed seed by seed, so both arms of the first seed have finished.
     kept = [(run.arm, run.seed) for run in aqmlab.load(tmp_path / "out").runs]
     assert kept == [
         ("DropTail", 1),
@@ -252,7 +252,7 @@ def test_both_compares_arm_by_arm_and_says_that_one_run_has_no_interval(
     assert page.index("faithful: 2 of 2 runs") < page.index("<h1>")
     assert "One run of each (seed 1): no interval, so a difference may be chance." in page
     assert "not measured live" in page, "timeouts, which the stand-in's kernel does not report"
-    # The stand-in's live run is the simulation: nothing differs.
+    # The stand-in's live run is the simulation, so nothing differs.
     assert "goodput differs by 0.0\u00a0%" in page
     for name in ("simulated", "live"):
         assert f'href="{name}/report.html"' in page
@@ -338,7 +338,7 @@ def test_doctor_ends_with_3_where_live_cannot_run(aqmlab_cli, router):
             0,
             ["real-time ", "200", "1.2", "fit for live runs", "105000 packets", "p50 60 us"],
         ),
-        # At 10 Mbit/s it takes 1200 us: 601 is more than half.
+        # At 10 Mbit/s, it takes 1200 us, and 601 is more than half of that.
         ("late", 5, ["real-time, refused", "9.98", "NOT FAITHFUL even at 10 Mbit/s", "not known"]),
     ],
 )

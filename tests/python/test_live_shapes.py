@@ -1,4 +1,4 @@
-"""Live recordings that lack something: written by an earlier aqmlab, or damaged.
+"""Live recordings that lack something because an earlier aqmlab wrote them or because they are damaged.
 
 Missing values are left out, or shown as a dash. Only a missing verdict is an error."""
 

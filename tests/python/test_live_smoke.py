@@ -1,6 +1,6 @@
 """Real live runs: ten megabits per second for three seconds between this kernel's stacks.
 
-Nothing here depends on the speed of the machine: no time is asserted, and a run may be NOT FAITHFUL.
+Nothing here depends on the speed of the machine: no duration is asserted, and a run may be NOT FAITHFUL.
 The assertions hold on any machine: books balance, marks are equal on both sides, nothing is lost unrecorded,
 and nothing remains."""
 

@@ -27,7 +27,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def commands():
-    """The contexts of all commands, by the names of their pages."""
+    """The contexts of all commands, by the names of their manual pages."""
     return {c.command_path.replace(" ", "-"): c for c in man_pages.contexts(get_command(app), "aqmlab")}
 
 

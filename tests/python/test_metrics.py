@@ -1,4 +1,4 @@
-"""Each metric against numbers computed by hand."""
+"""Each metric is compared with numbers computed by hand."""
 
 from __future__ import annotations
 

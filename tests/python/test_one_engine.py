@@ -251,7 +251,7 @@ def test_a_sweep_of_live_runs(router, tmp_path, aqmlab_cli):
     simulated, live = sorted((store / "sweeps").iterdir(), key=lambda path: path.name.endswith("-live"))
     assert live.name.endswith("-live")
     assert "live runs: " not in aqmlab_cli(*words, "--host", "live").stderr, "all are there"
-    # The stand-in's live run is the simulation: nothing differs.
+    # The stand-in's live run is the simulation, so nothing differs.
     compared = aqmlab_cli("compare", simulated, live, "--metric", "goodput_bps", "--json")
     assert compared.returncode == 0, compared.stderr
     found = json.loads(compared.stdout)["compared"]

@@ -107,7 +107,7 @@ def test_independent_batches_are_doubted_in_one_series_of_twenty():
 
 
 def test_batches_cover_the_mean_of_a_series_that_depends_on_itself():
-    """AR(1) with a correlation time of 20 steps: 4,000 values are twenty batches of ten such times each."""
+    """AR(1) with a correlation time of 20 steps: 4,000 values make twenty batches of ten such times."""
     found = [batch_means(autoregressive(seed, 4000, 0.95)) for seed in range(300)]
     covered = np.mean([f.interval.low <= 0 <= f.interval.high for f in found if f.independent])
     assert sum(f.independent for f in found) > 200

@@ -124,8 +124,7 @@ def test_a_coin_has_geometric_gaps_and_a_counter_has_not():
 
 
 def test_the_statistic_is_pearsons():
-    """Gaps of 1, 2 and 3, in numbers that can be counted by hand: 60, 24 and 16 of 100; the estimate is
-    100/156."""
+    """Of 100 gaps, 60 have length 1, 24 have length 2 and 16 have length 3, so the estimate is 100/156."""
     gaps = [1] * 60 + [2] * 24 + [3] * 16
     marked = np.zeros(sum(gaps) + 1, dtype=bool)
     marked[np.concatenate([[0], np.cumsum(gaps)])] = True

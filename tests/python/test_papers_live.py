@@ -51,7 +51,7 @@ expect = "backlog_mean_packets{arm=RED} < backlog_mean_packets{arm=DropTail}"
 
 @pytest.fixture
 def router(monkeypatch, tmp_path):
-    """Choose what the stand-in does."""
+    """Set the mode of the stand-in."""
     (tmp_path / "marks").mkdir()
     monkeypatch.setenv("LIVE_WORLDS", str(tmp_path / "marks"))
 

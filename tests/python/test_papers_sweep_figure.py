@@ -24,7 +24,7 @@ def drawn(curves, unit, **content):
 @pytest.mark.parametrize(
     ("points", "least"),
     [
-        # Constant at 100 %: the curve is visibly flat, and nothing is above it.
+        # The values are constant at 100 %, so the curve is visibly flat, and nothing is above it.
         ([(100.0, 0.0), (100.0, 0.0), (100.0, 0.0)], 90.0),
         ([(99.9997, 0.0005), (99.999, 0.001), (100.0, 0.0)], 90.0),
         ([(60.0, 1.0), (90.0, 1.0), (100.0, 0.0)], 55.0),

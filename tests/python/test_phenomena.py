@@ -1,4 +1,4 @@
-"""Lockout, synchronisation, bias against RTTs: metrics against answers computed by hand."""
+"""Lockout, synchronisation, bias against RTTs: metrics compared with answers computed by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_jains_index_of_each_window():
 
 
 def test_a_flow_below_a_tenth_of_the_mean_is_starved():
-    # Means 10 and 10: 1 is a tenth, 0.9 is less.
+    # Both means are 10: 1 is a tenth of that, 0.9 is less.
     amounts = np.array([[19.0, 1.0], [19.1, 0.9]])
     assert starved_share(amounts) == 1 / 4
 
@@ -117,7 +117,7 @@ def test_each_metric_of_a_run_is_what_its_parts_say(scene):
 
     goodputs = {c: sum(f.measured_received_bytes for f in run.flows_of(c)) for c in ("near", "far")}
     ratio = goodputs["near"] / goodputs["far"]
-    # Two flows each at 30 and 120 ms: the slope through the means of the logarithms.
+    # With two flows each at 30 and 120 ms, the result is the slope through the means of the logarithms.
     flows = long_lived(run, "*")
     logs = [np.log(flow.measured_received_bytes) for flow in flows]
     slope = (np.mean(logs[:2]) - np.mean(logs[2:])) / np.log(120 / 30)

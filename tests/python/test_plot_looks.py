@@ -27,7 +27,7 @@ TO_XYZ = np.array([[0.4125, 0.3576, 0.1804], [0.2127, 0.7152, 0.0722], [0.0193, 
 
 
 def cielab(color, seen=None):
-    """Lightness, and the two axes of colour."""
+    """A colour's lightness and its position on the two colour axes."""
     part = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     linear = np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
     xyz = TO_XYZ @ np.clip((np.eye(3) if seen is None else seen) @ linear, 0, 1) / TO_XYZ.sum(axis=1)

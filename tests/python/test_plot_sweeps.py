@@ -1,4 +1,4 @@
-"""Figures of sweeps, boxes and bars: their numbers are those of the statistics, and nothing covers data."""
+"""Figures of sweeps, boxes and bars show the same numbers as the statistics, and nothing covers data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MANY = tuple(f"arm {i}" for i in range(12))
 
 @pytest.fixture(scope="module")
 def noisy():
-    """Few seeds: many differences are not significant."""
+    """A sweep with few seeds, so that many differences are not significant."""
     return synthetic(arms=("DropTail", "RED", "PI"), seeds=3)
 
 

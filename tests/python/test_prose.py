@@ -30,7 +30,7 @@ def files(*globs: str) -> list[str]:
 
 
 def of_markdown(name: str) -> Iterator[tuple[int, str]]:
-    """The prose of a text by lines: without code, targets of links, quotations and generated tables."""
+    """The prose of a text, line by line, without code, targets of links, quotations and generated tables."""
     text = (ROOT / name).read_text(encoding="utf-8")
     for unchecked in (GENERATED, FENCED):
         text = unchecked.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
@@ -38,7 +38,7 @@ def of_markdown(name: str) -> Iterator[tuple[int, str]]:
 
 
 def of_program(name: str) -> Iterator[tuple[int, str]]:
-    """The words that a module may print: its strings of several words, without documentation."""
+    """The texts that a module may print: its strings of several words, except its documentation."""
     tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
     bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):

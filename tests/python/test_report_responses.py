@@ -39,7 +39,7 @@ def page(experiment):
 
 
 def rows_of(page, number=0):
-    """The cells of the table of response times, or of page times, as texts, row by row."""
+    """The texts of the cells in the table of response times, or of page times, row by row."""
     table = re.findall(r'<table class="answers waits">.*?</table>', page, flags=re.S)[number]
     rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table, flags=re.S)[1:]
     texts = (re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, flags=re.S) for row in rows)

@@ -51,7 +51,7 @@ def recorded(tmp_path_factory):
 
 
 def exact(values, counts=None):
-    """A histogram whose bins contain one value each."""
+    """A histogram in which each bin contains only one value."""
     values, counts = np.unique(values, return_counts=True) if counts is None else (values, counts)
     values = tuple(int(value) for value in values)
     return Histogram(values, values, tuple(int(count) for count in counts))
@@ -172,7 +172,7 @@ def test_the_time_reached_by_a_share_is_the_inverse_of_the_function():
     assert times.time_of(6 / 11) == pytest.approx(100)
     assert times.time_of(6 / 10) == pytest.approx(200)
     assert times.time_of(0.85) == pytest.approx(400)
-    # One in nine failed: it is never completed.
+    # One request in nine failed and is never completed.
     assert times.time_of(8 / 9 + 1e-9) is None
     assert times.time_of(0.0) is None
     even = ResponseTimes(spread(0, 1000, 10))

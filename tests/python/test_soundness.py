@@ -420,7 +420,7 @@ def carrying(tmp_path_factory):
 
 
 def carried(results, more=None):
-    """The check, with ``more`` bytes added to those that the flows of a class received."""
+    """The result of the check if the flows of a class had received ``more`` bytes in addition."""
     measured = results.measured
 
     def doctored(cell=None):

@@ -40,7 +40,7 @@ def test_the_hurst_parameter_of_noise_that_is_known(hurst):
 
 
 def test_a_variance_time_plot_by_hand():
-    # 800 counts: blocks of 2 to 40. Pairs of 0, 4, 0, 4, ... have a mean of 2 each, so only blocks of odd
+    # 800 counts give blocks of 2 to 40. Pairs of 0, 4, 0, 4, ... have a mean of 2 each, so only blocks of odd
     # length vary.
     plot = variance_time(np.tile([0.0, 4.0], 400), 0.5)
     assert plot.scale_s[0] == 1.0

@@ -1,4 +1,4 @@
-"""Intervals compared with printed tables and with SciPy's."""
+"""Intervals compared with printed tables and with SciPy's intervals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Sweeps that are killed, run out of disk space or lack permission: finished runs are kept; the rest follows
-later."""
+"""Sweeps that are killed, run out of disk space or lack permission: finished runs are kept; others follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connection vectors: drawn without a run, as files, and replayed by ns-2."""
+"""Connection vectors: drawn without a run, written to files, and replayed by ns-2."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_ns2_carries_out_what_a_file_for_tmix_says(scenario, tmp_path):
             (1, "sent", response),
             (0, "got", response),
         ]
-        # ns-2 prints microseconds, and each time in the file is rounded to one.
+        # ns-2 prints microseconds, and each time in the file is rounded to a whole microsecond.
         if row["exchange"] == "0":
             assert asked[0] == pytest.approx(float(row["start_s"]), abs=2e-6)
             # Handshake and request incur the connection's own delays three times.

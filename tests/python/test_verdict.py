@@ -27,7 +27,7 @@ from aqmlab.stats.verdict import (
 PARTS = {"T": Verdict(HOLDS, n=5), "F": Verdict(FAILS, n=5), "U": undecided("too few")}
 LETTER = {HOLDS: "T", FAILS: "F", UNDECIDED: "U"}
 
-# Kleene 1952, section 64: the strong tables, rows and columns T, F, U.
+# The strong tables of Kleene 1952, section 64, with rows and columns T, F, U.
 AND = {"TT": "T", "TF": "F", "TU": "U", "FT": "F", "FF": "F", "FU": "F", "UT": "U", "UF": "F", "UU": "U"}
 OR = {"TT": "T", "TF": "T", "TU": "T", "FT": "T", "FF": "F", "FU": "U", "UT": "T", "UF": "U", "UU": "U"}
 

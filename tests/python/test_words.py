@@ -1,4 +1,4 @@
-"""Words of the command line: parsed without Pydantic where possible, and always as Typer parses them."""
+"""Words of the command line: parsed without Pydantic where possible, with the same result as by Typer."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Exp
     aqmlab_scenario::parse(text, file_name).map_err(|error| scenario_error(py, &error))
 }
 
-/// Returns the folder of each arm: its name in lower case with hyphens for other characters, numbered where
-/// two would otherwise be equal.
+/// Returns the folder of each arm: its name in lower case with hyphens for other characters, with a number
+/// added where two would otherwise be equal.
 pub(crate) fn slugs(experiment: &Experiment) -> Vec<String> {
     let mut slugs: Vec<String> = Vec::new();
     for plan in &experiment.arms {
@@ -147,8 +147,7 @@ fn claim(claim: &Claim) -> Value {
     })
 }
 
-/// An arm of a case. It is serialised without an intermediate tree because there may be many
-/// thousands.
+/// An arm of a case. Arms are serialised without an intermediate tree because there may be many thousands.
 #[derive(Serialize)]
 pub(crate) struct Arm<'p> {
     name: &'p str,

@@ -33,13 +33,13 @@ pub(crate) struct Job<'a> {
 pub(crate) struct CaptureChoice {
     /// Indices of the links.
     pub(crate) links: Vec<usize>,
-    /// Bytes to capture of each packet.
+    /// Number of bytes to capture of each packet.
     pub(crate) snap: u32,
 }
 
 /// The outcome of a run.
 pub(crate) enum Outcome {
-    /// Its recording is on the disk.
+    /// The run's recording is on the disk.
     Finished {
         /// seconds
         wall_s: f64,
@@ -52,9 +52,9 @@ pub(crate) enum Outcome {
     Failed(RunError),
     /// The recording could not be written.
     Unwritten(RecordingError),
-    /// A defect of the program: the panic's text.
+    /// The program has a defect; this is the panic's text.
     Panicked(String),
-    /// It was cancelled at the caller's request.
+    /// The run was cancelled at the caller's request.
     Cancelled,
 }
 

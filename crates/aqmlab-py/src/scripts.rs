@@ -21,7 +21,7 @@ pub(crate) struct Trial {
 pub(crate) enum Finding {
     /// The contract is violated.
     Breach(Failure),
-    /// The discipline panicked: this text.
+    /// The discipline panicked, with this text.
     Panic(String),
 }
 

@@ -11,10 +11,10 @@ use pyo3::prelude::*;
 use crate::errors::{RecordingError, UsageError};
 use crate::runs::{check_arms, one_case};
 
-/// Returns the contents of a file of connection vectors in a `format` (`csv`, `parquet`, `tmix`). It covers
-/// the connections of these classes, in the arm called `arm`, that open no later than `until_ns` in a run
-/// with this seed. If the network determines when connections open, they are taken from `requests`, the table
-/// of that name in a recording.
+/// Returns the contents of a file of connection vectors in a `format` (`csv`, `parquet`, `tmix`). The file
+/// covers the connections of these classes, in the arm called `arm`, that open no later than `until_ns` in a
+/// run with this seed. If the network determines when connections open, they are taken from `requests`, the
+/// table of that name in a recording.
 #[pyfunction]
 #[pyo3(signature = (toml, file_name, arm, classes, seed, until_ns, format, requests=None))]
 #[allow(clippy::too_many_arguments)] // keyword arguments of a Python function

@@ -82,7 +82,7 @@ impl Counters {
     }
 }
 
-/// A queue of a port: first the port's own, then those inside it.
+/// A queue of a port; the port's own queue comes first, then the queues inside it.
 struct SampledQueue {
     name: String,
     /// Counters at its last sample.
@@ -100,7 +100,7 @@ impl SampledQueue {
 }
 
 impl PortTables {
-    /// Creates empty tables of the ports of these links, whose books have these classes.
+    /// Creates empty tables for the ports of these links, whose books have these classes.
     pub fn new(link_names: Vec<String>, class_names: Vec<String>) -> Self {
         PortTables {
             ports: link_names.into_iter().map(|name| vec![SampledQueue::new(name)]).collect(),
@@ -137,8 +137,8 @@ impl PortTables {
         }
     }
 
-    /// Ends the warm-up. The ports' books are about to restart; their counts since the last sample
-    /// are carried into the next one.
+    /// Ends the warm-up. The ports' books are about to restart; their counts since the last sample are
+    /// carried over into the next sample.
     pub fn warmup_ended<'a, P: Classed + 'a>(&mut self, ports: impl Iterator<Item = &'a Port<P>>) {
         for (own, port) in self.ports.iter_mut().zip(ports) {
             know(own, port);

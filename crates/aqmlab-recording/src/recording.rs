@@ -44,7 +44,7 @@ impl Recording {
     /// If `dir` exists or the operating system refuses; nothing is then left behind.
     ///
     /// # Panics
-    /// If a streamed table is in another directory, which [`Recording::write_staged`] completes.
+    /// If a streamed table is in another directory; [`Recording::write_staged`] completes such a directory.
     pub fn write(&self, dir: &Path) -> Result<(), RecordingError> {
         // Encoding comes first, so that it fails before the disk is touched.
         let files = self.encode()?;

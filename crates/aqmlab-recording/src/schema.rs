@@ -53,8 +53,8 @@ pub const SUMMARY: Schema = Schema {
     ],
 };
 
-/// Exact counts over the measured interval by the role of packets in their connections, one row per
-/// queue, class and kind that occurs.
+/// Exact counts over the measured interval, by the role of packets in their connections; one row for each
+/// combination of queue, class and kind that occurs.
 pub const KINDS: Schema = Schema {
     name: "kinds",
     columns: &[
@@ -90,7 +90,7 @@ pub const HISTOGRAMS: Schema = Schema {
     columns: &[("queue", Str), ("class", Str), ("kind", Str), ("low", U64), ("high", U64), ("weight", U64)],
 };
 
-/// One row: the run.
+/// A single row about the run.
 pub const RUN: Schema = Schema {
     name: "run",
     columns: &[

@@ -10,7 +10,7 @@ pub struct Exchange {
     pub class: u32,
     /// The connection that carries it: its user, and its number among that user's connections.
     pub of: Identity,
-    /// Its number on that connection, from 0.
+    /// Its number on that connection, starting from 0.
     pub number: u32,
     /// Whether it opens the connection.
     pub opens_connection: bool,

@@ -45,7 +45,7 @@ impl Log {
         Log { file: Ok(file), classes, waiting: Vec::new(), full_at: BATCH }
     }
 
-    /// Keeps a row until it is written; ignores it after an error.
+    /// Keeps a row until it is written; after an error, ignores the row.
     pub fn note(&mut self, exchange: &Exchange, how: Ending, at: Instant) {
         if self.file.is_ok() {
             self.waiting.push(Row { exchange: *exchange, how, at });

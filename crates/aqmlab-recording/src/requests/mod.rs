@@ -1,13 +1,13 @@
 //! Requests: the waiting times of clients. This code is the same for every host.
 //!
-//! An exchange is a request and its response. Its response time lasts from the instant at which the
-//! client passes the request to TCP (including the set-up of the connection if the exchange opens
-//! it) to the arrival of the response's last byte. Exchanges that end within the measured interval `(t0, t1]`
-//! count, regardless of when they began. An exchange that has not ended at `t1` is *censored*, and kept with
-//! its waiting time so far. `docs/recording.md` describes the tables.
+//! An exchange is a request and its response. Its response time lasts from the instant at which the client
+//! passes the request to TCP (including the set-up of the connection if the exchange opens it) to the arrival
+//! of the response's last byte. Exchanges that end within the measured interval `(t0, t1]` count, regardless
+//! of when they began. An exchange that has not ended at `t1` is *censored*, and recorded with its waiting
+//! time so far. `docs/recording.md` describes the tables.
 //!
 //! Pages are recorded in the same way, in their own tables. A page counts as one exchange, from the opening
-//! of its first connection to the last byte of its last object. Its band is determined by the page's size in
+//! of its first connection to the last byte of its last object. A page's band is determined by its size in
 //! bytes.
 //!
 //! A host reports the end of each exchange once. It may report ahead of its clock, and in any
@@ -40,8 +40,8 @@ pub struct SizeBands {
 }
 
 impl SizeBands {
-    /// Creates this many bands. Returns `None` for zero bands, for bands that do not increase, or if one
-    /// begins beyond 2^63 bytes.
+    /// Creates this many bands. Returns `None` if there are zero bands, if their sizes do not increase, or if
+    /// one begins beyond 2^63 bytes.
     pub fn by_factor(first: Bytes, factor: u64, count: u32) -> Option<Self> {
         if count == 0 || first.is_zero() || factor < 2 {
             return None;
@@ -233,8 +233,7 @@ impl RequestRecorder {
     }
 }
 
-/// Returns the tables of these schemas; in the histograms, `kind` is the time of completed
-/// exchanges.
+/// Returns the tables of these schemas; in the histograms, `kind` names the times of completed exchanges.
 fn tables(
     bands: &SizeBands,
     classes: Vec<Option<Class>>,

@@ -27,7 +27,7 @@ pub struct Kept {
 }
 
 impl Ord for Kept {
-    /// Orders by key, and entries with equal keys by exchange.
+    /// Orders entries by key, and those with equal keys by exchange.
     fn cmp(&self, other: &Self) -> Ordering {
         (self.key, self.id).cmp(&(other.key, other.id))
     }
