@@ -111,10 +111,10 @@ def test_a_whole_wheel_has_no_faults(wheel):
         ({"without": "scenarios/demo.toml"}, "lacks aqmlab/scenarios/demo.toml"),
         ({"more": ["aqmlab/scratch.py"]}, "has aqmlab/scratch.py, which is not in the repository"),
         ({"without": "_core.abi3"}, "has no aqmlab/_core.abi3.so"),
-        ({"without": "share/man"}, "has no manual pages"),
+        ({"without": "share/man"}, "does not contain the manual pages"),
         ({"without": "sboms"}, "has no sboms/"),
         ({"without": "LICENSE-MIT"}, "has no licenses/LICENSE-MIT"),
-        ({"name": "aqmlab-1-cp312-cp312-any.whl"}, "is not for the stable ABI"),
+        ({"name": "aqmlab-1-cp312-cp312-any.whl"}, "is not built for the stable ABI"),
     ],
 )
 def test_faults_of_wheels_are_found(wheel, changes, fault):

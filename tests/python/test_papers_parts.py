@@ -197,7 +197,7 @@ def test_a_label_that_the_small_version_lacks_is_called_so(store):
     (scored,) = done.findings
     assert scored.status == "undecided"
     assert scored.parts[0].verdict.reason == "`40p` of `limit`: left out by --quick (`keep` in paper.toml)"
-    # Only the cells of the small version run: two parts, one of them with 80 packets.
+    # Only the cells of the small version are run: two parts, one of them with 80 packets.
     assert done.runs == 0 or len(done.results["loss.toml"].seeds) == 5
 
 

@@ -278,7 +278,7 @@ def test_recordings_that_lack_a_column_are_read_with_the_others(store, tmp_path,
 
 @pytest.mark.parametrize("restarts", [False, True])
 def test_ctrl_c_ends_a_query(store, restarts):
-    """Also if a library such as polars makes the kernel restart interrupted calls (`SA_RESTART`)."""
+    """Ctrl-C works even if a library such as polars sets `SA_RESTART`, so that interrupted calls restart."""
     signal.siginterrupt(signal.SIGINT, not restarts)
     slow = "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b"
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))

@@ -455,9 +455,9 @@ def test_what_was_on_its_way_when_the_interval_began_may_come_on_top(carrying):
 
 
 def test_flows_that_got_more_than_their_queue_carried_are_told_with_both_figures(carrying):
-    # `back` received the 500 kB that both its queues carried. Behind hop2-reverse, its path has two links of
-    # 10 ms and a quarter of the remaining 20 ms of its 60 ms: 12.5 kB at 4 Mbit/s, and three packets, one on
-    # each link.
+    # `back` received the 500 kB that both its queues carried. Behind hop2-reverse, the path of `back` has two
+    # links of 10 ms and a quarter of the remaining 20 ms of its 60 ms: 12.5 kB at 4 Mbit/s, and three
+    # packets, one on each link.
     most = round(0.025 * 4e6 / 8) + 3 * 1000
     assert carried(carrying, {"back": most}).doubts == ()
     doubt = only(carried(carrying, {"back": most + 1}))

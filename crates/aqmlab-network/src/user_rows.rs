@@ -46,8 +46,8 @@ impl<T: Count> UserRows<T> {
         self.classes[usize::from(class)].is_some()
     }
 
-    /// Adds a connection that has ended or is still open at the end of the run. `row` is the row that it
-    /// would have by itself; its `number` and `end` are ignored.
+    /// Adds a connection that has ended or is still open at the end of the run. `row` is the row that the
+    /// connection would have by itself; the row's `number` and `end` are ignored.
     ///
     /// # Panics
     /// If the flows of its class are not users.

@@ -46,7 +46,7 @@ impl StreamedFile {
     /// Gives the file up: its disk space is freed at once, and the recording appears without it.
     pub fn give_up(&mut self) {
         self.given_up.store(true, Ordering::Relaxed);
-        // There are two handles to it, so removing the name alone would not free the space before the
+        // There are two handles to the file, so removing the name alone would not free the space before the
         // recording is complete.
         let _ = self.file.set_len(0);
         let _ = fs::remove_file(&self.temporary);

@@ -271,7 +271,7 @@ pub struct KernelQueueReport {
     pub shown: String,
 }
 
-/// Packets at a port whose packets are captured.
+/// Packets at a captured port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CapturedCounts {
