@@ -1,4 +1,4 @@
-"""Words of the command line: parsed without Pydantic where possible, with the same result as by Typer."""
+"""Words of the command line: parsed without Pydantic where possible, with the same result as with Typer."""
 
 from __future__ import annotations
 
