@@ -1,9 +1,9 @@
-"""Which findings of the UNC web study hold where the link is more congested: lab.toml with more users.
+"""Find out which findings of the UNC web study hold on a more congested link: lab.toml with more users.
 
     python papers/le/congestion.py [STORE [FACTOR ...]]
 
 scores the findings of lab.toml with FACTOR times the users (1.2) at each load, with five seeds and runs of 500 s,
-of which 350 s are measured, and prints the tables of README.md. When called again, it resumes.
+of which 350 s are measured, and prints the tables in README.md. If it is interrupted, call it again to resume.
 """
 
 import re
@@ -22,7 +22,7 @@ SHOWN = ("response_time_cdf_area_percent", "drop_percent")
 
 
 def scored(factor: float, folder: Path, store: str | None) -> Reproduction:
-    """Scores the findings of lab.toml, with this multiple of its users, in a copy of this folder."""
+    """Scores the findings of lab.toml with ``factor`` times its users, in a copy of this folder."""
     shutil.copytree(HERE, folder, ignore=shutil.ignore_patterns("figures", "*.py"))
     lab = folder / "lab.toml"
     text = lab.read_text(encoding="utf-8")
@@ -40,12 +40,12 @@ def scored(factor: float, folder: Path, store: str | None) -> Reproduction:
 
 
 def times(factor: float, users: str) -> list[int]:
-    """Returns that multiple of the numbers of users of a swept line."""
+    """Returns the numbers of users in a line of the sweep, each multiplied by ``factor``."""
     return [round(factor * int(number)) for number in users.split(",")]
 
 
 def main() -> None:
-    """Runs what is missing and prints the tables."""
+    """Executes the runs that are missing and prints the tables."""
     store = sys.argv[1] if len(sys.argv) > 1 else None
     factors = [float(factor) for factor in sys.argv[2:]] or [1.2]
     with TemporaryDirectory() as folder:
@@ -62,7 +62,7 @@ def main() -> None:
         for cell, made in zip(cells, by_factor.values(), strict=True):
             values = [made.results["lab.toml"].values(metric, cell).values() for metric in SHOWN]
             known = [[value for value in seeds if value is not None] for seeds in values]
-            # Cells that no finding asks about are not run.
+            # Cells that no finding needs are not run.
             shown += [f"{fmean(known[0]):.1f} ({fmean(known[1]):.2f})"] if all(known) else []
         if shown:
             print(f"| {', '.join(value for _, value in cells[0].settings)}: {cells[0].arm} |", *shown, "|")

@@ -1,10 +1,11 @@
-"""Run each arm at 98 % once at the paper's length: the middle 90 minutes of two hours are measured.
+"""Run each arm once at 98 % load for the paper's length: the middle 90 minutes of two hours are measured.
 
-The last quarter of an hour is left out because nothing is measured in it.
+The last quarter of an hour is not simulated, because nothing is measured in it.
 
     python papers/le/full_runs.py [STORE]
 
-prints the table of README.md; 20 runs, about two minutes of one core each. When called again, it resumes.
+prints the table in README.md. Its 20 runs take about two minutes of one core each. If it is interrupted, call it
+again to resume.
 """
 
 import sys
@@ -26,7 +27,7 @@ SCALES = {"throughput_bps": 1e-6, "requests_completed": 1e-6, "response_time_med
 
 
 def full_length() -> dict[str, object]:
-    """Returns the scenario of lab.toml at 98 %, as long as in the paper, with one seed."""
+    """Returns the scenario of lab.toml at 98 % load, with the paper's length and one seed."""
     scenario = tomllib.loads((Path(__file__).parent / "lab.toml").read_text(encoding="utf-8"))
     axis = scenario["sweep"].pop("zip")[0]
     del scenario["sweep"]
@@ -37,7 +38,7 @@ def full_length() -> dict[str, object]:
 
 
 def main() -> None:
-    """Runs what is missing and prints the table."""
+    """Executes the runs that are missing and prints the table."""
     store = sys.argv[1] if len(sys.argv) > 1 else None
     results = aqmlab.sweep(full_length(), store=store, report=False).wait()
     print("| arm |", " | ".join(label for label, _ in METRICS.values()), "|")

@@ -1,8 +1,9 @@
-"""Which findings of the UNC web study survive with users of 2025 and hosts of today: today.toml, scored finding by finding.
+"""Find out which findings of the UNC web study survive with the users of 2025 and the hosts of today.
 
     python papers/le/today.py [STORE]
 
-prints the tables of README.md. When called again, it resumes.
+scores each finding on the runs of today.toml, and prints the tables in README.md. If it is interrupted, call it again
+to resume.
 """
 
 import sys
@@ -16,12 +17,12 @@ AREA = "response_time_cdf_area_percent{within=2s}"
 
 
 def area(arm: str) -> str:
-    """Returns an arm's area under the distribution of response times up to 2 s."""
+    """Returns the expression for an arm's area under the distribution of response times up to 2 s."""
     return f"response_time_cdf_area_percent{{within=2s, arm={arm}}}"
 
 
 def lost(arm: str) -> str:
-    """Returns how much of the uncongested network's area an arm loses."""
+    """Returns the expression for the part of the uncongested network's area that an arm loses."""
     return f"({area('uncongested')} - {area(arm)})"
 
 
@@ -40,11 +41,11 @@ FINDINGS = {
         " - response_time_within_percent{within=1s} >= 5 %",
     ),
     "L17": (
-        "PI and REM with ECN lose at most half of what drop-tail loses.",
+        "PI and REM with ECN lose at most half of the area that drop-tail loses.",
         " and ".join(f"{lost(arm)} <= 0.5 * {lost('DT240')}" for arm in ("PI24-ECN", "REM24-ECN")),
     ),
     "L18": (
-        "PI and REM with ECN are better than drop-tail, and than without ECN.",
+        "PI and REM with ECN are better than drop-tail, and better than without ECN.",
         " and ".join(
             f"{area(f'{arm}-ECN')} > {area('DT240')} and {area(f'{arm}-ECN')} > {area(arm)}"
             for arm in ("PI24", "REM24")
@@ -56,14 +57,14 @@ FINDINGS = {
         " response_time_within_percent{within=2s, arm=ARED12-ECN}) <= 3 %",
     ),
     "L24": (
-        "Adaptive RED with ECN is the worst of those with ECN, and worse than drop-tail.",
+        "Adaptive RED is the worst discipline with ECN, and worse than drop-tail.",
         f"for all arm in (DT240, PI24-ECN, REM24-ECN): {AREA} > {area('ARED12-ECN')}",
     ),
 }
 
 
 def main() -> None:
-    """Runs what is missing and prints the tables."""
+    """Executes the runs that are missing and prints the tables."""
     store = sys.argv[1] if len(sys.argv) > 1 else None
     results = aqmlab.sweep(Path(__file__).parent / "today.toml", store=store, report=False).wait()
     cases = list(dict.fromkeys(cell.settings for cell in results.cells))
