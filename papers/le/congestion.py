@@ -2,8 +2,9 @@
 
     python papers/le/congestion.py [STORE [FACTOR ...]]
 
-scores the findings of lab.toml with FACTOR times the users (1.2) at each load, with five seeds and runs of 500 s,
-of which 350 s are measured, and prints the tables in README.md. If it is interrupted, call it again to resume.
+scores the findings of lab.toml with FACTOR times the users (by default 1.2) at each load, with five seeds and
+runs of 500 s, of which 350 s are measured, and prints the tables in README.md. If it is interrupted, call it
+again to resume.
 """
 
 import re

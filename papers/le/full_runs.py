@@ -4,8 +4,8 @@ The last quarter of an hour is not simulated, because nothing is measured in it.
 
     python papers/le/full_runs.py [STORE]
 
-prints the table in README.md. Its 20 runs take about two minutes of one core each. If it is interrupted, call it
-again to resume.
+prints the table in README.md. Its 20 runs take about two minutes of one core each. If it is interrupted,
+call it again to resume.
 """
 
 import sys

@@ -2,8 +2,8 @@
 
     python papers/le/today.py [STORE]
 
-scores each finding on the runs of today.toml, and prints the tables in README.md. If it is interrupted, call it again
-to resume.
+scores each finding on the runs of today.toml, and prints the tables in README.md. If it is interrupted, call
+it again to resume.
 """
 
 import sys
