@@ -9,13 +9,14 @@ mod python {
     pyo3::import_exception!(aqmlab.errors, UsageError);
     pyo3::import_exception!(aqmlab.errors, RecordingError);
     pyo3::import_exception!(aqmlab.errors, HostError);
+    #[cfg(target_os = "linux")]
     pyo3::import_exception!(aqmlab.errors, DisciplineError);
     pyo3::import_exception!(aqmlab.errors, MemoryCapError);
     pyo3::import_exception!(aqmlab.errors, RunError);
 }
-pub(crate) use python::{
-    DisciplineError, HostError, MemoryCapError, RecordingError, RunError as PythonRunError, UsageError,
-};
+#[cfg(target_os = "linux")]
+pub(crate) use python::DisciplineError;
+pub(crate) use python::{HostError, MemoryCapError, RecordingError, RunError as PythonRunError, UsageError};
 
 /// Converts a scenario's errors: the text lists them all, and the attribute `errors` holds them
 /// separately.
