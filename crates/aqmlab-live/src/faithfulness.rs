@@ -437,7 +437,7 @@ mod tests {
             ("write_errors", "3 packets", |o| o.write_errors = 3),
             ("carried", "no packet was carried", |o| o.left = 0),
             ("oversize", "1 packet larger than", |o| o.oversize = 1),
-            ("no_room", "9 packets without room", |o| o.no_room = 9),
+            ("no_room", "9 packets lost for lack of memory", |o| o.no_room = 9),
             ("hidden_drops", "dev.tx_dropped 4", |o| o.hidden_drops = vec![("dev.tx_dropped".into(), 4)]),
             ("marks", "30 counted", |o| o.marks[1].1 = 30),
         ];
