@@ -166,12 +166,12 @@ def test_what_can_be_said(text):
         ("goodput_bps > 1Mbit and 1 < 2", 25, "two constants are compared"),
         ("increasing(5 over limit)", 12, "not a measured value"),
         ("max(5 over limit) > 4", 5, "not a measured value"),
-        ("goodput_bps < median(goodput_bps)", 1, "joined with a figure over the seeds; write mean(...)"),
-        ("goodput_bps in [mean(goodput_bps), 5Mbit]", 1, "joined with a figure over the seeds"),
+        ("goodput_bps < median(goodput_bps)", 1, "combined with a figure over seeds; write mean(...)"),
+        ("goodput_bps in [mean(goodput_bps), 5Mbit]", 1, "combined with a figure over seeds"),
         (
             "goodput_bps + mean(goodput_bps) > 0",
             1,
-            "has a value per seed and is joined with a figure over the seeds",
+            "has a value per seed but is combined with a figure over seeds",
         ),
         (
             "mean(mean(goodput_bps)) > 0",

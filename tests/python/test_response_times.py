@@ -302,7 +302,7 @@ def test_areas_and_shares_of_size_bands_are_asked_for_in_claims(recorded):
         ("cdf_gap(response_time_within_percent, 5 %) < 5 %", "not `5 %`"),
         (
             "cdf_gap(response_time_within_percent{within=1s}, response_time_within_percent{within=2s}) < 5 %",
-            "`within` of the two differs",
+            "the two differ in `within`",
         ),
         ("cdf_gap(response_time_within_percent) < 5 %", "takes 2 arguments; 1 are given"),
         ("cdf_crossing(jain_index, jain_index) < 5 %", "`cdf_crossing` compares two distribution functions"),

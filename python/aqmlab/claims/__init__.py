@@ -1,11 +1,11 @@
 """Claims: statements about metrics and arms in a small grammar, scored against the runs.
 
-``docs/claims.md`` describes the grammar and the scoring. Between its text and its verdict, a claim passes
-through
+``docs/claims.md`` describes the grammar and the scoring. On the way from its text to its verdict, a claim
+passes through
 
-* :mod:`~aqmlab.claims.parse`, which turns it into a tree, and before any run
-  :mod:`~aqmlab.claims.check`;
-* :mod:`~aqmlab.claims.decide`, which decides conditions of many comparisons,
+* :mod:`~aqmlab.claims.parse`, which turns it into a tree, and :mod:`~aqmlab.claims.check`, which checks the
+  tree before any run;
+* :mod:`~aqmlab.claims.decide`, which decides conditions made of many comparisons,
   :mod:`~aqmlab.claims.measure`, which defines the quantity of one comparison, and
   :mod:`~aqmlab.claims.seeds`, which computes its interval over the seeds;
 * :mod:`~aqmlab.claims.score` and :mod:`~aqmlab.claims.text`, which write ``claims.json`` and

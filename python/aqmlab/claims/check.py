@@ -44,7 +44,7 @@ MOST_COMPARISONS = 10_000
 
 
 class Level(IntEnum):
-    """The level of a value."""
+    """The level of a value: a constant, one value per seed, or one figure over all seeds."""
 
     CONSTANT = 0
     SEED = 1
@@ -58,9 +58,9 @@ class ValueKind:
     Attributes
     ----------
     unit, level
-        Its dimension, and its level.
+        The expression's dimension and level.
     bare
-        Whether it consists of numbers without units.
+        Whether the expression consists of numbers without units.
     """
 
     unit: Unit
@@ -100,7 +100,7 @@ def check(claim: Condition, names: Names, where: Bindings | None = None) -> None
 
 
 def kind_of(node: Expression, names: Names, bound: Bindings) -> ValueKind:
-    """Return unit and level of an expression that has been checked."""
+    """Return the unit and the level of an expression that has already been checked."""
     return _Checker(names).expression(node, _Scope(frozenset(bound)))
 
 
@@ -263,7 +263,7 @@ class _Checker:
         return replace(kind, unit=self._pointwise(node, kind.unit))
 
     def _of_curves(self, node: Call, scope: _Scope) -> ValueKind:
-        """Check the values of two distribution functions at the same place."""
+        """Check a function of two distribution functions: both must extend to the same time."""
         places = []
         for part in map(_expression, node.arguments):
             kind = self.expression(part, scope)
@@ -280,7 +280,7 @@ class _Checker:
         if places[0] != places[1]:
             raise MisplacedError(
                 node.arguments[1].at,
-                f"`{of.name}` of the two differs; `{node.function}` compares them up to the same time",
+                f"the two differ in `{of.name}`; `{node.function}` compares them up to the same time",
             )
         return kind
 
@@ -395,7 +395,7 @@ class _Checker:
         return ValueKind(unit_of_metric(metric.unit)[1])
 
     def _of_a_part(self, node: MetricOf, metric: Metric, fixed: set[str]) -> None:
-        """Check the kind of packets and the router: only some metrics accept them, none in a window."""
+        """Check a kind of packet or a router, which only some metrics accept, and none within a window."""
         for key, takes, what in (
             (KIND, metric.by_kind, "a kind of packet"),
             (ROUTER, metric.by_router, "a router"),
@@ -472,7 +472,7 @@ class _Checker:
             wrong = left[0] if left[1].level == Level.SEED else right[0]
             raise MisplacedError(
                 wrong.at,
-                f"`{wrong}` has a value per seed and is joined with a figure over the seeds; write mean(...)",
+                f"`{wrong}` has a value per seed but is combined with a figure over seeds; write mean(...)",
             )
         return max(levels)
 

@@ -39,7 +39,7 @@ class Claim:
     strength
         ``"firm"``: a failure is an error. ``"soft"``: a failure is only reported.
     source
-        The source of the claim.
+        The publication or other source from which the claim is taken.
     origin
         Its location.
     """
@@ -54,7 +54,7 @@ class Claim:
 
     @staticmethod
     def of_entry(entry: Mapping[str, Any], file: str = "") -> Claim:
-        """Return a claim from the form of recordings and ``_core.Sweep``."""
+        """Return a claim from the form in which recordings and ``_core.Sweep`` hold it."""
         name, expect = str(entry["name"]), str(entry["expect"])
         line, column = int(entry.get("line") or 0), int(entry.get("column") or 0)
         return Claim(
@@ -69,7 +69,7 @@ class Claim:
 
     @cached_property
     def tree(self) -> Condition:
-        """Return the tree of the text.
+        """Parse the text, and return it as a tree.
 
         Raises
         ------
@@ -104,7 +104,7 @@ class Claim:
             raise self.error(error.at, str(error)) from error
 
     def asks(self, names: Names) -> tuple[MetricQuery, ...]:
-        """Return every metric that the claim uses, with its cell, once the claim has been checked.
+        """Return every metric that the claim uses, with its cell; the claim must have been checked.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Claim:
             raise self.error(error.at, str(error)) from error
 
     def error(self, at: int, message: str) -> ScenarioError:
-        """Return an error about a character of the text."""
+        """Return an error that points at a character of the text."""
         return self.origin.error(self.expect, at, message)
 
 

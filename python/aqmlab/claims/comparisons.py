@@ -1,4 +1,4 @@
-"""The record of a claim: its comparisons, with their sides and places."""
+"""What is recorded when a claim is decided: its comparisons, with their sides and places."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Operand:
     text
         The expression.
     estimate
-        The mean over the seeds, or the figure, with its 95 % interval; without ends for a constant.
+        The mean over the seeds, or the figure, with its 95 % interval; the interval of a constant has no
+        ends.
     difference
         Whether it is the difference of two measured figures, which for percentages is in percentage
         points.
@@ -55,8 +56,7 @@ class ClaimComparison:
     left, right
         The sides; ``right`` is ``None`` for a range.
     found
-        The quantity of the verdict: the difference of the sides, their ratio, or the left side
-        alone.
+        The quantity that is judged: the difference of the sides, their ratio, or the left side alone.
     effect
         The kind of this quantity: ``"difference"``, ``"ratio"``, ``"value"``.
     unit
@@ -76,7 +76,7 @@ class ClaimComparison:
 
 
 def shown(bound: Bindings, names: Names) -> tuple[tuple[str, str], ...]:
-    """Return bindings: short names of axes, and labels."""
+    """Return the bindings as pairs: the short name of an axis, and the label."""
     return tuple((names.short(key), label) for key, label in bound.items())
 
 
@@ -87,5 +87,5 @@ def labelled(node: Expression, bound: Bindings, common: Bindings, names: Names) 
 
 
 def place(bound: Bindings, names: Names) -> str:
-    """Return bindings in words: ``buffer 4p, count 20``."""
+    """Return the bindings in words: ``buffer 4p, count 20``."""
     return ", ".join(f"{axis} {label}" for axis, label in shown(bound, names))

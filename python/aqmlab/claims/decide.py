@@ -1,12 +1,12 @@
-"""Decisions on claims: each comparison by its interval, and conditions of many comparisons.
+"""Decisions on claims: on each comparison by its interval, and on conditions made of many comparisons.
 
 A condition that needs ``k`` of ``m`` comparisons (all of them: ``and``, ``for all``; one: ``or``,
-``for some``) holds if ``k`` of them do, each decided at ``alpha / (m - k + 1)``, and fails if ``m -
-k + 1`` fail, each decided at ``alpha / k``. The condition is then decided wrongly with a probability of at
-most ``alpha``, however the comparisons depend on each other: if only ``t < k`` are true, ``k - t``
-of the other ``m - t`` would have to be decided wrongly, and by Markov's inequality the
-probability of this is at most ``(m - t) / (k - t) * alpha / (m - k + 1) <= alpha``. For "all hold" this is
-the intersection-union test, every comparison at its own 95 %; for "one holds" it is Bonferroni's.
+``for some``) holds if ``k`` of them do, each decided at ``alpha / (m - k + 1)``, and fails if
+``m - k + 1`` fail, each decided at ``alpha / k``. The condition is then decided wrongly with a probability of at most ``alpha``,
+however the comparisons depend on each other: if only ``t < k`` are true, ``k - t`` of the other ``m - t``
+would have to be decided wrongly, and by Markov's inequality the probability of this is at most
+``(m - t) / (k - t) * alpha / (m - k + 1) <= alpha``. For "all hold" this is the intersection-union test, with
+every comparison at its own 95 %; for "one holds" it is Bonferroni's correction.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class _Levels:
         return _Levels(self.fails, self.holds)
 
     def of_one(self, need: int, count: int) -> _Levels:
-        """Return the levels for each of ``count`` parts of which ``need`` must hold."""
+        """Return the levels at which each part is decided, where ``need`` of ``count`` parts must hold."""
         return _Levels(self.holds / (count - need + 1), self.fails / need)
 
 
 class Decider:
-    """Decides conditions over results, and keeps the parts of all comparisons."""
+    """Decides conditions from results, and records every comparison made."""
 
     def __init__(self, results: Results, names: Names) -> None:
         self._results = results
@@ -142,7 +142,7 @@ class Decider:
         levels: _Levels,
         tolerance: float = 0.0,
     ) -> Verdict:
-        """Make one comparison; with a tolerance, the difference of the sides is compared with it."""
+        """Make one comparison; if there is a tolerance, the difference of the sides is compared with that."""
         if kind_of(left[0], self._names, left[1]).level == Level.CONSTANT:
             turned: dict[Relation, Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
             left, right, relation = right, left, turned[relation]
@@ -189,7 +189,7 @@ class Decider:
         )
 
     def _measure(self, left: Located, right: Located | None, *, plain: bool = False) -> Measure:
-        """Return a difference, or with standard deviations a ratio, unless ``plain``."""
+        """Return the measure of a difference; of a ratio for standard deviations, unless ``plain``."""
         return Measure(self._leaves, self._names, left, right, plain=plain)
 
     # --- labels and courses
@@ -240,7 +240,7 @@ class Decider:
         return self._at_least(len(labels) - 1, [step(i) for i in range(len(labels) - 1)], levels)
 
     def _any(self, node: Test, bound: Bindings, levels: _Levels) -> Verdict:
-        """Holds as soon as one seed shows it, without statistics."""
+        """Judge ``any``: it holds as soon as the condition is true for one seed, without statistics."""
         condition = node.arguments[0]
         assert isinstance(condition, Condition)
         self._leaves.fresh()

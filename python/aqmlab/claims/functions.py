@@ -18,7 +18,7 @@ class Function:
     name
         Its name.
     domain
-        The domain that it combines: several values of one seed, whole distribution functions of one
+        What it is computed over: several values of one seed, whole distribution functions of one
         seed, the labels of an axis seed by seed, or the seeds.
     least, most
         Numbers of arguments.
@@ -74,16 +74,15 @@ _ALL = (
     Function("mean", "axis", 1, 1, "the mean over the labels"),
     Function("sum", "axis", 1, 1, "the sum over the labels"),
     Function("range", "axis", 1, 1, "the largest value over the labels minus the smallest"),
-    Function("largest_step", "axis", 1, 1, "the largest absolute difference of two neighbours", single=True),
-    Function("slope", "axis", 1, 1, "of the least-squares line over numeric labels", single=True),
+    Function("largest_step", "axis", 1, 1, "the largest absolute step from label to label", single=True),
+    Function("slope", "axis", 1, 1, "the slope of the least-squares line over numeric labels", single=True),
     Function(
         "change",
         "axis",
         1,
         1,
-        "the rise of the least-squares line from the smallest label to the largest; over their"
-        " positions where"
-        " they are not numbers",
+        "the rise of the least-squares line from the smallest label to the largest; labels that are not"
+        " numbers count by their positions",
         single=True,
     ),
     Function(
@@ -103,7 +102,7 @@ _ALL = (
         "axis",
         1,
         2,
-        "each step to the next label is above zero; above minus the tolerance if there is one",
+        "each step to the next label is above zero or, if there is a tolerance, above minus the tolerance",
         test=True,
         single=True,
     ),
@@ -112,12 +111,12 @@ _ALL = (
         "axis",
         1,
         2,
-        "each step to the next label is below zero; below the tolerance if there is one",
+        "each step to the next label is below zero or, if there is a tolerance, below the tolerance",
         test=True,
         single=True,
     ),
     Function(
-        "no_trend", "axis", 2, 2, "`change` is within plus and minus the tolerance", test=True, single=True
+        "no_trend", "axis", 2, 2, "`change` is between minus and plus the tolerance", test=True, single=True
     ),
     Function("mean", "seeds", 1, 1, "the mean over the seeds"),
     Function("median", "seeds", 1, 1, "the median over the seeds"),
@@ -141,13 +140,13 @@ _ALL = (
 FUNCTIONS: Mapping[str, Mapping[Domain, Function]] = {
     name: {f.domain: f for f in _ALL if f.name == name} for name in dict.fromkeys(f.name for f in _ALL)
 }
-"""The functions by name and by domain: ``max`` takes several values, or an axis."""
+"""The functions by name, then by domain, because ``max`` takes several values or an axis."""
 
 BEST = ("argmax", "argmin")
 """Functions that return a label."""
 
 OF_PAIRS = ("correlation", "rank_correlation")
-"""Functions that, over an axis, take a second value per label."""
+"""Functions that may take a second value per label when applied over an axis."""
 
 
 def function_of(name: str, *, over: bool) -> Function | None:

@@ -170,7 +170,7 @@ class Measure:
     # --- seeds
 
     def _collect(self) -> Seen:
-        """Collect the leaves of both sides together, because a seed counts for both sides or for neither."""
+        """Evaluate the leaves of both sides together: a seed counts for both sides or for neither."""
         self._leaves.fresh()
         everything = Collect(self._leaves, self._names, np.arange(0))
         evaluator = Evaluator(self._names, everything)
@@ -185,7 +185,7 @@ class Measure:
         return np.flatnonzero(~self._seen.missing)
 
     def _undefined(self) -> Interval | None:
-        """Return the substitute for an interval if some seed, or every seed, has no value."""
+        """Return an empty interval that states the reason if some seed, or every seed, has no value."""
         present = len(self._chosen)
         lacking = sorted(i for i in self._seen.lacking if not self._seen.missing[i])
         if present and not lacking:
@@ -225,7 +225,7 @@ _DIFFERENCES = frozenset({"cdf_gap", "range", "largest_step", "change", "slope",
 def is_difference(node: Expression) -> bool:
     """Return whether a figure is the difference of two measured figures, or consists of such differences.
 
-    The remainder of a constant is not: ``100 % - utilisation_percent`` is itself a percentage.
+    A constant minus a measured value does not count: ``100 % - utilisation_percent`` is itself a percentage.
     """
     match node:
         case Negative():

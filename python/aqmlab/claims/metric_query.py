@@ -163,12 +163,12 @@ def asked_by(node: Node, names: Names, bound: Bindings) -> Iterator[MetricQuery]
 
 
 def cell_of(what: MetricQuery, names: Names) -> Cell:
-    """Return the cell of a query; an axis that it does not name has one label."""
+    """Return the cell of a query; an axis that the query does not name has only one label."""
     settings = tuple((axis.name, what.labels.get(axis.name, axis.labels[0])) for axis in names.axes)
     return Cell(settings, what.arm or names.arms[0])
 
 
 def _inside(choices: tuple[Choice, ...], names: Names, bound: Bindings) -> Iterator[Bindings]:
-    # All time windows refer to the same runs.
+    # A time window selects a part of a run, not other runs.
     others = [choice for choice in choices if names.key(choice.axis) != WINDOW]
     return Evaluator(names, Leaves()).inside(others, bound)

@@ -17,7 +17,7 @@ from aqmlab.results import Results
 
 ARM, QUEUE, CLASS, WINDOW = "arm", "queue", "class", "window"
 KIND, ROUTER = "kind", "router"
-"""Kinds of packets, and places of hosts: they are keys unless an axis has their name, as `queue.kind` may."""
+"""Keys for a kind of packet and for the place of hosts, unless an axis has that name, as `queue.kind` may."""
 FROM, UNTIL = "from", "until"
 POSITIONS = ("first", "last", "previous", "next")
 """Positions on an axis; a label with such a name is quoted."""
@@ -54,7 +54,7 @@ class Names:
 
     @staticmethod
     def of_plans(arms: Iterable[str], axes: Iterable[Axis], plans: Iterable[Plan]) -> Names:
-        """Return arms and axes, and the queues and classes of plans."""
+        """Return the names of arms and axes, with the queues and classes of the plans."""
         plans = tuple(plans)
         return Names(
             tuple(arms),
@@ -98,7 +98,7 @@ class Names:
         return next((axis.short for axis in self.axes if axis.name == key), key)
 
     def options(self, choice: Choice) -> tuple[str, ...]:
-        """Return the labels that a choice selects, in the order of the axis, or of a list of labels."""
+        """Return the labels that a choice selects, in the order of the axis; those of a list, as listed."""
         key = self.key(choice.axis)
         every = self.labels(key)
         if choice.mode == "in":
@@ -183,7 +183,7 @@ class Names:
 
 
 def window_label(window: Window) -> str:
-    """Return ``20s-40s``, in whole nanoseconds, without an exponent because that may contain a hyphen."""
+    """Return ``20s-40s``, rounded to nanoseconds; an exponent, which may contain a hyphen, is avoided."""
     begin, end = (f"{time:.9f}".rstrip("0").rstrip(".") for time in window)
     return f"{begin}s-{end}s"
 
@@ -215,7 +215,7 @@ def _window(given: Label) -> Window:
 def _every(pick: Every) -> tuple[str, ...]:
     step = seconds(pick.step, "a step")
     first, last = seconds(pick.first, "a begin"), seconds(pick.last, "an end")
-    # Rounding of the times must not lose a window.
+    # Rounding the times must not lose a window.
     count = math.floor((last - first) / step + 1e-9) if step > 0 else 0
     if not 1 <= count <= MOST_WINDOWS:
         raise MisplacedError(pick.at, f"`{pick}` makes {count} windows; 1 to {MOST_WINDOWS} are possible")

@@ -84,7 +84,7 @@ class _Parser:
         return self._as_condition(self._either(), at, why)
 
     def _either(self) -> Either:
-        """A condition, or an expression for an enclosing comparison; parentheses may contain either."""
+        """Parse a condition, or an expression for an enclosing comparison; parentheses may contain either."""
         with self._deeper():
             return self._joined("or", Or, lambda: self._joined("and", And, self._unit))
 

@@ -1,4 +1,4 @@
-"""Interval arithmetic: results for numbers of which only the bounds are known.
+"""Interval arithmetic: computing with numbers of which only the bounds are known.
 
 Moore, Interval Analysis, 1966. If each input interval contains its true value, so does the result,
 however the inputs depend on each other.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Range:
-    """All numbers from ``low`` to ``high``; both NaN where nothing is known."""
+    """All numbers from ``low`` to ``high``; both are NaN where nothing is known."""
 
     low: float
     high: float
@@ -57,25 +57,25 @@ class Range:
         return Range.of(other) / self
 
     def absolute(self) -> Range:
-        """Return the absolute values."""
+        """Return the range of the absolute value."""
         if self.low <= 0 <= self.high:
             return Range(0.0, max(-self.low, self.high))
         return _spanning([abs(self.low), abs(self.high)])
 
     def rising(self, function: Callable[[float], float]) -> Range:
-        """Apply an increasing function; unknown where it is not defined throughout."""
+        """Apply an increasing function; the result is unknown if any part of the range is undefined."""
         try:
             return Range(function(self.low), function(self.high))
         except ValueError:
             return UNKNOWN
 
     def least(self, other: float | Range) -> Range:
-        """Return the smaller of two."""
+        """Return the range of the smaller of two numbers."""
         other = Range.of(other)
         return _joined(self, other, min)
 
     def greatest(self, other: float | Range) -> Range:
-        """Return the greater of two."""
+        """Return the range of the larger of two numbers."""
         return _joined(self, Range.of(other), max)
 
 

@@ -23,7 +23,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 class MisplacedError(Exception):
-    """An error about the character ``at`` of a claim, before the location of the claim is known."""
+    """An error at the character ``at`` of a claim, raised where the claim's own location is not known."""
 
     def __init__(self, at: int, message: str) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class SourceLocation:
     column: int = 0
 
     def place(self, text: str, at: int) -> tuple[int, int]:
-        """Return line and column of a character, relative to the text if its location is unknown."""
+        """Return the line and column of a character: in the text itself if its location is unknown."""
         before = text[:at]
         line = before.count("\n")
         column = len(before) - (before.rfind("\n") + 1)
@@ -78,7 +78,7 @@ class SourceLocation:
 
 
 def place_in(text: str, expect: str) -> tuple[int, int]:
-    """Return line and column of a claim's text in its file, if it occurs there exactly once; else 0, 0."""
+    """Return the line and column of a claim's text in its file; 0, 0 unless it occurs exactly once."""
     if text.count(expect) != 1:
         return 0, 0
     before = text[: text.index(expect)]
@@ -134,7 +134,7 @@ class Scanner:
             raise self.wrong(LONGEST, f"it has {len(text)} characters; at most {LONGEST} are allowed")
 
     def wrong(self, at: int, message: str) -> ScenarioError:
-        """Return an error about the character ``at``."""
+        """Return an error that points at the character ``at``."""
         return self.origin.error(self.text, at, message)
 
     def peek(self) -> Token:
@@ -165,7 +165,7 @@ class Scanner:
         return self.take()
 
     def label(self, what: str) -> Label:
-        """Take a label: quoted text, or all up to a space or a character that cannot occur in labels."""
+        """Take a label: quoted text, or all characters up to a space or one that labels cannot contain."""
         self._next = None
         at = self._skip_blanks(self._at)
         found = _QUOTED.match(self.text, at)

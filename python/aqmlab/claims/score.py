@@ -1,4 +1,4 @@
-"""Scoring: claims that hold, that fail, and that the runs leave undecided."""
+"""Scoring: which claims hold, which fail, and which the runs leave undecided."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def counts(scored: Sequence[Scored]) -> dict[str, dict[str, int]]:
 
 
 def to_json(scored: Sequence[Scored]) -> dict[str, Any]:
-    """Return the contents of ``claims.json``, which ``docs/claims.md`` describes."""
+    """Return the contents of ``claims.json``, whose format ``docs/claims.md`` describes."""
     return {
         "format_version": FORMAT_VERSION,
         "confidence": CONFIDENCE,

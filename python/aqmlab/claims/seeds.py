@@ -39,7 +39,7 @@ from aqmlab.stats.quantiles import interpolated, quantile
 SMOOTH = ("mean", "std")
 """Figures over the seeds that change little when one seed is left out."""
 CORNERED = ("min", "max", "range", "largest_step", "median", "quantile", "share", "default")
-"""Functions that have a corner where their arguments are equal, or that count."""
+"""Functions that are not smooth: they have a corner where their arguments are equal, or they count."""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -51,9 +51,9 @@ class Seen:
     missing: npt.NDArray[np.bool_]
     """Seeds without a finished run in some cell of the comparison."""
     suspects: dict[int, str] = field(default_factory=dict)
-    """A metric that is undefined for the seed, by seed index; this may not matter: ``default(x, 0)``."""
+    """By seed index, a metric that is undefined for it, which need not matter: ``default(x, 0)``."""
     lacking: set[int] = field(default_factory=set)
-    """Indices of the seeds for which the comparison is undefined."""
+    """Indices of the seeds for which the comparison itself is undefined."""
     figures: set[Key] = field(default_factory=set)
     """The figures over the seeds."""
 
@@ -116,7 +116,7 @@ class SeedLeaves(Leaves):
         return values
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """Return a figure of two cells, seed by seed."""
+        """Return a figure that compares the distribution functions of two metrics, seed by seed."""
         key = (f"{function}({one}, {other})", tuple(sorted(bound.items())))
         if key not in self._columns:
             first, second = (self._asked(node, bound) for node in (one, other))
@@ -125,9 +125,9 @@ class SeedLeaves(Leaves):
         return self._met(key)
 
     def _asked(self, node: MetricOf, bound: Bindings) -> dict[str, Any]:
-        """Return the query of the results."""
+        """Return the arguments with which the results are queried for a metric."""
         what = metric_query(node, self._names, bound)
-        # An axis that is not named has only one label, as the check of the claim ensured.
+        # An axis that is not named has only one label; the check of the claim ensured this.
         labels = [what.labels.get(axis.name, axis.labels[0]) for axis in self._results.axes]
         return {
             "metric": what.metric.name,
@@ -158,7 +158,7 @@ class SeedLeaves(Leaves):
 
 
 class _OverSeeds(Leaves):
-    """Figures over the seeds by some rule."""
+    """Base class: each subclass has its own rule for figures over the seeds."""
 
     def __init__(self, seeds: SeedLeaves, names: Names, chosen: npt.NDArray[np.intp]) -> None:
         self._inner = Evaluator(names, seeds)
@@ -177,7 +177,7 @@ class _OverSeeds(Leaves):
         return self.figure(node.function, values, share_of)
 
     def figure(self, function: str, values: Floats, q: float) -> Value:
-        """One figure of the values of all seeds."""
+        """Compute one figure from the values of all seeds."""
         raise NotImplementedError
 
 
@@ -185,11 +185,11 @@ class Collect(_OverSeeds):
     """Visits every leaf without computing anything."""
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
-        """Return the values of all seeds that are outside any figure over the seeds."""
+        """Return the values of all seeds, for a metric outside any figure over the seeds."""
         return self.seeds.metric(node, bound)
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """Return the figures of all seeds that are outside any figure over the seeds."""
+        """Return the values of all seeds, for a function outside any figure over the seeds."""
         return self.seeds.of_curves(function, one, other, bound)
 
     def figure(self, function: str, values: Floats, q: float) -> Value:  # noqa: ARG002 (not computed)
@@ -210,14 +210,14 @@ class Jackknife(_OverSeeds):
     """The figure, followed by its values with each seed left out in turn."""
 
     def figure(self, function: str, values: Floats, q: float) -> Value:
-        """Return one more value than there are counted seeds."""
+        """Return the figure of the counted seeds, then the figure without each of them."""
         kept = values[self.chosen]
         without = [figure(function, np.delete(kept, i), q) for i in range(len(kept))]
         return np.array([figure(function, kept, q), *without], dtype=np.float64)
 
 
 class Ends(_OverSeeds):
-    """The interval of each figure, at one confidence."""
+    """The interval of each figure, at a given confidence."""
 
     def __init__(
         self, seeds: SeedLeaves, names: Names, chosen: npt.NDArray[np.intp], confidence: float
@@ -256,7 +256,7 @@ def figure(function: str, values: Floats, q: float) -> float:
 
 
 def spread(values: Floats, confidence: float) -> Interval:
-    """Return the standard deviation of the seeds by the jackknife of its logarithm."""
+    """Return the standard deviation over the seeds; its interval is from the jackknife of its logarithm."""
     whole = figure("std", values, 0.5)
     if whole == 0:
         return Interval(0.0, 0.0, 0.0, len(values), confidence, "no spread at all")
@@ -265,7 +265,7 @@ def spread(values: Floats, confidence: float) -> Interval:
 
 
 def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = False) -> Interval:
-    """Return the interval of a figure from its values for all seeds, and without each seed in turn.
+    """Return the interval of a figure from its value for all seeds and its values without each seed in turn.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = Fals
         return Interval(float(replicates[0]), None, None, n, confidence, method, "one value has no interval")
     reach = t_quantile(confidence, n - 1) * float(pseudo.std(ddof=1)) / math.sqrt(n)
     if np.ptp(used) <= 1e-12 * abs(middle):
-        reach = 0.0  # rounding must not look like a spread
+        reach = 0.0  # rounding errors must not look like a spread
     low, high = middle - reach, middle + reach
     back: Callable[[float], float] = math.exp if logarithmic else float
     return Interval(float(replicates[0]), back(low), back(high), n, confidence, method)
@@ -314,7 +314,7 @@ def figures_of(node: Node) -> Iterator[Node]:
 
 
 def figures_and_above(node: Node) -> Iterator[Node]:
-    """Return an expression and its parts down to the figures over the seeds, without their parts."""
+    """Return an expression and its parts down to the figures over the seeds, whose own parts are left out."""
     yield node
     if not _is_figure(node):
         for child in children(node):

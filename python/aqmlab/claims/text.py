@@ -23,7 +23,7 @@ def sentence(part: ClaimComparison) -> str:
 
 
 def result_text(part: ClaimComparison) -> tuple[str, ...]:
-    """The end of a sentence: the difference or ratio of two sides, and the number of seeds."""
+    """Return the end of the sentence: the difference or ratio of the two sides, and the number of seeds."""
     effect = () if part.effect == "value" else (f"{part.effect} {effect_text(part)}",)
     return (*effect, f"n = {counted(part.found.n, 'seed' if part.effect == 'value' else 'pair')}")
 
@@ -40,7 +40,7 @@ def placed_sentence(part: ClaimComparison) -> str:
 
 
 def effect_text(part: ClaimComparison) -> str:
-    """Return the quantity of the verdict with its ends: the difference of the sides, or their ratio."""
+    """Return the quantity that is judged, the difference or ratio of the sides, with its interval."""
     if part.effect == "ratio":
         return _interval_text(part.found, _Shown(PURE))
     return _interval_text(part.found, _shown(part, difference=True))
@@ -58,7 +58,7 @@ def side_text(side: Operand, part: ClaimComparison) -> str:
 
 
 class _Shown(NamedTuple):
-    """The display of a comparison's figures: all in one unit."""
+    """How the figures of a comparison are shown: all in one unit."""
 
     of: Unit
     difference: bool = False
@@ -93,7 +93,7 @@ def _interval_text(found: Interval, shown: _Shown) -> str:
 
 
 def _places(found: Interval, shown: _Shown) -> int:
-    """Decimal places: two digits of half the interval's width."""
+    """The number of decimal places that shows two digits of half the interval's width."""
     assert found.estimate is not None
     half = _half(found, shown)
     if not half > 0:

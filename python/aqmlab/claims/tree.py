@@ -1,7 +1,7 @@
 """Claims as trees, and their conversion back to text.
 
-Python never evaluates any of it. Nodes know their position (``at``: characters from the beginning
-of the text), which comparisons of nodes ignore.
+Nodes know their position (``at``: characters from the beginning of the text), which comparisons of nodes
+ignore. A claim is never evaluated as Python.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Label(Node):
 
 @dataclass(frozen=True)
 class Pick(Node):
-    """A label, or all from one to another in the order of the axis."""
+    """A label, or all labels from one to another in the order of the axis."""
 
     first: Label
     last: Label | None = None
@@ -95,7 +95,7 @@ class Expression(Node):
 
 
 class Condition(Node):
-    """Something true or false."""
+    """A part of a claim that is true or false."""
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class BestIs(Condition):
 
 @dataclass(frozen=True)
 class Test(Called, Condition):
-    """A function with a truth value: ``increasing(x over axis)``."""
+    """A function that is true or false: ``increasing(x over axis)``."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class Or(Condition):
 
 @dataclass(frozen=True)
 class For(Condition):
-    """All, most or some of the combinations of labels."""
+    """A condition that must be true for all, most or some combinations of labels."""
 
     quantifier: Quantifier
     choices: tuple[Choice, ...]

@@ -1,8 +1,8 @@
 """Units in claims: valid sums and comparisons, and their display.
 
 Values are kept in base units: seconds, bits, packets. A percentage is kept as a share: 5 % is 0.05 and has no
-dimension, so it can be compared with a share of seeds. Whether it was *written* in percent is recorded, for
-its display and to refuse comparisons with a bare ``5``.
+dimension, so it can be compared with a share of seeds. Whether a share was *written* in percent is recorded:
+this determines its display, and a comparison with a bare ``5`` is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ POINTS = "% points"
 
 @dataclass(frozen=True)
 class Unit:
-    """A dimension as powers of base units, and whether a share is shown in percent.
+    """A dimension as powers of base units; for a share, also whether it is shown in percent.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Unit:
 
     @property
     def pure(self) -> bool:
-        """Whether the unit is that of a number without dimension."""
+        """Whether this is the unit of a dimensionless number."""
         return not self.powers
 
     def times(self, other: Unit, sign: int = 1) -> Unit:
@@ -133,7 +133,7 @@ _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z%
 
 @lru_cache(maxsize=256)
 def unit_of_metric(text: str) -> tuple[float, Unit]:
-    """Return factor to base units, and dimension, of a metric's unit: ``"bit/s"``, ``"packets"``.
+    """Return the factor to base units and the dimension of a metric's unit: ``"bit/s"``, ``"packets"``.
 
     An unknown word is a separate base unit.
     """
@@ -147,7 +147,7 @@ def unit_of_metric(text: str) -> tuple[float, Unit]:
 
 
 def in_base(value: float, factor: float) -> float:
-    """Return a value times a factor, or divided by the inverse if that is whole, to round only once."""
+    """Return a value times a factor; if the factor's inverse is whole, divide by it, to round only once."""
     inverse = 1.0 / factor
     return value / round(inverse) if factor < 1 and abs(inverse - round(inverse)) < 1e-3 else value * factor
 

@@ -40,7 +40,7 @@ from aqmlab.claims.units import LITERALS, in_base, numbers_of
 
 Floats = npt.NDArray[np.float64]
 Value: TypeAlias = float | Floats | Range
-"""A constant; an interval; or the values of seeds (of replicates), with NaN where undefined."""
+"""A constant, an interval, or one value per seed (or per jackknife replicate), with NaN where undefined."""
 
 
 class Leaves:
@@ -148,7 +148,7 @@ class Evaluator:
     # --- conditions of each seed
 
     def truth(self, node: Condition, bound: Bindings) -> Floats:  # noqa: PLR0911 (one per kind)
-        """Return per seed 1 where it is true, 0 where false, NaN where undefined."""
+        """Return for each seed 1 if the condition is true, 0 if it is false, and NaN if it is undefined."""
         match node:
             case Compare():
                 values = [self.value(part, bound) for part in (node.first, *(p for _, p in node.rest))]
@@ -199,7 +199,7 @@ class Evaluator:
         return _all([compared(sign * (b - a), ">", -tolerance) for a, b in pairwise(values)])  # type: ignore[operator]
 
     def tolerance(self, node: Test, bound: Bindings) -> float:
-        """Return the second argument of a test, 0 if there is none."""
+        """Return the tolerance, which is the second argument of a test; 0 if there is none."""
         if len(node.arguments) < 2:
             return 0.0
         given = node.arguments[1]
@@ -257,7 +257,7 @@ def over_labels(function: str, values: Sequence[Value], labels: tuple[str, ...])
 def correlation(values: Floats, others: Floats, *, ranks: bool) -> Floats:
     """Return Pearson's coefficient of corresponding columns, or with ranks Spearman's.
 
-    Ties have the mean of their ranks.
+    Tied values all get the mean of their ranks.
     """
     from scipy.stats import rankdata
 
@@ -353,7 +353,7 @@ _RELATIONS: Mapping[Relation, Callable[[Floats, Floats], npt.NDArray[np.bool_]]]
 
 
 def _same(a: Value, found: Floats, b: Value = 0.0) -> Value:
-    """Return a plain number, not an array without dimensions, if both operands are plain numbers."""
+    """Return a plain number, not a zero-dimensional array, if both operands are plain numbers."""
     return float(found) if isinstance(a, float) and isinstance(b, float) else found
 
 
@@ -368,7 +368,7 @@ def _floats(a: Value) -> Floats:
 
 
 def _all(truths: Sequence[Floats]) -> Floats:
-    """Apply Kleene's conjunction: a false operand decides, whatever the unknown ones are."""
+    """Apply Kleene's conjunction: one false operand makes it false, whatever the unknown ones are."""
     stack = np.stack(np.broadcast_arrays(*truths))
     no, unknown = (stack == 0.0).any(axis=0), np.isnan(stack).any(axis=0)
     return np.where(no, 0.0, np.where(unknown, np.nan, 1.0))

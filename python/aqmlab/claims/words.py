@@ -1,7 +1,7 @@
 """Comparisons in words, for readers who do not write claims: ``throughput: load 90 / load 98 = 0.92``.
 
-The name of a metric is its label. The properties that all measured values of a comparison share are stated
-once, in front; each value is named by the others, usually the arm.
+A metric is named by its label. The properties that all measured values of a comparison share are stated
+once, in front; each value is then named by the remaining ones, usually by its arm.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Wording:
     Attributes
     ----------
     where
-        The labels that all values share: ``load 98, arm PI``.
+        The labels that all the values share: ``load 98, arm PI``.
     subject
         The metric that all values share; empty if they differ in it.
     varying
